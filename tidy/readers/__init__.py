@@ -1,0 +1,36 @@
+"""Readers: from a file to a `Trace`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from ..errors import TraceFormatError
+from ..trace import Trace
+from .chrome import read_chrome_trace
+from .container import Progress
+
+
+def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -> Trace:
+    """Read a trace of PyTorch's profiler: JSON, plain or in gzip or zip; "-" is standard input.
+
+    Args:
+        path: the file.
+        progress: called with the number of bytes read so far.
+
+    Raises:
+        TraceFormatError: there is no such file, or it is no trace.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
+    try:
+        with Path(name).open("rb") as file:
+            return read_chrome_trace(file, name, progress)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TraceFormatError(name, f"cannot be read: {reason}") from error
+
+
+__all__ = ["read_trace"]

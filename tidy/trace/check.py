@@ -1,0 +1,54 @@
+"""The invariants of a trace, as assertions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .kinds import DEVICE_WORK, TREE_KINDS, EventKind
+
+if TYPE_CHECKING:
+    from .trace import Trace
+
+
+def check_trace(trace: Trace) -> None:
+    """Raise AssertionError, naming the invariant, where one does not hold."""
+    count, tree = len(trace), trace.tree_count
+    rows = np.arange(tree)
+    parent, end = trace.parent[:tree], trace.subtree_end[:tree]
+    _hold("tree kinds come first", np.isin(trace.kind, TREE_KINDS) == (np.arange(count) < tree))
+    _hold("durations are not negative", trace.duration_ns >= 0)
+    _hold("parents precede their children", parent < rows)
+    _hold("a subtree holds at least its root", end > rows)
+    child = rows[parent >= 0]
+    above = parent[child]
+    _hold("a subtree lies inside its parent's", end[child] <= end[above])
+    _hold("parents start no later", trace.start_ns[above] <= trace.start_ns[child])
+    _hold("an event without duration is no parent", trace.duration_ns[above] > 0)
+    before = trace.previous_sibling[:tree]
+    _hold("siblings come by start", _ordered(trace, rows[before >= 0], before[before >= 0]))
+    roots = trace.root_rows
+    _hold("subtrees of roots tile the tree", end[roots] == np.append(roots[1:], tree)[: len(roots)])
+    _hold("self time is within duration", (trace.self_ns >= 0) & (trace.self_ns <= trace.duration_ns))
+    calls = trace.rows_of_kind(EventKind.Runtime)
+    _hold("calls run in tree rows", trace.caller[calls] < tree)
+    device = trace.rows_of_kind(*DEVICE_WORK)
+    caller = trace.caller[device]
+    launched = caller[caller >= tree]
+    _hold("device work is launched by calls", trace.kind[launched] == EventKind.Runtime)
+    for backward, forward in trace.forward.items():
+        same = trace.sequence_nr[backward] == trace.sequence_nr[forward]
+        _hold("forward and backward share a sequence number", np.array([same]))
+    _hold("steps are not empty", np.array([s.duration_ns > 0 for s in trace.steps], bool))
+
+
+def _ordered(trace: Trace, rows: np.ndarray, before: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    nested = trace.parent[rows] >= 0
+    return trace.start_ns[before[nested]] <= trace.start_ns[rows[nested]]
+
+
+def _hold(invariant: str, holds: np.ndarray) -> None:  # type: ignore[type-arg]
+    if not holds.all():
+        where = np.flatnonzero(~holds)[:5].tolist()
+        raise AssertionError(f"{invariant}: broken at {where}")

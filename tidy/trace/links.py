@@ -1,0 +1,130 @@
+"""Links between rows that the tree does not hold.
+
+    host op  <-- caller --  Runtime call  <-- caller --  Kernel, Memcpy, Memset, Sync
+    forward op  <-- forward --  backward op
+
+All functions take and give row numbers; -1 stands for "none".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+def match_correlation(
+    device_corr: NDArray[np.int64],
+    device_start: NDArray[np.int64],
+    call_corr: NDArray[np.int64],
+    call_start: NDArray[np.int64],
+) -> Rows:
+    """For each device event the index of the Runtime call that launched it.
+
+    Of several calls with one correlation (files of several processes merged into one) the last to
+    start before the device event wins. One graph launch may own many kernels. Correlation 0 is
+    ROCm's "unknown".
+    """
+    if not len(call_corr):
+        return np.full(len(device_corr), -1, np.int64)
+    order = np.lexsort((call_start, call_corr))
+    corr = call_corr[order]
+    first = np.searchsorted(corr, device_corr, side="left")
+    last = np.searchsorted(corr, device_corr, side="right")
+    known = (last > first) & (device_corr > 0)
+    found = np.where(known, order[np.minimum(first, len(order) - 1)], -1)
+    for index in np.flatnonzero((last - first > 1) & (found >= 0)):
+        candidates = order[first[index] : last[index]]
+        before = candidates[call_start[candidates] <= device_start[index]]
+        found[index] = before[-1] if len(before) else candidates[0]
+    return found.astype(np.int64)
+
+
+def innermost_open(
+    times_ns: NDArray[np.int64],
+    thread_rows: Rows,
+    start_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+    parent: NDArray[np.int32],
+) -> Rows:
+    """The innermost event that is open on a thread at each time.
+
+    Args:
+        times_ns: shape (k,).
+        thread_rows: the tree rows of that thread, by start.
+        start_ns, end_ns, parent: columns of the whole table.
+    """
+    if not len(thread_rows):
+        return np.full(len(times_ns), -1, np.int64)
+    at = np.searchsorted(start_ns[thread_rows], times_ns, side="right") - 1
+    rows = np.where(at >= 0, thread_rows[np.maximum(at, 0)], -1)
+    pending = np.flatnonzero(rows >= 0)
+    while len(pending):
+        pending = pending[end_ns[rows[pending]] < times_ns[pending]]
+        rows[pending] = parent[rows[pending]]
+        pending = pending[rows[pending] >= 0]
+    return rows
+
+
+def forward_threads(
+    thread: NDArray[np.int32],
+    sequence_nr: NDArray[np.int64],
+    forward_thread: NDArray[np.int32],
+    arrows: Iterable[tuple[int, int]],
+) -> dict[int, int]:
+    """Which thread PyTorch's small thread ids (`Fwd thread id`) stand for.
+
+    A backward op names its forward by (small id, sequence number). The arrows of the file tell the
+    thread; without any it is the one that handed out most of those sequence numbers, which are
+    counted per thread.
+
+    Args:
+        thread, sequence_nr, forward_thread: of all ops, shape (n,).
+        arrows: (backward op, thread of its forward), as the file draws them.
+    """
+    backward = (forward_thread > 0) & (sequence_nr >= 0)
+    forward = (forward_thread == 0) & (sequence_nr >= 0)
+    candidates = np.unique(thread[forward]).tolist()
+    small_ids = np.unique(forward_thread[backward]).tolist()
+    if len(candidates) == 1 and len(small_ids) == 1:
+        return {small_ids[0]: candidates[0]}
+    votes: dict[int, Counter[int]] = {small_id: Counter() for small_id in small_ids}
+    for op, host in arrows:
+        if int(forward_thread[op]) in votes:
+            votes[int(forward_thread[op])][host] += 1
+    for small_id, counts in votes.items():
+        if not counts:
+            wanted = np.unique(sequence_nr[backward & (forward_thread == small_id)])
+            counts.update(thread[forward & np.isin(sequence_nr, wanted)].tolist())
+    return {small_id: counts.most_common(1)[0][0] for small_id, counts in votes.items() if counts}
+
+
+def link_backward(
+    rows: Rows,
+    thread: NDArray[np.int32],
+    sequence_nr: NDArray[np.int64],
+    forward_thread: NDArray[np.int32],
+    thread_of: dict[int, int],
+) -> dict[int, int]:
+    """Backward row -> forward row, for ops given in order of their end.
+
+    Among forward ops with one key the latest start wins, since the sequence number counts up only
+    when a node is made (pytorch PR #62553); the first backward op with the key to end takes it.
+    This is how Kineto draws its `fwdbwd` arrows.
+    """
+    forward: dict[tuple[int, int], int] = {}
+    links: dict[int, int] = {}
+    columns = (rows, thread, sequence_nr, forward_thread)
+    for row, host, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
+        if small_id <= 0:
+            # Rows of one thread are numbered by start.
+            forward[host, sequence] = max(row, forward.get((host, sequence), -1))
+        elif small_id in thread_of:
+            found = forward.pop((thread_of[small_id], sequence), None)
+            if found is not None:
+                links[row] = found
+    return links

@@ -1,0 +1,74 @@
+"""Training steps: `ProfilerStep#N`, and where there are none, optimizer steps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .kinds import EventKind
+
+if TYPE_CHECKING:
+    from .trace import Trace
+
+_PROFILER_STEP = re.compile(r"ProfilerStep#(\d+)")
+_OPTIMIZER_STEP = re.compile(r"Optimizer\.step#(.+)\.step")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One training step: [start_ns, end_ns)."""
+
+    number: int
+    start_ns: int
+    end_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+def find_steps(trace: Trace) -> tuple[Step, ...]:
+    """The steps of a trace by time.
+
+    `prof.step()` marks them (`ProfilerStep#N`). Without it a step reaches from the end of one
+    optimizer step to the end of the next; the first begins with the trace.
+    """
+    names = trace.strings.names
+    numbers = {
+        name_id: int(match[1])
+        for name, name_id in names.items()
+        if (match := _PROFILER_STEP.fullmatch(name)) and len(match[1]) < 18
+    }
+    host = trace.kind[: trace.tree_count]
+    rows = np.flatnonzero(np.isin(trace.name_id[: trace.tree_count], list(numbers)))
+    rows = rows[(host[rows] != EventKind.PyCall) & (trace.duration_ns[rows] > 0)]
+    if len(rows):
+        rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+        starts, ends = trace.start_ns[rows].tolist(), trace.end_ns[rows].tolist()
+        name_ids = trace.name_id[rows].tolist()
+        return tuple(
+            Step(numbers[name_id], start, end)
+            for name_id, start, end in zip(name_ids, starts, ends, strict=True)
+        )
+    return _optimizer_steps(trace)
+
+
+def _optimizer_steps(trace: Trace) -> tuple[Step, ...]:
+    names = trace.strings.names
+    labels = [i for name, i in names.items() if _OPTIMIZER_STEP.fullmatch(name)]
+    rows = np.flatnonzero(np.isin(trace.name_id[: trace.tree_count], labels))
+    if not len(rows):
+        return ()
+    # An optimizer may wrap another, and a step may use several: the most frequent one counts.
+    used, counts = np.unique(trace.name_id[rows], return_counts=True)
+    rows = rows[trace.name_id[rows] == used[np.argmax(counts)]]
+    ends = np.sort(trace.end_ns[rows]).tolist()
+    starts = [trace.start_ns_first, *ends[:-1]]
+    return tuple(
+        Step(number, start, end)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+        if end > start
+    )

@@ -1,0 +1,206 @@
+"""The event tree, by PyTorch's own rule.
+
+Events of one thread are taken in order of their start. Before each, every open event that ended
+before that start is closed, and closing an event closes all above it. What is then on top of the
+thread's stack is the parent. An event without duration never becomes one:
+
+    time  ------------------------------------------------>
+    f     [=====================]                 f
+    g       [====]                                +-- g
+    h          [======]      starts inside g      |   +-- h     although h outlives g
+    k               [===]    g is closed: so is h +-- k
+
+This is start order, not containment of intervals (`build_tree` in torch/csrc/profiler/collection.cpp):
+with Python stacks on, a `record_function` range starts inside the built-in that enters it and is
+closed with it. The rule needs no more than one number an open event, the earliest end among it and
+its ancestors: `while top_end < start: pop`.
+
+Rows come out depth-first, so the descendants of row r are the rows r + 1 up to `subtree_end[r]`, and
+the next sibling of r, if there is one, is row `subtree_end[r]`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CHUNK = 1 << 16
+_NEVER = 1 << 62
+
+
+@dataclass(slots=True)
+class Tree:
+    """`order` takes input rows to depth-first rows; `parent` (-1: a root) and `subtree_end` are in
+    depth-first rows, shape (n,)."""
+
+    order: NDArray[np.int64]
+    parent: NDArray[np.int32]
+    subtree_end: NDArray[np.int32]
+
+
+def build_tree(
+    start_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
+    thread: NDArray[np.int32],
+    tie: NDArray[np.int64],
+    adopter: NDArray[np.int32],
+    coarse_clock: bool,
+) -> Tree:
+    """Build the forest of all threads.
+
+    Args:
+        start_ns, duration_ns, thread: shape (n,); `thread` numbers the host threads from 0.
+        tie: order among equal starts (`Ev Idx`); where any is negative, the longer event is first.
+        adopter: for an op of a backward pass the thread of its forward, else -1.
+        coarse_clock: times are whole microseconds, so an event that ends where the next starts is
+            over, unless that next one ends no later.
+    """
+    rank = tie if not len(tie) or int(tie.min()) >= 0 else -duration_ns
+    order = np.lexsort((rank, start_ns, thread))
+    starts, ends = start_ns[order], (start_ns + duration_ns)[order]
+    parent = np.empty(len(order), np.int32)
+    subtree_end = np.empty(len(order), np.int32)
+    bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
+    spans = [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    for first, last in spans:
+        _replay(starts, ends, first, last, parent, subtree_end, coarse_clock)
+    if _adopt(spans, starts, ends, parent, thread[order], adopter[order]):
+        return _lay_out(order, starts, parent)
+    return Tree(order, parent, subtree_end)
+
+
+def _replay(
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    first: int,
+    last: int,
+    parent: NDArray[np.int32],
+    subtree_end: NDArray[np.int32],
+    coarse: bool,
+) -> None:
+    """Fill `parent` and `subtree_end` for the rows [first, last) of one thread."""
+    parents, closed = array("i", [-1]) * (last - first), array("i", [0]) * (last - first)
+    stack: list[tuple[int, int]] = []  # what lies below the top: (row, earliest end)
+    top, top_end = -1, _NEVER
+    row = first
+    for chunk in range(first, last, _CHUNK):
+        stop = min(chunk + _CHUNK, last)
+        for start, end in zip(starts[chunk:stop].tolist(), ends[chunk:stop].tolist(), strict=True):
+            while top_end < start or (coarse and top_end == start and top_end < end):
+                closed[top - first] = row
+                top, top_end = stack.pop()
+            parents[row - first] = top
+            if end > start:
+                stack.append((top, top_end))
+                top, top_end = row, end if end < top_end else top_end
+            else:
+                closed[row - first] = row + 1
+            row += 1
+    while stack:
+        closed[top - first] = last
+        top, _ = stack.pop()
+    parent[first:last] = parents
+    subtree_end[first:last] = closed
+
+
+def _adopt(
+    spans: list[tuple[int, int]],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    parent: NDArray[np.int32],
+    thread: NDArray[np.int32],
+    adopter: NDArray[np.int32],
+) -> bool:
+    """Hang the top level of a backward thread under what is open on its forward thread.
+
+    The first such event that finds something open decides for all that follow on its thread, even
+    once its parent is over: in PyTorch the stack of the backward thread then bottoms out in that
+    parent. An event without duration decides for itself alone, since it never enters the stack.
+    """
+    span_of = {int(thread[first]): (first, last) for first, last in spans}
+    adopted = False
+    for first, last in spans:
+        top_level = first + np.flatnonzero(parent[first:last] < 0)
+        tagged = top_level[(adopter[top_level] >= 0) & (adopter[top_level] != thread[first])]
+        for child in tagged.tolist():
+            forward_span = span_of.get(int(adopter[child]), (0, 0))
+            found = _open_at(forward_span, int(starts[child]), starts, ends, parent)
+            if found < 0 or _is_below(found, child, last, parent):
+                continue
+            adopted = True
+            if ends[child] > starts[child]:
+                parent[top_level[top_level >= child]] = found
+                break
+            parent[child] = found
+    return adopted
+
+
+def _is_below(row: int, first: int, last: int, parent: NDArray[np.int32]) -> bool:
+    """Whether an ancestor of `row` is among [first, last): adopting those would close a circle."""
+    while row >= 0 and not first <= row < last:
+        row = int(parent[row])
+    return row >= 0
+
+
+def _open_at(
+    span: tuple[int, int],
+    time_ns: int,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    parent: NDArray[np.int32],
+) -> int:
+    """The innermost event of a thread that started before `time_ns` and is open then, or -1."""
+    first, last = span
+    row = first + int(np.searchsorted(starts[first:last], time_ns)) - 1
+    if row < first:
+        return -1
+    path = []
+    while row >= 0:
+        path.append(row)
+        row = int(parent[row])
+    found = -1
+    for row in reversed(path):
+        if ends[row] < time_ns or ends[row] == starts[row]:
+            break
+        found = row
+    return found
+
+
+def _lay_out(
+    order: NDArray[np.int64], starts: NDArray[np.int64], parent: NDArray[np.int32]
+) -> Tree:
+    """Number rows depth-first when subtrees of one thread hang under events of another."""
+    count = len(order)
+    by_start = np.lexsort((np.arange(count), starts)).tolist()
+    parents = parent.tolist()
+    size = [1] * count
+    for row in reversed(by_start):
+        if parents[row] >= 0:
+            size[parents[row]] += size[row]
+    position = [0] * count
+    cursor = [0] * count
+    root_cursor = 0
+    # Roots keep their order by thread; children come by start.
+    for row in range(count):
+        if parents[row] < 0:
+            position[row] = root_cursor
+            cursor[row] = root_cursor + 1
+            root_cursor += size[row]
+    for row in by_start:
+        above = parents[row]
+        if above >= 0:
+            position[row] = cursor[above]
+            cursor[above] += size[row]
+            cursor[row] = position[row] + 1
+    moved = np.array(position, np.int64)
+    new_parent = np.full(count, -1, np.int32)
+    has_parent = parent >= 0
+    new_parent[moved[has_parent]] = moved[parent[has_parent]]
+    new_order = np.empty(count, np.int64)
+    new_order[moved] = order
+    new_end = np.empty(count, np.int32)
+    new_end[moved] = moved + np.array(size, np.int64)
+    return Tree(new_order, new_parent, new_end)
