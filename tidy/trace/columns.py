@@ -99,6 +99,10 @@ class RawColumns:
         for name, dtype in FLOW_COLUMNS.items():
             self._flow_blocks[name].append(np.asarray(columns[name], dtype))
 
+    def blocks(self, name: str) -> list[Column]:
+        """The blocks of one column so far."""
+        return self._blocks[name]
+
     def shift(self, name: str, by: np.int64) -> None:
         """Add `by` to every value of a column."""
         for block in (*self._blocks[name], *(self._flow_blocks["time_ns"] if name == "start_ns" else ())):

@@ -19,11 +19,21 @@ class Capability(str, Enum):
     STEPS = "steps"
 
     @property
+    def label(self) -> str:
+        """As in "no device activity recorded"."""
+        return _LABELS.get(self, str(self.value))
+
+    @property
     def remedy(self) -> str:
         """What to write so that the next recording has it."""
         return _REMEDIES[self]
 
 
+_LABELS = {
+    Capability.SHAPES: "input shapes",
+    Capability.STACKS: "Python stacks",
+    Capability.DEVICE: "device activity",
+}
 _REMEDIES = {
     Capability.OPS: "record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])",
     Capability.SHAPES: "record with record_shapes=True",

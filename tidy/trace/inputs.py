@@ -6,6 +6,7 @@ They are kept as raw JSON, one copy of each distinct text, and decoded when aske
 from __future__ import annotations
 
 import json
+import re
 from functools import cached_property
 from typing import Any
 
@@ -56,9 +57,9 @@ class Inputs:
         return self._part(inputs_id, 3)
 
     def any_shapes(self, inputs_ids: NDArray[np.int32]) -> bool:
-        """Whether any of the ids has dims."""
+        """Whether any of the ids has dims; without shapes Kineto may still write empty lists."""
         used = np.unique(inputs_ids[inputs_ids >= 0]).tolist()
-        return any(self._texts[self._signatures[i][0]] for i in used)
+        return any(re.search(rb"\d", self._texts[self._signatures[i][0]]) for i in used)
 
     def _part(self, inputs_id: int, part: int) -> Shape:
         if inputs_id < 0:

@@ -65,6 +65,11 @@ class Intervals:
         low, high = np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2
         return Intervals(np.append(low, self.ends_ns), np.append(self.starts_ns, high))
 
+    def overlaps(self, start_ns: int, end_ns: int) -> bool:
+        """Whether any of it lies in [start_ns, end_ns)."""
+        after = int(np.searchsorted(self.ends_ns, start_ns, side="right"))
+        return after < len(self) and bool(self.starts_ns[after] < end_ns)
+
     def contains(self, times_ns: ArrayLike) -> NDArray[np.bool_]:
         """For each time whether it is in the set; shape as given."""
         times = np.asarray(times_ns, np.int64)

@@ -89,10 +89,9 @@ class Trace:
 
     def rows_named(self, *patterns: str) -> Rows:
         """Rows whose name is one of `patterns`; `*` stands for any text, nothing else is special."""
-        ids = [self.strings.names[name] for name in matching(self.names, patterns)]
-        if not ids:
-            return np.empty(0, np.int64)
-        return np.flatnonzero(np.isin(self.name_id, ids))
+        wanted = np.zeros(len(self.names), bool)
+        wanted[[self.strings.names[name] for name in matching(self.names, patterns)]] = True
+        return np.flatnonzero(wanted[self.name_id]) if wanted.any() else np.empty(0, np.int64)
 
     def named(self, *patterns: str) -> Iterator[Event]:
         return self.events(self.rows_named(*patterns))
@@ -259,6 +258,11 @@ class Trace:
         if self.steps:
             return Intervals([s.start_ns for s in self.steps], [s.end_ns for s in self.steps])
         return Intervals([self.start_ns_first], [self.start_ns_first + self.span_ns])
+
+    def step_share(self, time: Intervals) -> float | None:
+        """The part of the time of the steps that is in `time`; None where it touches no step."""
+        inside = time & self.step_time
+        return inside.total_ns / self.step_time.total_ns if len(inside) else None
 
     def time_of(self, rows: Iterable[int]) -> Intervals:
         """When any of the given rows ran."""

@@ -1,0 +1,29 @@
+"""Questions about the hardware of a run that several rules ask."""
+
+from __future__ import annotations
+
+from tidy.finding import NotApplicable, NotChecked
+from tidy.trace import Capability, Device, Intervals, Trace
+
+NO_GPU = NotApplicable("no GPU took part in this run")
+
+
+def without_device(trace: Trace) -> NotApplicable | NotChecked | None:
+    """Why a rule about device work has nothing to look at; None where there is device work."""
+    if Capability.DEVICE in trace.capabilities:
+        return None
+    if trace.is_cpu_run:
+        return NO_GPU
+    return NotChecked("no device activity recorded", Capability.DEVICE.remedy)
+
+
+def used_devices(trace: Trace) -> list[Device]:
+    return [trace.devices[index] for index in trace.devices_used]
+
+
+def idle_under(trace: Trace, host: Intervals) -> Intervals:
+    """The part of a host interval in which no device of the run had work."""
+    busy = Intervals()
+    for index in trace.devices_used:
+        busy = busy | trace.device_busy(index)
+    return host - busy

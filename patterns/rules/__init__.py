@@ -1,0 +1,1 @@
+"""The rules, one a file; the registry finds them by walking this package."""

@@ -1,0 +1,140 @@
+"""TDY701: a convolution adds a bias that the batch norm after it takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidy.finding import Severity
+from tidy.trace import Capability, Event, EventKind
+
+from ..base import Pattern
+from ..examples import Abstains, Fires, Quiet
+
+_CONVOLUTIONS = frozenset(
+    f"aten::conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)
+)
+_NORMS = frozenset({"aten::batch_norm", "aten::native_batch_norm", "aten::cudnn_batch_norm"})
+_TRAINING = 5  # position of `training` among the inputs of aten::batch_norm
+_BIAS = 2
+# Python frames between two modules; more, and the two ops do not follow each other.
+_FARTHEST_ROWS = 256
+
+
+class BiasBeforeBatchNorm(Pattern):
+    """A convolution with a bias is followed at once by a batch norm, which subtracts it again.
+
+        aten::conv2d    with a third input (the bias)
+        aten::batch_norm    on what the convolution gives
+
+    Cost: adding the bias, keeping and updating a parameter that has no effect.
+    Instead: `nn.Conv2d(..., bias=False)`. In inference (`training=False`) the whole batch norm can
+    be folded into the convolution (`torch.nn.utils.fuse_conv_bn_eval`); that is said as info.
+    Misses: SyncBatchNorm; a linear layer before BatchNorm1d.
+    """
+
+    code = "TDY701"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    triggers = _CONVOLUTIONS
+    fix = "pass bias=False to the convolution"
+    examples = (
+        Fires(
+            "modules",
+            """
+            model.py(20): forward
+              nn.Module: Conv2d_0
+                aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4], -, -, -, =1
+                  aten::convolution
+              nn.Module: BatchNorm2d_0
+                torch/nn/modules/batchnorm.py(160): forward
+                  aten::add_ | long int[], =1, =1
+                  aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
+            """,
+            at="model.py:20",
+        ),
+        Fires(
+            "one-dimension-without-stacks",
+            """
+            aten::conv1d | float[16, 1, 4], float[4, 1, 3], float[4]
+            aten::batch_norm | float[16, 4, 4], float[4], float[4], float[4], float[4], =True
+            """,
+        ),
+        Fires(
+            "inference",
+            """
+            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
+            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =False
+            """,
+            severity=Severity.INFO,
+        ),
+        Quiet(
+            "no-bias",
+            """
+            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], -
+            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
+            """,
+        ),
+        Quiet(
+            "relu-between",
+            """
+            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
+            aten::relu | float[16, 4, 4, 4]
+            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
+            """,
+        ),
+        Abstains("no-shapes", "aten::conv2d\naten::batch_norm"),
+    )
+
+    def match(self, event: Event) -> bool:
+        dtypes = event.input_dtypes
+        if len(dtypes) <= _BIAS or not dtypes[_BIAS]:
+            return False
+        norm = _next_op(event)
+        return norm is not None and norm.name in _NORMS and _fits(event, norm)
+
+    def severity_of(self, event: Event) -> Severity:
+        return Severity.WARNING if _is_training(event) else Severity.INFO
+
+    def message(self, events: Sequence[Event]) -> str:
+        if _is_training(events[0]):
+            return "a bias is added and then removed by the batch norm"
+        return "in inference the batch norm can be folded into the convolution"
+
+
+def _next_op(event: Event) -> Event | None:
+    """The next op on the thread after all that `event` holds, but for BatchNorm's own counter."""
+    trace = event.trace
+    row = int(trace.subtree_end[event.row])
+    track = trace.track_id[event.row]
+    last = min(row + _FARTHEST_ROWS, trace.tree_count)
+    while row < last and trace.track_id[row] == track:
+        if trace.kind[row] == EventKind.TorchOp:
+            op = Event(trace, row)
+            if not _counts_batches(op):
+                return op
+            row = int(trace.subtree_end[row])
+        else:
+            row += 1
+    return None
+
+
+def _counts_batches(op: Event) -> bool:
+    """`num_batches_tracked.add_(1)`: an integer without dimensions."""
+    if op.name not in ("aten::add_", "aten::add"):
+        return False
+    return op.input_dtypes[:1] == ("long int",) and op.input_shapes[:1] == ((),)
+
+
+def _fits(convolution: Event, norm: Event) -> bool:
+    """Whether the norm can be of the convolution's output: same batch, its number of channels."""
+    given, taken = convolution.input_shapes, norm.input_shapes
+    if len(given) < 2 or not taken or not given[0] or not taken[0]:
+        return True
+    if len(given[0]) != len(taken[0]) or given[0][0] != taken[0][0]:
+        return False
+    return "transpose" in convolution.name or bool(given[1][0] == taken[0][1])
+
+
+def _is_training(convolution: Event) -> bool:
+    norm = _next_op(convolution)
+    values = norm.concrete_inputs if norm is not None else ()
+    return len(values) <= _TRAINING or values[_TRAINING] != "False"

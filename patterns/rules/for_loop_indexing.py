@@ -1,0 +1,164 @@
+"""TDY404: a Python loop that visits a tensor element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.finding import Finding
+from tidy.trace import Event, EventKind, Trace
+
+from ..base import Pattern
+from ..examples import Fires, Quiet
+from ..repeats import repeated_runs
+
+# TorchTidy's threshold. Below ten rounds a loop over a small dimension is as readable as cheap.
+_FEWEST_ROUNDS = 10
+# A round of more ops than this is a training step, or at least no element-wise body.
+_LONGEST_ROUND = 32
+_DATA = "torch/utils/data/"
+# What makes each round a computation of its own, often on the result of the round before.
+_REAL_WORK = (
+    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear",
+    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::lstm", "aten::gru",
+    "aten::rnn_tanh", "aten::rnn_relu", "aten::scaled_dot_product_attention", "aten::embedding",
+    "aten::einsum", "aten::_thnn_fused_lstm_cell", "aten::_thnn_fused_gru_cell",
+    "aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell",
+    "autograd::engine::evaluate_function: *", "aten::_foreach_*", "nccl:*", "gloo:*", "c10d::*",
+)  # fmt: skip
+
+
+class ForLoopIndexing(Pattern):
+    """A loop indexes a tensor with its counter, one small op after the other.
+
+        aten::select  aten::fill_  aten::select  aten::fill_  ...      ten rounds or more
+
+    Ops are compared in the order in which a thread ran them, whatever Python functions they came
+    from, so a body in a helper function and nested loops count too. Where inputs were recorded the
+    index has to change from round to round.
+
+    Cost: some microseconds an op, thousands of times; on a GPU as many launches.
+    Instead: one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`, ...
+    Quiet on what cannot be written so: rounds with a matrix product, a convolution or a backward
+    (recurrent networks, training steps), and the indexing of data sets inside a DataLoader.
+    Misses: loops of fewer than ten rounds; bodies of more than 32 ops; loops over `aten::unbind`.
+    """
+
+    code = "TDY404"
+    fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
+    examples = (
+        Fires("fill", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 12, at="train.py:3"),
+        Fires(
+            "helper",
+            "train.py(3): fill\n" + "  train.py(1): put\n    aten::select\n    aten::fill_\n" * 12,
+            at="train.py:3",
+        ),
+        Fires(
+            "copy-plus-one",
+            "train.py(3): shift\n"
+            + "  aten::select\n  aten::add\n  aten::select\n  aten::copy_\n" * 10,
+            at="train.py:3",
+        ),
+        Fires(
+            "index-changes",
+            "\n".join(f"aten::select | float[12, 4], =0, ={i}\naten::fill_" for i in range(12)),
+        ),
+        Quiet("nine-rounds", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 9),
+        Quiet("same-index", "aten::select | float[12, 4], =0, =0\naten::fill_\n" * 12),
+        Quiet("recurrent", "aten::select\naten::mm\naten::add\naten::tanh\n" * 12),
+        Quiet(
+            "data-set",
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
+            + "  aten::select\n" * 12,
+        ),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        for loop in _loops(trace):
+            first = Event(trace, int(loop.rows[0]))
+            yield self.report(
+                trace,
+                [first],
+                message=f"{loop.rounds} rounds index a tensor element by element",
+                cost_rows=loop.rows.tolist(),
+                location=trace.location(loop.frame) if loop.frame >= 0 else None,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    rows: NDArray[np.int64]  # of all its ops, from the first select on
+    rounds: int
+    frame: int  # row of the innermost event around all rounds, -1 for none
+
+
+def _loops(trace: Trace) -> Iterator[_Loop]:
+    selects = trace.rows_named("aten::select")
+    selects = selects[selects < trace.tree_count]
+    if len(selects) < _FEWEST_ROUNDS:
+        return
+    heavy = np.zeros(len(trace.names), bool)
+    heavy[np.unique(trace.name_id[trace.rows_named(*_REAL_WORK)])] = True
+    select_id = trace.strings.names["aten::select"]
+    fetching = trace.time_of(trace.rows_named("enumerate(DataLoader)#*"))
+    for track in np.unique(trace.track_id[selects]).tolist():
+        rows = _outermost_ops(trace, track)
+        # Ops of a DataLoader's own fetch are the data set's; they also part what is around them.
+        names = np.where(fetching.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
+        for first, last, period in repeated_runs(names, _LONGEST_ROUND, _FEWEST_ROUNDS):
+            one_round = names[first : first + period]
+            if select_id not in one_round or -1 in one_round or heavy[one_round].any():
+                continue
+            skip = int(np.flatnonzero(one_round == select_id)[0])
+            loop = _walk(trace, rows[first + skip : last], period, select_id)
+            if loop is not None:
+                yield loop
+
+
+def _outermost_ops(trace: Trace, track: int) -> NDArray[np.int64]:
+    """Ops of one thread that are in no other op, by start."""
+    ops = np.flatnonzero(
+        (trace.kind[: trace.tree_count] == EventKind.TorchOp)
+        & (trace.track_id[: trace.tree_count] == track)
+    )
+    ends = trace.subtree_end[ops]
+    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
+    return ops[ops >= covered]
+
+
+def _walk(
+    trace: Trace, rows: NDArray[np.int64], period: int, select_id: int
+) -> _Loop | None:
+    """The loop, if its rounds really walk over a tensor, and not inside PyTorch's data sets."""
+    selects = rows[trace.name_id[rows] == select_id]
+    slots = int((trace.name_id[rows[:period]] == select_id).sum())
+    rounds = -(-len(selects) // slots)
+    frame = _frame_around(trace, rows)
+    if rounds < _FEWEST_ROUNDS or _is_below(trace, frame, _DATA):
+        return None
+    indexes = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects]
+    if all(len(index) == 2 for index in indexes):
+        walked = {tuple(indexes[at : at + slots]) for at in range(0, len(indexes), slots)}
+        if len(walked) < _FEWEST_ROUNDS:
+            return None
+    return _Loop(rows, rounds, frame)
+
+
+def _frame_around(trace: Trace, rows: NDArray[np.int64]) -> int:
+    """The innermost event that holds all of `rows`, -1 for none."""
+    frame = int(trace.parent[rows[0]])
+    while frame >= 0 and int(trace.subtree_end[frame]) <= int(rows[-1]):
+        frame = int(trace.parent[frame])
+    return frame
+
+
+def _is_below(trace: Trace, row: int, file: str) -> bool:
+    """Whether `row` or an event above it is a frame of `file`."""
+    while row >= 0:
+        if file in trace.names[trace.name_id[row]]:
+            return True
+        row = int(trace.parent[row])
+    return False

@@ -1,0 +1,62 @@
+"""`tidy.load` and `tidy.check`: what the command line does, from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from .patterns.base import Pattern
+from .patterns.registry import load_patterns, select_patterns
+from .patterns.rules.named_event import NamedEvent
+from .patterns.runner import run_patterns
+from .readers import read_trace
+from .report.model import Report
+from .trace import Trace
+
+
+def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> Trace:
+    """Read a trace that `torch.profiler` recorded (JSON, plain or in gzip or zip).
+
+    Raises:
+        TraceFormatError: it is none, or cannot be read.
+    """
+    return read_trace(path, progress)
+
+
+def check(
+    trace: Trace,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    patterns: Sequence[str | type[Pattern] | Pattern] = (),
+    name: str | None = None,
+) -> Report:
+    """Run the rules on a trace.
+
+    Args:
+        trace: what `load` gave.
+        select: codes, prefixes of codes or slugs; only these rules run. Empty for all.
+        ignore: the same, to leave out.
+        patterns: further rules: files, modules, subclasses of Pattern or instances of them.
+        name: a regular expression; events so named are listed as TDY000.
+
+    Raises:
+        UnknownPattern, PatternLoadError: a choice or a rule that is none.
+    """
+    return Report(trace, run_patterns(trace, prepare(select, ignore, patterns, name)))
+
+
+def prepare(
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    patterns: Sequence[str | type[Pattern] | Pattern] = (),
+    name: str | None = None,
+) -> list[Pattern]:
+    """Instances of the chosen rules, by code; arguments as for `check`."""
+    sources = [each for each in patterns if isinstance(each, str)]
+    given = [each for each in patterns if not isinstance(each, str)]
+    classes = load_patterns(sources)
+    classes += [each for each in given if isinstance(each, type)]
+    chosen = select_patterns(classes, select, ignore)
+    instances = [NamedEvent(name) if each is NamedEvent else each() for each in chosen]
+    return instances + [each for each in given if isinstance(each, Pattern)]

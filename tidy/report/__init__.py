@@ -1,0 +1,1 @@
+"""Reports: what the rules found, for people and for programs."""

@@ -1,0 +1,166 @@
+"""Traces as indented text, for examples, documentation and failure messages.
+
+    # device 0 NVIDIA A100 8.0
+    train.py(12): train
+      aten::to
+        aten::copy_ 20us | float[4, 4], float[4, 4], =False
+          cudaMemcpyAsync
+            => Memcpy HtoD (Pageable -> Device) 3us 64B
+
+One line an event, two spaces a level, in order of start. An event lasts 1 us, or until its children
+are done, unless it says `N us` of its own. After `|` stand the inputs: a type with dims, a type
+alone, `=text` for a concrete value, `-` for None. `=>` marks device work launched by the call above.
+`seq=4` is a sequence number, `seq=4/1` that of a backward op whose forward ran on thread 1.
+Lines that begin with # set what the header says; `thread N` starts another thread at time 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .build import build_trace
+from .columns import RawColumns, Track
+from .info import TraceInfo
+from .kinds import EventKind
+from .trace import Trace
+
+_EVENT = re.compile(
+    r"(?P<arrow>=> )?(?P<name>.*?)(?: (?P<duration_us>\d+)us)?(?: (?P<nbytes>\d+)B)?"
+    r"(?: seq=(?P<sequence_nr>\d+)(?:/(?P<forward_thread>\d+))?)?"
+)
+_INPUT = re.compile(r"=(?P<value>.*)|(?P<type>-|[A-Za-z][\w:<> ]*)(?:\[(?P<dims>[\d, ]*)\])?")
+_DEVICE = re.compile(r"device (?P<index>\d+) (?P<name>.+?)(?: (?P<major>\d+)\.(?P<minor>\d+))?")
+_GAP_NS = 1000
+_KINDS = (
+    (r"<built-in ", EventKind.PyCCall),
+    (r"nn\.Module: |.+\(\d+\): ", EventKind.PyCall),
+    (r"(cuda|cu|hip)[A-Z]", EventKind.Runtime),
+    (r"ProfilerStep#|Optimizer\.|enumerate\(", EventKind.Annotation),
+    (r".*::|.*Backward\d", EventKind.TorchOp),
+)
+
+
+@dataclass(slots=True)
+class _Node:
+    event: re.Match[str]
+    inputs: str
+    children: list[_Node] = field(default_factory=list)
+
+
+def parse_outline(text: str) -> Trace:
+    """The trace that an outline describes.
+
+    Raises:
+        ValueError: a line is indented by an odd number of spaces, or an input is none.
+    """
+    writer = _Writer()
+    lines = [line for line in text.split("\n") if line.strip()]
+    margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    roots: list[_Node] = []
+    stack: list[_Node] = []
+    for line in lines:
+        body = line[margin:].rstrip()
+        if body.startswith("# "):
+            writer.read_header(body[2:])
+        elif re.fullmatch(r"thread \d+", body):
+            writer.write(roots)
+            roots, stack = [], []
+            writer.thread, writer.clock_ns = int(body[7:]), 0
+        else:
+            level, odd = divmod(len(body) - len(body.lstrip()), 2)
+            event, _, inputs = body.strip().partition(" | ")
+            match = _EVENT.fullmatch(event)
+            if match is None or odd or level > len(stack):
+                raise ValueError(f"no event of an outline: {line!r}")
+            del stack[level:]
+            stack.append(_Node(match, inputs))
+            (stack[level - 1].children if level else roots).append(stack[level])
+    writer.write(roots)
+    return build_trace(writer.raw, TraceInfo("outline", writer.header))
+
+
+class _Writer:
+    """Gives events their times and puts them into columns."""
+
+    def __init__(self) -> None:
+        self.raw = RawColumns()
+        self.header: dict[str, Any] = {"deviceProperties": []}
+        self.thread = 1
+        self.clock_ns = 0
+        self.correlation = 0
+
+    def read_header(self, content: str) -> None:
+        device = _DEVICE.fullmatch(content)
+        if device is None:
+            key, _, value = content.partition(" ")
+            self.header[key] = json.loads(value) if value else 1
+            return
+        entry: dict[str, Any] = {"id": int(device["index"]), "name": device["name"]}
+        if device["major"]:
+            entry |= {"computeMajor": int(device["major"]), "computeMinor": int(device["minor"])}
+        self.header["deviceProperties"].append(entry)
+
+    def write(self, nodes: Iterable[_Node]) -> None:
+        for node in nodes:
+            self.clock_ns += _GAP_NS
+            start_ns = self.clock_ns
+            self.correlation += 1
+            correlation = self.correlation
+            self.write(child for child in node.children if not child.event["arrow"])
+            asked_us = node.event["duration_us"]
+            least_ns = int(asked_us) * 1000 if asked_us else _GAP_NS
+            self.clock_ns = max(self.clock_ns + _GAP_NS, start_ns + least_ns)
+            self._append(node, start_ns, self.clock_ns - start_ns, correlation)
+            for launched in (child for child in node.children if child.event["arrow"]):
+                duration_us = int(launched.event["duration_us"] or 1)
+                self._append(launched, self.clock_ns, duration_us * 1000, correlation)
+
+    def _append(self, node: _Node, start_ns: int, duration_ns: int, correlation: int) -> None:
+        event, strings = node.event, self.raw.strings
+        on_device = bool(event["arrow"])
+        kind = _device_kind(event["name"]) if on_device else _host_kind(event["name"])
+        self.raw.append(
+            1,
+            name_id=[strings.names[event["name"]]],
+            kind=[kind],
+            start_ns=[start_ns],
+            duration_ns=[duration_ns],
+            track_id=[strings.tracks[Track(0, 7) if on_device else Track(1, self.thread)]],
+            correlation=[correlation if on_device or kind == EventKind.Runtime else 0],
+            sequence_nr=[int(event["sequence_nr"] or -1)],
+            forward_thread=[int(event["forward_thread"] or 0)],
+            inputs_id=[self._inputs(node.inputs)],
+            device=[0 if on_device else -1],
+            stream=[7 if on_device else -1],
+            nbytes=[int(event["nbytes"] or 0)],
+        )
+
+    def _inputs(self, text: str) -> int:
+        if not text:
+            return -1
+        dims: list[list[int]] = []
+        types: list[str] = []
+        concrete: list[str] = []
+        for each in re.split(r",\s*(?![^\[]*\])", text):
+            match = _INPUT.fullmatch(each.strip())
+            if match is None:
+                raise ValueError(f"no input of an outline: {each!r}")
+            dims.append([int(size) for size in (match["dims"] or "").split(",") if size.strip()])
+            types.append("Scalar" if match["value"] is not None else match["type"].strip("-"))
+            concrete.append(match["value"] or "")
+        texts = self.raw.strings.texts
+        parts = tuple(texts[json.dumps(part).encode()] for part in (dims, types, concrete, []))
+        return self.raw.strings.signatures[parts]
+
+
+def _host_kind(name: str) -> EventKind:
+    return next((k for pattern, k in _KINDS if re.match(pattern, name)), EventKind.Annotation)
+
+
+def _device_kind(name: str) -> EventKind:
+    prefixes = (("Memcpy", EventKind.Memcpy), ("Memset", EventKind.Memset))
+    return next((kind for p, kind in prefixes if name.startswith(p)), EventKind.Kernel)
