@@ -90,7 +90,9 @@ class Pattern:
     def matched_events(self, trace: Trace) -> list[Event]:
         """The events that `match` accepts, in order of the traversal."""
         rows = trace.rows_named(*self.triggers) if self.triggers else range(trace.tree_count)
-        events = trace.events(sorted(rows, key=trace.depth.item) if self.traversal == "bfs" else rows)
+        events = trace.events(
+            sorted(rows, key=trace.depth.item) if self.traversal == "bfs" else rows
+        )
         return [event for event in events if self.match(event)]
 
     def report_all(self, trace: Trace, events: Iterable[Event]) -> list[Finding]:
@@ -108,7 +110,7 @@ class Pattern:
         message: str | None = None,
         severity: Severity | None = None,
         cost_rows: Iterable[int] | None = None,
-        location: Location | None | EllipsisType = ...,
+        location: Location | EllipsisType | None = ...,
         on_device: bool = False,
         saving: Saving | None = None,
     ) -> Finding:

@@ -162,5 +162,3 @@ def _reason(error: Exception) -> str:
 
 def _name(pattern: PatternClass) -> str:
     return f"{pattern.__module__}.{pattern.__name__}"
-
-

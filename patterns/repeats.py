@@ -30,7 +30,9 @@ def repeated_runs(
         edges = np.flatnonzero(same[1:] != same[:-1])
         firsts, lasts = edges[::2], edges[1::2] + period
         long_enough = lasts - firsts > period * (fewest_rounds - 1)
-        for first, last in zip(firsts[long_enough].tolist(), lasts[long_enough].tolist(), strict=True):
+        for first, last in zip(
+            firsts[long_enough].tolist(), lasts[long_enough].tolist(), strict=True
+        ):
             if not taken[first:last].any():
                 taken[first:last] = True
                 yield first, last, period

@@ -47,7 +47,7 @@ class BiasBeforeBatchNorm(Pattern):
               nn.Module: BatchNorm2d_0
                 torch/nn/modules/batchnorm.py(160): forward
                   aten::add_ | long int[], =1, =1
-                  aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
+                  aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], -, -, =True
             """,
             at="model.py:20",
         ),

@@ -20,6 +20,7 @@ _FILLS = frozenset(
         "arange linspace eye randperm tril_indices triu_indices"
     ).split()
 )
+_IN_PLACE = frozenset(name for name in _FILLS if name.endswith("_"))
 
 
 class ExtraDeviceCopy(Pattern):
@@ -146,7 +147,8 @@ def _is_upload(work: Event) -> bool:
 
 def _before(event: Event) -> Iterator[Event]:
     """What ran last before `event`: the sibling before it (or before what only wraps it) and the
-    last child of each level below that."""
+    last child of each level below that.
+    """
     previous, above = event.previous_sibling, event
     for _ in range(3):
         if previous is not None or (parent := above.parent) is None:
@@ -165,6 +167,3 @@ def _same_tensor(fill: Event, copy: Event, moved: Event) -> bool:
         return False
     # arange and its kin take sizes, not a tensor; there the shape is not to be had.
     return filled == source or (filled == () and fill.name not in _IN_PLACE)
-
-
-_IN_PLACE = frozenset(name for name in _FILLS if name.endswith("_"))

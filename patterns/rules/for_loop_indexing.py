@@ -50,7 +50,9 @@ class ForLoopIndexing(Pattern):
     code = "TDY404"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     examples = (
-        Fires("fill", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 12, at="train.py:3"),
+        Fires(
+            "fill", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 12, at="train.py:3"
+        ),
         Fires(
             "helper",
             "train.py(3): fill\n" + "  train.py(1): put\n    aten::select\n    aten::fill_\n" * 12,
@@ -129,9 +131,7 @@ def _outermost_ops(trace: Trace, track: int) -> NDArray[np.int64]:
     return ops[ops >= covered]
 
 
-def _walk(
-    trace: Trace, rows: NDArray[np.int64], period: int, select_id: int
-) -> _Loop | None:
+def _walk(trace: Trace, rows: NDArray[np.int64], period: int, select_id: int) -> _Loop | None:
     """The loop, if its rounds really walk over a tensor, and not inside PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())

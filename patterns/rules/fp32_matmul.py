@@ -12,7 +12,7 @@ from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet
 from ..hardware import used_devices, without_device
 
-# Kernels that multiply in float32 on the ordinary cores, and what shows that Tensor Cores took part.
+# Kernels that multiply in float32 on ordinary cores, and what shows that Tensor Cores took part.
 _ORDINARY = re.compile(r"sgemm|simt|gemmSN|ffma|f32f32_f32f32", re.IGNORECASE)
 _TENSOR_CORES = re.compile(r"tf32|tensorop|s1688|s16816|nvjet|wgmma|bf16", re.IGNORECASE)
 _FIRST_WITH_TF32 = (8, 0)

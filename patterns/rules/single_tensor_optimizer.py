@@ -12,14 +12,16 @@ from tidy.trace import Event, EventKind, Trace
 from ..base import Pattern
 from ..examples import Fires, Quiet
 
-# Optimizers of torch.optim that have a multi-tensor form (2.13); Muon, LBFGS and SparseAdam have not.
+# What torch.optim has in a multi-tensor form (2.13); Muon, LBFGS and SparseAdam have none.
 _CLASSES = (
     "Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD"
 ).split()
 _FRAME = re.compile(rf".*: _single_tensor_({'|'.join(_CLASSES)})", re.IGNORECASE)
 _STEP = re.compile(rf"Optimizer\.step#({'|'.join(_CLASSES)})\.step")
 _GROUPED = re.compile(r"aten::_foreach_|.*_fused_|.*multi_tensor|Torch-Compiled|.*triton")
-_UPDATES = frozenset(f"aten::{n}" for n in ("add_", "addcdiv_", "addcmul_", "lerp_", "mul_", "sub_"))
+_UPDATES = frozenset(
+    f"aten::{n}" for n in ("add_", "addcdiv_", "addcmul_", "lerp_", "mul_", "sub_")
+)
 # With fewer parameters there is nothing to group.
 _FEWEST_UPDATES = 4
 
@@ -104,7 +106,9 @@ class SingleTensorOptimizer(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        frames = [row for name in trace.names if _FRAME.fullmatch(name) for row in trace.rows_named(name)]
+        frames = [
+            row for name in trace.names if _FRAME.fullmatch(name) for row in trace.rows_named(name)
+        ]
         steps = [name for name in trace.names if _STEP.fullmatch(name)]
         events = list(trace.events(frames))
         explained = trace.time_of(frames)
@@ -118,7 +122,11 @@ class SingleTensorOptimizer(Pattern):
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
 
     def message(self, events: Iterable[Event]) -> str:
-        names = {m[1].lower() for e in events if (m := _FRAME.fullmatch(e.name) or _STEP.fullmatch(e.name))}
+        names = {
+            m[1].lower()
+            for e in events
+            if (m := _FRAME.fullmatch(e.name) or _STEP.fullmatch(e.name))
+        }
         return f"{' and '.join(sorted(names))} updates one tensor at a time"
 
 

@@ -26,8 +26,8 @@ class SynchronousDataLoader(Pattern):
           torch/utils/data/dataloader.py(...): _get_iterator
             NOT torch/utils/data/dataloader.py(...): check_worker_number_rationality
 
-    Cost: the time of the fetches in which no GPU has work. Below 5 % of the step, or with a GPU that
-    is busy meanwhile, it is said as info.
+    Cost: the time of the fetches in which no GPU has work. Below 5 % of the step, or with a GPU
+    that is busy meanwhile, it is said as info.
     Instead: `DataLoader(..., num_workers=N)`, with `persistent_workers=True` over several epochs
     and `pin_memory=True` for a GPU.
     Misses: loops that read and collate without a DataLoader; loaders of other libraries. A data set

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import Finding
 from tidy.trace import Event, EventKind, Trace
@@ -85,7 +86,7 @@ class ZeroedGradients(Pattern):
         return "gradients are filled with zeros, not dropped"
 
 
-def _holds(call: Event, fills: np.ndarray) -> bool:  # type: ignore[type-arg]
+def _holds(call: Event, fills: NDArray[np.int64]) -> bool:
     """Whether one of the sorted rows `fills` is below `call`."""
     first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
     return bool(last > first)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .kinds import DEVICE_WORK, TREE_KINDS, EventKind
 
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .trace import Rows, Trace
 
 
 def check_trace(trace: Trace) -> None:
@@ -30,7 +31,9 @@ def check_trace(trace: Trace) -> None:
     _hold("siblings come by start", _ordered(trace, rows[before >= 0], before[before >= 0]))
     roots = trace.root_rows
     _hold("subtrees of roots tile the tree", end[roots] == np.append(roots[1:], tree)[: len(roots)])
-    _hold("self time is within duration", (trace.self_ns >= 0) & (trace.self_ns <= trace.duration_ns))
+    _hold(
+        "self time is within duration", (trace.self_ns >= 0) & (trace.self_ns <= trace.duration_ns)
+    )
     calls = trace.rows_of_kind(EventKind.Runtime)
     _hold("calls run in tree rows", trace.caller[calls] < tree)
     device = trace.rows_of_kind(*DEVICE_WORK)
@@ -43,12 +46,13 @@ def check_trace(trace: Trace) -> None:
     _hold("steps are not empty", np.array([s.duration_ns > 0 for s in trace.steps], bool))
 
 
-def _ordered(trace: Trace, rows: np.ndarray, before: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _ordered(trace: Trace, rows: Rows, before: NDArray[np.int32]) -> NDArray[np.bool_]:
     nested = trace.parent[rows] >= 0
-    return trace.start_ns[before[nested]] <= trace.start_ns[rows[nested]]
+    in_order: NDArray[np.bool_] = trace.start_ns[before[nested]] <= trace.start_ns[rows[nested]]
+    return in_order
 
 
-def _hold(invariant: str, holds: np.ndarray) -> None:  # type: ignore[type-arg]
+def _hold(invariant: str, holds: NDArray[np.bool_]) -> None:
     if not holds.all():
         where = np.flatnonzero(~holds)[:5].tolist()
         raise AssertionError(f"{invariant}: broken at {where}")

@@ -104,9 +104,10 @@ class RawColumns:
         return self._blocks[name]
 
     def shift(self, name: str, by: np.int64) -> None:
-        """Add `by` to every value of a column."""
-        for block in (*self._blocks[name], *(self._flow_blocks["time_ns"] if name == "start_ns" else ())):
-            block += by
+        """Add `by` to every value of a column (for `start_ns` also to the times of flows)."""
+        flows = self._flow_blocks["time_ns"] if name == "start_ns" else []
+        for block in (*self._blocks[name], *flows):
+            np.add(block, by, out=block)
 
     def map_kinds(self, kind_of: NDArray[np.uint8]) -> None:
         """Replace each row's kind by `kind_of[kind, name_id]`; shape (kinds, names)."""

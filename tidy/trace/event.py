@@ -37,7 +37,7 @@ class Event:
 
     @property
     def name(self) -> str:
-        return self.trace.names[self.trace.name_id[self.row]]
+        return self.trace.names[int(self.trace.name_id[self.row])]
 
     @property
     def kind(self) -> EventKind:
@@ -63,7 +63,7 @@ class Event:
     @property
     def track(self) -> Track:
         """(process, thread) of a host event, (device, stream) of a device event."""
-        return self.trace.tracks[self.trace.track_id[self.row]]
+        return self.trace.tracks[int(self.trace.track_id[self.row])]
 
     @property
     def sequence_nr(self) -> int:
@@ -118,7 +118,8 @@ class Event:
     @property
     def parent(self) -> Event | None:
         """The event above in the tree; for a Runtime call the event it ran in, for device work the
-        call that launched it."""
+        call that launched it.
+        """
         in_tree = self.row < self.trace.tree_count
         return self._at((self.trace.parent if in_tree else self.trace.caller)[self.row])
 
@@ -136,10 +137,10 @@ class Event:
 
     @property
     def last_child(self) -> Event | None:
-        row = -1
+        last = -1
         for row in self._child_rows():
-            pass
-        return self._at(row)
+            last = row
+        return self._at(last)
 
     def ancestors(self) -> Iterator[Event]:
         """Parent, its parent and so on."""

@@ -69,9 +69,9 @@ def is_user_file(file: str) -> bool:
 # `profile.py`, `trace.py`) are as likely a user's own script.
 _PYTHON_FILES = frozenset(
     """
-    _collections_abc _weakrefset abc contextlib copy copyreg enum functools inspect os pathlib pickle
-    posixpath queue random re runpy selectors shutil socket struct subprocess tempfile threading
-    types typing warnings weakref
+    _collections_abc _weakrefset abc contextlib copy copyreg enum functools inspect os pathlib
+    pickle posixpath queue random re runpy selectors shutil socket struct subprocess tempfile
+    threading types typing warnings weakref
     """.split()
 )
 

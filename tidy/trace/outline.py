@@ -7,9 +7,10 @@
           cudaMemcpyAsync
             => Memcpy HtoD (Pageable -> Device) 3us 64B
 
-One line an event, two spaces a level, in order of start. An event lasts 1 us, or until its children
-are done, unless it says `N us` of its own. After `|` stand the inputs: a type with dims, a type
-alone, `=text` for a concrete value, `-` for None. `=>` marks device work launched by the call above.
+One line an event, two spaces a level, in order of start. An event lasts 1 us, or until its
+children are done, unless it says `N us` of its own. After `|` stand the inputs: a type with dims, a
+type alone, `=text` for a concrete value, `-` for None. `=>` marks device work that the call above
+launched.
 `seq=4` is a sequence number, `seq=4/1` that of a backward op whose forward ran on thread 1.
 Lines that begin with # set what the header says; `thread N` starts another thread at time 0.
 """

@@ -88,7 +88,7 @@ class Trace:
         return self.start_ns + self.duration_ns
 
     def rows_named(self, *patterns: str) -> Rows:
-        """Rows whose name is one of `patterns`; `*` stands for any text, nothing else is special."""
+        """Rows whose name is one of `patterns`; `*` stands for any text, all else for itself."""
         wanted = np.zeros(len(self.names), bool)
         wanted[[self.strings.names[name] for name in matching(self.names, patterns)]] = True
         return np.flatnonzero(wanted[self.name_id]) if wanted.any() else np.empty(0, np.int64)
@@ -245,8 +245,7 @@ class Trace:
     def _timed(self) -> NDArray[np.bool_]:
         # Python frames that never returned end with the profiler, and overhead is not the run's.
         idle = (EventKind.Overhead, EventKind.Other, EventKind.DeviceAnnotation)
-        timed = ~np.isin(self.kind, idle)
-        return timed
+        return ~np.isin(self.kind, idle)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

@@ -10,12 +10,12 @@ thread's stack is the parent. An event without duration never becomes one:
     h          [======]      starts inside g      |   +-- h     although h outlives g
     k               [===]    g is closed: so is h +-- k
 
-This is start order, not containment of intervals (`build_tree` in torch/csrc/profiler/collection.cpp):
-with Python stacks on, a `record_function` range starts inside the built-in that enters it and is
-closed with it. The rule needs no more than one number an open event, the earliest end among it and
-its ancestors: `while top_end < start: pop`.
+This is start order, not containment (`build_tree` in torch/csrc/profiler/collection.cpp): with
+Python stacks on, a `record_function` range starts inside the built-in that enters it and is closed
+with it. The rule needs no more than one number an open event, the earliest end among it and its
+ancestors: `while top_end < start: pop`.
 
-Rows come out depth-first, so the descendants of row r are the rows r + 1 up to `subtree_end[r]`, and
+Rows come out depth-first: the descendants of row r are the rows r + 1 up to `subtree_end[r]`, and
 the next sibling of r, if there is one, is row `subtree_end[r]`.
 """
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,8 @@ _NEVER = 1 << 62
 @dataclass(slots=True)
 class Tree:
     """`order` takes input rows to depth-first rows; `parent` (-1: a root) and `subtree_end` are in
-    depth-first rows, shape (n,)."""
+    depth-first rows, shape (n,).
+    """
 
     order: NDArray[np.int64]
     parent: NDArray[np.int32]
@@ -64,7 +66,7 @@ def build_tree(
     parent = np.empty(len(order), np.int32)
     subtree_end = np.empty(len(order), np.int32)
     bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
-    spans = [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    spans = [(int(a), int(b)) for a, b in pairwise(bounds)]
     for first, last in spans:
         _replay(starts, ends, first, last, parent, subtree_end, coarse_clock)
     if _adopt(spans, starts, ends, parent, thread[order], adopter[order]):
@@ -95,7 +97,7 @@ def _replay(
             parents[row - first] = top
             if end > start:
                 stack.append((top, top_end))
-                top, top_end = row, end if end < top_end else top_end
+                top, top_end = row, min(top_end, end)
             else:
                 closed[row - first] = row + 1
             row += 1
@@ -118,31 +120,31 @@ def _adopt(
 
     The first such event that finds something open decides for all that follow on its thread, even
     once its parent is over: in PyTorch the stack of the backward thread then bottoms out in that
-    parent. An event without duration decides for itself alone, since it never enters the stack.
+    parent, which a third thread may find there. An event without duration decides for itself
+    alone, since it never enters the stack.
     """
     span_of = {int(thread[first]): (first, last) for first, last in spans}
-    adopted = False
-    for first, last in spans:
-        top_level = first + np.flatnonzero(parent[first:last] < 0)
-        tagged = top_level[(adopter[top_level] >= 0) & (adopter[top_level] != thread[first])]
-        for child in tagged.tolist():
-            forward_span = span_of.get(int(adopter[child]), (0, 0))
-            found = _open_at(forward_span, int(starts[child]), starts, ends, parent)
-            if found < 0 or _is_below(found, child, last, parent):
-                continue
-            adopted = True
-            if ends[child] > starts[child]:
-                parent[top_level[top_level >= child]] = found
-                break
-            parent[child] = found
-    return adopted
-
-
-def _is_below(row: int, first: int, last: int, parent: NDArray[np.int32]) -> bool:
-    """Whether an ancestor of `row` is among [first, last): adopting those would close a circle."""
-    while row >= 0 and not first <= row < last:
-        row = int(parent[row])
-    return row >= 0
+    bottom: dict[
+        int, tuple[int, int]
+    ] = {}  # thread -> (its first row to hang, what it hangs under)
+    alone: dict[int, int] = {}
+    tagged = np.flatnonzero((parent < 0) & (adopter >= 0) & (adopter != thread))
+    for child in tagged[np.argsort(starts[tagged], kind="stable")].tolist():
+        backward, forward = int(thread[child]), int(adopter[child])
+        if backward in bottom:
+            continue
+        found = _open_at(span_of.get(forward, (0, 0)), int(starts[child]), starts, ends, parent)
+        if found < 0:
+            _, found = bottom.get(forward, (-1, -1))
+        if found >= 0 and ends[child] > starts[child]:
+            bottom[backward] = child, found
+        elif found >= 0:
+            alone[child] = found
+    parent[list(alone)] = list(alone.values())
+    for backward, (child, found) in bottom.items():
+        hung = child + np.flatnonzero(parent[child : span_of[backward][1]] < 0)
+        parent[hung] = found
+    return bool(bottom or alone)
 
 
 def _open_at(

@@ -1,0 +1,169 @@
+"""The command line: parse, call, print, exit code. Imports stand inside the commands, so that
+`tidy --help` starts at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tidy._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidy.patterns.registry import PatternClass
+
+_EXIT_CODES = """\b
+Exit codes:
+  0  nothing at or above the threshold of --fail-on
+  1  findings
+  2  could not do the job: usage, unreadable trace, crashed rule
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EXIT_CODES,
+)
+@click.version_option(__version__, prog_name="tidy", message="%(prog)s %(version)s")
+def cli() -> None:
+    r"""A linter for training runs.
+
+    Reads what PyTorch's profiler recorded, finds anti-patterns, and says for each where it is in
+    the source, what it costs and what to write instead.
+
+    \b
+      tidy report trace.json.gz       check a trace of torch.profiler
+      tidy explain TDY404             what a rule looks for and why
+    """
+
+
+@cli.command(epilog=_EXIT_CODES)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people or for programs (docs/report.schema.json).",
+)
+@click.option("--output", "-o", metavar="FILE", help="Write the report there, not to the terminal.")
+@click.option(
+    "--select",
+    metavar="CODES",
+    multiple=True,
+    help="Run only these rules: codes, prefixes (TDY4) or names, parted by commas.",
+)
+@click.option("--ignore", metavar="CODES", multiple=True, help="Leave these rules out.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    default="warning",
+    show_default=True,
+    help="The least severity that makes the exit code 1.",
+)
+@click.option(
+    "--patterns",
+    metavar="FILE_OR_MODULE",
+    multiple=True,
+    help="Load further rules from a Python file or module.",
+)
+@click.option("--name", metavar="REGEX", help="Also list the events whose name matches (TDY000).")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Show the N findings that matter most; 0 shows all. JSON always has all.",
+)
+def report(traces: Sequence[str], **options: Any) -> None:  # fmt: skip
+    r"""Check traces that PyTorch's profiler recorded.
+
+    TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
+    in gzip or zip), a folder with such files, or - for standard input. The ranks of a distributed
+    job are reported together.
+
+    \b
+      with torch.profiler.profile(record_shapes=True, with_stack=True) as prof:
+          train_some_steps()
+      prof.export_chrome_trace("trace.json.gz")
+    """
+    from tidy.command import run_report
+
+    sys.exit(run_report(traces, **options))
+
+
+@cli.command()
+@click.option(
+    "--patterns",
+    metavar="FILE_OR_MODULE",
+    multiple=True,
+    help="Load further rules from a Python file or module.",
+)
+def rules(patterns: Sequence[str]) -> None:  # fmt: skip
+    """List the rules."""
+    from tidy.patterns.registry import load_patterns
+
+    for pattern in load_patterns(patterns):
+        click.echo(f"{pattern.code}  {click.style(pattern.slug(), bold=True)}")
+        click.echo(click.wrap_text(pattern.summary(), 80, "        ", "        "))
+
+
+@cli.command()
+@click.argument("code")
+@click.option(
+    "--patterns",
+    metavar="FILE_OR_MODULE",
+    multiple=True,
+    help="Load further rules from a Python file or module.",
+)
+def explain(code: str, patterns: Sequence[str]) -> None:  # fmt: skip
+    """Say what a rule looks for, what that costs and what to write instead.
+
+    CODE is the code (TDY404) or the name (for-loop-indexing) of the rule.
+    """
+    from tidy.patterns.registry import find_pattern, load_patterns
+
+    _explain(find_pattern(code, load_patterns(patterns)))
+
+
+def _explain(pattern: PatternClass) -> None:
+    from tidy.patterns.document import explain_text
+
+    click.echo(explain_text(pattern))
+
+
+def main() -> None:
+    """The console script: what goes wrong is one line and an exit code, never a traceback."""
+    from tidy.errors import TidyError
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        code = cli.main(prog_name="tidy", standalone_mode=False)
+        sys.exit(code or 0)
+    except click.exceptions.Abort:
+        click.echo("tidy: interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except TidyError as error:
+        click.echo(f"tidy: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        _leave_quietly()
+
+
+def _leave_quietly() -> None:
+    """Whoever read our output has gone; there is nobody left to tell."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(141)

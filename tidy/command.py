@@ -1,0 +1,148 @@
+"""`tidy report`: from paths on the command line to a report and an exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from .errors import TidyError, TraceFormatError, UsageError
+from .finding import Severity
+from .patterns.base import Pattern
+from .patterns.runner import run_patterns
+from .progress import ReadProgress
+from .readers import read_trace
+from .report.json_report import reports_to_json
+from .report.model import Report
+
+_SUFFIXES = (".json", ".json.gz", ".json.zip")
+
+
+@dataclass(slots=True)
+class _Inputs:
+    """The files to read, and what became of those that could not be.
+
+    Attributes:
+        files: (path, folder it was found in or "").
+        unreadable: problem by path of what was asked for and could not be had.
+        skipped: number of files by folder that are no traces.
+    """
+
+    files: list[tuple[str, str]] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+def run_report(
+    traces: Sequence[str],
+    form: str,
+    output: str | None,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    fail_on: str,
+    patterns: Sequence[str],
+    name: str | None,
+    top: int,
+) -> int:
+    """Read, check and print; arguments as the options of `tidy report`. Gives the exit code.
+
+    Raises:
+        TidyError: a rule or the output that was asked for cannot be had.
+    """
+    from .api import prepare
+
+    rules = prepare(_codes(select), _codes(ignore), patterns, name)
+    inputs = _find(traces)
+    reports = list(_reports(inputs, rules))
+    for folder, count in inputs.skipped.items():
+        if all(found_in != folder for _, found_in in inputs.files):
+            inputs.unreadable[folder] = "a folder without traces that tidy can read"
+        else:
+            _say(f"{folder}: {count:,} other JSON file(s) left out, no traces")
+    for path, problem in inputs.unreadable.items():
+        _say(f"{path}: {problem}")
+    threshold = None if fail_on == "never" else Severity[fail_on.upper()]
+    codes = [report.exit_code(threshold) for report in reports]
+    exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
+    if reports or form == "json":
+        _write(reports, inputs.unreadable, exit_code, form, output, top)
+    return exit_code
+
+
+def _codes(choices: Iterable[str]) -> list[str]:
+    return [code for choice in choices for code in choice.split(",") if code.strip()]
+
+
+def _find(traces: Sequence[str]) -> _Inputs:
+    """The files meant: those given, and all that may be traces in the folders given."""
+    inputs = _Inputs()
+    for given in dict.fromkeys(traces):
+        folder = Path(given)
+        if given == "-" or not folder.is_dir():
+            inputs.files.append((given, ""))
+            continue
+        found = sorted(p for p in folder.rglob("*") if p.name.endswith(_SUFFIXES) and p.is_file())
+        inputs.files += [(str(path), given) for path in found]
+        if not found:
+            inputs.unreadable[given] = "a folder without traces (no .json or .json.gz in it)"
+    return inputs
+
+
+def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
+    read: list[tuple[str, str]] = []
+    with ReadProgress([path for path, _ in inputs.files]) as progress:
+        for path, folder in inputs.files:
+            try:
+                trace = read_trace(path, progress.start(path))
+            except TraceFormatError as error:
+                if folder:
+                    inputs.skipped[folder] = inputs.skipped.get(folder, 0) + 1
+                else:
+                    inputs.unreadable[error.path] = error.problem
+                continue
+            read.append((path, folder))
+            yield Report(trace, run_patterns(trace, rules))
+    inputs.files = read
+
+
+def _write(
+    reports: Sequence[Report],
+    unreadable: dict[str, str],
+    exit_code: int,
+    form: str,
+    output: str | None,
+    top: int,
+) -> None:
+    if output is None or output == "-":
+        _print(reports, unreadable, exit_code, form, top, sys.stdout)
+        return
+    try:
+        with Path(output).open("w", encoding="utf-8", newline="\n") as file:
+            _print(reports, unreadable, exit_code, form, top, file)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--output {output}: cannot be written: {reason}") from error
+
+
+def _print(
+    reports: Sequence[Report],
+    unreadable: dict[str, str],
+    exit_code: int,
+    form: str,
+    top: int,
+    file: IO[str],
+) -> None:
+    if form == "json":
+        json.dump(reports_to_json(reports, unreadable, exit_code), file, indent=1)
+        file.write("\n")
+        return
+    from .report.text import make_console, print_report
+
+    print_report(make_console(file), reports, top)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"tidy: {message}\n")

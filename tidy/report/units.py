@@ -1,0 +1,60 @@
+"""Numbers as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..trace import Location
+
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
+
+
+def time_text(ns: int) -> str:
+    """Three significant digits and a unit: `1.04 s`, `272 ms`, `3.52 us`, `0 us`."""
+    for size, unit in _UNITS:
+        if ns >= size or unit == "us":
+            value = ns / size
+            digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError("unreachable: the last unit takes all")
+
+
+def share_text(share: float) -> str:
+    """`29.7%`; what is below a tenth of a percent but not nothing is `<0.1%`."""
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`, `1,200 events`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def location_text(location: Location | None, width: int) -> str:
+    """`train.py:42` for the line of a call, `train.py:40 in train()` for that of its function."""
+    if location is None:
+        return "(place unknown)"
+    after = f":{location.line}"
+    if not location.is_call_line:
+        after += f" in {location.function}" + ("" if location.function[-1:] == ">" else "()")
+    return printable(shortened(location.file, max(width - len(after), 8)) + after)
+
+
+def shortened(path: str, width: int) -> str:
+    """A path that fits; one too long loses its beginning."""
+    return path if len(path) <= width else "..." + path[3 - width :]
+
+
+def printable(text: str) -> str:
+    """`text` without characters that would move the cursor or change colours."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """`0-3, 6` for 0, 1, 2, 3, 6."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ", ".join("-".join(map(str, part)) for part in parts)
