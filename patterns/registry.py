@@ -41,10 +41,16 @@ def load_patterns(extra: Sequence[str] = ()) -> list[PatternClass]:
     return [loaded[code] for code in sorted(loaded)]
 
 
-def _all_patterns(extra: Sequence[str]) -> Iterator[PatternClass]:
+def load_builtin_patterns() -> list[PatternClass]:
+    """The rules that come with tidy, by code."""
     rules = importlib.import_module("tidy.patterns.rules")
-    for found in pkgutil.iter_modules(rules.__path__, rules.__name__ + "."):
-        yield from patterns_in(importlib.import_module(found.name))
+    modules = pkgutil.iter_modules(rules.__path__, rules.__name__ + ".")
+    found = [p for m in modules for p in patterns_in(importlib.import_module(m.name))]
+    return sorted(found, key=lambda pattern: pattern.code)
+
+
+def _all_patterns(extra: Sequence[str]) -> Iterator[PatternClass]:
+    yield from load_builtin_patterns()
     for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name):
         yield from _from_entry_point(entry_point)
     for source in extra:

@@ -68,7 +68,7 @@ class Intervals:
     def overlaps(self, start_ns: int, end_ns: int) -> bool:
         """Whether any of it lies in [start_ns, end_ns)."""
         after = int(np.searchsorted(self.ends_ns, start_ns, side="right"))
-        return after < len(self) and bool(self.starts_ns[after] < end_ns)
+        return start_ns < end_ns and after < len(self) and bool(self.starts_ns[after] < end_ns)
 
     def contains(self, times_ns: ArrayLike) -> NDArray[np.bool_]:
         """For each time whether it is in the set; shape as given."""

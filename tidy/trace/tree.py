@@ -68,44 +68,44 @@ def build_tree(
     bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
     spans = [(int(a), int(b)) for a, b in pairwise(bounds)]
     for first, last in spans:
-        _replay(starts, ends, first, last, parent, subtree_end, coarse_clock)
+        above, after = _replay(starts[first:last], ends[first:last], coarse_clock)
+        parent[first:last], subtree_end[first:last] = above, after
+        parent[first:last] += np.where(parent[first:last] < 0, 0, first).astype(np.int32)
+        subtree_end[first:last] += first
     if _adopt(spans, starts, ends, parent, thread[order], adopter[order]):
         return _lay_out(order, starts, parent)
     return Tree(order, parent, subtree_end)
 
 
 def _replay(
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    first: int,
-    last: int,
-    parent: NDArray[np.int32],
-    subtree_end: NDArray[np.int32],
-    coarse: bool,
-) -> None:
-    """Fill `parent` and `subtree_end` for the rows [first, last) of one thread."""
-    parents, closed = array("i", [-1]) * (last - first), array("i", [0]) * (last - first)
+    starts: NDArray[np.int64], ends: NDArray[np.int64], coarse: bool
+) -> tuple[array[int], array[int]]:
+    """`parent` (-1: a root) and `subtree_end` of the events of one thread, by start."""
+    count = len(starts)
+    parents, closed = array("i", [-1]) * count, array("i", [0]) * count
+    # What ended before this is over; on a coarse clock also what ends where a longer one starts.
+    limits = starts + (ends > starts) if coarse else starts
     stack: list[tuple[int, int]] = []  # what lies below the top: (row, earliest end)
     top, top_end = -1, _NEVER
-    row = first
-    for chunk in range(first, last, _CHUNK):
-        stop = min(chunk + _CHUNK, last)
-        for start, end in zip(starts[chunk:stop].tolist(), ends[chunk:stop].tolist(), strict=True):
-            while top_end < start or (coarse and top_end == start and top_end < end):
-                closed[top - first] = row
+    row = 0
+    for chunk in range(0, count, _CHUNK):
+        part = slice(chunk, chunk + _CHUNK)
+        columns = (starts[part].tolist(), ends[part].tolist(), limits[part].tolist())
+        for start, end, limit in zip(*columns, strict=True):
+            while top_end < limit:
+                closed[top] = row
                 top, top_end = stack.pop()
-            parents[row - first] = top
+            parents[row] = top
             if end > start:
                 stack.append((top, top_end))
-                top, top_end = row, min(top_end, end)
+                top, top_end = row, min(end, top_end)
             else:
-                closed[row - first] = row + 1
+                closed[row] = row + 1
             row += 1
     while stack:
-        closed[top - first] = last
+        closed[top] = count
         top, _ = stack.pop()
-    parent[first:last] = parents
-    subtree_end[first:last] = closed
+    return parents, closed
 
 
 def _adopt(

@@ -1,0 +1,33 @@
+# `make help` lists what there is. A checkout needs: pip install -e '.[test,lint]'
+
+PYTHON ?= python3
+
+.PHONY: help check lint types docs test oracle bench
+
+help:
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+check: lint types test ## all that needs no PyTorch
+
+lint: ## ruff, its formatter, and generated pages up to date
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) docs/make_rules.py --check
+
+types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
+	$(PYTHON) -m pip install -q --no-deps --target build/typed . && rm -rf build/lib build/bdist.*
+	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
+	rm -rf build *.egg-info
+
+docs: ## write docs/rules.md from the rules themselves
+	$(PYTHON) docs/make_rules.py
+
+test: ## the plain suite
+	$(PYTHON) -m pytest
+
+oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorded traces; slow tests
+	$(PYTHON) -m pytest -m "oracle or slow"
+
+bench: ## tidy report against json.load on a 300 MB file made here
+	$(PYTHON) benchmarks/make_trace.py examples/traces/train_cnn.json.gz build/big.json --mb 300
+	$(PYTHON) benchmarks/bench_report.py build/big.json
