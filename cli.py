@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,13 +25,26 @@ Exit codes:
 """
 
 
+class _Group(click.Group):
+    """Commands whose output may be cut short by who reads it (`tidy rules | head`)."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            ctx.exit(141)  # as a shell counts SIGPIPE
+
+
 @click.group(
+    cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="tidy", message="%(prog)s %(version)s")
 def cli() -> None:
-    r"""A linter for training runs.
+    """A linter for training runs.
 
     Reads what PyTorch's profiler recorded, finds anti-patterns, and says for each where it is in
     the source, what it costs and what to write instead.
@@ -38,7 +52,7 @@ def cli() -> None:
     \b
       tidy report trace.json.gz       check a trace of torch.profiler
       tidy explain TDY404             what a rule looks for and why
-    """
+    """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
 @cli.command(epilog=_EXIT_CODES)
@@ -81,8 +95,8 @@ def cli() -> None:
     metavar="N",
     help="Show the N findings that matter most; 0 shows all. JSON always has all.",
 )
-def report(traces: Sequence[str], **options: Any) -> None:  # fmt: skip
-    r"""Check traces that PyTorch's profiler recorded.
+def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
+    """Check traces that PyTorch's profiler recorded.
 
     TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
     in gzip or zip), a folder with such files, or - for standard input. The ranks of a distributed
@@ -92,10 +106,10 @@ def report(traces: Sequence[str], **options: Any) -> None:  # fmt: skip
       with torch.profiler.profile(record_shapes=True, with_stack=True) as prof:
           train_some_steps()
       prof.export_chrome_trace("trace.json.gz")
-    """
+    """  # noqa: D301 - as above
     from tidy.command import run_report
 
-    sys.exit(run_report(traces, **options))
+    return run_report(traces, **options)
 
 
 @cli.command()
@@ -123,7 +137,7 @@ def rules(patterns: Sequence[str]) -> None:  # fmt: skip
     help="Load further rules from a Python file or module.",
 )
 def explain(code: str, patterns: Sequence[str]) -> None:  # fmt: skip
-    """Say what a rule looks for, what that costs and what to write instead.
+    """Say what a rule looks for, what it costs and how to fix it.
 
     CODE is the code (TDY404) or the name (for-loop-indexing) of the rule.
     """
@@ -142,28 +156,37 @@ def main() -> None:
     """The console script: what goes wrong is one line and an exit code, never a traceback."""
     from tidy.errors import TidyError
 
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, StringIO())
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    code: int
     try:
-        code = cli.main(prog_name="tidy", standalone_mode=False)
-        sys.exit(code or 0)
+        code = cli.main(prog_name="tidy", standalone_mode=False) or 0
     except click.exceptions.Abort:
         click.echo("tidy: interrupted", err=True)
-        sys.exit(130)
+        code = 130
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        code = error.exit_code
     except TidyError as error:
         click.echo(f"tidy: {error}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        _leave_quietly()
+        code = error.exit_code
+    except OSError as error:
+        where = error.filename or "standard output"
+        click.echo(f"tidy: {where}: {(error.strerror or str(error)).lower()}", err=True)
+        code = TidyError.exit_code
+    _let_go_of_output()
+    sys.exit(code)
 
 
-def _leave_quietly() -> None:
-    """Whoever read our output has gone; there is nobody left to tell."""
-    import os
+def _let_go_of_output() -> None:
+    """What cannot be written was said already; Python would say it again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        import os
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(141)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -89,11 +89,11 @@ class Pattern:
 
     def matched_events(self, trace: Trace) -> list[Event]:
         """The events that `match` accepts, in order of the traversal."""
-        rows = trace.rows_named(*self.triggers) if self.triggers else range(trace.tree_count)
-        events = trace.events(
-            sorted(rows, key=trace.depth.item) if self.traversal == "bfs" else rows
-        )
-        return [event for event in events if self.match(event)]
+        tree = trace.tree_count
+        rows: Iterable[int] = trace.rows_named(*self.triggers) if self.triggers else range(tree)
+        if self.traversal == "bfs":  # calls and device work have no depth: they come last
+            rows = sorted(rows, key=lambda row: int(trace.depth[row]) if row < tree else tree)
+        return [event for event in trace.events(rows) if self.match(event)]
 
     def report_all(self, trace: Trace, events: Iterable[Event]) -> list[Finding]:
         """One finding for each place in the source (and severity), of the events found there."""

@@ -33,7 +33,7 @@ def rules_page(patterns: Iterable[type[Pattern]]) -> str:
     lines = [
         "# Rules",
         "",
-        "<!-- Written by docs/make_rules.py from the rules: change those, then run `make docs`. -->",
+        "<!-- Written by docs/make_rules.py from the rules; change those and run `make docs`. -->",
         "",
         "`tidy explain CODE` shows the same, with examples. Codes are permanent.",
         "",

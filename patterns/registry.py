@@ -109,7 +109,7 @@ def _from_entry_point(entry_point: EntryPoint) -> list[PatternClass]:
     source = f"plug-in {entry_point.name!r} ({entry_point.value})"
     try:
         found = entry_point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PatternLoadError(f"{source} does not load: {_reason(error)}") from error
     if isinstance(found, ModuleType):
         return _checked(source, patterns_in(found))
@@ -128,7 +128,7 @@ def _load_source(source: str) -> list[PatternClass]:
         return patterns_in(importlib.import_module(source))
     except PatternLoadError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PatternLoadError(f"--patterns {source} does not load: {_reason(error)}") from error
 
 
@@ -159,7 +159,7 @@ def _checked(source: str, found: Sequence[object]) -> list[PatternClass]:
     return patterns
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """`SyntaxError at line 3: ...`, on one line."""
     line = f" at line {error.lineno}" if isinstance(error, SyntaxError) else ""
     text = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -38,7 +38,7 @@ def _run(trace: Trace, pattern: Pattern) -> Outcome:
             names = " and ".join(capability.label for capability in missing)
             return NotChecked(f"no {names} recorded", missing[0].remedy)
         return Checked(tuple(pattern.check(trace))) if obstacle is None else obstacle
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(f"{type(error).__name__}: {error}".split())
         return Crashed(f"{text} ({where.name}, line {where.lineno})", traceback.format_exc())

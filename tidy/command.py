@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,7 @@ from .progress import ReadProgress
 from .readers import read_trace
 from .report.json_report import reports_to_json
 from .report.model import Report
+from .report.units import printable
 
 _SUFFIXES = (".json", ".json.gz", ".json.zip")
 
@@ -26,12 +27,14 @@ class _Inputs:
     """The files to read, and what became of those that could not be.
 
     Attributes:
-        files: (path, folder it was found in or "").
+        files: (path, folder it was found in or ""), each once.
+        asked: paths of the files that were given themselves.
         unreadable: problem by path of what was asked for and could not be had.
         skipped: number of files by folder that are no traces.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
     unreadable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
 
@@ -79,16 +82,28 @@ def _codes(choices: Iterable[str]) -> list[str]:
 def _find(traces: Sequence[str]) -> _Inputs:
     """The files meant: those given, and all that may be traces in the folders given."""
     inputs = _Inputs()
+    files: dict[str, str] = {}
     for given in dict.fromkeys(traces):
         folder = Path(given)
-        if given == "-" or not folder.is_dir():
-            inputs.files.append((given, ""))
+        if given == "-" or not _is(folder.is_dir):
+            files.setdefault(given, "")
+            inputs.asked.add(given)
             continue
-        found = sorted(p for p in folder.rglob("*") if p.name.endswith(_SUFFIXES) and p.is_file())
-        inputs.files += [(str(path), given) for path in found]
+        likely = [path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES)]
+        found = sorted(path for path in likely if _is(path.is_file))
+        files |= {str(path): given for path in found}
         if not found:
             inputs.unreadable[given] = "a folder without traces (no .json or .json.gz in it)"
+    inputs.files += files.items()
     return inputs
+
+
+def _is(question: Callable[[], bool]) -> bool:
+    """The answer, or False where the system gives none: the path is too long, or forbidden."""
+    try:
+        return question()
+    except OSError:
+        return False
 
 
 def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
@@ -98,7 +113,7 @@ def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
             try:
                 trace = read_trace(path, progress.start(path))
             except TraceFormatError as error:
-                if folder:
+                if folder and path not in inputs.asked:
                     inputs.skipped[folder] = inputs.skipped.get(folder, 0) + 1
                 else:
                     inputs.unreadable[error.path] = error.problem
@@ -139,10 +154,13 @@ def _print(
         json.dump(reports_to_json(reports, unreadable, exit_code), file, indent=1)
         file.write("\n")
         return
-    from .report.text import make_console, print_report
+    from .report.text import make_console, print_report, render
 
-    print_report(make_console(file), reports, top)
+    if file is sys.stdout:
+        print_report(make_console(file), reports, top)
+    else:
+        file.write(render(reports, top))
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"tidy: {message}\n")
+    sys.stderr.write(f"tidy: {printable(message)}\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tidy.finding import Severity
 from tidy.trace import Capability, Event, EventKind
 
@@ -103,17 +105,19 @@ class BiasBeforeBatchNorm(Pattern):
 def _next_op(event: Event) -> Event | None:
     """The next op on the thread after all that `event` holds, but for BatchNorm's own counter."""
     trace = event.trace
-    row = int(trace.subtree_end[event.row])
-    track = trace.track_id[event.row]
-    last = min(row + _FARTHEST_ROWS, trace.tree_count)
-    while row < last and trace.track_id[row] == track:
-        if trace.kind[row] == EventKind.TorchOp:
-            op = Event(trace, row)
-            if not _counts_batches(op):
-                return op
-            row = int(trace.subtree_end[row])
-        else:
-            row += 1
+    first = int(trace.subtree_end[event.row])
+    ahead = slice(first, min(first + _FARTHEST_ROWS, trace.tree_count))
+    ops = (trace.kind[ahead] == EventKind.TorchOp) & (
+        trace.track_id[ahead] == trace.track_id[event.row]
+    )
+    passed = first
+    for row in (first + np.flatnonzero(ops)).tolist():
+        if row < passed:
+            continue
+        op = Event(trace, row)
+        if not _counts_batches(op):
+            return op
+        passed = int(trace.subtree_end[row])
     return None
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding
+from tidy.finding import Finding, Severity
 from tidy.trace import Event, EventKind, Trace
+from tidy.trace.names import matching
 
 from ..base import Pattern
 from ..examples import Fires, Quiet
@@ -20,14 +21,18 @@ _FEWEST_ROUNDS = 10
 # A round of more ops than this is a training step, or at least no element-wise body.
 _LONGEST_ROUND = 32
 _DATA = "torch/utils/data/"
-# What makes each round a computation of its own, often on the result of the round before.
-_REAL_WORK = (
-    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear",
-    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::lstm", "aten::gru",
-    "aten::rnn_tanh", "aten::rnn_relu", "aten::scaled_dot_product_attention", "aten::embedding",
-    "aten::einsum", "aten::_thnn_fused_lstm_cell", "aten::_thnn_fused_gru_cell",
-    "aten::lstm_cell", "aten::gru_cell", "aten::rnn_tanh_cell", "aten::rnn_relu_cell",
+# Rounds with these are training steps, not a walk over a tensor.
+_STEPS = (
     "autograd::engine::evaluate_function: *", "aten::_foreach_*", "nccl:*", "gloo:*", "c10d::*",
+)  # fmt: skip
+# Rounds with these can be written as one only if none needs the result of the one before.
+_PRODUCTS = (
+    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear",
+    "aten::einsum", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution",
+    "aten::scaled_dot_product_attention", "aten::embedding", "aten::lstm", "aten::gru",
+    "aten::rnn_tanh", "aten::rnn_relu", "aten::lstm_cell", "aten::gru_cell",
+    "aten::rnn_tanh_cell", "aten::rnn_relu_cell", "aten::_thnn_fused_lstm_cell",
+    "aten::_thnn_fused_gru_cell",
 )  # fmt: skip
 
 
@@ -42,8 +47,9 @@ class ForLoopIndexing(Pattern):
 
     Cost: some microseconds an op, thousands of times; on a GPU as many launches.
     Instead: one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`, ...
-    Quiet on what cannot be written so: rounds with a matrix product, a convolution or a backward
-    (recurrent networks, training steps), and the indexing of data sets inside a DataLoader.
+    Rounds with a matrix product or a convolution are said as info: they can be batched, unless
+    each needs the one before, as in a recurrent network; the trace cannot tell. Quiet on training
+    steps and on the indexing of data sets inside a DataLoader.
     Misses: loops of fewer than ten rounds; bodies of more than 32 ops; loops over `aten::unbind`.
     """
 
@@ -70,7 +76,19 @@ class ForLoopIndexing(Pattern):
         ),
         Quiet("nine-rounds", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 9),
         Quiet("same-index", "aten::select | float[12, 4], =0, =0\naten::fill_\n" * 12),
-        Quiet("recurrent", "aten::select\naten::mm\naten::add\naten::tanh\n" * 12),
+        Fires(
+            "product-in-each-round",
+            "aten::select\naten::mm\naten::add\naten::tanh\n" * 12,
+            severity=Severity.INFO,
+        ),
+        Quiet(
+            "steps-whose-backward-is-on-another-thread",
+            "aten::select\naten::mm\nOptimizer.step#SGD.step\n  aten::add_\n" * 12,
+        ),
+        Quiet(
+            "training-steps",
+            "aten::select\naten::mm\nautograd::engine::evaluate_function: MmBackward0\n" * 12,
+        ),
         Quiet(
             "data-set",
             "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
@@ -84,10 +102,17 @@ class ForLoopIndexing(Pattern):
             yield self.report(
                 trace,
                 [first],
-                message=f"{loop.rounds} rounds index a tensor element by element",
+                message=f"{loop.rounds} rounds {_SAID[loop.has_products]}",
+                severity=Severity.INFO if loop.has_products else Severity.WARNING,
                 cost_rows=loop.rows.tolist(),
                 location=trace.location(loop.frame) if loop.frame >= 0 else None,
             )
+
+
+_SAID = {
+    False: "index a tensor element by element",
+    True: "index a tensor for a product each: batch them if none needs the one before",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +120,7 @@ class _Loop:
     rows: NDArray[np.int64]  # of all its ops, from the first select on
     rounds: int
     frame: int  # row of the innermost event around all rounds, -1 for none
+    has_products: bool
 
 
 def _loops(trace: Trace) -> Iterator[_Loop]:
@@ -102,8 +128,7 @@ def _loops(trace: Trace) -> Iterator[_Loop]:
     selects = selects[selects < trace.tree_count]
     if len(selects) < _FEWEST_ROUNDS:
         return
-    heavy = np.zeros(len(trace.names), bool)
-    heavy[np.unique(trace.name_id[trace.rows_named(*_REAL_WORK)])] = True
+    is_step, is_product = _names_like(trace, _STEPS), _names_like(trace, _PRODUCTS)
     select_id = trace.strings.names["aten::select"]
     fetching = trace.time_of(trace.rows_named("enumerate(DataLoader)#*"))
     for track in np.unique(trace.track_id[selects]).tolist():
@@ -112,12 +137,19 @@ def _loops(trace: Trace) -> Iterator[_Loop]:
         names = np.where(fetching.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
         for first, last, period in repeated_runs(names, _LONGEST_ROUND, _FEWEST_ROUNDS):
             one_round = names[first : first + period]
-            if select_id not in one_round or -1 in one_round or heavy[one_round].any():
+            if select_id not in one_round or -1 in one_round or is_step[one_round].any():
                 continue
             skip = int(np.flatnonzero(one_round == select_id)[0])
-            loop = _walk(trace, rows[first + skip : last], period, select_id)
+            has_products = bool(is_product[one_round].any())
+            loop = _walk(trace, rows[first + skip : last], period, select_id, has_products)
             if loop is not None:
                 yield loop
+
+
+def _names_like(trace: Trace, patterns: Sequence[str]) -> NDArray[np.bool_]:
+    """For each name id whether its name is one of `patterns`."""
+    found = set(matching(trace.names, patterns))
+    return np.array([name in found for name in trace.names], bool)
 
 
 def _outermost_ops(trace: Trace, track: int) -> NDArray[np.int64]:
@@ -131,7 +163,9 @@ def _outermost_ops(trace: Trace, track: int) -> NDArray[np.int64]:
     return ops[ops >= covered]
 
 
-def _walk(trace: Trace, rows: NDArray[np.int64], period: int, select_id: int) -> _Loop | None:
+def _walk(
+    trace: Trace, rows: NDArray[np.int64], period: int, select_id: int, has_products: bool
+) -> _Loop | None:
     """The loop, if its rounds really walk over a tensor, and not inside PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
@@ -139,12 +173,24 @@ def _walk(trace: Trace, rows: NDArray[np.int64], period: int, select_id: int) ->
     frame = _frame_around(trace, rows)
     if rounds < _FEWEST_ROUNDS or _is_below(trace, frame, _DATA):
         return None
-    indexes = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects]
-    if all(len(index) == 2 for index in indexes):
-        walked = {tuple(indexes[at : at + slots]) for at in range(0, len(indexes), slots)}
-        if len(walked) < _FEWEST_ROUNDS:
-            return None
-    return _Loop(rows, rounds, frame)
+    start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
+    steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)
+    if steps >= rounds - 1 or not _index_changes(trace, selects, slots):
+        return None
+    return _Loop(rows, rounds, frame, has_products)
+
+
+def _index_changes(trace: Trace, selects: NDArray[np.int64], slots: int) -> bool:
+    """Whether ten rounds differ in what they select; True where inputs were not recorded."""
+    walked = set()
+    for at in range(0, len(selects), slots):
+        index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
+        if not all(index):
+            return True
+        walked.add(tuple(index))
+        if len(walked) >= _FEWEST_ROUNDS:
+            return True
+    return False
 
 
 def _frame_around(trace: Trace, rows: NDArray[np.int64]) -> int:

@@ -42,16 +42,14 @@ class NamedEvent(Pattern):
         regex = self._regex
         if regex is None:
             return
-        for name_id, name in enumerate(trace.names):
-            if not regex.search(name):
-                continue
-            places: dict[Any, list[int]] = {}
-            for row in np.flatnonzero(trace.name_id == name_id).tolist():
-                places.setdefault(trace.location(row), []).append(row)
-            for rows in places.values():
-                yield self.report(
-                    trace,
-                    list(trace.events(rows)),
-                    message=f"named {name!r}",
-                    on_device=bool(trace.device[rows[0]] >= 0),
-                )
+        wanted = np.array([bool(regex.search(name)) for name in trace.names], bool)
+        places: dict[Any, list[int]] = {}
+        for row in np.flatnonzero(wanted[trace.name_id]).tolist():
+            places.setdefault((trace.name_id[row], trace.location(row)), []).append(row)
+        for rows in places.values():
+            yield self.report(
+                trace,
+                list(trace.events(rows)),
+                message=f"named {trace.event(rows[0]).name!r}",
+                on_device=bool(trace.device[rows[0]] >= 0),
+            )

@@ -106,9 +106,8 @@ class SingleTensorOptimizer(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        frames = [
-            row for name in trace.names if _FRAME.fullmatch(name) for row in trace.rows_named(name)
-        ]
+        names = [name for name in trace.names if _FRAME.fullmatch(name)]
+        frames = trace.rows_named(*names).tolist()
         steps = [name for name in trace.names if _STEP.fullmatch(name)]
         events = list(trace.events(frames))
         explained = trace.time_of(frames)

@@ -50,7 +50,7 @@ class ZeroedGradients(Pattern):
                 aten::zero_
             """,
         ),
-        Quiet("dropped", "Optimizer.zero_grad#SGD.zero_grad"),
+        Quiet("dropped", "Optimizer.zero_grad#SGD.zero_grad\naten::linear"),
         Quiet(
             "other-zeros",
             """
@@ -74,11 +74,13 @@ class ZeroedGradients(Pattern):
         # A wrapper of the same name says nothing that the call inside it does not.
         calls = [e for e, after in zip_longest(calls, calls[1:]) if not _above(e, after)]
         explained = trace.time_of(e.row for e in calls)
+        is_fill = np.zeros(len(trace), bool)
+        is_fill[fills] = True
         for event in trace.named("Optimizer.zero_grad#*"):
             if explained.overlaps(event.start_ns, event.end_ns) or event.kind == EventKind.PyCall:
                 continue
             inside = trace.rows_within(event.start_ns, event.end_ns, int(trace.track_id[event.row]))
-            if np.isin(inside, fills).any():
+            if is_fill[inside].any():
                 calls.append(event)
         yield from self.report_all(trace, calls)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import IO
 
 from rich.console import Console
 from rich.text import Text
 
-from ..finding import Finding, Severity
+from ..finding import Severity
 from ..trace import Capability
 from .model import Report
 from .sections import Place, Section, make_sections
@@ -27,6 +26,7 @@ from .units import (
 
 PIPE_WIDTH = 80
 WIDEST = 100
+_NARROWEST = 40
 _MOST_PATHS = 4
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -34,22 +34,33 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO
 def render(reports: Sequence[Report], top: int = 0, width: int = PIPE_WIDTH) -> str:
     """The report as plain text."""
     file = io.StringIO()
-    print_report(make_console(file, width), reports, top)
+    print_report(_Console(file, width, force_terminal=False), reports, top)
     return file.getvalue()
 
 
-def make_console(file: IO[str], width: int | None = None) -> Console:
-    """A console that leaves the words alone; without a terminal 80 columns and no colours."""
-    console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
-    if width is None:
-        console = Console(
+class _Console(Console):
+    """A console that leaves the words alone, and a closed pipe to its caller."""
+
+    def __init__(self, file: IO[str], width: int | None, force_terminal: bool | None = None):
+        super().__init__(
             file=file,
-            width=min(console.width, WIDEST) if console.is_terminal else PIPE_WIDTH,
+            width=width,
+            force_terminal=force_terminal,
+            force_jupyter=False,  # a notebook's console shows instead of writing to `file`
             highlight=False,
             markup=False,
             emoji=False,
         )
-    return console
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def make_console(file: IO[str]) -> Console:
+    """A console on a stream of the process; without a terminal 80 columns and no colours."""
+    console = _Console(file, None)
+    fits = max(min(console.width, WIDEST), _NARROWEST)
+    return _Console(file, fits if console.is_terminal else PIPE_WIDTH)
 
 
 def print_report(console: Console, reports: Sequence[Report], top: int = 0) -> None:
@@ -78,8 +89,8 @@ def _print_section(console: Console, section: Section, top: int) -> None:
     for places in by_rule.values():
         _print_rule(console, section, places)
     if len(shown) < len(section.places):
-        hidden = count_text(len(section.places) - len(shown), "finding")
-        console.print(f"... and {hidden} more (--top 0 shows all)\n")
+        hidden = count_text(len(section.places) - len(shown), "more finding")
+        console.print(f"... and {hidden} (--top 0 shows all)\n")
     _print_gaps(console, section)
 
 
@@ -89,8 +100,7 @@ def _run_line(section: Section) -> str:
     parts = [_devices(run)]
     if run.world_size and run.world_size > 1:
         ranks = [r.rank for r in section.runs if r.rank is not None]
-        noun = "rank" if len(ranks) == 1 else "ranks"
-        parts.append(f"{noun} {ranges_text(ranks)} of {run.world_size}")
+        parts.append(f"{_ranks(ranks)} of {run.world_size}")
     if run.step_count and run.step_ns is not None:
         parts.append(f"{count_text(run.step_count, 'step')} of {time_text(run.step_ns)}")
     else:
@@ -103,6 +113,10 @@ def _run_line(section: Section) -> str:
         parts.append(f"GPU busy {at_least}{low if low == high else f'{low} to {high}'}")
     recorded = ", ".join(run.recorded) or "names and times only"
     return f"{', '.join(parts)}; recorded: {recorded}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {ranges_text(ranks)}"
 
 
 def _devices(run: RunSummary) -> str:
@@ -120,7 +134,7 @@ def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> 
     message = None
     for place in places:
         finding = place.finding
-        cost = _cost(place)
+        cost = _cost(place, "step" if section.runs[0].step_count else "run")
         label = f" {finding.severity.label}" if finding.severity != first.severity else ""
         room = console.width - len(cost) - len(label) - 4
         where = Text(location_text(finding.location, room), "bold")
@@ -129,8 +143,7 @@ def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> 
         console.print(Text("  ").append_text(where).append(" " * gap).append(cost))
         seen = printable(finding.message)
         if section.rank_count > 1:
-            noun = "rank" if len(place.ranks) == 1 else "ranks"
-            seen += f" ({noun} {ranges_text(place.ranks)})"
+            seen += f" ({_ranks(place.ranks)})"
         if seen != message:
             _print_wrapped(console, seen, indent=4)
         message = seen
@@ -139,24 +152,20 @@ def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> 
 
 
 def _print_wrapped(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    for line in wrap(text, console.width - indent, break_on_hyphens=False):
-        console.print(Text(" " * indent + line, style))
+    for line in Text(text, style).wrap(console, console.width - indent):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line))
 
 
-def _cost(place: Place) -> str:
+def _cost(place: Place, whole: str) -> str:
     """`x6    273 ms  29.7% of step`."""
-    finding = place.finding
     count = f"x{place.count:,}"
-    if not finding.cost_ns:
+    if not place.cost_ns:
         return count
-    where = "GPU " if finding.on_device else ""
-    share = finding.cost_share
-    part = "outside steps" if share is None else f"{share_text(share)} of {_whole(finding)}"
-    return f"{count}  {where + time_text(finding.cost_ns):>8}  {part:>13}"
-
-
-def _whole(finding: Finding) -> str:
-    return "step" if finding.events[0].trace.steps else "run"
+    where = "GPU " if place.finding.on_device else ""
+    share = place.cost_share
+    part = "outside steps" if share is None else f"{share_text(share)} of {whole}"
+    return f"{count}  {where + time_text(place.cost_ns):>8}  {part:>13}"
 
 
 def _print_gaps(console: Console, section: Section) -> None:
@@ -169,8 +178,9 @@ def _print_gaps(console: Console, section: Section) -> None:
         console.print()
     if section.not_checked:
         console.print(Text("Not checked", "bold"))
-        for obstacle, codes in section.not_checked.items():
-            line = f"{', '.join(codes)}: {obstacle.reason}; {obstacle.remedy}"
+        for gap in section.not_checked:
+            where = f" ({_ranks(gap.ranks)})" if len(gap.ranks) < section.rank_count else ""
+            line = f"{', '.join(gap.codes)}: {gap.why.reason}{where}; {gap.why.remedy}"
             _print_wrapped(console, line, indent=2)
         console.print()
     moot = {why: codes for why, codes in section.not_applicable.items() if codes != ["TDY000"]}
@@ -188,7 +198,7 @@ def _summary_line(sections: Sequence[Section]) -> Text:
     counts = {s: sum(section.count(s) for section in sections) for s in reversed(Severity)}
     found = [count_text(number, s.label) for s, number in counts.items() if number]
     line = Text(", ".join(found).replace("infos", "info") or "Nothing found", "bold")
-    unchecked = {code for s in sections for codes in s.not_checked.values() for code in codes}
+    unchecked = {code for section in sections for gap in section.not_checked for code in gap.codes}
     if unchecked:
         line.append(f", {count_text(len(unchecked), 'rule')} not checked")
     crashed = {code for section in sections for code in section.crashed}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.cells import cell_len
+
 from ..trace import Location
 
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
@@ -12,8 +14,9 @@ _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
 def time_text(ns: int) -> str:
     """Three significant digits and a unit: `1.04 s`, `272 ms`, `3.52 us`, `0 us`."""
     for size, unit in _UNITS:
-        if ns >= size or unit == "us":
-            value = ns / size
+        value = ns / size
+        # 999.6 ms is 1.00 s: of four digits there are none.
+        if value >= 0.9995 or unit == "us":
             digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
             return f"{value:.{digits}f} {unit}"
     raise AssertionError("unreachable: the last unit takes all")
@@ -33,15 +36,23 @@ def location_text(location: Location | None, width: int) -> str:
     """`train.py:42` for the line of a call, `train.py:40 in train()` for that of its function."""
     if location is None:
         return "(place unknown)"
-    after = f":{location.line}"
+    file, after = printable(location.file), f":{location.line}"
     if not location.is_call_line:
-        after += f" in {location.function}" + ("" if location.function[-1:] == ">" else "()")
-    return printable(shortened(location.file, max(width - len(after), 8)) + after)
+        called = printable(location.function) + ("" if location.function[-1:] == ">" else "()")
+        room = max(width - len(after) - len(" in ") - min(cell_len(file), 16), 16)
+        # Of a function it is the end that is lost.
+        after += " in " + shortened(called[::-1], room)[::-1]
+    return shortened(file, max(width - cell_len(after), 8)) + after
 
 
 def shortened(path: str, width: int) -> str:
-    """A path that fits; one too long loses its beginning."""
-    return path if len(path) <= width else "..." + path[3 - width :]
+    """A path that fits into so many columns, 4 or more; one too long loses its beginning."""
+    if cell_len(path) <= width:
+        return path
+    first, room = len(path), width - len("...")
+    while first and (cells := cell_len(path[first - 1])) <= room:
+        first, room = first - 1, room - cells
+    return "..." + path[first:]
 
 
 def printable(text: str) -> str:

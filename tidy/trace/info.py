@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -122,4 +122,9 @@ def read_devices(
             (major or 0, minor or 0) if known else None,
             _integer(entry.get("totalGlobalMem")),
         )
+    # Where the process saw some devices only, their indexes are not those of the list.
+    kinds = {replace(device, index=0) for index, device in devices.items() if device.name}
+    if len(kinds) == 1:
+        (kind,) = kinds
+        return {index: replace(kind, index=index) for index in devices}
     return devices

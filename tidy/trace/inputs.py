@@ -72,10 +72,10 @@ class Inputs:
 
 def _decode(text: bytes) -> Shape:
     try:
-        value = json.loads(text) if text else []
-    except ValueError:
+        value = json.loads(text, object_hook=str) if text else []  # objects would not hash
+        return _tuples(value) if isinstance(value, list) else ()
+    except (ValueError, RecursionError):
         return ()
-    return _tuples(value) if isinstance(value, list) else ()
 
 
 def _tuples(value: list[Any]) -> Shape:

@@ -30,6 +30,7 @@ from .names import matching
 from .steps import Step, find_steps
 
 Rows = NDArray[np.int64]
+_PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
 
 class Trace:
@@ -104,11 +105,7 @@ class Trace:
 
     def rows_within(self, start_ns: int, end_ns: int, track_id: int | None = None) -> Rows:
         """Rows that start in [start_ns, end_ns), on one track if given."""
-        if track_id is None:
-            order, starts = self._by_start
-        else:
-            order = self._track_rows[track_id]
-            starts = self.start_ns[order]
+        order, starts = self._by_start if track_id is None else self._by_start_on_track[track_id]
         first, last = np.searchsorted(starts, (start_ns, end_ns))
         return order[first:last]
 
@@ -122,12 +119,12 @@ class Trace:
         return order, self.start_ns[order]
 
     @cached_property
-    def _track_rows(self) -> list[Rows]:
+    def _by_start_on_track(self) -> list[tuple[Rows, NDArray[np.int64]]]:
         order, _ = self._by_start
         tracks = self.track_id[order]
         grouped = order[np.argsort(tracks, kind="stable")]
         bounds = np.cumsum(np.bincount(self.track_id, minlength=len(self.tracks)))
-        return np.split(grouped, bounds[:-1])
+        return [(rows, self.start_ns[rows]) for rows in np.split(grouped, bounds[:-1])]
 
     # -- the tree ---------------------------------------------------------------------------------
 
@@ -307,7 +304,7 @@ class Trace:
         stack = int(self.stack_id[row])
         if stack >= 0:
             return parse_call_stack(self._stacks[stack])
-        if self.kind[row] != EventKind.PyCall:
+        if self.kind[row] != _PY_CALL:
             return None
         frame = parse_frame(self.names[self.name_id[row]])
         return frame if frame is not None and is_user_file(frame.file) else None
