@@ -1,0 +1,62 @@
+"""What arrives at a node: sums of gradients, and their reduction to what the node expects.
+
+A node's buffer is a list with one place per output of its operator. The first gradient is kept as it
+is (somebody else may hold it too); a second one makes a sum of our own, and to that the third and
+later ones are added in place.
+
+Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (validate_outputs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .grad_mode import _grad
+from .node import Grads, Node
+from .tensor import Tensor, wrap
+
+Owned = dict[tuple[Node, int], bool]
+
+
+def add(buffer: Grads, node: Node, nr: int, grad: Tensor, owned: Owned) -> None:
+    """Add `grad` to place `nr` of `node`'s buffer."""
+    old = buffer[nr]
+    if old is None:
+        buffer[nr] = grad
+    elif _grad.get():
+        buffer[nr] = old + grad
+    elif (node, nr) in owned:
+        np.add(old.array, grad.array, out=old.array)
+    else:
+        buffer[nr] = wrap(np.add(old.array, grad.array))
+        owned[node, nr] = True
+
+
+def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor:
+    """`grad` with the shape and dtype of output `nr` of `target`'s operator.
+
+    Dimensions that broadcasting added or stretched are summed over.
+
+    Raises:
+        RuntimeError: it cannot be reduced to that shape.
+    """
+    shape, dtype = target.input_metadata[nr]
+    if grad.array.shape != shape:
+        if not _expandable(shape, grad.array.shape):
+            raise RuntimeError(
+                f"Function {source.name()} returned an invalid gradient at index {index} - got "
+                f"{list(grad.array.shape)} but expected shape compatible with {list(shape)}"
+            )
+        grad = grad.sum_to_size(shape)
+    if grad.array.dtype != dtype:
+        grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
+        grad = grad.to(dtype)
+    return grad
+
+
+def _expandable(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """Whether broadcasting can turn the shape `small` into `large`."""
+    if len(small) > len(large):
+        return False
+    tail = large[len(large) - len(small) :]
+    return all(s in (1, t) for s, t in zip(small, tail, strict=True))

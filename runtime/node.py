@@ -1,0 +1,128 @@
+"""The graph: nodes, and edges from each to the nodes that take its gradients on.
+
+An edge is a pair (function, input_nr): the gradient goes to that node, as its input of that number.
+A node's inputs in backward are its operator's outputs in forward, hence `input_metadata`, one
+(shape, dtype) per output. Sequence numbers grow with time in each thread; the engine runs the
+greatest first.
+
+Source: torch/csrc/autograd/function.h, edge.h, functions/accumulate_grad.cpp.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .hooks import Hook, NodeHooks, RemovableHandle, register
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Edge = tuple["Node | None", int]
+InputMetadata = tuple[tuple[int, ...], "np.dtype[Any]"]
+Grads = list["Tensor | None"]
+
+NO_EDGE: Edge = (None, 0)
+RUNS_FIRST = 2**64 - 1  # the sequence number of AccumulateGrad
+SECOND_BACKWARD = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
+
+
+class _PerThread(threading.local):
+    sequence_nr = 0  # the next node's
+    exec_info: dict[Node, bool] | None = None  # the running graph task's, if it is trimmed
+    node: Node | None = None  # the one being run, in anomaly mode
+    depth = 0  # of backward inside backward
+
+
+thread = _PerThread()
+
+
+class Node:
+    """One function of the backward graph."""
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "hooks",
+        "input_metadata",
+        "next_edges",
+        "sequence_nr",
+    )
+
+    def __init__(
+        self, next_edges: Sequence[Edge], input_metadata: Sequence[InputMetadata] = ()
+    ) -> None:
+        self.next_edges = next_edges
+        self.input_metadata = input_metadata
+        self.hooks: NodeHooks | None = None
+        self.sequence_nr = thread.sequence_nr
+        thread.sequence_nr += 1
+
+    def apply(self, grads: Grads) -> Grads:
+        """The gradients for `next_edges`, from those for this node's outputs."""
+        raise NotImplementedError
+
+    def release_variables(self) -> None:
+        """Drop what was saved for backward."""
+
+    def name(self) -> str:
+        """As PyTorch shows it."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        """The edges, as PyTorch shows them."""
+        return tuple(self.next_edges)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Anything a user wants to note on a node; anomaly mode writes here."""
+        found: dict[str, Any] = self.__dict__.setdefault("_metadata", {})
+        return found
+
+    def task_should_compute_output(self, index: int) -> bool:
+        """Whether the running graph task has a use for the gradient of edge `index`."""
+        node = self.next_edges[index][0]
+        if node is None:
+            return False
+        exec_info = thread.exec_info
+        return exec_info is None or exec_info.get(node) is not None
+
+    def own_hooks(self) -> NodeHooks:
+        """The hooks, made when first asked for."""
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
+        """`hook(grad_outputs)` runs before the node; what it returns replaces them."""
+        return register(self.own_hooks().pre, hook)
+
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the first."""
+        return register(self.own_hooks().post, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+
+class GraphRoot(Node):
+    """Where a backward starts: its edges are the outputs', its gradients theirs."""
+
+    __slots__ = ("grads",)
+
+    def __init__(self, next_edges: Sequence[Edge], grads: Grads) -> None:
+        super().__init__(next_edges)
+        self.grads = grads
+
+    def apply(self, grads: Grads) -> Grads:
+        """The gradients it was made with."""
+        return self.grads

@@ -1,0 +1,573 @@
+"""How an operator is declared, and what is made of a declaration.
+
+    tanh = unary("aten::tanh", np.tanh, lambda grad, result: tanh_backward(grad, result))
+    mul = binary("aten::mul", np.multiply,
+                 self=lambda grad, other: grad * other,
+                 other=lambda grad, self: grad * self)
+
+A declaration is an ATen name, a forward on arrays, and one formula per differentiable input. The
+names of a formula's parameters say what it needs: `grad`, inputs and attributes by their names in
+the forward, `result`, and `x_shape` for the shape of input x. Only what the formulas of the inputs
+that need a gradient ask for is saved. Formulas are made of operators, so derivatives of all orders
+come for free; the engine sums a gradient over broadcast dimensions, so formulas need not.
+
+The makers below differ only in how much they know of the operator beforehand, and so in speed:
+`unary`, `binary`, `view`, `inplace`, and `op` for all the rest.
+
+Source: tools/autograd/derivatives.yaml and its code generator, which do this for PyTorch.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import anomaly
+from ..dtypes import SCALARS, promote, result_dtype, to_float
+from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
+from ..node import SECOND_BACKWARD, Edge, Grads, InputMetadata, Node, thread
+from ..record_function import RecordScope, active, begin, end
+from ..saved_variable import SavedVariable
+from ..tensor import Tensor, bump_version, gradient_edge, wrap
+from ..view import ViewInfo, check_inplace, late_grad, rebase_history
+
+Formula = Callable[..., Any]
+Plan = tuple[Formula, tuple[str, ...]]
+Call = Callable[..., Any]
+
+TABLE: dict[str, Op] = {}
+_NOTHING: dict[str, Any] = {}
+
+
+class Op:
+    """One row of the table."""
+
+    __slots__ = ("forward", "inputs", "name", "node_class", "params", "plans")
+
+    def __init__(self, name: str, forward: Call, inputs: tuple[str, ...], formulas: dict[str, Any]):
+        self.name = name
+        self.forward = forward
+        self.inputs = inputs
+        code = getattr(forward, "__code__", None)
+        self.params = code.co_varnames[: code.co_argcount] if code else inputs
+        self.plans: tuple[Plan | None, ...] = tuple(_plan(formulas.get(i)) for i in inputs)
+        self.node_class: type[OpNode] = OpNode
+        if any(self.plans):
+            title = name.partition("::")[2].strip("_").title().replace("_", "") + "Backward0"
+            self.node_class = type(title, (OpNode,), {"__slots__": (), "plans": self.plans})
+        TABLE[name] = self
+
+
+def _plan(formula: Formula | None) -> Plan | None:
+    if formula is None:
+        return None
+    code = formula.__code__
+    return formula, code.co_varnames[1 : code.co_argcount]
+
+
+class OpNode(Node):
+    """The backward of a declared operator: runs the formulas of the edges that are wanted."""
+
+    __slots__ = ("values",)
+    plans: tuple[Plan | None, ...] = ()
+
+    def __init__(
+        self,
+        next_edges: tuple[Edge, ...],
+        metadata: tuple[InputMetadata, ...],
+        values: dict[str, Any],
+    ) -> None:
+        self.next_edges = next_edges
+        self.input_metadata = metadata
+        self.values = values
+        self.hooks = None
+        self.sequence_nr = thread.sequence_nr
+        thread.sequence_nr += 1
+
+    def apply(self, grads: Grads) -> Grads:
+        """One formula per wanted edge."""
+        grad = grads[0]
+        if grad is None:
+            return [None] * len(self.next_edges)
+        values = self.values
+        exec_info = thread.exec_info
+        found: Grads = []
+        for (node, _), plan in zip(self.next_edges, self.plans):  # noqa: B905
+            if node is None or plan is None or (exec_info is not None and node not in exec_info):
+                found.append(None)
+                continue
+            formula, names = plan
+            args = [values[name] for name in names]
+            for place, value in enumerate(args):
+                if value.__class__ is SavedVariable:
+                    args[place] = value.unpack(self)
+            found.append(formula(grad, *args))
+        return found
+
+    def release_variables(self) -> None:
+        """Free what was saved; a later use is an error."""
+        for value in self.values.values():
+            if value.__class__ is SavedVariable:
+                value.counter = value.variable = value.array = value.packed = None
+
+    def unpacked(self, name: str) -> Any:
+        """A saved value as the formulas see it."""
+        value = self.values[name]
+        return value.unpack(self) if isinstance(value, SavedVariable) else value
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_other` and the like, as PyTorch shows them."""
+        if name.startswith("_saved_") and name[7:] in self.values:
+            return self.unpacked(name[7:])
+        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
+
+class ListNode(OpNode):
+    """The backward of an operator with several outputs (formulas get `grads`), or of one on a list
+    of tensors (its one formula gives a list).
+    """
+
+    __slots__ = ()
+    on_list = False
+    several = False
+
+    def apply(self, grads: Grads) -> Grads:
+        """As OpNode's, for lists."""
+        if all(g is None for g in grads):
+            return [None] * len(self.next_edges)
+        seen: Any = grads if self.several else grads[0]
+        found: Grads = []
+        for index, plan in enumerate(self.plans):
+            if plan is None or not (self.on_list or self.task_should_compute_output(index)):
+                found.append(None)
+                continue
+            formula, names = plan
+            result = formula(seen, *[self.unpacked(name) for name in names])
+            if self.on_list:
+                return list(result)
+            found.append(result)
+        return found
+
+
+# What every maker uses.
+
+
+def interpose(name: str, inner: Call, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None):  # type: ignore[no-untyped-def]
+    """Run an operator for those who watch it, and in inference and anomaly mode."""
+    recording = is_grad_enabled() and any(isinstance(x, Tensor) and x._rg for x in args)
+    number = thread.sequence_nr
+    running = begin(name, RecordScope.FUNCTION, args, number if recording else -1)
+    try:
+        out = inner(*args, **kwargs) if kwargs else inner(*args)
+    finally:
+        end(running)
+    for one in out if isinstance(out, (tuple, list)) else (out,):
+        if not isinstance(one, Tensor):
+            continue
+        node = one._node
+        if node is not None and node.sequence_nr >= number:
+            node.__dict__["thread_id"] = threading.get_ident()
+            anomaly.note(node)
+        if is_inference_mode_enabled() and not any(one is x for x in args):
+            if one._view is None or one._view.base._version is None:
+                one._version = None  # type: ignore[assignment]
+                one._view = None
+    return out
+
+
+def needs_grad(x: Any) -> bool:
+    """Whether it is a tensor that requires a gradient."""
+    return isinstance(x, Tensor) and (x._rg or (x._view is not None and late_grad(x)))
+
+
+def _save(value: Any) -> Any:
+    return SavedVariable(value) if isinstance(value, Tensor) else value
+
+
+def gather(op: Op, args: tuple[Any, ...], needs: list[bool], copy_self: bool) -> dict[str, Any]:
+    """What the wanted formulas ask for, except `result`."""
+    values: dict[str, Any] = {}
+    params = op.params
+    for plan, needed in zip(op.plans, needs, strict=True):
+        if plan is None or not needed:
+            continue
+        for name in plan[1]:
+            if name in values or name in {"result", "results"}:
+                continue
+            if name in params:
+                value = args[params.index(name)]
+                if copy_self and name == "self":
+                    value = value.detach().clone()
+                values[name] = _save(value)
+            elif name.endswith("_strides"):
+                values[name] = args[params.index(name[:-8])].array.strides
+            else:  # x_shape
+                value = args[params.index(name[:-6])]
+                values[name] = value.array.shape if isinstance(value, Tensor) else ()
+    return values
+
+
+def connect(op: Op, args: tuple[Any, ...], needs: list[bool], out: Tensor) -> None:
+    """Record the graph of `out = op(*args)`."""
+    values = gather(op, args, needs, copy_self=False)
+    _save_result(op, needs, values, out)
+    edges = tuple(gradient_edge(x) if n else (None, 0) for x, n in zip(args, needs))  # noqa: B905
+    array = out.array
+    out._node = op.node_class(edges, ((array.shape, array.dtype),), values)
+    out._rg = True
+
+
+def _save_result(op: Op, needs: list[bool], values: dict[str, Any], out: Tensor) -> None:
+    for plan, needed in zip(op.plans, needs, strict=True):
+        if needed and plan is not None and "result" in plan[1]:
+            values["result"] = SavedVariable(out, True)
+            return
+
+
+def raw(x: Any) -> Any:
+    """A tensor's array; anything else as it is."""
+    return x.array if isinstance(x, Tensor) else x
+
+
+def _finished(op: Op, make: Callable[[Any, Call | None], Call], doc: str | None = None) -> Call:
+    """The operator: `make`'s function, with one twin inside that never looks for observers."""
+    call = make(active, make((), None))
+    call.__name__ = call.__qualname__ = op.name.partition("::")[2]
+    call.__doc__ = doc or op.forward.__doc__ if not isinstance(op.forward, np.ufunc) else op.name
+    call.op = op  # type: ignore[attr-defined]
+    return call
+
+
+# The makers.
+
+
+def unary(name: str, forward: Call, formula: Formula | None, *, floating: bool = True) -> Call:
+    """An operator of one tensor and nothing else.
+
+    Args:
+        floating: integers become the default floating dtype first.
+    """
+    op = Op(name, forward, ("self",), {"self": formula} if formula else {})
+    plan = op.plans[0]
+    wanted = plan[1] if plan else ()
+    saves_self, saves_result = "self" in wanted, "result" in wanted
+    saves_shape = "self_shape" in wanted
+    node_class = op.node_class
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(self: Tensor) -> Tensor:
+            if active:
+                return interpose(name, inner, (self,))  # type: ignore[no-any-return, arg-type]
+            array = self.array
+            if floating and array.dtype.kind != "f":
+                array = to_float(array)
+            out = wrap(forward(array))
+            if (
+                (self._rg or (self._view is not None and late_grad(self)))
+                and plan is not None
+                and is_grad_enabled()
+            ):
+                if saves_result:
+                    values = {"result": SavedVariable(out, True)}
+                elif saves_self:
+                    values = {"self": SavedVariable(self)}
+                else:
+                    values = {"self_shape": array.shape} if saves_shape else _NOTHING  # type: ignore[dict-item]
+                array = out.array
+                out._node = node_class(
+                    (gradient_edge(self),), ((array.shape, array.dtype),), values
+                )
+                out._rg = True
+            return out
+
+        return call
+
+    return _finished(op, make)
+
+
+def binary(
+    name: str,
+    forward: Call,
+    *,
+    self: Formula | None = None,
+    other: Formula | None = None,
+    floating: bool = False,
+) -> Call:
+    """An operator of two tensors, or of a tensor and a number, that broadcast and promote."""
+    formulas = {k: f for k, f in (("self", self), ("other", other)) if f}
+    op = Op(name, forward, ("self", "other"), formulas)
+    op.params = ("self", "other")
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(self: Tensor, other: Any) -> Tensor:
+            if active:
+                return interpose(name, inner, (self, other))  # type: ignore[no-any-return, arg-type]
+            a: Any
+            b: Any
+            if other.__class__ in SCALARS:
+                a, b = self.array, other
+                if a.dtype.kind != "f" or b.__class__ is complex:
+                    a, b = promote(a, b)
+                also = False
+            elif isinstance(other, Tensor) and isinstance(self, Tensor):
+                a, b = self.array, other.array
+                if a.dtype is not b.dtype:
+                    a, b = promote(a, b)
+                also = other._rg or (other._view is not None and late_grad(other))
+            else:
+                return call(*as_tensors(name, self, other))
+            if floating and a.dtype.kind not in "fc":
+                a, b = to_float(a), to_float(np.asarray(b))
+            try:
+                out = wrap(forward(a, b))
+            except (ValueError, TypeError) as error:
+                raise RuntimeError(f"{name}: {error}") from None
+            mine = self._rg or (self._view is not None and late_grad(self))
+            if (mine or also) and formulas and is_grad_enabled():
+                connect(op, (self, other), [mine, also], out)
+            return out
+
+        return call
+
+    return _finished(op, make)
+
+
+def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
+    """Numbers and arrays as tensors.
+
+    Raises:
+        TypeError: one is neither.
+    """
+    found = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif isinstance(x, (bool, int, float, complex)):
+            tensor = wrap(np.asarray(x, result_dtype(x)))
+            found.append(tensor)
+        elif isinstance(x, (np.ndarray, np.generic)):
+            found.append(wrap(x))
+        else:
+            raise TypeError(f"{name}: expected a Tensor or a number, got {type(x).__name__}")
+    return tuple(found)
+
+
+def op(name: str, forward: Call, *inputs: str, **formulas: Formula) -> Call:
+    """Any operator with one output. `inputs` are the forward's parameters that are tensors."""
+    declared = Op(name, forward, inputs, formulas)
+    count = len(inputs)
+    params = declared.params
+    first = params.index(inputs[0]) if inputs else 0
+    assert not first, f"{name}: tensor inputs come first"
+    signature = inspect.signature(forward) if hasattr(forward, "__code__") else None
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            if kwargs or len(args) < len(params):
+                assert signature is not None
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                args = tuple(bound.arguments.values())
+            if active:
+                return interpose(name, inner, args)  # type: ignore[no-any-return, arg-type]
+            needs = [needs_grad(x) for x in args[:count]]
+            try:
+                out = wrap(forward(*[raw(x) for x in args]))
+            except ValueError as error:
+                raise RuntimeError(f"{name}: {error}") from None
+            if formulas and True in needs and is_grad_enabled():
+                connect(declared, args, needs, out)
+            return out
+
+        return call
+
+    return _finished(declared, make)
+
+
+def op_list(
+    name: str, forward: Call, formula: Formula | None = None, *, on_list: bool, several: bool = False
+) -> Call:
+    """An operator on a list of tensors (`on_list`), or with several outputs (`several`).
+
+    The formula's first parameter is the gradient, or the list of all outputs' gradients; on a list
+    it gives the list of the tensors' gradients. The forward's first parameter is named `self`.
+    """
+    declared = Op(name, forward, ("self",), {"self": formula} if formula else {})
+    if formula is not None:
+        declared.node_class = type(
+            declared.node_class.__name__,
+            (ListNode,),
+            {"__slots__": (), "plans": declared.plans, "on_list": on_list, "several": several},
+        )
+    wanted = declared.plans[0][1] if declared.plans[0] else ()
+    signature = inspect.signature(forward)
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs or len(args) < len(declared.params):
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                args = tuple(bound.arguments.values())
+            if active:
+                return interpose(name, inner, args)  # type: ignore[arg-type]
+            tensors = tuple(args[0]) if on_list else (args[0],)
+            needs = [needs_grad(x) for x in tensors]
+            shown = [x.array for x in tensors] if on_list else args[0].array
+            try:
+                made = forward(shown, *[raw(x) for x in args[1:]])
+            except ValueError as error:
+                raise RuntimeError(f"{name}: {error}") from None
+            outs = [wrap(x) for x in made] if several else [wrap(made)]
+            if formula is not None and True in needs and is_grad_enabled():
+                values: dict[str, Any] = {}
+                for key in wanted:
+                    if key == "self_shapes":
+                        values[key] = [x.array.shape for x in tensors]
+                    elif key == "self_shape":
+                        values[key] = tensors[0].array.shape
+                    elif key == "results":
+                        values[key] = tuple(SavedVariable(o, True) for o in outs)
+                    elif key == "self" and on_list:
+                        values[key] = tensors
+                    else:
+                        values[key] = _save(args[declared.params.index(key)])
+                edges = tuple(gradient_edge(x) if n else (None, 0) for x, n in zip(tensors, needs))  # noqa: B905
+                metadata = tuple((o.array.shape, o.array.dtype) for o in outs)
+                node = declared.node_class(edges, metadata, values)
+                for number, out in enumerate(outs):
+                    if out.array.dtype.kind in "fcV":
+                        out._rg, out._node, out.output_nr = True, node, number
+            return tuple(outs) if several else outs[0]
+
+        return call
+
+    return _finished(declared, make)
+
+
+def view(name: str, forward: Call, formula: Formula) -> Call:
+    """An operator whose result shares its input's memory: `forward(self, *attributes)`."""
+    declared = Op(name, forward, ("self",), {"self": formula})
+    node_class, params, plan = declared.node_class, declared.params, declared.plans[0]
+    assert plan is not None
+    names = plan[1]
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(self: Tensor, *args: Any) -> Tensor:
+            if active:
+                return interpose(name, inner, (self, *args))  # type: ignore[no-any-return, arg-type]
+            array = self.array
+            try:
+                out = wrap(forward(array, *args))
+            except ValueError as error:
+                raise RuntimeError(f"{name}: {error}") from None
+            out._version = self._version
+            recorded = is_grad_enabled()
+            out._view = ViewInfo(self, call, args, recorded)
+            if recorded and (self._rg or (self._view is not None and late_grad(self))):
+                values = _NOTHING
+                if names:
+                    values = {
+                        n: array.shape if n == "self_shape" else args[params.index(n) - 1]
+                        for n in names
+                    }
+                array = out.array
+                out._node = node_class(
+                    (gradient_edge(self),), ((array.shape, array.dtype),), values
+                )
+                out._rg = True
+            return out
+
+        return call
+
+    return _finished(declared, make)
+
+
+def inplace(name: str, source: Call) -> Call:
+    """The in-place form of an operator: writes to `self`, and counts its version up."""
+    base: Op = source.op  # type: ignore[attr-defined]
+    forward, plans = base.forward, base.plans
+    ufunc = isinstance(forward, np.ufunc)
+    declared = Op(name, forward, base.inputs, {})
+    declared.plans, declared.node_class, declared.params = plans, base.node_class, base.params
+    count = len(base.inputs)
+    signature = None if ufunc else inspect.signature(forward)
+
+    def make(active: Any, inner: Call | None) -> Call:
+        def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            if signature is not None and (kwargs or len(args) + 1 < len(base.params)):
+                bound = signature.bind(self, *args, **kwargs)
+                bound.apply_defaults()
+                args = tuple(bound.arguments.values())[1:]
+            if active:
+                return interpose(name, inner, (self, *args))  # type: ignore[no-any-return, arg-type]
+            every = (self, *args)
+            needs = [needs_grad(x) for x in every[:count]]
+            recording = True in needs and is_grad_enabled()
+            check_inplace(self, recording)
+            if recording:
+                values = gather(base, every, needs, copy_self=True)
+                edges = tuple(
+                    gradient_edge(x) if n else (None, 0)
+                    for x, n in zip(every, needs)  # noqa: B905
+                )
+            array = self.array
+            arrays = [raw(x) for x in every]
+            for other in arrays[1:count]:
+                if other is not None and other.__class__ is not bool:
+                    _same_kind(name, array, other)
+            try:
+                if ufunc:
+                    forward(*arrays, out=array, casting="unsafe")
+                else:
+                    result = forward(*arrays)
+                    if np.shape(result) != array.shape:
+                        raise ValueError(
+                            f"output with shape {list(array.shape)} doesn't match the "
+                            f"broadcast shape {list(np.shape(result))}"
+                        )
+                    array[...] = result
+            except (ValueError, TypeError) as error:
+                raise RuntimeError(f"{name}: {error}") from None
+            bump_version(self)
+            if recording:
+                _save_result(base, needs, values, self)
+                node = base.node_class(edges, ((array.shape, array.dtype),), values)
+                rebase_history(self, node)
+            return self
+
+        return call
+
+    return _finished(declared, make)
+
+
+def _same_kind(name: str, array: Any, other: Any) -> None:
+    found = result_dtype(array, other)
+    order = "buifc"
+    if order.index(found.kind.replace("u", "i")) > order.index(array.dtype.kind.replace("u", "i")):
+        raise RuntimeError(
+            f"{name}: result type {found} can't be cast to the desired output type {array.dtype}"
+        )
+
+
+def composite(name: str) -> Callable[[Call], Call]:
+    """An operator made of others: observers see it around them. Its graph is theirs."""
+
+    def decorate(function: Call) -> Call:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if active:
+                return interpose(name, function, args, kwargs)
+            return function(*args, **kwargs)
+
+        call.__name__ = call.__qualname__ = function.__name__
+        call.__doc__ = function.__doc__
+        COMPOSITES[name] = call
+        return call
+
+    return decorate
+
+
+COMPOSITES: dict[str, Call] = {}

@@ -1,0 +1,143 @@
+"""What a node keeps of the forward pass, and the checks when backward asks for it.
+
+An input is kept as it is. An output is kept without its grad_fn (that would be a cycle: the node
+keeps the output, the output its node) and gets it back when it is unpacked.
+
+Source: torch/csrc/autograd/saved_variable.cpp, torch/autograd/graph.py.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from .grad_mode import _grad
+from .node import SECOND_BACKWARD, Edge, Node
+from .tensor import AccumulateGrad, Tensor, gradient_edge, shape_name, wrap
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
+
+_hooks: ContextVar[tuple[Hooks, ...]] = ContextVar("tidy_saved_tensors_hooks", default=())
+hooked: list[Any] = []  # not empty while anybody, in any context, has hooks
+
+
+class SavedVariable:
+    """One saved tensor, with the version it had."""
+
+    __slots__ = ("array", "counter", "is_output", "output_nr", "packed", "variable", "version")
+
+    variable: Tensor | None
+    array: np.ndarray[Any, Any] | None
+
+    def __init__(self, variable: Tensor, is_output: bool = False) -> None:
+        counter = variable._version
+        if counter is None:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. "
+                "To work around you can make a clone to get a normal tensor and use it in autograd."
+            )
+        self.counter = counter
+        self.version = counter[0]
+        self.is_output = is_output
+        self.packed: tuple[Any, Callable[[Any], Tensor], Edge | None] | None = None
+        if hooked and _hooks.get():
+            self._pack(variable)
+        elif is_output:
+            self.variable = None
+            self.array = variable.array
+            self.output_nr = variable.output_nr
+        else:
+            self.variable = variable
+
+    def _pack(self, variable: Tensor) -> None:
+        pack, unpack = _hooks.get()[-1]
+        self.variable = self.array = None
+        self.output_nr = variable.output_nr
+        edge = None if self.is_output or not variable._rg else gradient_edge(variable)
+        shown = variable
+        if self.is_output:
+            shown = wrap(variable.array)
+            shown._version = variable._version
+        token = _grad.set(False)
+        try:
+            self.packed = (pack(shown), unpack, edge)
+        finally:
+            _grad.reset(token)
+
+    def _unpack_packed(self, saved_for: Node) -> Tensor:
+        assert self.packed is not None
+        data, unpack, edge = self.packed
+        found = wrap(unpack(data).array)
+        if self.is_output:
+            edge = (saved_for, self.output_nr)
+        if edge is not None:
+            found._rg = True
+            if isinstance(edge[0], AccumulateGrad):
+                found._accumulator = weakref.ref(edge[0])
+            else:
+                found._node, found.output_nr = edge
+        return found
+
+    def unpack(self, saved_for: Node) -> Tensor:
+        """The tensor again.
+
+        Raises:
+            RuntimeError: it was modified in place since, or freed by an earlier backward.
+        """
+        counter = self.counter
+        if counter is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if self.packed is not None:
+            return self._unpack_packed(saved_for)
+        if counter[0] != self.version:
+            self._modified(saved_for)
+        if not self.is_output:
+            assert self.variable is not None
+            return self.variable
+        found = wrap(self.array)
+        found._version = counter
+        found._rg = True
+        found._node = saved_for
+        found.output_nr = self.output_nr
+        return found
+
+    def _modified(self, saved_for: Node) -> None:
+        tensor = self.variable
+        array = self.array if tensor is None else tensor.array
+        assert array is not None
+        who = ""
+        node = saved_for if self.is_output else (tensor._node if tensor is not None else None)
+        if node is not None:
+            number = self.output_nr if tensor is None else tensor.output_nr
+            who = f", which is output {number} of {node.name()},"
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{shape_name(array)}]{who} is at version {self.counter[0]}; "
+            f"expected version {self.version} instead. Hint: enable anomaly detection to find the "
+            "operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
+        )
+
+
+class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
+    """Inside the block, save `pack(tensor)` instead of each tensor; backward gets `unpack` of it.
+
+        with saved_tensors_hooks(lambda x: x.numpy().tofile(...), read_back):
+            y = f(x)
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self._pair: Hooks = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        _hooks.set((*_hooks.get(), self._pair))
+        hooked.append(self)
+
+    def __exit__(self, *exc: object) -> None:
+        _hooks.set(_hooks.get()[:-1])
+        hooked.remove(self)

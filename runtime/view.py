@@ -1,0 +1,164 @@
+"""Views, and what modifying one in place does to the graph.
+
+A view remembers its base (never itself a view) and the operators that lead from one to the other.
+An in-place operator on a view gives the *base* a new grad_fn, CopySlices: it takes the base's
+gradient, lets the operator's own node work on the part that the view sees, and passes the rest on.
+Every view of that base then has a stale grad_fn and, when next asked, replays its operators.
+
+Source: torch/csrc/autograd/variable.cpp, functions/tensor.cpp (CopySlices), VariableTypeUtils.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .grad_mode import _grad
+from .node import SECOND_BACKWARD, Grads, Node, thread
+from .tensor import Tensor, gradient_edge
+
+Step = tuple[Callable[..., Tensor], tuple[Any, ...]]
+
+
+class ViewInfo:
+    """How a view came from its base."""
+
+    __slots__ = ("base", "multi", "recorded", "steps", "version")
+
+    def __init__(
+        self, source: Tensor, call: Callable[..., Any], args: tuple[Any, ...], recorded: bool
+    ) -> None:
+        before = source._view
+        if before is None:
+            self.base = source
+            self.steps: tuple[Step, ...] = ((call, args),)
+        else:
+            self.base = before.base
+            self.steps = (*before.steps, (call, args))
+            recorded = recorded and before.recorded
+        self.recorded = recorded  # made while gradients were on
+        self.multi: Node | None = None  # the node, if it is one of several views made at once
+        self.version = source._version[0] if source._version else 0  # that its grad_fn is good for
+
+    def replay(self, tensor: Tensor) -> Tensor:
+        """The same view, of another tensor of the base's shape."""
+        for call, args in self.steps:
+            tensor = call(tensor, *args)
+        return tensor
+
+    def regenerate(self, view: Tensor) -> None:
+        """Give the view a grad_fn that goes through its base's present one."""
+        self.version = view._version[0]
+        if not self.base._rg:
+            return
+        token = _grad.set(True)
+        try:
+            again = self.replay(self.base)
+        finally:
+            _grad.reset(token)
+        _set_history(view, again._node, again.output_nr)
+
+
+def late_grad(tensor: Tensor) -> bool:
+    """Whether a view needs a gradient by now, because its base came to need one."""
+    view = tensor._view
+    if view is not None and view.version != tensor._version[0]:
+        view.regenerate(tensor)
+    return tensor._rg
+
+
+def _set_history(tensor: Tensor, node: Node | None, output_nr: int) -> None:
+    if tensor._retains_grad and tensor._node is not None and node is not None:
+        hooks = tensor._node.own_hooks().retain
+        node.own_hooks().retain[output_nr] = hooks.pop(tensor.output_nr)
+    tensor._rg = True
+    tensor._node = node
+    tensor.output_nr = output_nr
+
+
+def check_inplace(tensor: Tensor, recording: bool) -> None:
+    """Refuse an in-place operator that autograd could not follow.
+
+    Raises:
+        RuntimeError: a leaf that requires a gradient, a view of one, or a view it cannot follow.
+    """
+    view = tensor._view
+    if not recording:
+        return
+    if view is None:
+        if tensor._rg and tensor._node is None:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        return
+    base = view.base
+    if base._rg and base._node is None:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    if view.multi is not None:
+        raise RuntimeError(
+            f"Output {tensor.output_nr} of {view.multi.name()} is a view and is being modified "
+            "inplace. This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    if not view.recorded:
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You "
+            "can clarify your code by moving both the view and the inplace either both inside the "
+            "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
+            "want the inplace to be tracked)."
+        )
+
+
+def rebase_history(tensor: Tensor, node: Node) -> None:
+    """`tensor` was modified in place: `node` is what made it now."""
+    view = tensor._view
+    if view is None:
+        _set_history(tensor, node, 0)
+        return
+    base = view.base
+    _set_history(base, CopySlices(base, view, node), 0)
+    view.regenerate(tensor)
+
+
+class CopySlices(Node):
+    """The base's gradient, with an in-place operator's node applied to the part a view saw."""
+
+    __slots__ = ("node", "view")
+
+    def __init__(self, base: Tensor, view: ViewInfo, node: Node) -> None:
+        super().__init__(
+            (gradient_edge(base), *node.next_edges[1:]), ((base.array.shape, base.array.dtype),)
+        )
+        self.view = view
+        self.node: Node | None = node
+
+    def apply(self, grads: Grads) -> Grads:
+        """Gradients for the base as it was, and for the operator's other inputs."""
+        grad = grads[0]
+        if self.node is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if grad is None:
+            return [None] * len(self.next_edges)
+        result = grad.clone()
+        part = self.view.replay(result)
+        exec_info, thread.exec_info = thread.exec_info, None
+        try:
+            found = self.node.apply([part.clone()])
+        finally:
+            thread.exec_info = exec_info
+        if found[0] is None:
+            part.zero_()
+        else:
+            part.copy_(found[0])
+        return [result, *found[1:]]
+
+    def release_variables(self) -> None:
+        """The operator's node frees what it saved, and goes."""
+        if self.node is not None:
+            self.node.release_variables()
+            self.node = None
+
