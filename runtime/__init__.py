@@ -11,7 +11,8 @@ Where to read first: engine.py (one backward), then node.py, tensor.py and ops/t
 
 from __future__ import annotations
 
-from . import ops
+from . import autograd as autograd  # noqa: PLC0414
+from . import nn as nn  # noqa: PLC0414
 from .anomaly import is_anomaly_enabled
 from .dtypes import (
     complex64,
@@ -44,7 +45,7 @@ from .grad_mode import (
     set_grad_enabled,
 )
 from .tensor import Size, Tensor
-from .ops import methods as _methods
+from .ops import methods as methods  # noqa: PLC0414  (puts the operators on Tensor)
 from .ops.activation import erf, log_softmax, relu, sigmoid, softmax
 from .ops.conversion import detach
 from .ops.creation import *  # noqa: F403

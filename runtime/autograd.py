@@ -13,9 +13,32 @@ from typing import Any
 
 import numpy as np
 
+from . import function, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
 from .engine import execute
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 from .node import Edge, Grads
 from .tensor import Tensor, gradient_edge, wrap
+
+__all__ = [
+    "Function",
+    "backward",
+    "backward_async",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "grad",
+    "grad_async",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
 
 Tensors = Tensor | Sequence[Tensor]
 

@@ -150,11 +150,9 @@ def _run(task: GraphTask, node: Node, inputs: Grads) -> None:
     try:
         while True:
             hooks = node.hooks
-            if hooks is not None:
-                inputs = hooks.call_tensor_pre(inputs)
             if exec_info is None or _wanted(task, node, inputs):
                 if hooks is not None:
-                    inputs = hooks.call_pre(inputs)
+                    inputs = hooks.call_pre(hooks.call_tensor_pre(inputs))
                 outputs = _observed(node, inputs) if active else node.apply(inputs)
                 if hooks is not None and hooks.post:
                     outputs = hooks.call_post(outputs, inputs)
@@ -205,11 +203,16 @@ def _run(task: GraphTask, node: Node, inputs: Grads) -> None:
 
 
 def _wanted(task: GraphTask, node: Node, inputs: Grads) -> bool:
-    """Keep what the task wants of these inputs; say whether to run the node."""
+    """Keep what the task wants of these inputs; say whether to run the node.
+
+    Tensor hooks run once: before the capture if the node itself is not run, else after it.
+    """
     assert task.exec_info is not None
     info = task.exec_info.get(node)
     if info is None:
         return isinstance(node, GraphRoot)
+    if not info.needed and node.hooks is not None:
+        inputs = node.hooks.call_tensor_pre(inputs)
     for nr, place in info.captures:
         task.captured[place] = inputs[nr]
     return info.needed
@@ -321,7 +324,7 @@ def _accumulate(node: Node, grad: Tensor) -> None:
 
 def _sole_owner(grad: Tensor) -> bool:
     """Whether no other array sees this memory."""
-    if not grad._version or grad._rg:
+    if not grad._counter or grad._rg:
         return False
     array = grad.array
     if sys.getrefcount(array) > _SOLE_ARRAY:

@@ -70,12 +70,8 @@ class FunctionCtx(Node):
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
-        """For each argument of forward, whether its gradient is wanted (by the running task)."""
-        found = list(self.needs)
-        for edge, place in enumerate(self._places):
-            if self.next_edges:
-                found[place] = found[place] and self.task_should_compute_output(edge)
-        return tuple(found)
+        """For each argument of forward, whether it is a tensor that requires a gradient."""
+        return self.needs
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -216,7 +212,7 @@ def _finish(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any], recordi
         else:
             if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
                 alias = wrap(out.array)
-                alias._version = out._version
+                alias._counter = out._counter
                 outputs[number] = out = alias
             out._rg, out._node, out.output_nr = True, ctx, number
     ctx.input_metadata = tuple(metadata)

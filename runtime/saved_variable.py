@@ -35,7 +35,7 @@ class SavedVariable:
     array: np.ndarray[Any, Any] | None
 
     def __init__(self, variable: Tensor, is_output: bool = False) -> None:
-        counter = variable._version
+        counter = variable._counter
         if counter is None:
             raise RuntimeError(
                 "Inference tensors cannot be saved for backward. "
@@ -62,7 +62,7 @@ class SavedVariable:
         shown = variable
         if self.is_output:
             shown = wrap(variable.array)
-            shown._version = variable._version
+            shown._counter = variable._counter
         token = _grad.set(False)
         try:
             self.packed = (pack(shown), unpack, edge)
@@ -100,7 +100,7 @@ class SavedVariable:
             assert self.variable is not None
             return self.variable
         found = wrap(self.array)
-        found._version = counter
+        found._counter = counter
         found._rg = True
         found._node = saved_for
         found.output_nr = self.output_nr

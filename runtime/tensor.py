@@ -3,7 +3,7 @@
     array       the numpy array with the data; views share its memory
     _rg         requires_grad
     _node       grad_fn (None for leaves), and output_nr, which of its outputs this is
-    _version    [n], counted up by each in-place operation; one list for a tensor and all its views
+    _counter    [n], counted up by each in-place operation; one list for a tensor and all its views
     _view       how a view came from its base (ViewInfo), or None
 
 Those are slots, because every operator touches them. The rest are rare and live in the instance's
@@ -50,12 +50,12 @@ class Size(tuple[int, ...]):
 class Tensor:
     """A multi-dimensional array that can take part in autograd."""
 
-    __slots__ = ("__dict__", "__weakref__", "_node", "_rg", "_version", "_view", "array", "output_nr")
+    __slots__ = ("__dict__", "__weakref__", "_counter", "_node", "_rg", "_view", "array", "output_nr")
 
     array: Array
     _rg: bool
     _node: Node | None
-    _version: VersionCounter  # None in inference mode's tensors
+    _counter: VersionCounter  # None in inference mode's tensors
     _view: ViewInfo | None
     output_nr: int
 
@@ -72,7 +72,7 @@ class Tensor:
         self.array = array
         self._rg = False
         self._node = None
-        self._version = [0]
+        self._counter = [0]
         self._view = None
         self.output_nr = 0
         if requires_grad:
@@ -83,7 +83,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether operators on it record a graph."""
-        if not self._rg and self._view is not None and self._view.version != self._version[0]:
+        if not self._rg and self._view is not None and self._view.version != self._counter[0]:
             self._view.regenerate(self)  # its base may have come to need one
         return self._rg
 
@@ -99,7 +99,7 @@ class Tensor:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        if value and self._version is None and not grad_mode.is_inference_mode_enabled():
+        if value and self._counter is None and not grad_mode.is_inference_mode_enabled():
             raise RuntimeError("Setting requires_grad=True on inference tensor is not allowed.")
         self._rg = bool(value)
 
@@ -112,7 +112,7 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that made it; for a view whose base was modified, made anew."""
         view = self._view
-        if view is not None and self._rg and view.version != self._version[0]:
+        if view is not None and self._rg and view.version != self._counter[0]:
             view.regenerate(self)
         return self._node
 
@@ -172,12 +172,18 @@ class Tensor:
     def _base(self) -> Tensor | None:
         return None if self._view is None else self._view.base
 
+    @property
+    def _version(self) -> int:
+        if self._counter is None:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._counter[0]
+
     def _is_view(self) -> bool:
         return self._view is not None
 
     def is_inference(self) -> bool:
         """Whether it was made in inference mode."""
-        return self._version is None
+        return self._counter is None
 
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf in `.grad` too."""
@@ -246,7 +252,7 @@ def wrap(array: Any) -> Tensor:
     tensor.array = array
     tensor._rg = False
     tensor._node = None
-    tensor._version = [0]
+    tensor._counter = [0]
     tensor._view = None
     tensor.output_nr = 0
     return tensor
@@ -255,7 +261,7 @@ def wrap(array: Any) -> Tensor:
 def gradient_edge(tensor: Tensor) -> Edge:
     """Where a gradient for `tensor` goes: its grad_fn, or its AccumulateGrad."""
     view = tensor._view
-    if view is not None and tensor._rg and view.version != tensor._version[0]:
+    if view is not None and tensor._rg and view.version != tensor._counter[0]:
         view.regenerate(tensor)
     node = tensor._node
     if node is not None:
@@ -297,7 +303,7 @@ class AccumulateGrad(Node):
 
 def bump_version(tensor: Tensor) -> None:
     """Count an in-place modification."""
-    counter = tensor._version
+    counter = tensor._counter
     if counter is not None:
         counter[0] += 1
     elif not grad_mode.is_inference_mode_enabled():

@@ -38,7 +38,7 @@ class ViewInfo:
             recorded = recorded and before.recorded
         self.recorded = recorded  # made while gradients were on
         self.multi: Node | None = None  # the node, if it is one of several views made at once
-        self.version = source._version[0] if source._version else 0  # that its grad_fn is good for
+        self.version = source._counter[0] if source._counter else 0  # that its grad_fn is good for
 
     def replay(self, tensor: Tensor) -> Tensor:
         """The same view, of another tensor of the base's shape."""
@@ -48,7 +48,7 @@ class ViewInfo:
 
     def regenerate(self, view: Tensor) -> None:
         """Give the view a grad_fn that goes through its base's present one."""
-        self.version = view._version[0]
+        self.version = view._counter[0]
         if not self.base._rg:
             return
         token = _grad.set(True)
@@ -62,7 +62,7 @@ class ViewInfo:
 def late_grad(tensor: Tensor) -> bool:
     """Whether a view needs a gradient by now, because its base came to need one."""
     view = tensor._view
-    if view is not None and view.version != tensor._version[0]:
+    if view is not None and view.version != tensor._counter[0]:
         view.regenerate(tensor)
     return tensor._rg
 
@@ -135,6 +135,10 @@ class CopySlices(Node):
         )
         self.view = view
         self.node: Node | None = node
+
+    def name(self) -> str:
+        """With the name space that PyTorch shows for it alone."""
+        return "torch::autograd::CopySlices"
 
     def apply(self, grads: Grads) -> Grads:
         """Gradients for the base as it was, and for the operator's other inputs."""

@@ -48,7 +48,7 @@ def to(
 def detach(input: Tensor) -> Tensor:  # noqa: A002
     """The same memory and version counter, outside autograd."""
     found = wrap(input.array)
-    found._version = input._version
+    found._counter = input._counter
     return found
 
 

@@ -173,8 +173,8 @@ def interpose(name: str, inner: Call, args: tuple[Any, ...], kwargs: dict[str, A
             node.__dict__["thread_id"] = threading.get_ident()
             anomaly.note(node)
         if is_inference_mode_enabled() and not any(one is x for x in args):
-            if one._view is None or one._view.base._version is None:
-                one._version = None  # type: ignore[assignment]
+            if one._view is None or one._view.base._counter is None:
+                one._counter = None  # type: ignore[assignment]
                 one._view = None
     return out
 
@@ -201,7 +201,7 @@ def gather(op: Op, args: tuple[Any, ...], needs: list[bool], copy_self: bool) ->
             if name in params:
                 value = args[params.index(name)]
                 if copy_self and name == "self":
-                    value = value.detach().clone()
+                    value = value.clone()  # what it was; with its graph, for double backward
                 values[name] = _save(value)
             elif name.endswith("_strides"):
                 values[name] = args[params.index(name[:-8])].array.strides
@@ -464,9 +464,10 @@ def view(name: str, forward: Call, formula: Formula) -> Call:
                 out = wrap(forward(array, *args))
             except ValueError as error:
                 raise RuntimeError(f"{name}: {error}") from None
-            out._version = self._version
+            out._counter = self._counter
             recorded = is_grad_enabled()
             out._view = ViewInfo(self, call, args, recorded)
+            out._rg = self._rg  # with gradients off too, as in PyTorch
             if recorded and (self._rg or (self._view is not None and late_grad(self))):
                 values = _NOTHING
                 if names:
@@ -478,7 +479,7 @@ def view(name: str, forward: Call, formula: Formula) -> Call:
                 out._node = node_class(
                     (gradient_edge(self),), ((array.shape, array.dtype),), values
                 )
-                out._rg = True
+                out._rg = True  # a late one's
             return out
 
         return call

@@ -313,7 +313,7 @@ def _several_views(source: Tensor, outs: tuple[Tensor, ...], steps: Any) -> tupl
     from ..view import ViewInfo
 
     for out, (call, args) in zip(outs, steps, strict=True):
-        out._version = source._version
+        out._counter = source._counter
         out._view = ViewInfo(source, call, args, is_grad_enabled())
         out._view.multi = out._node
     return outs
