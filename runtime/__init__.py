@@ -11,9 +11,10 @@ Where to read first: engine.py (one backward), then node.py, tensor.py and ops/t
 
 from __future__ import annotations
 
-from . import autograd as autograd  # noqa: PLC0414
-from . import nn as nn  # noqa: PLC0414
+from . import autograd as autograd
+from . import nn as nn
 from .anomaly import is_anomaly_enabled
+from .dtypes import bool_ as bool  # noqa: A004
 from .dtypes import (
     complex64,
     complex128,
@@ -33,8 +34,7 @@ from .dtypes import (
     short,
     uint8,
 )
-from .dtypes import bool_ as bool  # noqa: A004
-from .dtypes import float as float  # noqa: A004, PLC0414
+from .dtypes import float as float  # noqa: A004
 from .dtypes import int_ as int  # noqa: A004
 from .grad_mode import (
     enable_grad,
@@ -44,8 +44,7 @@ from .grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .tensor import Size, Tensor
-from .ops import methods as methods  # noqa: PLC0414  (puts the operators on Tensor)
+from .ops import methods as methods
 from .ops.activation import erf, log_softmax, relu, sigmoid, softmax
 from .ops.conversion import detach
 from .ops.creation import *  # noqa: F403
@@ -95,3 +94,5 @@ from .ops.views import (
     unbind,
     unsqueeze,
 )
+from .record_function import add_callback, record_function
+from .tensor import Size, Tensor

@@ -115,7 +115,7 @@ def check_nan(node: Node, grads: Grads) -> None:
     for index, grad in enumerate(grads):
         if grad is None or grad.array.dtype.kind not in "fc":
             continue
-        if (grad.array != grad.array).any():  # noqa: PLR0124  (NaN alone differs from itself)
+        if (grad.array != grad.array).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

@@ -192,7 +192,7 @@ def _in_background(function: Callable[..., Any], args: Any, kwargs: Any) -> Futu
             return
         try:
             future.set_result(context.run(function, *args, **kwargs))
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             future.set_exception(error)
 
     threading.Thread(target=work, name=f"tidy-{function.__name__}", daemon=True).start()

@@ -50,7 +50,15 @@ class ExecInfo:
 class GraphTask:
     """One backward: its graph, and how far it is."""
 
-    __slots__ = ("buffers", "captured", "create_graph", "dependencies", "exec_info", "keep_graph", "owned")
+    __slots__ = (
+        "buffers",
+        "captured",
+        "create_graph",
+        "dependencies",
+        "exec_info",
+        "keep_graph",
+        "owned",
+    )
 
     def __init__(self, root: Node, keep_graph: bool, create_graph: bool) -> None:
         self.keep_graph = keep_graph
@@ -271,7 +279,7 @@ def _on_fresh_thread(*args: object) -> Grads:
     def work() -> None:
         try:
             result.append(context.run(execute, *args))  # type: ignore[arg-type]
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             failed.append(error)
 
     worker = threading.Thread(target=work, name="tidy-reentrant-backward")
@@ -332,7 +340,9 @@ def _sole_owner(grad: Tensor) -> bool:
     base = array.base
     if base is None:
         return True
-    return isinstance(base, np.ndarray) and sys.getrefcount(base) <= _SOLE_ARRAY and base.base is None
+    return (
+        isinstance(base, np.ndarray) and sys.getrefcount(base) <= _SOLE_ARRAY and base.base is None
+    )
 
 
 def _references() -> tuple[int, int]:

@@ -78,7 +78,7 @@ class Mode:
                     with self.clone():
                         inner.close()
                     raise
-                except BaseException as error:  # noqa: BLE001
+                except BaseException as error:
                     step = functools.partial(inner.throw, error)
 
         return generate  # type: ignore[return-value]
@@ -146,7 +146,7 @@ class inference_mode(Mode):  # noqa: N801
         """`@inference_mode` without brackets works too."""
         made = super().__new__(cls)
         if callable(mode):
-            made.__init__()  # type: ignore[misc]  # noqa: PLC2801
+            made.__init__()  # type: ignore[misc]
             return made(mode)
         return made
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .grad_mode import _grad
 from .node import Grads, Node
+from .record_function import active
 from .tensor import Tensor, wrap
 
 Owned = dict[tuple[Node, int], bool]
@@ -47,7 +48,11 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
                 f"Function {source.name()} returned an invalid gradient at index {index} - got "
                 f"{list(grad.array.shape)} but expected shape compatible with {list(shape)}"
             )
-        grad = grad.sum_to_size(shape)
+        have = grad.array.shape
+        if active or _grad.get() or len(have) - len(shape) != 1 or have[1:] != shape:
+            grad = grad.sum_to_size(shape)
+        else:  # a bias: the one case that is worth a shorter way
+            grad = wrap(np.add.reduce(grad.array, 0))
     if grad.array.dtype != dtype:
         grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
         grad = grad.to(dtype)

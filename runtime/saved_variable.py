@@ -106,6 +106,13 @@ class SavedVariable:
         found.output_nr = self.output_nr
         return found
 
+    def unpack_array(self, saved_for: Node) -> Any:
+        """`unpack`, for formulas that work on arrays."""
+        counter = self.counter
+        if counter is None or self.packed is not None or counter[0] != self.version:
+            return self.unpack(saved_for).array
+        return self.array if self.is_output else self.variable.array  # type: ignore[union-attr]
+
     def _modified(self, saved_for: Node) -> None:
         tensor = self.variable
         array = self.array if tensor is None else tensor.array
@@ -127,8 +134,8 @@ class SavedVariable:
 class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
     """Inside the block, save `pack(tensor)` instead of each tensor; backward gets `unpack` of it.
 
-        with saved_tensors_hooks(lambda x: x.numpy().tofile(...), read_back):
-            y = f(x)
+    with saved_tensors_hooks(lambda x: x.numpy().tofile(...), read_back):
+        y = f(x)
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):

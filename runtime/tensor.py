@@ -50,7 +50,16 @@ class Size(tuple[int, ...]):
 class Tensor:
     """A multi-dimensional array that can take part in autograd."""
 
-    __slots__ = ("__dict__", "__weakref__", "_counter", "_node", "_rg", "_view", "array", "output_nr")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_counter",
+        "_node",
+        "_rg",
+        "_view",
+        "array",
+        "output_nr",
+    )
 
     array: Array
     _rg: bool
@@ -223,7 +232,9 @@ class Tensor:
         if not self._rg:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
         if self._post_accumulate is None:
             self._post_accumulate = HookDict()
         return register(self._post_accumulate, hook)
@@ -320,5 +331,3 @@ def shape_name(array: Array) -> str:
     """`torch.FloatTensor [2, 3]`, as error messages write it."""
     kind = _NAMES.get(array.dtype.name, array.dtype.name.capitalize() + "Tensor")
     return f"torch.{kind} {list(array.shape)}"
-
-

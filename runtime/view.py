@@ -165,4 +165,3 @@ class CopySlices(Node):
         if self.node is not None:
             self.node.release_variables()
             self.node = None
-

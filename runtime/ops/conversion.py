@@ -55,9 +55,7 @@ def detach(input: Tensor) -> Tensor:  # noqa: A002
 def detach_(input: Tensor) -> Tensor:  # noqa: A002
     """This very tensor, cut off from its graph."""
     if input._view is not None:
-        raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead."
-        )
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     input._node, input._rg, input.output_nr = None, False, 0
     return input
 
@@ -69,13 +67,13 @@ def contiguous(input: Tensor) -> Tensor:  # noqa: A002
     return clone(input)  # type: ignore[no-any-return]
 
 
-def numpy(input: Tensor) -> Any:  # noqa: A002
-    """The array itself.
+def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002
+    """The array itself; `force` detaches first.
 
     Raises:
         RuntimeError: it requires a gradient; detach it first.
     """
-    if input.requires_grad:
+    if input.requires_grad and not force:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

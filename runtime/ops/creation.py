@@ -57,11 +57,18 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """One value."""
     kind = result_dtype(fill_value) if dtype is None else dtype
-    return _made("aten::full", lambda k: np.full(sizes((size,)), fill_value, k), kind, requires_grad)
+    return _made(
+        "aten::full", lambda k: np.full(sizes((size,)), fill_value, k), kind, requires_grad
+    )
 
 
 def arange(
@@ -96,7 +103,12 @@ def linspace(
 
 
 def eye(
-    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the diagonal."""
     return _made("aten::eye", lambda k: np.eye(n, m, dtype=k), dtype, requires_grad)
@@ -142,7 +154,9 @@ def randint(
         low, high, size = 0, low, high
     stream = (generator or default_generator).stream
     kind = np.int64 if dtype is None else dtype
-    return _made("aten::randint", lambda k: stream.integers(low, high, sizes((size,))).astype(k), kind, False)
+    return _made(
+        "aten::randint", lambda k: stream.integers(low, high, sizes((size,))).astype(k), kind, False
+    )
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:

@@ -40,13 +40,16 @@ def _clamp_mask(self: Tensor, low: Any, high: Any) -> Tensor:
 
 # Arithmetic
 
-_add = binary("aten::add", np.add, self=lambda grad: grad, other=lambda grad: grad)
-_sub = binary("aten::sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad)
+_add = binary("aten::add", np.add, self=lambda grad: grad, other=lambda grad: grad, arrays=True)
+_sub = binary(
+    "aten::sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad, arrays=True
+)
 mul = binary(
     "aten::mul",
     np.multiply,
     self=lambda grad, other: grad * other,
     other=lambda grad, self: grad * self,
+    arrays=True,
 )
 _div = binary(
     "aten::div",
@@ -136,7 +139,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: 
     if rounding_mode is None:
         return _div(input, other)  # type: ignore[no-any-return]
     if rounding_mode not in {"floor", "trunc"}:
-        raise RuntimeError(f"div expected rounding_mode None, 'trunc' or 'floor' but found {rounding_mode!r}")
+        raise RuntimeError(
+            f"div expected rounding_mode None, 'trunc' or 'floor' but found {rounding_mode!r}"
+        )
     if rounding_mode == "floor":
         return floor_divide(input, other)  # type: ignore[no-any-return]
     return _div(input, other).trunc()  # type: ignore[no-any-return]
@@ -188,8 +193,6 @@ isfinite = unary("aten::isfinite", np.isfinite, None, floating=False)
 logical_not = unary("aten::logical_not", np.logical_not, None, floating=False)
 bitwise_not = unary("aten::bitwise_not", np.invert, None, floating=False)
 
-tanh = unary("aten::tanh", np.tanh, lambda grad, result: tanh_backward(grad, result))
-
 
 def _tanh_backward(grad: Any, other: Any) -> Any:
     slope = np.multiply(other, other)
@@ -197,6 +200,12 @@ def _tanh_backward(grad: Any, other: Any) -> Any:
     return np.multiply(slope, grad, out=slope) if slope.ndim else slope * grad
 
 
+tanh = unary(
+    "aten::tanh",
+    np.tanh,
+    lambda grad, result: tanh_backward(grad, result),
+    arrays=lambda grad, result: _tanh_backward(grad, result),
+)
 tanh_backward = binary(
     "aten::tanh_backward",
     _tanh_backward,

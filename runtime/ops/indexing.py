@@ -14,7 +14,6 @@ import numpy as np
 
 from ..tensor import Tensor, wrap
 from .table import as_tensors, inplace, op
-
 from .views import alias, dimension, expand, reshape, select, slice_, unsqueeze
 
 

@@ -66,7 +66,9 @@ def _repeat_back(grad: Tensor, self_shape: tuple[int, ...], repeats: tuple[int, 
     return reshape(summed, self_shape)  # type: ignore[no-any-return]
 
 
-_repeat_op = op("aten::repeat", lambda self, repeats: np.tile(self, repeats), "self", self=_repeat_back)
+_repeat_op = op(
+    "aten::repeat", lambda self, repeats: np.tile(self, repeats), "self", self=_repeat_back
+)
 _flip_op = op(
     "aten::flip",
     lambda self, dims: np.flip(self, tuple(dimension(d, self.ndim) for d in dims)).copy(),
@@ -122,7 +124,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:  # noqa: A0
     """The dimensions `source` put where `destination` says."""
     n = input.array.ndim
     old = [dimension(d, n) for d in ((source,) if isinstance(source, int) else source)]
-    new = [dimension(d, n) for d in ((destination,) if isinstance(destination, int) else destination)]
+    new = [
+        dimension(d, n) for d in ((destination,) if isinstance(destination, int) else destination)
+    ]
     rest = iter([d for d in range(n) if d not in old])
     order = [old[new.index(d)] if d in new else next(rest) for d in range(n)]
     return input.permute(order)

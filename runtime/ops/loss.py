@@ -55,6 +55,12 @@ mse_op = op(
     "target",
     self=_mse_back,
     target=lambda grad, self, target, reduction: -_mse_back(grad, self, target, reduction),
+    arrays={
+        "self": lambda grad, self, target, reduction: _mse_backward(grad, self, target, reduction),
+        "target": lambda grad, self, target, reduction: (
+            -_mse_backward(grad, self, target, reduction)
+        ),
+    },
 )
 
 
@@ -70,9 +76,9 @@ mse_loss_backward = op(
     "self",
     "input",
     "target",
-    self=lambda grad, input, target, reduction: grad
-    * (input - target)
-    * (2.0 / grad.numel() if reduction == "mean" else 2.0),
+    self=lambda grad, input, target, reduction: (
+        grad * (input - target) * (2.0 / grad.numel() if reduction == "mean" else 2.0)
+    ),
     input=lambda grad, self, input, reduction: _slope(grad, self, input, reduction),
     target=lambda grad, self, input, reduction: -_slope(grad, self, input, reduction),
 )
@@ -200,7 +206,9 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
-    loss = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
+    loss = -(
+        target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100)
+    )
     return reduce(loss if weight is None else loss * weight, reduction)
 
 
@@ -245,7 +253,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """target * (log target - input); "batchmean" divides the sum by the batch."""
+    """Target * (log target - input); "batchmean" divides the sum by the batch."""
     if log_target:
         loss = target.exp() * (target - input)
     else:

@@ -17,7 +17,9 @@ def _product(name: str, ndim: int) -> Any:
         if self.ndim != ndim or mat2.ndim != ndim:
             raise ValueError(f"expected {ndim}-D tensors, got {self.ndim}-D and {mat2.ndim}-D")
         if self.dtype is not mat2.dtype and self.dtype != mat2.dtype:
-            raise ValueError(f"expected both to have the same dtype, got {self.dtype} and {mat2.dtype}")
+            raise ValueError(
+                f"expected both to have the same dtype, got {self.dtype} and {mat2.dtype}"
+            )
         if self.shape[-1] != mat2.shape[-2] or self.shape[:-2] != mat2.shape[:-2]:
             raise ValueError(
                 f"shapes cannot be multiplied ({list(self.shape)} and {list(mat2.shape)})"
@@ -39,6 +41,10 @@ def _mat2_back(grad: Tensor, mat1: Tensor, strides: tuple[int, ...]) -> Tensor:
     return mm(t(mat1), grad)  # type: ignore[no-any-return]
 
 
+def _mat2_arrays(grad: Any, mat1: Any, strides: tuple[int, ...]) -> Any:
+    return (grad.T @ mat1).T if strides[0] < strides[1] else mat1.T @ grad
+
+
 mm = op(
     "aten::mm",
     _product("mm", 2),
@@ -46,6 +52,10 @@ mm = op(
     "mat2",
     self=lambda grad, mat2: _mat1_back(grad, mat2),
     mat2=lambda grad, self, mat2_strides: _mat2_back(grad, self, mat2_strides),
+    arrays={
+        "self": lambda grad, mat2: grad @ mat2.T,
+        "mat2": lambda grad, self, mat2_strides: _mat2_arrays(grad, self, mat2_strides),
+    },
 )
 
 
@@ -63,7 +73,7 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     return found
 
 
-def _scaled(grad: Tensor, factor: Any) -> Tensor:
+def _scaled(grad: Any, factor: Any) -> Any:
     return grad if factor == 1 else grad * factor
 
 
@@ -75,7 +85,16 @@ _addmm_op = op(
     "mat2",
     self=lambda grad, beta: _scaled(grad, beta),
     mat1=lambda grad, mat2, alpha: _scaled(_mat1_back(grad, mat2), alpha),
-    mat2=lambda grad, mat1, mat2_strides, alpha: _scaled(_mat2_back(grad, mat1, mat2_strides), alpha),
+    mat2=lambda grad, mat1, mat2_strides, alpha: _scaled(
+        _mat2_back(grad, mat1, mat2_strides), alpha
+    ),
+    arrays={
+        "self": lambda grad, beta: _scaled(grad, beta),
+        "mat1": lambda grad, mat2, alpha: _scaled(grad @ mat2.T, alpha),
+        "mat2": lambda grad, mat1, mat2_strides, alpha: _scaled(
+            _mat2_arrays(grad, mat1, mat2_strides), alpha
+        ),
+    },
 )
 
 
@@ -91,6 +110,10 @@ bmm = op(
     "mat2",
     self=lambda grad, mat2: bmm(grad, mat2.transpose(1, 2)),
     mat2=lambda grad, self: bmm(self.transpose(1, 2), grad),
+    arrays={
+        "self": lambda grad, mat2: grad @ mat2.swapaxes(1, 2),
+        "mat2": lambda grad, self: self.swapaxes(1, 2) @ grad,
+    },
 )
 
 
@@ -137,7 +160,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     """Vectors, matrices and batches of them, as `numpy.matmul`."""
     a, b = input.array.ndim, other.array.ndim
     if not a or not b:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D"
+        )
     if a == 2 and b == 2:
         return mm(input, other)  # type: ignore[no-any-return]
     if a == 1 and b == 1:
@@ -191,24 +216,32 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
     Operands are contracted in the order given, two at a time.
     """
-    tensors = operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
+    tensors = (
+        operands[0] if len(operands) == 1 and not isinstance(operands[0], Tensor) else operands
+    )
     spec = equation.replace(" ", "")
     left, arrow, right = spec.partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
         raise RuntimeError(f"einsum(): {len(terms)} terms but {len(tensors)} operands")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in spec]
-    most = max(x.array.ndim - len(term.replace("...", "")) for x, term in zip(tensors, terms, strict=True))
+    most = max(
+        x.array.ndim - len(term.replace("...", "")) for x, term in zip(tensors, terms, strict=True)
+    )
     dots = "".join(spare[:most]) if "..." in spec else ""
     terms = [
-        term.replace("...", dots[len(dots) - (x.array.ndim - len(term.replace("...", ""))) :] if dots else "")
+        term.replace(
+            "...", dots[len(dots) - (x.array.ndim - len(term.replace("...", ""))) :] if dots else ""
+        )
         for x, term in zip(tensors, terms, strict=True)
     ]
     every = "".join(terms)
     if arrow:
         result = right.replace("...", dots)
     else:
-        result = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
+        result = dots + "".join(
+            sorted(c for c in set(every) if every.count(c) == 1 and c not in dots)
+        )
     order = result + "".join(dict.fromkeys(c for c in every if c not in result))
     if len(set(result)) != len(result) or not set(result) <= set(every):
         raise RuntimeError(f"einsum(): output subscripts of {equation!r} are not valid")

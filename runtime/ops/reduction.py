@@ -84,13 +84,13 @@ def _var(self: Any, dim: Dim = None, correction: float = 1, keepdim: bool = Fals
         axis = axes(dim, self.ndim)
         centred = self - self.mean(axis, keepdims=True)
         total = (centred * centred.conj()).real.sum(axis, keepdims=keepdim)
-        left = max(count(self.shape, dim) - correction, 0)
-        return total / total.dtype.type(left)
+        left = count(self.shape, dim) - correction
+        return total / total.dtype.type(left if left > 0 else 0)
 
 
 def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     shape = self.array.shape
-    scale = 2.0 / max(count(shape, dim) - correction, 0)
+    scale = 2.0 / (count(shape, dim) - correction)
     return back(grad, shape, dim, keepdim) * (self - self.mean(dim, keepdim=True)) * scale
 
 
@@ -223,23 +223,43 @@ _mean_op = op(
     "aten::mean",
     lambda self, dim=None, keepdim=False, dtype=None: _mean(self, dim, keepdim, dtype),
     "self",
-    self=lambda grad, self_shape, dim, keepdim: _sum_back(grad, self_shape, dim, keepdim)
-    / count(self_shape, dim),
+    self=lambda grad, self_shape, dim, keepdim: (
+        _sum_back(grad, self_shape, dim, keepdim) / count(self_shape, dim)
+    ),
 )
 var_op = op("aten::var", _var, "self", self=_var_back)
-std_op = op("aten::std", lambda self, dim=None, correction=1, keepdim=False: np.sqrt(
-    _var(self, dim, correction, keepdim)), "self", self=_std_back)
+std_op = op(
+    "aten::std",
+    lambda self, dim=None, correction=1, keepdim=False: np.sqrt(
+        _var(self, dim, correction, keepdim)
+    ),
+    "self",
+    self=_std_back,
+)
 prod = op("aten::prod", _prod, "self", self=_prod_back)
 amax = op("aten::amax", _extreme(np.max), "self", self=_extreme_back)
 amin = op("aten::amin", _extreme(np.min), "self", self=_extreme_back)
-max_all = op("aten::max", lambda self: np.max(self), "self",
-             self=lambda grad, self, result: _extreme_back(grad, self, result, None, False))
-min_all = op("aten::min", lambda self: np.min(self), "self",
-             self=lambda grad, self, result: _extreme_back(grad, self, result, None, False))
-max_dim = op_list("aten::max", _with_index(np.argmax), _with_index_back, on_list=False, several=True)
-min_dim = op_list("aten::min", _with_index(np.argmin), _with_index_back, on_list=False, several=True)
-cumsum = op("aten::cumsum", _cumsum, "self",
-            self=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(dim))
+max_all = op(
+    "aten::max",
+    lambda self: np.max(self),
+    "self",
+    self=lambda grad, self, result: _extreme_back(grad, self, result, None, False),
+)
+min_all = op(
+    "aten::min",
+    lambda self: np.min(self),
+    "self",
+    self=lambda grad, self, result: _extreme_back(grad, self, result, None, False),
+)
+max_dim = op_list(
+    "aten::max", _with_index(np.argmax), _with_index_back, on_list=False, several=True
+)
+min_dim = op_list(
+    "aten::min", _with_index(np.argmin), _with_index_back, on_list=False, several=True
+)
+cumsum = op(
+    "aten::cumsum", _cumsum, "self", self=lambda grad, dim: grad.flip(dim).cumsum(dim).flip(dim)
+)
 cumprod = op("aten::cumprod", _cumprod, "self", self=_cumprod_back)
 logsumexp = op("aten::logsumexp", _logsumexp, "self", self=_logsumexp_back)
 

@@ -27,13 +27,14 @@ from typing import Any
 import numpy as np
 
 from .. import anomaly
-from ..dtypes import SCALARS, promote, result_dtype, to_float
+from ..dtypes import result_dtype, to_float
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
-from ..node import SECOND_BACKWARD, Edge, Grads, InputMetadata, Node, thread
+from ..node import Edge, Grads, InputMetadata, Node, thread
 from ..record_function import RecordScope, active, begin, end
 from ..saved_variable import SavedVariable
 from ..tensor import Tensor, bump_version, gradient_edge, wrap
 from ..view import ViewInfo, check_inplace, late_grad, rebase_history
+from . import generate
 
 Formula = Callable[..., Any]
 Plan = tuple[Formula, tuple[str, ...]]
@@ -46,14 +47,15 @@ _NOTHING: dict[str, Any] = {}
 class Op:
     """One row of the table."""
 
-    __slots__ = ("forward", "inputs", "name", "node_class", "params", "plans")
+    __slots__ = ("forward", "inputs", "name", "node_class", "params", "plans", "source")
 
     def __init__(self, name: str, forward: Call, inputs: tuple[str, ...], formulas: dict[str, Any]):
         self.name = name
         self.forward = forward
         self.inputs = inputs
         code = getattr(forward, "__code__", None)
-        self.params = code.co_varnames[: code.co_argcount] if code else inputs
+        self.params = code.co_varnames[: code.co_argcount] if code and code.co_argcount else inputs
+        self.source: Call | None = None
         self.plans: tuple[Plan | None, ...] = tuple(_plan(formulas.get(i)) for i in inputs)
         self.node_class: type[OpNode] = OpNode
         if any(self.plans):
@@ -74,6 +76,7 @@ class OpNode(Node):
 
     __slots__ = ("values",)
     plans: tuple[Plan | None, ...] = ()
+    array_plans: tuple[Plan | None, ...] | None = None
 
     def __init__(
         self,
@@ -93,6 +96,8 @@ class OpNode(Node):
         grad = grads[0]
         if grad is None:
             return [None] * len(self.next_edges)
+        if self.array_plans is not None and not active and not is_grad_enabled():
+            return self._apply_arrays(grad)
         values = self.values
         exec_info = thread.exec_info
         found: Grads = []
@@ -106,6 +111,27 @@ class OpNode(Node):
                 if value.__class__ is SavedVariable:
                     args[place] = value.unpack(self)
             found.append(formula(grad, *args))
+        return found
+
+    def _apply_arrays(self, grad: Tensor) -> Grads:
+        """The same, on arrays: one tensor made per gradient, and none in between."""
+        values, array = self.values, grad.array
+        exec_info = thread.exec_info
+        found: Grads = []
+        for (node, _), plan in zip(self.next_edges, self.array_plans):  # type: ignore[arg-type]  # noqa: B905
+            if node is None or plan is None or (exec_info is not None and node not in exec_info):
+                found.append(None)
+                continue
+            formula, names = plan
+            if names:
+                args = [values[name] for name in names]
+                for place, value in enumerate(args):
+                    if value.__class__ is SavedVariable:
+                        args[place] = value.unpack_array(self)
+                result = formula(array, *args)
+            else:
+                result = formula(array)
+            found.append(grad if result is array else wrap(result))
         return found
 
     def release_variables(self) -> None:
@@ -211,16 +237,6 @@ def gather(op: Op, args: tuple[Any, ...], needs: list[bool], copy_self: bool) ->
     return values
 
 
-def connect(op: Op, args: tuple[Any, ...], needs: list[bool], out: Tensor) -> None:
-    """Record the graph of `out = op(*args)`."""
-    values = gather(op, args, needs, copy_self=False)
-    _save_result(op, needs, values, out)
-    edges = tuple(gradient_edge(x) if n else (None, 0) for x, n in zip(args, needs))  # noqa: B905
-    array = out.array
-    out._node = op.node_class(edges, ((array.shape, array.dtype),), values)
-    out._rg = True
-
-
 def _save_result(op: Op, needs: list[bool], values: dict[str, Any], out: Tensor) -> None:
     for plan, needed in zip(op.plans, needs, strict=True):
         if needed and plan is not None and "result" in plan[1]:
@@ -235,7 +251,10 @@ def raw(x: Any) -> Any:
 
 def _finished(op: Op, make: Callable[[Any, Call | None], Call], doc: str | None = None) -> Call:
     """The operator: `make`'s function, with one twin inside that never looks for observers."""
-    call = make(active, make((), None))
+    return _named(op, make(active, make((), None)), doc)
+
+
+def _named(op: Op, call: Call, doc: str | None = None) -> Call:
     call.__name__ = call.__qualname__ = op.name.partition("::")[2]
     call.__doc__ = doc or op.forward.__doc__ if not isinstance(op.forward, np.ufunc) else op.name
     call.op = op  # type: ignore[attr-defined]
@@ -245,13 +264,24 @@ def _finished(op: Op, make: Callable[[Any, Call | None], Call], doc: str | None 
 # The makers.
 
 
-def unary(name: str, forward: Call, formula: Formula | None, *, floating: bool = True) -> Call:
+def unary(
+    name: str,
+    forward: Call,
+    formula: Formula | None,
+    *,
+    floating: bool = True,
+    arrays: Formula | None = None,
+) -> Call:
     """An operator of one tensor and nothing else.
 
     Args:
         floating: integers become the default floating dtype first.
+        arrays: the formula on arrays; see `op`.
     """
     op = Op(name, forward, ("self",), {"self": formula} if formula else {})
+    op.params = ("self",)
+    if arrays:
+        op.node_class.array_plans = (_plan(arrays),)
     plan = op.plans[0]
     wanted = plan[1] if plan else ()
     saves_self, saves_result = "self" in wanted, "result" in wanted
@@ -296,44 +326,24 @@ def binary(
     self: Formula | None = None,
     other: Formula | None = None,
     floating: bool = False,
+    arrays: bool = False,
 ) -> Call:
-    """An operator of two tensors, or of a tensor and a number, that broadcast and promote."""
+    """An operator of two tensors, or of a tensor and a number, that broadcast and promote.
+
+    Args:
+        floating: integers become the default floating dtype first.
+        arrays: the formulas work on arrays just as well; then they are run on those when nobody
+            watches and no graph is recorded.
+    """
     formulas = {k: f for k, f in (("self", self), ("other", other)) if f}
     op = Op(name, forward, ("self", "other"), formulas)
     op.params = ("self", "other")
 
-    def make(active: Any, inner: Call | None) -> Call:
-        def call(self: Tensor, other: Any) -> Tensor:
-            if active:
-                return interpose(name, inner, (self, other))  # type: ignore[no-any-return, arg-type]
-            a: Any
-            b: Any
-            if other.__class__ in SCALARS:
-                a, b = self.array, other
-                if a.dtype.kind != "f" or b.__class__ is complex:
-                    a, b = promote(a, b)
-                also = False
-            elif isinstance(other, Tensor) and isinstance(self, Tensor):
-                a, b = self.array, other.array
-                if a.dtype is not b.dtype:
-                    a, b = promote(a, b)
-                also = other._rg or (other._view is not None and late_grad(other))
-            else:
-                return call(*as_tensors(name, self, other))
-            if floating and a.dtype.kind not in "fc":
-                a, b = to_float(a), to_float(np.asarray(b))
-            try:
-                out = wrap(forward(a, b))
-            except (ValueError, TypeError) as error:
-                raise RuntimeError(f"{name}: {error}") from None
-            mine = self._rg or (self._view is not None and late_grad(self))
-            if (mine or also) and formulas and is_grad_enabled():
-                connect(op, (self, other), [mine, also], out)
-            return out
-
-        return call
-
-    return _finished(op, make)
+    if arrays:
+        op.node_class.array_plans = op.plans
+    head = generate.BINARY + (generate.BINARY_FLOATING if floating else "")
+    extra = {"as_tensors": as_tensors, "asarray": np.asarray}
+    return _named(op, generate.operator(op, interpose, extra, head))
 
 
 def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
@@ -356,40 +366,32 @@ def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def op(name: str, forward: Call, *inputs: str, **formulas: Formula) -> Call:
-    """Any operator with one output. `inputs` are the forward's parameters that are tensors."""
+def op(
+    name: str,
+    forward: Call,
+    *inputs: str,
+    arrays: dict[str, Formula] | None = None,
+    **formulas: Formula,
+) -> Call:
+    """Any operator with one output. `inputs` are the forward's parameters that are tensors.
+
+    Args:
+        arrays: the formulas again, on arrays: run in place of the others when nobody watches and no
+            graph is recorded. Same parameters.
+    """
     declared = Op(name, forward, inputs, formulas)
-    count = len(inputs)
-    params = declared.params
-    first = params.index(inputs[0]) if inputs else 0
-    assert not first, f"{name}: tensor inputs come first"
-    signature = inspect.signature(forward) if hasattr(forward, "__code__") else None
-
-    def make(active: Any, inner: Call | None) -> Call:
-        def call(*args: Any, **kwargs: Any) -> Tensor:
-            if kwargs or len(args) < len(params):
-                assert signature is not None
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                args = tuple(bound.arguments.values())
-            if active:
-                return interpose(name, inner, args)  # type: ignore[no-any-return, arg-type]
-            needs = [needs_grad(x) for x in args[:count]]
-            try:
-                out = wrap(forward(*[raw(x) for x in args]))
-            except ValueError as error:
-                raise RuntimeError(f"{name}: {error}") from None
-            if formulas and True in needs and is_grad_enabled():
-                connect(declared, args, needs, out)
-            return out
-
-        return call
-
-    return _finished(declared, make)
+    if arrays:
+        declared.node_class.array_plans = tuple(_plan(arrays.get(i)) for i in inputs)
+    return _named(declared, generate.operator(declared, interpose, {}))
 
 
 def op_list(
-    name: str, forward: Call, formula: Formula | None = None, *, on_list: bool, several: bool = False
+    name: str,
+    forward: Call,
+    formula: Formula | None = None,
+    *,
+    on_list: bool,
+    several: bool = False,
 ) -> Call:
     """An operator on a list of tensors (`on_list`), or with several outputs (`several`).
 
@@ -448,9 +450,11 @@ def op_list(
     return _finished(declared, make)
 
 
-def view(name: str, forward: Call, formula: Formula) -> Call:
+def view(name: str, forward: Call, formula: Formula, arrays: Formula | None = None) -> Call:
     """An operator whose result shares its input's memory: `forward(self, *attributes)`."""
     declared = Op(name, forward, ("self",), {"self": formula})
+    if arrays:
+        declared.node_class.array_plans = (_plan(arrays),)
     node_class, params, plan = declared.node_class, declared.params, declared.plans[0]
     assert plan is not None
     names = plan[1]
@@ -499,6 +503,17 @@ def inplace(name: str, source: Call) -> Call:
 
     def make(active: Any, inner: Call | None) -> Call:
         def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            if ufunc and not active and len(args) == 1 and not is_grad_enabled():
+                other, array = args[0], self.array
+                if other.__class__ is Tensor and other.array.dtype is array.dtype:
+                    other = other.array
+                    quick = array.dtype.kind == "f" and other.shape == array.shape
+                else:
+                    quick = other.__class__ is float and array.dtype.kind == "f"
+                if quick:
+                    forward(array, other, array)
+                    bump_version(self)
+                    return self
             if signature is not None and (kwargs or len(args) + 1 < len(base.params)):
                 bound = signature.bind(self, *args, **kwargs)
                 bound.apply_defaults()

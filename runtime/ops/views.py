@@ -181,7 +181,7 @@ def _unfold_back(
     return reshape(made.index_put((flat,), reshape(grad, (-1,)), accumulate=True), self_shape)
 
 
-t = view("aten::t", _t, lambda grad: t(grad))
+t = view("aten::t", _t, lambda grad: t(grad), lambda grad: grad.T)
 transpose_op = view(
     "aten::transpose", _transpose, lambda grad, dim0, dim1: transpose_op(grad, dim0, dim1)
 )
@@ -225,7 +225,12 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002
     except RuntimeError as error:
         if "not compatible" not in str(error):
             raise
-        return _view_op(clone(input, ), wanted)  # type: ignore[no-any-return]
+        return _view_op(
+            clone(
+                input,
+            ),
+            wanted,
+        )  # type: ignore[no-any-return]
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002

@@ -1,7 +1,6 @@
 """Engine semantics: the same script, run with PyTorch and with the runtime, says the same."""
 
 import pytest
-
 import tidy.runtime as rt
 
 from .scripts import SCRIPTS

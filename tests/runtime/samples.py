@@ -1,0 +1,257 @@
+"""Samples of operators: an expression in `torch` and its tensors, with their shapes and ranges.
+
+One row serves four tests: values, gradients and second gradients against PyTorch, and gradcheck and
+gradgradcheck without it. `lo`, `hi` bound the random inputs; `x`, `y`, `z` are float64 inputs that
+require a gradient, `i` int64 indices, `m` a mask.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Sample(NamedTuple):
+    code: str
+    shapes: tuple = ((3, 4),)
+    lo: float = -2.0
+    hi: float = 2.0
+    twice: bool = True  # whether the second derivative is checked
+    rtol: float = 1e-9  # against PyTorch
+
+
+S = Sample
+TWO = ((3, 4), (3, 4))
+UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu erf square clone positive sgn"
+POSITIVE = "log log2 log10 log1p sqrt rsqrt reciprocal"
+SAMPLES = [
+    *[S(f"torch.{n}(x)") for n in UNARY.split()],
+    *[S(f"torch.{n}(x)", lo=0.2) for n in POSITIVE.split()],
+    *[S(f"torch.{n}(x)", lo=-0.8, hi=0.8) for n in ("asin", "acos", "atanh")],
+    S("torch.acosh(x)", lo=1.2, hi=3.0),
+    *[S(f"x {o} y", TWO) for o in "+-*/"],
+    *[S(f"x {o} y", ((3, 1), (4,)), lo=0.3) for o in ("+", "-", "*", "/", "**")],
+    *[S(f"x {o} 3") for o in ("+", "-", "*", "/", "**")],
+    *[S(f"2.5 {o} x", lo=0.3) for o in ("+", "-", "*", "/")],
+    S("2.5 ** x", lo=0.3, rtol=1e-6),  # PyTorch takes log(2.5) in float32
+    S("x ** 0"),
+    S("x ** 0.5", lo=0.2),
+    S("x ** 2.0"),
+    S("x % 0.7"),
+    S("torch.add(x, y, alpha=2)", TWO),
+    S("torch.sub(x, y, alpha=0.5)", TWO),
+    S("torch.remainder(x, y)", TWO, lo=0.3),
+    S("torch.fmod(x, y)", TWO, lo=0.3),
+    S("torch.maximum(x, y)", TWO),
+    S("torch.minimum(x, y)", TWO),
+    S("torch.atan2(x, y)", TWO, lo=0.2),
+    S("torch.where(m, x, y)", TWO),
+    S("torch.where(m, x, 2.0)"),
+    S("torch.clamp(x, -0.5, 0.5)"),
+    S("x.clamp(min=0.1)"),
+    S("x.clamp(max=0.1)"),
+    S("torch.masked_fill(x, m, 3.0)"),
+    S("torch.lerp(x, y, z)", ((3, 4), (3, 4), (3, 4))),
+    S("torch.addcmul(x, y, z, value=2)", ((3, 4), (3, 4), (4,))),
+    S("torch.addcdiv(x, y, z, value=2)", ((3, 4), (3, 4), (4,)), lo=0.4),
+    # reductions
+    *[
+        S(f"torch.{n}(x)")
+        for n in ("sum", "mean", "var", "std", "prod", "amax", "amin", "max", "min")
+    ],
+    *[S(f"torch.{n}(x, 1)") for n in ("sum", "mean", "prod", "amax", "amin", "cumsum", "cumprod")],
+    *[S(f"torch.{n}(x, dim=-1, keepdim=True)") for n in ("sum", "mean", "var", "std", "amax")],
+    *[S(f"torch.{n}(x, (0, 2))", ((2, 3, 2),)) for n in ("sum", "mean", "amax", "logsumexp")],
+    S("torch.var(x, 0, unbiased=False)"),
+    S("torch.max(x, 1)[0]"),
+    S("x.min(0, keepdim=True).values"),
+    S("torch.logsumexp(x, 1)"),
+    S("torch.prod(x * torch.tensor([0.0, 1, 1, 1], dtype=torch.float64), 1)"),
+    S("torch.cumprod(x * torch.tensor([1, 0.0, 1, 1], dtype=torch.float64), 1)"),
+    *[S(f"torch.norm(x, {p}, dim=1)") for p in ("2", "1", "3", "float('inf')")],
+    S("torch.norm(x)"),
+    # matrix products
+    S("x @ y", ((3, 4), (4, 2))),
+    S("x @ y", ((4,), (4,))),
+    S("x @ y", ((3, 4), (4,))),
+    S("x @ y", ((4,), (4, 2))),
+    S("x @ y", ((2, 3, 4), (4, 2))),
+    S("x @ y", ((2, 3, 4), (2, 4, 2))),
+    S("x @ y", ((2, 1, 3, 4), (3, 4, 2))),
+    S("x @ y", ((4,), (2, 4, 3))),
+    S("x @ y", ((2, 3, 4), (4,))),
+    S("torch.mm(x, y.t())", TWO),
+    S("torch.bmm(x, y)", ((2, 3, 4), (2, 4, 2))),
+    S("torch.addmm(x, y, z, beta=2, alpha=3)", ((2,), (3, 4), (4, 2))),
+    S("torch.outer(x, y)", ((3,), (4,))),
+    S("torch.dot(x, y)", ((4,), (4,))),
+    S("F.linear(x, y, z)", ((3, 4), (2, 4), (2,))),
+    S("F.linear(x, y, z)", ((2, 3, 4), (2, 4), (2,))),
+    S("F.linear(x, y)", ((3, 4), (2, 4))),
+    S("torch.einsum('ij,jk->ik', x, y)", ((3, 4), (4, 2))),
+    S("torch.einsum('bij,bjk', x, y)", ((2, 3, 4), (2, 4, 2))),
+    S("torch.einsum('ii->i', x)", ((3, 3),)),
+    S("torch.einsum('...i,i->...', x, y)", ((2, 3, 4), (4,))),
+    # views
+    S("x.view(2, 6)"),
+    S("x.view(-1)"),
+    S("x.t().reshape(2, -1)"),
+    S("x.transpose(0, 1)"),
+    S("x.permute(2, 0, 1)", ((2, 3, 4),)),
+    S("x.expand(2, 3, -1)", ((1, 4),)),
+    S("x.squeeze(1)", ((3, 1, 4),)),
+    S("x.squeeze()", ((3, 1, 1),)),
+    S("x.unsqueeze(1)"),
+    S("x.flatten(1)", ((2, 3, 2),)),
+    S("x.narrow(1, 1, 2)"),
+    S("x.unfold(1, 2, 1)"),
+    S("x.diagonal(1)"),
+    S("x.diagonal(-1)"),
+    S("x.select(1, 2)"),
+    S("x.T"),
+    S("x.movedim(0, 2)", ((2, 3, 2),)),
+    *[
+        S(f"x[{i}]")
+        for i in (
+            "1",
+            "-1",
+            "1:",
+            ":, 1",
+            "::2, 1:3",
+            "None",
+            "..., 0",
+            "m",
+            "i",
+            "i, i",
+            ":, i",
+            "[0, 2]",
+            "1, i",
+            "...",
+            "i[:, None], i",
+        )
+    ],
+    S("torch.cat([x, y * 2], 1)", TWO),
+    S("torch.stack([x, y, x], 1)", TWO),
+    S("torch.split(x, 2, 1)[0] * torch.split(x, [1, 3], 1)[1][:, :2]"),
+    S("x.chunk(2, 1)[1]"),
+    S("x.unbind(1)[2] * x.unbind(1)[0]"),
+    S("x.repeat(2, 1, 2)"),
+    S("x.flip(0, 1)"),
+    S("x.roll(1, 1)"),
+    S("x.roll((1, 2), (0, 1))"),
+    S("x.roll(5)"),
+    S("x.tril()"),
+    S("x.triu(1)"),
+    S("x.gather(1, i.reshape(3, 1))"),
+    S("x.scatter(1, i.reshape(3, 1), y)", ((3, 4), (3, 1))),
+    S("x.scatter_add(1, i.reshape(3, 1), y)", ((3, 4), (3, 1))),
+    S("x.index_select(1, i)"),
+    S("x.index_add(0, i, y)", TWO),
+    S("x.index_put((i, i), y)", ((3, 4), (3,))),
+    S("x.index_put((i,), y, accumulate=True)", TWO),
+    S("x.masked_select(m)"),
+    # activations and losses
+    *[
+        S(f"F.{n}(x)")
+        for n in ("leaky_relu", "elu", "softplus", "silu", "gelu", "hardtanh", "logsigmoid")
+    ],
+    S("F.gelu(x, approximate='tanh')"),
+    S("F.softmax(x, 1)"),
+    S("F.log_softmax(x, 0)"),
+    *[
+        S(f"F.{n}(x, y, reduction='{r}')", TWO)
+        for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+        for r in ("mean", "sum", "none")
+    ],
+    S("F.smooth_l1_loss(x, y, beta=0.3)", TWO),
+    S("F.huber_loss(x, y, delta=0.3)", TWO),
+    S("F.nll_loss(x, i)"),
+    S("F.cross_entropy(x, i)"),
+    S("F.cross_entropy(x, i, label_smoothing=0.1, reduction='sum')"),
+    S(
+        "F.cross_entropy(x, i, weight=torch.tensor([1.0, 2, 3, 4], dtype=torch.float64), label_smoothing=0.1)"
+    ),
+    S("F.cross_entropy(x, i, ignore_index=1)"),
+    S("F.cross_entropy(x, torch.full((3, 4), 0.25, dtype=torch.float64))"),
+    S("F.binary_cross_entropy(x, y)", TWO, lo=0.1, hi=0.9),
+    S("F.binary_cross_entropy_with_logits(x, y)", TWO, lo=0.1, hi=0.9),
+    S("F.kl_div(x, y, reduction='batchmean')", TWO, lo=0.1, hi=0.9),
+    S("F.kl_div(x, y, log_target=True)", TWO),
+    S("x.to(torch.float64) * x.double()"),
+    # in place, on a copy
+    *[
+        S(f"inplace(x * 1, lambda t: t.{c})")
+        for c in (
+            "add_(2)",
+            "mul_(x)",
+            "sub_(x * x)",
+            "exp_()",
+            "tanh_()",
+            "zero_()",
+            "fill_(3)",
+            "clamp_(0, 1)",
+            "masked_fill_(m, 2.0)",
+            "sigmoid_()",
+            "neg_()",
+            "relu_()",
+        )
+    ],
+    *[
+        S(f"inplace(x * 1, lambda t: t.{c})", lo=0.3)
+        for c in (
+            "div_(x)",
+            "pow_(3)",
+            "abs_()",
+            "log_()",
+            "sqrt_()",
+            "rsqrt_()",
+            "reciprocal_()",
+            "sin_()",
+            "cos_()",
+            "floor_()",
+            "ceil_()",
+            "round_()",
+            "scatter_(1, i.reshape(3, 1), 2.0)",
+            "scatter_add_(1, i.reshape(3, 1), x[:, :1])",
+        )
+    ],
+    *[
+        S(f"inplace(x * 1, lambda t: t.{c}(y, z))", ((3, 4), (3, 4), (3, 4)), lo=0.3)
+        for c in ("lerp_", "addcmul_", "addcdiv_")
+    ],
+    S("inplace(x * 1, lambda t: t[1].mul_(x[0]))"),
+    S("inplace(x * 1, lambda t: t.t()[1:].copy_(y))", ((3, 4), (3, 3))),
+    S("inplace(x * 1, lambda t: t.index_put_((i,), y))", TWO),
+    S("inplace(x * 1, lambda t: t.__setitem__((slice(None), 1), y[:, 0]))", TWO),
+    S("inplace(x * 1, lambda t: t.__setitem__(m, 0.5))"),
+    S("inplace(x * 1, lambda t: t.view(-1)[2:].mul_(3))"),
+]
+assert len({s[:2] for s in SAMPLES}) == len(SAMPLES)
+
+
+def inplace(tensor, change):
+    change(tensor)
+    return tensor
+
+
+def arrays(sample):
+    """The sample's inputs: the same for both libraries."""
+    stream = np.random.default_rng(7)
+    return [stream.uniform(sample.lo, sample.hi, s) for s in sample.shapes]
+
+
+def evaluate(torch, sample, tensors):
+    """The sample's value, with `torch` as given."""
+    mask = torch.tensor([[True, False, True, False], [False] * 4, [True] * 4])
+    names = dict(zip("xyz", tensors, strict=False))
+    names |= {
+        "torch": torch,
+        "F": torch.nn.functional,
+        "m": mask,
+        "i": torch.tensor([2, 0, 2])
+        if "index_put((i, i)" not in sample.code
+        else torch.tensor([2, 0, 1]),
+        "inplace": inplace,
+    }
+    if "index_put_((i,)" in sample.code:
+        names["i"] = torch.tensor([2, 0, 1])
+    return eval(sample.code, names)  # noqa: S307

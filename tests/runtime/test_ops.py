@@ -1,0 +1,68 @@
+"""Operators: against PyTorch (oracle), and against differences (no PyTorch)."""
+
+import numpy as np
+import pytest
+import tidy.runtime as rt
+from tidy.runtime.gradcheck import gradcheck, gradgradcheck
+from tidy.runtime.ops.table import TABLE
+
+from .samples import SAMPLES, arrays, evaluate
+
+SEEN: set[str] = set()
+ids = [f"{n}-{s.code[:40]}" for n, s in enumerate(SAMPLES)]
+
+
+def run(torch, sample):
+    """Value, gradients and second gradients (None: none) as arrays."""
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays(sample)]
+    out = evaluate(torch, sample, tensors)
+    found = [out.numpy(force=True)]
+    weight = torch.tensor(np.cos(np.arange(out.numel())).reshape(tuple(out.shape)))
+    grads = torch.autograd.grad(
+        (out * weight).sum(), tensors, create_graph=True, materialize_grads=True
+    )
+    found += [g.numpy(force=True) for g in grads]
+    total = sum((g * g).sum() for g in grads)
+    if sample.twice and total.requires_grad:
+        second = torch.autograd.grad(total, tensors, materialize_grads=True)
+        found += [g.numpy(force=True) for g in second]
+    return found
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+def test_as_pytorch(sample):
+    torch = pytest.importorskip("torch")
+    ours, theirs = run(rt, sample), run(torch, sample)
+    for a, b in zip(ours, theirs, strict=False):
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=sample.rtol, atol=1e-11)
+    for rest in (*ours[len(theirs) :], *theirs[len(ours) :]):
+        assert not rest.any()  # one says zero, the other that there is nothing to differentiate
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+def test_gradcheck(sample):
+    tensors = [rt.tensor(a, requires_grad=True) for a in arrays(sample)]
+
+    def function(*args):
+        return evaluate(rt, sample, args)
+
+    assert gradcheck(function, tensors)
+    if sample.twice:
+        if function(*tensors).requires_grad:
+            assert gradgradcheck(function, tensors)
+
+
+def test_every_operator_with_a_formula_has_a_sample():
+    handle = rt.add_callback(lambda record: SEEN.add(record.name))
+    try:
+        for sample in SAMPLES:
+            run(rt, sample)
+    finally:
+        handle.remove()
+    only_in_place = {"aten::copy", "aten::fill", "aten::zero"}
+    missing = {name for name, op in TABLE.items() if any(op.plans)} - SEEN - only_in_place
+    assert not missing
