@@ -9,6 +9,8 @@
 Where to read first: engine.py (one backward), then node.py, tensor.py and ops/table.py.
 """
 
+# ruff: noqa: F401  (what is imported here is the public face)
+
 from __future__ import annotations
 
 from . import autograd as autograd

@@ -28,7 +28,7 @@ bool_ = np.dtype("bool")
 complex64 = cfloat = np.dtype("complex64")
 complex128 = cdouble = np.dtype("complex128")
 
-SCALARS = frozenset({bool, int, type(1.0), complex})
+SCALARS = frozenset(type(x) for x in (True, 1, 1.0, 1j))
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
 _default = float32
 

@@ -149,7 +149,7 @@ def execute(
     return [] if accumulate_grad else task.captured
 
 
-def _run(task: GraphTask, node: Node, inputs: Grads) -> None:
+def _run(task: GraphTask, node: Node, inputs: Grads) -> None:  # noqa: PLR0912, PLR0915  (one loop)
     """The loop. `node` is the one being run, `inputs` what arrived for it."""
     dependencies, buffers, owned = task.dependencies, task.buffers, task.owned
     exec_info, keep_graph = task.exec_info, task.keep_graph
@@ -183,11 +183,16 @@ def _run(task: GraphTask, node: Node, inputs: Grads) -> None:
                     dependencies[target] = left
                     buffer = buffers.get(target)
                     if buffer is None:
-                        if left == 0 and target.sequence_nr == RUNS_FIRST:
-                            if target.hooks is None and exec_info is None and not active:
-                                if grad is not None:
-                                    _accumulate(target, grad)  # it would be next in any case
-                                continue
+                        if (
+                            left == 0
+                            and target.sequence_nr == RUNS_FIRST
+                            and target.hooks is None
+                            and exec_info is None
+                            and not active
+                        ):
+                            if grad is not None:
+                                _accumulate(target, grad)  # it would be next in any case
+                            continue
                         buffer = [None] * len(target.input_metadata)
                         if left:
                             buffers[target] = buffer

@@ -184,7 +184,9 @@ class Function:
         return tuple(outputs) if isinstance(output, (tuple, list)) else outputs[0]
 
 
-def _finish(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any], recording: bool) -> None:
+def _finish(  # noqa: PLR0912
+    ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any], recording: bool
+) -> None:
     """Tie the outputs to the node, and keep what was to be saved."""
     dirty = {id(t) for t in ctx._dirty}
     plain = {id(t) for t in ctx._plain}
@@ -213,7 +215,7 @@ def _finish(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any], recordi
             if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
                 alias = wrap(out.array)
                 alias._counter = out._counter
-                outputs[number] = out = alias
+                outputs[number] = out = alias  # noqa: PLW2901
             out._rg, out._node, out.output_nr = True, ctx, number
     ctx.input_metadata = tuple(metadata)
     made = {id(b): o for b, o in zip(before, outputs, strict=True) if isinstance(o, Tensor)}

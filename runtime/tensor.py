@@ -76,6 +76,30 @@ class Tensor:
     __array_priority__ = 1000  # so that numpy leaves `array + tensor` to us
     __array_ufunc__ = None
 
+    if TYPE_CHECKING:  # what ops.methods puts here
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        shape: Size
+        dtype: np.dtype[Any]
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __pow__: Any
+        __matmul__: Any
+        __neg__: Any
+        __lt__: Any
+        __gt__: Any
+        __le__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
+
     def __init__(self, data: Any = (), requires_grad: bool = False) -> None:
         array = np.asarray(data.array if isinstance(data, Tensor) else data)
         self.array = array

@@ -1,5 +1,7 @@
 """Between dtypes, and between tensors and the rest of Python."""
 
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +18,7 @@ _cast.op.node_class.__name__ = "ToCopyBackward0"
 
 @composite("aten::_to_copy")
 def _to_copy(input: Tensor, dtype: Any) -> Tensor:  # noqa: A002
-    return _cast(input, dtype)  # type: ignore[no-any-return]
+    return _cast(input, dtype)
 
 
 def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
@@ -41,8 +43,8 @@ def to(
     del device, non_blocking
     kind = _dtype_of(args, dtype)
     if kind is None or input.array.dtype == kind:
-        return clone(input) if copy else input  # type: ignore[no-any-return]
-    return _to_copy(input, kind)  # type: ignore[no-any-return]
+        return clone(input) if copy else input
+    return _to_copy(input, kind)
 
 
 def detach(input: Tensor) -> Tensor:  # noqa: A002
@@ -53,7 +55,7 @@ def detach(input: Tensor) -> Tensor:  # noqa: A002
 
 
 def detach_(input: Tensor) -> Tensor:  # noqa: A002
-    """This very tensor, cut off from its graph."""
+    """The tensor itself, cut off from its graph."""
     if input._view is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
     input._node, input._rg, input.output_nr = None, False, 0
@@ -64,7 +66,7 @@ def contiguous(input: Tensor) -> Tensor:  # noqa: A002
     """Itself if its elements lie in order, else a copy where they do."""
     if input.array.flags.c_contiguous:
         return input
-    return clone(input)  # type: ignore[no-any-return]
+    return clone(input)
 
 
 def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002

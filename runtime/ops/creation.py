@@ -1,5 +1,8 @@
 """Making tensors. Source: torch/_torch_docs.py, aten/src/ATen/native/TensorFactories.cpp."""
 
+# ruff: noqa: ARG001  (`device` is accepted; there is one)
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 from typing import Any

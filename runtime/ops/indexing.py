@@ -6,6 +6,9 @@ list or mask makes `aten::index`, and in an assignment `aten::index_put_`.
 Source: torch/csrc/autograd/python_variable_indexing.cpp, TensorAdvancedIndexing.cpp.
 """
 
+# ruff: noqa: PLW0108  (a formula's lambda names what is defined further down)
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 from typing import Any
@@ -36,13 +39,13 @@ def _index_put(self: Any, values: Any, indices: Any, accumulate: bool) -> Any:
 
 def _index_back(grad: Tensor, self_shape: tuple[int, ...], indices: Any) -> Tensor:
     made = wrap(np.zeros(self_shape, grad.array.dtype))
-    return _index_put_op(made, grad, indices, True)  # type: ignore[no-any-return]
+    return _index_put_op(made, grad, indices, True)
 
 
 def _put_back_self(grad: Tensor, indices: Any, accumulate: bool) -> Tensor:
     if accumulate:
         return grad
-    return _index_put_op(grad, wrap(np.zeros((), grad.array.dtype)), indices, False)  # type: ignore[no-any-return]
+    return _index_put_op(grad, wrap(np.zeros((), grad.array.dtype)), indices, False)
 
 
 _index_op = op("aten::index", _index, "self", self=_index_back)
@@ -57,7 +60,7 @@ _index_put_op = op(
 _index_put_inplace = inplace("aten::index_put_", _index_put_op)
 copy_op = op(
     "aten::copy",
-    lambda self, src, non_blocking=False: np.broadcast_to(src, self.shape),
+    lambda self, src: np.broadcast_to(src, self.shape),
     "self",
     "src",
     self=lambda grad: wrap(np.zeros_like(grad.array)),
@@ -76,20 +79,20 @@ fill_ = inplace("aten::fill_", fill_op)
 
 def index(self: Tensor, indices: Any) -> Tensor:
     """`aten::index`: index tensors, one per dimension, None for a whole dimension."""
-    return _index_op(self, tuple(indices))  # type: ignore[no-any-return]
+    return _index_op(self, tuple(indices))
 
 
 def index_put(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with `values` put (or added) at `indices`."""
-    return _index_put_op(self, values, tuple(indices), accumulate)  # type: ignore[no-any-return]
+    return _index_put_op(self, values, tuple(indices), accumulate)
 
 
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`values` put (or added) at `indices`, in place."""
-    return _index_put_inplace(self, values, tuple(indices), accumulate)  # type: ignore[no-any-return]
+    return _index_put_inplace(self, values, tuple(indices), accumulate)
 
 
-def _apply_basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
+def _apply_basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:  # noqa: PLR0912
     """The view that the basic parts of an index make, and the advanced indices left over."""
     parts = key if isinstance(key, tuple) else (key,)
     used = 0
@@ -149,8 +152,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """`self[key]`."""
     found, left = _apply_basic(self, key)
     if left:
-        return _index_op(found, tuple(left))  # type: ignore[no-any-return]
-    return alias(found) if found is self else found  # type: ignore[no-any-return]
+        return _index_op(found, tuple(left))
+    return alias(found) if found is self else found
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -174,7 +177,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """`src`'s elements, broadcast and converted, written to `self`."""
     del non_blocking
-    return _copy_inplace(self, src)  # type: ignore[no-any-return]
+    return _copy_inplace(self, src)
 
 
 # Along one dimension
@@ -210,11 +213,11 @@ def _gather(self: Any, dim: int, index: Any) -> Any:
 
 
 def _scattered_over(grad: Tensor, dim: int, index: Tensor) -> Tensor:
-    return scatter(grad, dim, index, wrap(np.zeros(index.array.shape, grad.array.dtype)))  # type: ignore[no-any-return]
+    return scatter(grad, dim, index, wrap(np.zeros(index.array.shape, grad.array.dtype)))
 
 
 def _gather_back(grad: Tensor, self_shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
-    return scatter_add(wrap(np.zeros(self_shape, grad.array.dtype)), dim, index, grad)  # type: ignore[no-any-return]
+    return scatter_add(wrap(np.zeros(self_shape, grad.array.dtype)), dim, index, grad)
 
 
 def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -253,22 +256,22 @@ scatter_add_op = op(
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:  # noqa: A002
     """A copy with `src` put at `index` along `dim`."""
-    return scatter_op(input, src, dim, index)  # type: ignore[no-any-return]
+    return scatter_op(input, src, dim, index)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:  # noqa: A002
     """A copy with `src` added at `index` along `dim`."""
-    return scatter_add_op(input, src, dim, index)  # type: ignore[no-any-return]
+    return scatter_add_op(input, src, dim, index)
 
 
 def scatter_(self: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """`scatter`, in place."""
-    return _scatter_inplace(self, src, dim, index)  # type: ignore[no-any-return]
+    return _scatter_inplace(self, src, dim, index)
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`scatter_add`, in place."""
-    return _scatter_add_inplace(self, src, dim, index)  # type: ignore[no-any-return]
+    return _scatter_add_inplace(self, src, dim, index)
 
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
@@ -301,7 +304,7 @@ _index_add_op = op(
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:  # noqa: A002
     """A copy with the slices of `source` added to those at `index` along `dim`."""
-    return _index_add_op(input, source, dim, index, alpha)  # type: ignore[no-any-return]
+    return _index_add_op(input, source, dim, index, alpha)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:  # noqa: A002

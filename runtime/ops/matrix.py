@@ -1,5 +1,8 @@
 """The matrix products. Source: derivatives.yaml, aten/src/ATen/native/LinearAlgebra.cpp."""
 
+# ruff: noqa: PLW0108  (a formula's lambda names what is defined further down)
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 from typing import Any
@@ -31,14 +34,14 @@ def _product(name: str, ndim: int) -> Any:
 
 
 def _mat1_back(grad: Tensor, mat2: Tensor) -> Tensor:
-    return mm(grad, t(mat2))  # type: ignore[no-any-return]
+    return mm(grad, t(mat2))
 
 
 def _mat2_back(grad: Tensor, mat1: Tensor, strides: tuple[int, ...]) -> Tensor:
     """In the layout of mat2: that of a transposed weight gives the weight a contiguous gradient."""
     if strides[0] < strides[1]:
-        return t(mm(t(grad), mat1))  # type: ignore[no-any-return]
-    return mm(t(mat1), grad)  # type: ignore[no-any-return]
+        return t(mm(t(grad), mat1))
+    return mm(t(mat1), grad)
 
 
 def _mat2_arrays(grad: Any, mat1: Any, strides: tuple[int, ...]) -> Any:
@@ -100,7 +103,7 @@ _addmm_op = op(
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:  # noqa: A002
     """`beta * input + alpha * mat1 @ mat2`, of shapes (N, M) or broadcast, (N, K), (K, M)."""
-    return _addmm_op(input, mat1, mat2, beta, alpha)  # type: ignore[no-any-return]
+    return _addmm_op(input, mat1, mat2, beta, alpha)
 
 
 bmm = op(
@@ -156,7 +159,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:  # noqa: A002
 
 
 @composite("aten::matmul")
-def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
+def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002, PLR0911
     """Vectors, matrices and batches of them, as `numpy.matmul`."""
     a, b = input.array.ndim, other.array.ndim
     if not a or not b:
@@ -164,19 +167,19 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
             f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D"
         )
     if a == 2 and b == 2:
-        return mm(input, other)  # type: ignore[no-any-return]
+        return mm(input, other)
     if a == 1 and b == 1:
-        return dot(input, other)  # type: ignore[no-any-return]
+        return dot(input, other)
     if a == 2 and b == 1:
-        return mv(input, other)  # type: ignore[no-any-return]
+        return mv(input, other)
     if a == 1 and b == 2:
-        return mm(input.unsqueeze(0), other).squeeze(0)  # type: ignore[no-any-return]
+        return mm(input.unsqueeze(0), other).squeeze(0)
     if a >= 3 and b <= 2:  # one large mm rather than many small ones
         shape = input.array.shape
         flat = reshape(input, (-1, shape[-1]))
         if b == 1:
-            return reshape(mv(flat, other), shape[:-1])  # type: ignore[no-any-return]
-        return reshape(mm(flat, other), (*shape[:-1], other.array.shape[1]))  # type: ignore[no-any-return]
+            return reshape(mv(flat, other), shape[:-1])
+        return reshape(mm(flat, other), (*shape[:-1], other.array.shape[1]))
     first = input.unsqueeze(0) if a == 1 else input
     second = other.unsqueeze(-1) if b == 1 else other
     sa, sb = first.array.shape, second.array.shape
@@ -186,21 +189,21 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002
     found = reshape(bmm(left, right), (*lead, sa[-2], sb[-1]))
     if a == 1:
         found = found.squeeze(-2)
-    return found.squeeze(-1) if b == 1 else found  # type: ignore[no-any-return]
+    return found.squeeze(-1) if b == 1 else found
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
     turned = t(weight)
     if input.array.ndim == 2:
         if bias is None:
-            return mm(input, turned)  # type: ignore[no-any-return]
-        return _addmm_op(bias, input, turned, 1, 1)  # type: ignore[no-any-return]
+            return mm(input, turned)
+        return _addmm_op(bias, input, turned, 1, 1)
     if bias is None or input.array.ndim < 2:
         found = matmul(input, turned)
-        return found if bias is None else found + bias  # type: ignore[no-any-return]
+        return found if bias is None else found + bias
     shape = input.array.shape
     flat = _addmm_op(bias, reshape(input, (-1, shape[-1])), turned, 1, 1)
-    return reshape(flat, (*shape[:-1], weight.array.shape[0]))  # type: ignore[no-any-return]
+    return reshape(flat, (*shape[:-1], weight.array.shape[0]))
 
 
 _linear_seen = composite("aten::linear")(_linear)

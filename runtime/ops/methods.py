@@ -1,5 +1,8 @@
 """Puts the operators on Tensor, as its operators and methods."""
 
+# ruff: noqa: ARG005, PLW0108  (a formula's lambda names what is defined further down)
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -17,6 +17,9 @@ The makers below differ only in how much they know of the operator beforehand, a
 Source: tools/autograd/derivatives.yaml and its code generator, which do this for PyTorch.
 """
 
+# ruff: noqa: PLR0912, PLR0915  (a maker is one function with its operator inside)
+# mypy: disable-error-code="no-any-return,has-type,call-overload"
+
 from __future__ import annotations
 
 import inspect
@@ -198,10 +201,10 @@ def interpose(name: str, inner: Call, args: tuple[Any, ...], kwargs: dict[str, A
         if node is not None and node.sequence_nr >= number:
             node.__dict__["thread_id"] = threading.get_ident()
             anomaly.note(node)
-        if is_inference_mode_enabled() and not any(one is x for x in args):
-            if one._view is None or one._view.base._counter is None:
-                one._counter = None  # type: ignore[assignment]
-                one._view = None
+        own = one._view is None or one._view.base._counter is None
+        if own and is_inference_mode_enabled() and not any(one is x for x in args):
+            one._counter = None  # type: ignore[assignment]
+            one._view = None
     return out
 
 
@@ -291,7 +294,7 @@ def unary(
     def make(active: Any, inner: Call | None) -> Call:
         def call(self: Tensor) -> Tensor:
             if active:
-                return interpose(name, inner, (self,))  # type: ignore[no-any-return, arg-type]
+                return interpose(name, inner, (self,))  # type: ignore[arg-type]
             array = self.array
             if floating and array.dtype.kind != "f":
                 array = to_float(array)
@@ -462,7 +465,7 @@ def view(name: str, forward: Call, formula: Formula, arrays: Formula | None = No
     def make(active: Any, inner: Call | None) -> Call:
         def call(self: Tensor, *args: Any) -> Tensor:
             if active:
-                return interpose(name, inner, (self, *args))  # type: ignore[no-any-return, arg-type]
+                return interpose(name, inner, (self, *args))  # type: ignore[arg-type]
             array = self.array
             try:
                 out = wrap(forward(array, *args))
@@ -519,7 +522,7 @@ def inplace(name: str, source: Call) -> Call:
                 bound.apply_defaults()
                 args = tuple(bound.arguments.values())[1:]
             if active:
-                return interpose(name, inner, (self, *args))  # type: ignore[no-any-return, arg-type]
+                return interpose(name, inner, (self, *args))  # type: ignore[arg-type]
             every = (self, *args)
             needs = [needs_grad(x) for x in every[:count]]
             recording = True in needs and is_grad_enabled()

@@ -5,6 +5,8 @@ gradgradcheck without it. `lo`, `hi` bound the random inputs; `x`, `y`, `z` are 
 require a gradient, `i` int64 indices, `m` a mask.
 """
 
+# ruff: noqa: E501  (a row a sample)
+
 from typing import NamedTuple
 
 import numpy as np

@@ -3,6 +3,8 @@
 What a script returns (numbers, lists, names, messages) has to be the same.
 """
 
+# ruff: noqa: ARG004, ARG005, PLW0108, RUF059  (hooks and Functions have the arguments they have)
+
 import threading
 import warnings
 

@@ -51,9 +51,8 @@ def test_gradcheck(sample):
         return evaluate(rt, sample, args)
 
     assert gradcheck(function, tensors)
-    if sample.twice:
-        if function(*tensors).requires_grad:
-            assert gradgradcheck(function, tensors)
+    if sample.twice and function(*tensors).requires_grad:
+        assert gradgradcheck(function, tensors)
 
 
 def test_every_operator_with_a_formula_has_a_sample():
