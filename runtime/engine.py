@@ -4,10 +4,10 @@
     deps:   how many edges into a node are still open; at 0 it is ready
     buffers: the gradients that wait for a node's other edges
 
-A GraphTask is one backward. The ready nodes are run in order of their sequence numbers, greatest
-(newest) first, and AccumulateGrad before all. For `grad(outputs, inputs)` a task also has exec_info,
-with the nodes on a path to the inputs; the others are not run, and a node on the path does not
-compute the gradients of edges that leave it (`Node.task_should_compute_output`).
+A GraphTask is one backward. The ready nodes run in order of their sequence numbers, greatest
+(newest) first, and AccumulateGrad before all. For `grad(outputs, inputs)` a task also has
+exec_info, with the nodes on a path to the inputs; the others are not run, and a node on the path
+does not compute gradients for edges that leave it (`Node.task_should_compute_output`).
 
 Nothing here recurses over the graph. A backward inside a backward runs as a nested call, and past
 `MAX_DEPTH` of those, on a fresh thread.
@@ -129,7 +129,7 @@ def execute(
     root: Node
     inputs: Grads
     if len(roots) == 1 and roots[0][0] is not None:
-        root, nr = roots[0]
+        root, nr = roots[0][0], roots[0][1]
         inputs = [None] * len(root.input_metadata)
         inputs[nr] = grads[0]
     else:

@@ -121,6 +121,52 @@ class FunctionCtx(Node):
         if self._saved:
             self._saved = None
 
+    def _finish(  # noqa: PLR0912
+        self, args: tuple[Any, ...], outputs: list[Any], recording: bool
+    ) -> None:
+        """Tie the outputs to the node, and keep what was to be saved."""
+        dirty = {id(t) for t in self._dirty}
+        plain = {id(t) for t in self._plain}
+        inputs = {id(a) for a in args if isinstance(a, Tensor)}
+        for tensor in self._dirty:
+            check_inplace(tensor, recording)
+        if recording:
+            self.next_edges = tuple(
+                gradient_edge(args[i]) if self.needs[i] else NO_EDGE for i in self._places
+            )
+        for tensor in self._dirty:
+            bump_version(tensor)
+        saved = [id(t) for t in self._to_save]
+        before = list(outputs)
+        metadata = []
+        for number, out in enumerate(outputs):
+            if not isinstance(out, Tensor):
+                metadata.append(((), np.dtype("float32")))
+                continue
+            metadata.append((out.array.shape, out.array.dtype))
+            if not recording or id(out) in plain or out.array.dtype.kind not in "fc":
+                continue
+            if id(out) in dirty:
+                rebase_history(out, self)
+            else:
+                if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
+                    alias = wrap(out.array)
+                    alias._counter = out._counter
+                    outputs[number] = out = alias  # noqa: PLW2901
+                out._rg, out._node, out.output_nr = True, self, number
+        self.input_metadata = tuple(metadata)
+        made = {id(b): o for b, o in zip(before, outputs, strict=True) if isinstance(o, Tensor)}
+        self._saved = []
+        for place, key in enumerate(saved):
+            tensor = self._to_save[place]
+            if tensor is None or not recording:
+                self._saved.append(None if tensor is None else SavedVariable(tensor))
+            elif key in made and (key not in inputs or key in dirty):
+                self._saved.append(SavedVariable(made[key], made[key]._node is self))
+            else:
+                self._saved.append(SavedVariable(tensor))
+        self._to_save = self._dirty = self._plain = ()
+
 
 class Function:
     """Subclass with static `forward(ctx, *args)` (or `forward(*args)` and
@@ -182,56 +228,6 @@ class Function:
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
         ctx._finish(args, outputs, recording)
         return tuple(outputs) if isinstance(output, (tuple, list)) else outputs[0]
-
-
-def _finish(  # noqa: PLR0912
-    ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any], recording: bool
-) -> None:
-    """Tie the outputs to the node, and keep what was to be saved."""
-    dirty = {id(t) for t in ctx._dirty}
-    plain = {id(t) for t in ctx._plain}
-    inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    for tensor in ctx._dirty:
-        check_inplace(tensor, recording)
-    if recording:
-        ctx.next_edges = tuple(
-            gradient_edge(args[i]) if ctx.needs[i] else NO_EDGE for i in ctx._places
-        )
-    for tensor in ctx._dirty:
-        bump_version(tensor)
-    saved = [id(t) for t in ctx._to_save]
-    before = list(outputs)
-    metadata = []
-    for number, out in enumerate(outputs):
-        if not isinstance(out, Tensor):
-            metadata.append(((), np.dtype("float32")))
-            continue
-        metadata.append((out.array.shape, out.array.dtype))
-        if not recording or id(out) in plain or out.array.dtype.kind not in "fc":
-            continue
-        if id(out) in dirty:
-            rebase_history(out, ctx)
-        else:
-            if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
-                alias = wrap(out.array)
-                alias._counter = out._counter
-                outputs[number] = out = alias  # noqa: PLW2901
-            out._rg, out._node, out.output_nr = True, ctx, number
-    ctx.input_metadata = tuple(metadata)
-    made = {id(b): o for b, o in zip(before, outputs, strict=True) if isinstance(o, Tensor)}
-    ctx._saved = []
-    for place, key in enumerate(saved):
-        tensor = ctx._to_save[place]
-        if tensor is None or not recording:
-            ctx._saved.append(None if tensor is None else SavedVariable(tensor))
-        elif key in made and (key not in inputs or key in dirty):
-            ctx._saved.append(SavedVariable(made[key], made[key]._node is ctx))
-        else:
-            ctx._saved.append(SavedVariable(tensor))
-    ctx._to_save = ctx._dirty = ctx._plain = ()
-
-
-FunctionCtx._finish = _finish  # type: ignore[attr-defined]
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

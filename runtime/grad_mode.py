@@ -156,7 +156,7 @@ class inference_mode(Mode):  # noqa: N801
 
     def clone(self) -> Mode:
         """Another, of the same mode."""
-        return inference_mode(self.mode)  # type: ignore[no-any-return]
+        return inference_mode(self.mode)
 
     def __enter__(self) -> None:
         self._before.append((_grad.get(), _inference.get()))

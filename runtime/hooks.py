@@ -1,7 +1,8 @@
 """Hooks, and the order they run in.
 
 For one node: tensor pre-hooks (in the order they were registered, output by output), then
-retain_grad's, then captures for `grad()`, then node pre-hooks, the node itself, and node post-hooks.
+retain_grad's, then node pre-hooks, the node itself, and node post-hooks. What `grad()` captures it
+captures before all of them, unless the node itself is not run: then after the tensor pre-hooks.
 For a leaf the last step is `AccumulateGrad`, followed by post-accumulate-grad hooks.
 
 Source: torch/csrc/autograd/function_hook.h, torch/utils/hooks.py.

@@ -1,8 +1,8 @@
 """What arrives at a node: sums of gradients, and their reduction to what the node expects.
 
-A node's buffer is a list with one place per output of its operator. The first gradient is kept as it
-is (somebody else may hold it too); a second one makes a sum of our own, and to that the third and
-later ones are added in place.
+A node's buffer is a list with one place per output of its operator. The first gradient is kept as
+it is (somebody else may hold it too); a second one makes a sum of our own, and to that the third
+and later ones are added in place.
 
 Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (validate_outputs).
 """

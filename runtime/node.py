@@ -107,7 +107,7 @@ class Node:
         return register(self.own_hooks().pre, hook)
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(grad_inputs, grad_outputs)` runs after the node; what it returns replaces the first."""
+        """`hook(grad_inputs, grad_outputs)` runs after the node; its result replaces the first."""
         return register(self.own_hooks().post, hook)
 
     def __repr__(self) -> str:

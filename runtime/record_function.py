@@ -24,7 +24,7 @@ from typing import Any
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
 
-# Not empty while something has to see every operator. Each holder appends one object and removes it.
+# Not empty while something has to see every operator. Each adds one object.
 active: list[object] = []
 
 
@@ -85,7 +85,7 @@ _thread: ContextVar[tuple[_Callback, ...]] = ContextVar("tidy_callbacks", defaul
 
 
 class CallbackHandle:
-    """What add_callback gives back; `remove()` may be called twice, and `with` removes at the end."""
+    """What add_callback gives back; `remove()` may be called twice, and `with` removes too."""
 
     def __init__(self, callback: _Callback, thread_local: bool) -> None:
         self._callback: _Callback | None = callback

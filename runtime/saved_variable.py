@@ -106,6 +106,10 @@ class SavedVariable:
         found.output_nr = self.output_nr
         return found
 
+    def free(self) -> None:
+        """Let go; unpack is an error from now on."""
+        self.counter = self.variable = self.array = self.packed = None
+
     def unpack_array(self, saved_for: Node) -> Any:
         """`unpack`, for formulas that work on arrays."""
         counter = self.counter

@@ -64,7 +64,7 @@ class Tensor:
     array: Array
     _rg: bool
     _node: Node | None
-    _counter: VersionCounter  # None in inference mode's tensors
+    _counter: Any  # VersionCounter; None in inference mode's tensors
     _view: ViewInfo | None
     output_nr: int
 
@@ -97,6 +97,9 @@ class Tensor:
         __gt__: Any
         __le__: Any
         __ge__: Any
+        __hash__: Any
+        __eq__: Any
+        __ne__: Any
         __getitem__: Any
         __setitem__: Any
 

@@ -36,7 +36,7 @@ class ViewInfo:
             self.base = before.base
             self.steps = (*before.steps, (call, args))
             recorded = recorded and before.recorded
-        self.recorded = recorded  # made while gradients were on
+        self.recorded: bool = recorded  # made while gradients were on
         self.multi: Node | None = None  # the node, if it is one of several views made at once
         self.version = source._counter[0] if source._counter else 0  # that its grad_fn is good for
 

@@ -103,7 +103,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     return where(inside, input, edge)
 
 
-_erf_each = np.frompyfunc(math.erf, 1, 1)
+_erf_each: Any = np.frompyfunc(math.erf, 1, 1)
 erf = unary(
     "aten::erf",
     lambda a: _erf_each(a).astype(a.dtype) if a.ndim else np.asarray(math.erf(a), a.dtype),

@@ -12,7 +12,9 @@ from ..tensor import Size, Tensor, wrap
 from .elementwise import clone
 from .table import composite, op
 
-_cast = op("aten::copy_", lambda self, dtype: self.astype(dtype), "self", self=lambda grad: grad)
+_cast: Any = op(
+    "aten::copy_", lambda self, dtype: self.astype(dtype), "self", self=lambda grad: grad
+)
 _cast.op.node_class.__name__ = "ToCopyBackward0"
 
 
@@ -39,7 +41,7 @@ def to(
     copy: bool = False,
     non_blocking: bool = False,
 ) -> Tensor:
-    """In another dtype (given as such, or as a tensor that has it); itself if it has that already."""
+    """In another dtype (given as such, or as a tensor that has it); itself if it has it."""
     del device, non_blocking
     kind = _dtype_of(args, dtype)
     if kind is None or input.array.dtype == kind:

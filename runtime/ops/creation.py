@@ -192,7 +192,7 @@ full_like, rand_like, randn_like = _like(full), _like(rand), _like(randn)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A copy of numbers, nested lists of them, arrays or tensors. Python floats get the default dtype."""
+    """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
     if isinstance(data, Tensor):
         data = data.array
     elif isinstance(data, (list, tuple)):

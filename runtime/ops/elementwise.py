@@ -19,7 +19,7 @@ from .table import as_tensors, binary, inplace, op, unary
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` without numpy's warnings: 1 / 0 is inf and log(-1) nan, and PyTorch says nothing."""
+    """`function` without numpy's warnings: 1 / 0 is inf, as in PyTorch."""
 
     def call(*args: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -250,7 +250,7 @@ _where_op = op(
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:  # noqa: A002
-    """Elements of `input` where `condition`, of `other` elsewhere; alone, the indices of non-zeros."""
+    """Elements of `input` where `condition`, of `other` elsewhere; alone, where it is."""
     if input is None and other is None:
         return tuple(wrap(x) for x in np.nonzero(condition.array))
     from ..dtypes import result_dtype

@@ -1,6 +1,6 @@
 """Indexing, assignment, gather and scatter.
 
-Basic indices are views (select, slice, unsqueeze, one operator each, as in PyTorch); an index tensor,
+Basic indices are views (select, slice, unsqueeze, one operator each, as in PyTorch); a tensor,
 list or mask makes `aten::index`, and in an assignment `aten::index_put_`.
 
 Source: torch/csrc/autograd/python_variable_indexing.cpp, TensorAdvancedIndexing.cpp.
@@ -302,7 +302,14 @@ _index_add_op = op(
 )
 
 
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:  # noqa: A002
+def index_add(
+    input: Tensor,  # noqa: A002
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    alpha: Any = 1,
+) -> Tensor:
     """A copy with the slices of `source` added to those at `index` along `dim`."""
     return _index_add_op(input, source, dim, index, alpha)
 

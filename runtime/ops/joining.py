@@ -105,7 +105,8 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:  # noqa: A002
     times = sizes(repeats)
     if len(times) < input.array.ndim:
         raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions "
+            "of tensor"
         )
     return _repeat_op(input, times)
 

@@ -1,4 +1,7 @@
-"""Losses. `reduction` is "mean", "sum" or "none". Source: torch/nn/functional.py, ATen/native/Loss.cpp."""
+"""Losses. `reduction` is "mean", "sum" or "none".
+
+Source: torch/nn/functional.py, aten/src/ATen/native/Loss.cpp.
+"""
 
 # ruff: noqa: A006, PLW0108  (a formula's lambda names what is defined further down)
 # mypy: disable-error-code="no-any-return,has-type,call-overload"

@@ -90,19 +90,27 @@ def _no_length() -> Any:
     raise TypeError("iteration over a 0-d tensor, or its len(), is not possible")
 
 
-_ELEMENTWISE = """mul maximum minimum atan2 remainder fmod floor_divide neg abs sign sgn positive exp
-    expm1 exp2 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan sinh cosh
-    tanh asinh acosh atanh floor ceil trunc round frac clone isnan isinf isfinite logical_not
-    bitwise_not eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or
-    bitwise_xor clamp masked_fill lerp addcmul addcdiv add_ sub_ mul_ div_ pow_ masked_fill_ clamp_
-    zero_ lerp_ addcmul_ addcdiv_ add sub div pow""".split()
-_REDUCTION = """sum mean prod var std amax amin argmax argmin cumsum cumprod logsumexp max min norm all
-    any sum_to_size""".split()
-_VIEWS = """t transpose permute reshape expand squeeze unsqueeze select unfold diagonal flatten narrow
-    split chunk unbind""".split()
+_ELEMENTWISE = """
+    mul maximum minimum atan2 remainder fmod floor_divide neg abs sign sgn positive exp
+    expm1 exp2 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan
+    sinh cosh tanh asinh acosh atanh floor ceil trunc round frac clone isnan isinf isfinite
+    logical_not bitwise_not eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and
+    bitwise_or bitwise_xor clamp masked_fill lerp addcmul addcdiv add_ sub_ mul_ div_ pow_
+    masked_fill_ clamp_ zero_ lerp_ addcmul_ addcdiv_ add sub div pow
+""".split()
+_REDUCTION = """
+    sum mean prod var std amax amin argmax argmin cumsum cumprod logsumexp max min norm all
+    any sum_to_size
+""".split()
+_VIEWS = """
+    t transpose permute reshape expand squeeze unsqueeze select unfold diagonal flatten
+    narrow split chunk unbind
+""".split()
 _JOINING = "repeat flip roll tril triu movedim".split()
-_INDEXING = """index_put index_put_ gather scatter scatter_add scatter_ scatter_add_ index_select
-    index_add masked_select copy_ fill_""".split()
+_INDEXING = """
+    index_put index_put_ gather scatter scatter_add scatter_ scatter_add_ index_select
+    index_add masked_select copy_ fill_
+""".split()
 _MATRIX = "mm bmm mv dot outer matmul addmm".split()
 _ACTIVATION = "sigmoid relu softmax log_softmax erf".split()
 _CONVERSION = "to detach detach_ contiguous numpy item size".split()

@@ -193,10 +193,11 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     weights = grad.unbind(dim)
     found = []
     for i in range(n):
-        before = None
+        before: Any = None
         for row in rows[:i]:
             before = row if before is None else before * row
-        total, run = None, before
+        total: Any = None
+        run = before
         for j in range(i, n):
             if j > i:
                 run = rows[j] if run is None else run * rows[j]
@@ -269,7 +270,11 @@ logsumexp = op("aten::logsumexp", _logsumexp, "self", self=_logsumexp_back)
 
 def _plain(name: str, function: Any) -> Any:
     def forward(self: Any, dim: Dim = None, keepdim: bool = False) -> Any:
-        return function(self, axis=axes(dim, self.ndim), keepdims=keepdim)
+        if self.dtype.kind == "c" and name.startswith("aten::arg"):
+            raise ValueError(f"not implemented for {self.dtype}")
+        found = function(self, axis=axes(dim, self.ndim), keepdims=keepdim)
+        keeps = self.dtype == np.uint8 and not name.startswith("aten::arg")
+        return found.astype(np.uint8) if keeps else found  # PyTorch's uint8 was its bool once
 
     return op(name, forward, "self")
 

@@ -141,7 +141,7 @@ class OpNode(Node):
         """Free what was saved; a later use is an error."""
         for value in self.values.values():
             if value.__class__ is SavedVariable:
-                value.counter = value.variable = value.array = value.packed = None
+                value.free()
 
     def unpacked(self, name: str) -> Any:
         """A saved value as the formulas see it."""
@@ -203,7 +203,7 @@ def interpose(name: str, inner: Call, args: tuple[Any, ...], kwargs: dict[str, A
             anomaly.note(node)
         own = one._view is None or one._view.base._counter is None
         if own and is_inference_mode_enabled() and not any(one is x for x in args):
-            one._counter = None  # type: ignore[assignment]
+            one._counter = None
             one._view = None
     return out
 
@@ -298,7 +298,10 @@ def unary(
             array = self.array
             if floating and array.dtype.kind != "f":
                 array = to_float(array)
-            out = wrap(forward(array))
+            try:
+                out = wrap(forward(array))
+            except TypeError as error:
+                raise RuntimeError(f"{name}: {error}") from None
             if (
                 (self._rg or (self._view is not None and late_grad(self)))
                 and plan is not None
@@ -309,7 +312,7 @@ def unary(
                 elif saves_self:
                     values = {"self": SavedVariable(self)}
                 else:
-                    values = {"self_shape": array.shape} if saves_shape else _NOTHING  # type: ignore[dict-item]
+                    values = {"self_shape": array.shape} if saves_shape else _NOTHING
                 array = out.array
                 out._node = node_class(
                     (gradient_edge(self),), ((array.shape, array.dtype),), values

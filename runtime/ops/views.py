@@ -27,7 +27,8 @@ def dimension(dim: int, ndim: int) -> int:
     size = ndim or 1
     if not -size <= dim < size:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], "
+            f"but got {dim})"
         )
     return dim % size
 
@@ -316,7 +317,7 @@ unbind_op = op_list(
 
 
 def _several_views(source: Tensor, outs: tuple[Tensor, ...], steps: Any) -> tuple[Tensor, ...]:
-    """Views made at once: each knows its base, and that it must not be modified with gradients on."""
+    """Views made at once: each knows its base, and must not be modified."""
     from ..grad_mode import is_grad_enabled
     from ..view import ViewInfo
 
@@ -328,7 +329,7 @@ def _several_views(source: Tensor, outs: tuple[Tensor, ...], steps: Any) -> tupl
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of `split_size` elements each along `dim` (the last may be shorter), or of given sizes."""
+    """Views of `split_size` elements each along `dim` (the last may be less), or of given sizes."""
     dim = dimension(dim, tensor.array.ndim)
     size = tensor.array.shape[dim]
     if isinstance(split_size_or_sections, int):

@@ -1,0 +1,185 @@
+"""The engine by itself: no PyTorch needed."""
+
+# ruff: noqa: ARG004, ARG005, PT030, PT031
+
+import gc
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+import tidy.runtime as rt
+from tidy.runtime import autograd, engine
+
+
+def test_a_long_chain_needs_no_stack():
+    x = rt.tensor([1.0], requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + 1
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+    del y
+
+
+def test_backward_frees_what_was_saved():
+    x = rt.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    assert y.grad_fn._saved_result.tolist() == y.tolist()
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        _ = y.grad_fn._saved_result
+
+
+def test_graph_goes_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        x = rt.ones(3, requires_grad=True)
+        (x.exp().tanh() * x).sum().backward()
+        before = len(gc.get_objects())
+        for _ in range(10):
+            (x.exp().tanh() * x).sum().backward()
+        assert len(gc.get_objects()) - before < 20
+    finally:
+        gc.enable()
+
+
+def test_exception_names_the_node():
+    class Bad(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        Bad.apply(rt.ones(2, requires_grad=True)).sum().backward()
+    if sys.version_info >= (3, 11):
+        assert any("BadBackward" in note for note in caught.value.__notes__)
+    assert "raise ValueError" in "".join(traceback.format_exception(caught.value))
+
+
+def test_nested_anomaly_names_both_forwards():
+    x = rt.tensor([1.0], requires_grad=True)
+    with pytest.warns(UserWarning) as caught, autograd.detect_anomaly():
+        (g,) = autograd.grad((x * 1).sqrt().sum(), x, create_graph=True)
+        bad = (g - 0.5).sqrt() * 0
+        with pytest.raises(RuntimeError, match="returned nan"):
+            bad.sum().backward()
+    assert "bad = (g - 0.5)" in str(caught[0].message)
+
+
+def test_async():
+    x = rt.tensor([1.0, 2.0], requires_grad=True)
+    (g,) = autograd.grad_async((x * x).sum(), x).result(10)
+    assert g.tolist() == [2.0, 4.0]
+    autograd.backward_async((x * 3).sum()).result(10)
+    assert x.grad.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="scalar"):
+        autograd.backward_async(x * 1).result(10)
+
+
+@pytest.mark.parametrize("trim", [True, False])
+def test_trimming_leaves_out_formulas(trim, monkeypatch):
+    monkeypatch.setattr(engine, "TRIM", trim)
+    names = []
+    x, w = rt.ones(2, 3, requires_grad=True), rt.ones(3, 3, requires_grad=True)
+    y = (x @ w).sum()
+    with rt.add_callback(lambda record: names.append(record.name)):
+        autograd.grad(y, x)
+    assert names.count("aten::mm") == (1 if trim else 2)
+
+
+def test_threads_each_have_their_own_sequence_numbers():
+    found = []
+
+    def work():
+        x = rt.ones(1, requires_grad=True)
+        found.append((x * 2).grad_fn.sequence_nr)
+
+    for _ in range(2):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert found == [0, 0]
+
+
+def test_observers_see_the_composition():
+    seen = []
+    depth = [0]
+
+    def enter(record):
+        seen.append("  " * depth[0] + record.name)
+        depth[0] += 1
+        return record.name
+
+    def leave(record, context):
+        assert context == record.name
+        depth[0] -= 1
+
+    x, w, b = rt.ones(2, 3), rt.ones(4, 3, requires_grad=True), rt.ones(4, requires_grad=True)
+    with rt.add_callback(enter, leave):
+        y = rt.nn.functional.linear(x, w, b)
+        x.double()
+        z = rt.ones(2, 3)
+        z[0] = 1.0
+        z[0, 1:] = rt.zeros(2)
+        with rt.record_function("mine"):
+            pass
+        y.sum().backward()
+    text = "\n".join(seen)
+    assert "aten::linear\n  aten::t\n  aten::addmm" in text
+    assert "aten::to\n  aten::_to_copy\n    aten::copy_" in text
+    assert "aten::select\naten::fill_" in text
+    assert "aten::zeros\naten::select\naten::slice\naten::copy_" in text
+    assert "\nmine\n" in text
+    outer = "autograd::engine::evaluate_function: AddmmBackward0\n  AddmmBackward0\n    aten::t"
+    assert outer in text
+
+
+def test_observers_get_sequence_numbers_and_inputs():
+    forward, backward = {}, {}
+
+    def enter(record):
+        (backward if record.scope == 1 else forward)[record.name] = record
+
+    x = rt.ones(3, requires_grad=True)
+    with rt.add_callback(enter, needs_inputs=True):
+        y = x.exp()
+        rt.ones(3).exp2()
+        y.sum().backward()
+    assert forward["aten::exp"].sequence_nr == y.grad_fn.sequence_nr
+    assert backward["ExpBackward0"].sequence_nr == y.grad_fn.sequence_nr
+    assert backward["ExpBackward0"].forward_thread_id == threading.get_ident()
+    assert forward["aten::exp2"].sequence_nr == -1
+    assert forward["aten::exp"].inputs[0] is x
+
+
+def test_thread_local_observers_see_their_own_thread():
+    seen = []
+    with rt.add_callback(lambda r: seen.append(r.name), thread_local=True):
+        thread = threading.Thread(target=lambda: rt.ones(1).exp())
+        thread.start()
+        thread.join()
+        rt.ones(1).sin()
+    assert seen == ["aten::ones", "aten::sin"]
+
+
+def test_gradients_do_not_depend_on_being_watched():
+    def run():
+        x = rt.tensor(np.linspace(0.1, 1, 6).reshape(2, 3), requires_grad=True)
+        w = rt.tensor(np.linspace(-1, 1, 12).reshape(4, 3), requires_grad=True)
+        y = rt.nn.functional.linear(x, w, rt.ones(4).double()).tanh()
+        loss = rt.nn.functional.mse_loss(y * 2 + y - 1, rt.zeros(2, 4).double())
+        loss.backward()
+        return x.grad.numpy(), w.grad.numpy()
+
+    plain = run()
+    with rt.add_callback(lambda record: None):
+        watched = run()
+    for a, b in zip(plain, watched, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
