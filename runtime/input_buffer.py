@@ -42,17 +42,17 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
         RuntimeError: it cannot be reduced to that shape.
     """
     shape, dtype = target.input_metadata[nr]
-    if grad.array.shape != shape:
-        if not _expandable(shape, grad.array.shape):
+    have = grad.array.shape
+    if have != shape:
+        if have[1:] == shape and not active and not _grad.get():
+            grad = wrap(np.add.reduce(grad.array, 0))  # a bias: worth a shorter way
+        elif _expandable(shape, have):
+            grad = grad.sum_to_size(shape)
+        else:
             raise RuntimeError(
                 f"Function {source.name()} returned an invalid gradient at index {index} - got "
-                f"{list(grad.array.shape)} but expected shape compatible with {list(shape)}"
+                f"{list(have)} but expected shape compatible with {list(shape)}"
             )
-        have = grad.array.shape
-        if active or _grad.get() or len(have) - len(shape) != 1 or have[1:] != shape:
-            grad = grad.sum_to_size(shape)
-        else:  # a bias: the one case that is worth a shorter way
-            grad = wrap(np.add.reduce(grad.array, 0))
     if grad.array.dtype != dtype:
         grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
         grad = grad.to(dtype)

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .grad_mode import _grad
-from .node import SECOND_BACKWARD, Edge, Node
+from .node import Edge, Node
 from .tensor import AccumulateGrad, Tensor, gradient_edge, shape_name, wrap
 
 if TYPE_CHECKING:
@@ -90,8 +90,6 @@ class SavedVariable:
             RuntimeError: it was modified in place since, or freed by an earlier backward.
         """
         counter = self.counter
-        if counter is None:
-            raise RuntimeError(SECOND_BACKWARD)
         if self.packed is not None:
             return self._unpack_packed(saved_for)
         if counter[0] != self.version:
@@ -106,14 +104,10 @@ class SavedVariable:
         found.output_nr = self.output_nr
         return found
 
-    def free(self) -> None:
-        """Let go; unpack is an error from now on."""
-        self.counter = self.variable = self.array = self.packed = None
-
     def unpack_array(self, saved_for: Node) -> Any:
         """`unpack`, for formulas that work on arrays."""
         counter = self.counter
-        if counter is None or self.packed is not None or counter[0] != self.version:
+        if self.packed is not None or counter[0] != self.version:
             return self.unpack(saved_for).array
         return self.array if self.is_output else self.variable.array  # type: ignore[union-attr]
 

@@ -270,7 +270,7 @@ logsumexp = op("aten::logsumexp", _logsumexp, "self", self=_logsumexp_back)
 
 def _plain(name: str, function: Any) -> Any:
     def forward(self: Any, dim: Dim = None, keepdim: bool = False) -> Any:
-        if self.dtype.kind == "c" and name.startswith("aten::arg"):
+        if self.dtype.kind in "bc" and name.startswith("aten::arg"):
             raise ValueError(f"not implemented for {self.dtype}")
         found = function(self, axis=axes(dim, self.ndim), keepdims=keepdim)
         keeps = self.dtype == np.uint8 and not name.startswith("aten::arg")

@@ -32,7 +32,7 @@ import numpy as np
 from .. import anomaly
 from ..dtypes import result_dtype, to_float
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
-from ..node import Edge, Grads, InputMetadata, Node, thread
+from ..node import SECOND_BACKWARD, Edge, Grads, InputMetadata, Node, thread
 from ..record_function import RecordScope, active, begin, end
 from ..saved_variable import SavedVariable
 from ..tensor import Tensor, bump_version, gradient_edge, wrap
@@ -45,6 +45,14 @@ Call = Callable[..., Any]
 
 TABLE: dict[str, Op] = {}
 _NOTHING: dict[str, Any] = {}
+
+
+class _Freed(dict[str, Any]):
+    def __missing__(self, key: str) -> Any:
+        raise RuntimeError(SECOND_BACKWARD)
+
+
+FREED = _Freed()
 
 
 class Op:
@@ -63,7 +71,10 @@ class Op:
         self.node_class: type[OpNode] = OpNode
         if any(self.plans):
             title = name.partition("::")[2].strip("_").title().replace("_", "") + "Backward0"
-            self.node_class = type(title, (OpNode,), {"__slots__": (), "plans": self.plans})
+            named = {name for plan in self.plans if plan for name in plan[1]}
+            saves = bool(named & {*inputs, "result", "results"})
+            body = {"__slots__": (), "plans": self.plans, "saves": saves}
+            self.node_class = type(title, (OpNode,), body)
         TABLE[name] = self
 
 
@@ -80,6 +91,7 @@ class OpNode(Node):
     __slots__ = ("values",)
     plans: tuple[Plan | None, ...] = ()
     array_plans: tuple[Plan | None, ...] | None = None
+    saves = True  # whether it keeps tensors, not only sizes and numbers
 
     def __init__(
         self,
@@ -139,9 +151,8 @@ class OpNode(Node):
 
     def release_variables(self) -> None:
         """Free what was saved; a later use is an error."""
-        for value in self.values.values():
-            if value.__class__ is SavedVariable:
-                value.free()
+        if self.saves:
+            self.values = FREED
 
     def unpacked(self, name: str) -> Any:
         """A saved value as the formulas see it."""
@@ -150,7 +161,7 @@ class OpNode(Node):
 
     def __getattr__(self, name: str) -> Any:
         """`_saved_other` and the like, as PyTorch shows them."""
-        if name.startswith("_saved_") and name[7:] in self.values:
+        if name.startswith("_saved_") and (self.values is FREED or name[7:] in self.values):
             return self.unpacked(name[7:])
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
 
