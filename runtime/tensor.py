@@ -212,7 +212,7 @@ class Tensor:
     def _version(self) -> int:
         if self._counter is None:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._counter[0]
+        return int(self._counter[0])
 
     def _is_view(self) -> bool:
         return self._view is not None

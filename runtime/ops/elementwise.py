@@ -153,7 +153,15 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: 
 # One tensor
 
 neg = unary("aten::neg", np.negative, lambda grad: -grad, floating=False)
-abs = unary("aten::abs", np.abs, lambda grad, self: grad * self.sgn(), floating=False)  # noqa: A001
+
+
+def _abs(a: Any) -> Any:
+    if a.dtype.kind == "b":
+        raise NotImplementedError("aten::abs is not implemented for bool")
+    return np.abs(a)
+
+
+abs = unary("aten::abs", _abs, lambda grad, self: grad * self.sgn(), floating=False)  # noqa: A001
 sign = unary("aten::sign", np.sign, _zero, floating=False)
 sgn = unary("aten::sgn", np.sign, _zero, floating=False)
 positive = unary("aten::positive", np.positive, lambda grad: grad, floating=False)
