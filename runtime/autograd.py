@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,9 @@ from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .node import Edge, Grads
 from .tensor import Tensor, gradient_edge, wrap
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     "Function",
@@ -184,6 +186,8 @@ def grad(
 
 
 def _in_background(function: Callable[..., Any], args: Any, kwargs: Any) -> Future[Any]:
+    from concurrent.futures import Future  # brings logging along
+
     future: Future[Any] = Future()
     context = contextvars.copy_context()
 

@@ -10,7 +10,6 @@ Source: torch/autograd/grad_mode.py, torch/utils/_contextlib.py.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -41,6 +40,8 @@ class Mode:
 
     def __call__(self, function: F) -> F:
         """`function`, run in this mode; generators are in it only while they run."""
+        import inspect  # slow to load
+
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
         if inspect.iscoroutinefunction(function):

@@ -14,7 +14,6 @@ Source: aten/src/ATen/record_function.h.
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -76,7 +75,11 @@ class _Callback:
     def wants(self, scope: RecordScope) -> bool:
         if self.scopes is not None and scope not in self.scopes:
             return False
-        return self.sampling >= 1.0 or random.random() < self.sampling  # noqa: S311
+        if self.sampling >= 1.0:
+            return True
+        import random
+
+        return random.random() < self.sampling  # noqa: S311
 
 
 _lock = threading.Lock()

@@ -22,9 +22,17 @@ class Generator:
     def __init__(self, device: Any = None) -> None:
         self.manual_seed(0)
 
+    @property
+    def stream(self) -> np.random.Generator:
+        """Made when first drawn from: numpy.random is slow to load."""
+        if self._stream is None:
+            self._stream = np.random.default_rng(self._seed)
+        return self._stream
+
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew."""
-        self.stream = np.random.default_rng(seed)
+        self._seed = seed
+        self._stream: np.random.Generator | None = None
         return self
 
 

@@ -17,12 +17,11 @@ The makers below differ only in how much they know of the operator beforehand, a
 Source: tools/autograd/derivatives.yaml and its code generator, which do this for PyTorch.
 """
 
-# ruff: noqa: PLR0912, PLR0915  (a maker is one function with its operator inside)
+# ruff: noqa: PLR0912  (a maker is one function with its operator inside)
 # mypy: disable-error-code="no-any-return,has-type,call-overload"
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -194,6 +193,15 @@ class ListNode(OpNode):
 
 
 # What every maker uses.
+
+
+def bind(forward: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All of the forward's arguments, by position."""
+    import inspect  # slow to load, and seldom needed
+
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return tuple(bound.arguments.values())
 
 
 def interpose(name: str, inner: Call, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None):  # type: ignore[no-untyped-def]
@@ -423,14 +431,11 @@ def op_list(
             {"__slots__": (), "plans": declared.plans, "on_list": on_list, "several": several},
         )
     wanted = declared.plans[0][1] if declared.plans[0] else ()
-    signature = inspect.signature(forward)
 
     def make(active: Any, inner: Call | None) -> Call:
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs or len(args) < len(declared.params):
-                bound = signature.bind(*args, **kwargs)
-                bound.apply_defaults()
-                args = tuple(bound.arguments.values())
+                args = bind(forward, args, kwargs)
             if active:
                 return interpose(name, inner, args)  # type: ignore[arg-type]
             tensors = tuple(args[0]) if on_list else (args[0],)
@@ -516,7 +521,6 @@ def inplace(name: str, source: Call) -> Call:
     declared = Op(name, forward, base.inputs, {})
     declared.plans, declared.node_class, declared.params = plans, base.node_class, base.params
     count = len(base.inputs)
-    signature = None if ufunc else inspect.signature(forward)
 
     def make(active: Any, inner: Call | None) -> Call:
         def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -531,10 +535,8 @@ def inplace(name: str, source: Call) -> Call:
                     forward(array, other, array)
                     bump_version(self)
                     return self
-            if signature is not None and (kwargs or len(args) + 1 < len(base.params)):
-                bound = signature.bind(self, *args, **kwargs)
-                bound.apply_defaults()
-                args = tuple(bound.arguments.values())[1:]
+            if not ufunc and (kwargs or len(args) + 1 < len(base.params)):
+                args = bind(forward, (self, *args), kwargs)[1:]
             if active:
                 return interpose(name, inner, (self, *args))  # type: ignore[arg-type]
             every = (self, *args)
