@@ -19,6 +19,8 @@ from .views import sizes
 class Generator:
     """A stream of random numbers. (Seeds give other numbers than PyTorch's.)"""
 
+    _stream: np.random.Generator | None
+
     def __init__(self, device: Any = None) -> None:
         self.manual_seed(0)
 
@@ -32,7 +34,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew."""
         self._seed = seed
-        self._stream: np.random.Generator | None = None
+        self._stream = None
         return self
 
 

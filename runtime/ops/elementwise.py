@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .table import as_tensors, binary, inplace, op, unary
+from .in_place import inplace
+from .table import as_tensors, binary, op, unary
 
 
 def quiet(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .table import as_tensors, inplace, op
+from .in_place import inplace
+from .table import as_tensors, op
 from .views import alias, dimension, expand, reshape, select, slice_, unsqueeze
 
 

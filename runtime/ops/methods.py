@@ -19,7 +19,8 @@ from . import joining as jo
 from . import matrix as mx
 from . import reduction as red
 from . import views as vw
-from .table import as_tensors, inplace
+from .in_place import inplace
+from .table import as_tensors
 
 
 def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:

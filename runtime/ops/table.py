@@ -17,7 +17,7 @@ The makers below differ only in how much they know of the operator beforehand, a
 Source: tools/autograd/derivatives.yaml and its code generator, which do this for PyTorch.
 """
 
-# ruff: noqa: PLR0912  (a maker is one function with its operator inside)
+
 # mypy: disable-error-code="no-any-return,has-type,call-overload"
 
 from __future__ import annotations
@@ -31,27 +31,18 @@ import numpy as np
 from .. import anomaly
 from ..dtypes import result_dtype, to_float
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
-from ..node import SECOND_BACKWARD, Edge, Grads, InputMetadata, Node, thread
+from ..node import thread
 from ..record_function import RecordScope, active, begin, end
 from ..saved_variable import SavedVariable
-from ..tensor import Tensor, bump_version, gradient_edge, wrap
-from ..view import ViewInfo, check_inplace, late_grad, rebase_history
+from ..tensor import Tensor, gradient_edge, wrap
+from ..view import ViewInfo, late_grad
 from . import generate
+from .op_node import Formula, ListNode, OpNode, Plan
 
-Formula = Callable[..., Any]
-Plan = tuple[Formula, tuple[str, ...]]
 Call = Callable[..., Any]
 
 TABLE: dict[str, Op] = {}
 _NOTHING: dict[str, Any] = {}
-
-
-class _Freed(dict[str, Any]):
-    def __missing__(self, key: str) -> Any:
-        raise RuntimeError(SECOND_BACKWARD)
-
-
-FREED = _Freed()
 
 
 class Op:
@@ -82,114 +73,6 @@ def _plan(formula: Formula | None) -> Plan | None:
         return None
     code = formula.__code__
     return formula, code.co_varnames[1 : code.co_argcount]
-
-
-class OpNode(Node):
-    """The backward of a declared operator: runs the formulas of the edges that are wanted."""
-
-    __slots__ = ("values",)
-    plans: tuple[Plan | None, ...] = ()
-    array_plans: tuple[Plan | None, ...] | None = None
-    saves = True  # whether it keeps tensors, not only sizes and numbers
-
-    def __init__(
-        self,
-        next_edges: tuple[Edge, ...],
-        metadata: tuple[InputMetadata, ...],
-        values: dict[str, Any],
-    ) -> None:
-        self.next_edges = next_edges
-        self.input_metadata = metadata
-        self.values = values
-        self.hooks = None
-        self.sequence_nr = thread.sequence_nr
-        thread.sequence_nr += 1
-
-    def apply(self, grads: Grads) -> Grads:
-        """One formula per wanted edge."""
-        grad = grads[0]
-        if grad is None:
-            return [None] * len(self.next_edges)
-        if self.array_plans is not None and not active and not is_grad_enabled():
-            return self._apply_arrays(grad)
-        values = self.values
-        exec_info = thread.exec_info
-        found: Grads = []
-        for (node, _), plan in zip(self.next_edges, self.plans):  # noqa: B905
-            if node is None or plan is None or (exec_info is not None and node not in exec_info):
-                found.append(None)
-                continue
-            formula, names = plan
-            args = [values[name] for name in names]
-            for place, value in enumerate(args):
-                if value.__class__ is SavedVariable:
-                    args[place] = value.unpack(self)
-            found.append(formula(grad, *args))
-        return found
-
-    def _apply_arrays(self, grad: Tensor) -> Grads:
-        """The same, on arrays: one tensor made per gradient, and none in between."""
-        values, array = self.values, grad.array
-        exec_info = thread.exec_info
-        found: Grads = []
-        for (node, _), plan in zip(self.next_edges, self.array_plans):  # type: ignore[arg-type]  # noqa: B905
-            if node is None or plan is None or (exec_info is not None and node not in exec_info):
-                found.append(None)
-                continue
-            formula, names = plan
-            if names:
-                args = [values[name] for name in names]
-                for place, value in enumerate(args):
-                    if value.__class__ is SavedVariable:
-                        args[place] = value.unpack_array(self)
-                result = formula(array, *args)
-            else:
-                result = formula(array)
-            found.append(grad if result is array else wrap(result))
-        return found
-
-    def release_variables(self) -> None:
-        """Free what was saved; a later use is an error."""
-        if self.saves:
-            self.values = FREED
-
-    def unpacked(self, name: str) -> Any:
-        """A saved value as the formulas see it."""
-        value = self.values[name]
-        return value.unpack(self) if isinstance(value, SavedVariable) else value
-
-    def __getattr__(self, name: str) -> Any:
-        """`_saved_other` and the like, as PyTorch shows them."""
-        if name.startswith("_saved_") and (self.values is FREED or name[7:] in self.values):
-            return self.unpacked(name[7:])
-        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
-
-
-class ListNode(OpNode):
-    """The backward of an operator with several outputs (formulas get `grads`), or of one on a list
-    of tensors (its one formula gives a list).
-    """
-
-    __slots__ = ()
-    on_list = False
-    several = False
-
-    def apply(self, grads: Grads) -> Grads:
-        """As OpNode's, for lists."""
-        if all(g is None for g in grads):
-            return [None] * len(self.next_edges)
-        seen: Any = grads if self.several else grads[0]
-        found: Grads = []
-        for index, plan in enumerate(self.plans):
-            if plan is None or not (self.on_list or self.task_should_compute_output(index)):
-                found.append(None)
-                continue
-            formula, names = plan
-            result = formula(seen, *[self.unpacked(name) for name in names])
-            if self.on_list:
-                return list(result)
-            found.append(result)
-        return found
 
 
 # What every maker uses.
@@ -511,81 +394,6 @@ def view(name: str, forward: Call, formula: Formula, arrays: Formula | None = No
         return call
 
     return _finished(declared, make)
-
-
-def inplace(name: str, source: Call) -> Call:
-    """The in-place form of an operator: writes to `self`, and counts its version up."""
-    base: Op = source.op  # type: ignore[attr-defined]
-    forward, plans = base.forward, base.plans
-    ufunc = isinstance(forward, np.ufunc)
-    declared = Op(name, forward, base.inputs, {})
-    declared.plans, declared.node_class, declared.params = plans, base.node_class, base.params
-    count = len(base.inputs)
-
-    def make(active: Any, inner: Call | None) -> Call:
-        def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            if ufunc and not active and len(args) == 1 and not is_grad_enabled():
-                other, array = args[0], self.array
-                if other.__class__ is Tensor and other.array.dtype is array.dtype:
-                    other = other.array
-                    quick = array.dtype.kind == "f" and other.shape == array.shape
-                else:
-                    quick = other.__class__ is float and array.dtype.kind == "f"
-                if quick:
-                    forward(array, other, array)
-                    bump_version(self)
-                    return self
-            if not ufunc and (kwargs or len(args) + 1 < len(base.params)):
-                args = bind(forward, (self, *args), kwargs)[1:]
-            if active:
-                return interpose(name, inner, (self, *args))  # type: ignore[arg-type]
-            every = (self, *args)
-            needs = [needs_grad(x) for x in every[:count]]
-            recording = True in needs and is_grad_enabled()
-            check_inplace(self, recording)
-            if recording:
-                values = gather(base, every, needs, copy_self=True)
-                edges = tuple(
-                    gradient_edge(x) if n else (None, 0)
-                    for x, n in zip(every, needs)  # noqa: B905
-                )
-            array = self.array
-            arrays = [raw(x) for x in every]
-            for other in arrays[1:count]:
-                if other is not None and other.__class__ is not bool:
-                    _same_kind(name, array, other)
-            try:
-                if ufunc:
-                    forward(*arrays, out=array, casting="unsafe")
-                else:
-                    result = forward(*arrays)
-                    if np.shape(result) != array.shape:
-                        raise ValueError(
-                            f"output with shape {list(array.shape)} doesn't match the "
-                            f"broadcast shape {list(np.shape(result))}"
-                        )
-                    array[...] = result
-            except (ValueError, TypeError) as error:
-                raise RuntimeError(f"{name}: {error}") from None
-            bump_version(self)
-            if recording:
-                _save_result(base, needs, values, self)
-                node = base.node_class(edges, ((array.shape, array.dtype),), values)
-                rebase_history(self, node)
-            return self
-
-        return call
-
-    return _finished(declared, make)
-
-
-def _same_kind(name: str, array: Any, other: Any) -> None:
-    found = result_dtype(array, other)
-    order = "buifc"
-    if order.index(found.kind.replace("u", "i")) > order.index(array.dtype.kind.replace("u", "i")):
-        raise RuntimeError(
-            f"{name}: result type {found} can't be cast to the desired output type {array.dtype}"
-        )
 
 
 def composite(name: str) -> Callable[[Call], Call]:
