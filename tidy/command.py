@@ -154,7 +154,8 @@ def _print(
         json.dump(reports_to_json(reports, unreadable, exit_code), file, indent=1)
         file.write("\n")
         return
-    from .report.text import make_console, print_report, render
+    from .report.console import make_console
+    from .report.text import print_report, render
 
     if file is sys.stdout:
         print_report(make_console(file), reports, top)

@@ -23,9 +23,9 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
         TraceFormatError: there is no such file, or it is no trace.
     """
     name = os.fspath(path)
-    if name == "-":
-        return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
     try:
+        if name == "-":
+            return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
         with Path(name).open("rb") as file:
             return read_chrome_trace(file, name, progress)
     except OSError as error:
