@@ -122,7 +122,8 @@ def _load_source(source: str) -> list[PatternClass]:
         if path.is_file():
             return patterns_in(_import_file(path))
         if path.suffix == ".py" or "/" in source or "\\" in source:
-            raise PatternLoadError(f"--patterns {source}: there is no such file")
+            what = "a folder; name a file in it" if path.is_dir() else "there is no such file"
+            raise PatternLoadError(f"--patterns {source}: {what}")
         if "" not in sys.path:
             sys.path.insert(0, "")
         return patterns_in(importlib.import_module(source))

@@ -39,7 +39,7 @@ _MAY_IMPORT = {
     "readers": {"trace", "errors", "numpy", "msgspec"},
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},
-    "api": {"patterns", "readers", "report", "trace"},
+    "api": {"errors", "patterns", "readers", "report", "trace"},
     "progress": {"readers", "rich"},
     "command": {"api", "errors", "finding", "patterns", "progress", "readers", "report"},
     "cli": {"_version", "click", "command", "errors", "patterns"},

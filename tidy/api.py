@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
+from .errors import UnknownPattern
 from .patterns.base import Pattern
 from .patterns.registry import load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
@@ -58,5 +59,10 @@ def prepare(
     classes = load_patterns(sources)
     classes += [each for each in given if isinstance(each, type)]
     chosen = select_patterns(classes, select, ignore)
+    if name is not None and NamedEvent not in chosen:
+        chosen.insert(0, NamedEvent)
     instances = [NamedEvent(name) if each is NamedEvent else each() for each in chosen]
-    return instances + [each for each in given if isinstance(each, Pattern)]
+    instances += [each for each in given if isinstance(each, Pattern)]
+    if not instances:
+        raise UnknownPattern("the rules selected and ignored leave none to run")
+    return instances

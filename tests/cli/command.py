@@ -13,7 +13,10 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "traces").glob("*.json.gz"))
 _COMMAND = [sys.executable, "-m", "tidy"]
-_TERMINAL = {"CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING"}
+_HOW_TO_PRINT = {
+    "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Result:
 
 def environment(**changed: str) -> dict[str, str]:
     """Ours, without what says how to print, so that tests print alike everywhere."""
-    kept = {key: value for key, value in os.environ.items() if key not in _TERMINAL}
+    kept = {key: value for key, value in os.environ.items() if key not in _HOW_TO_PRINT}
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "TERM": "xterm", **changed}
 
 

@@ -44,9 +44,16 @@ def mark(name: str, ts: float, dur: float, *, tid: int = 1) -> Written:
 
 
 def call(
-    name: str, ts: float, dur: float, correlation: int, *, tid: int = 1, pid: int = 1
+    name: str,
+    ts: float,
+    dur: float,
+    correlation: int,
+    *,
+    external: int = 0,
+    tid: int = 1,
+    pid: int = 1,
 ) -> Written:
-    args = {"correlation": correlation}
+    args = {"correlation": correlation, "External id": external}
     return span("cuda_runtime", name, ts, dur, tid=tid, pid=pid, args=args)
 
 

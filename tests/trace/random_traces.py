@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from tidy.trace import EventKind, RawColumns, Trace, TraceInfo, Track, build_trace
 
 _HOST = (EventKind.TorchOp, EventKind.Annotation, EventKind.PyCall, EventKind.PyCCall)
-_FORWARD, _BACKWARD = 0, 1
 
 
 @st.composite
 def host_traces(draw: st.DrawFn) -> Trace:
-    """Up to 24 host events on up to three threads; thread 1 also runs backward ops of thread 0.
+    """Up to 24 host events on up to three threads, some of them backward ops of another thread.
 
     The clock has so few instants that ties, zero durations and overlaps are the rule.
     """
@@ -21,7 +20,7 @@ def host_traces(draw: st.DrawFn) -> Trace:
     threads = draw(st.integers(1, 3))
     for i in range(draw(st.integers(0, 24))):
         thread = draw(st.integers(0, threads - 1))
-        is_backward = thread == _BACKWARD and draw(st.booleans())
+        forward_thread = draw(st.sampled_from((0, 0, 1, 2)))
         raw.append(
             1,
             name_id=[raw.strings.names[draw(st.sampled_from("abcde"))]],
@@ -30,7 +29,7 @@ def host_traces(draw: st.DrawFn) -> Trace:
             duration_ns=[draw(st.integers(0, 20))],
             track_id=[raw.strings.tracks[Track(1, thread)]],
             tie=[i if indexed else -1],
-            sequence_nr=[draw(st.integers(0, 3)) if is_backward or thread == _FORWARD else -1],
-            forward_thread=[int(is_backward)],
+            sequence_nr=[draw(st.integers(-1, 3))],
+            forward_thread=[forward_thread],
         )
     return build_trace(raw, TraceInfo("random"))

@@ -97,3 +97,37 @@ def test_the_backward_thread_hangs_under_what_is_open_on_the_forward_thread(
     assert parents["AccumulateGrad"] == "iteration", (
         "the thread's stack bottoms out there from now on"
     )
+
+
+def test_a_thread_may_come_back_to_an_event_of_its_own_that_is_over(
+    read_events: ReadEvents,
+) -> None:
+    """As when a backward makes nodes whose own backward runs on the first thread."""
+    trace = read_events(
+        [
+            _forward("first", 0, 1),
+            _backward("second", 3, 1, tid=2),
+            _forward("inner", 4, 2, tid=2),
+            _backward("third", 50, 2, of=2),
+        ]
+    )
+    first, third = next(trace.named("first")), next(trace.named("third"))
+    assert third.parent == first
+    assert (first.duration_ns, first.self_ns) == (5000, 5000)
+
+
+def test_the_latest_start_wins_on_a_thread_that_hangs_under_another(
+    read_events: ReadEvents,
+) -> None:
+    """As in a backward that is to be differentiated again: its ops are forward ops too."""
+    trace = read_events(
+        [
+            op("iteration", 0, 100),
+            _forward("aten::mm", 10, 3),
+            _forward("aten::view", 30, 8, tid=2),
+            _backward("MmBackward0", 40, 3, tid=2),
+            _forward("aten::t", 50, 8, tid=2),
+            _backward("TBackward0", 60, 8, tid=2, of=2),
+        ]
+    )
+    assert _links(trace) == {("MmBackward0", "aten::mm"), ("TBackward0", "aten::t")}

@@ -138,6 +138,40 @@ def test_a_call_outside_any_op_belongs_to_none(read_events: ReadEvents) -> None:
     assert _the(trace, "cudaFree").parent is None
 
 
+def test_in_whole_microseconds_a_call_may_stand_beside_its_op(read_events: ReadEvents) -> None:
+    """Its External id is believed then, but not far from the op."""
+    trace = read_events(
+        [
+            op("aten::mm", 10, 5, args={"External id": 3}),
+            call("cudaLaunchKernel", 16, 1, 100, external=3),
+            call("cudaDeviceSynchronize", 40, 1, 101, external=3),
+        ]
+    )
+    assert _chain(_the(trace, "cudaLaunchKernel")) == ["cudaLaunchKernel", "aten::mm"]
+    assert _the(trace, "cudaDeviceSynchronize").parent is None
+
+
+def test_calls_of_a_thread_whose_first_ops_are_roots_and_later_ones_are_not(
+    read_events: ReadEvents,
+) -> None:
+    """A backward thread hangs under its forward thread from the first op that has a forward on."""
+    trace = read_events(
+        [
+            op("iteration", 0, 100),
+            op("aten::mm", 10, 5, args={"Sequence number": 3, "Fwd thread id": 0}),
+            op("aten::ones_like", 30, 4, tid=2),
+            call("cudaMemsetAsync", 31, 1, 1, tid=2),
+            op("aten::fill_", 35, 4, tid=2),
+            call("cudaMemcpyAsync", 36, 1, 2, tid=2),
+            op("MmBackward0", 40, 5, tid=2, args={"Sequence number": 3, "Fwd thread id": 1}),
+            call("cudaLaunchKernel", 41, 1, 3, tid=2),
+        ]
+    )
+    assert _chain(_the(trace, "cudaMemsetAsync"))[1:] == ["aten::ones_like"]
+    assert _chain(_the(trace, "cudaMemcpyAsync"))[1:] == ["aten::fill_"]
+    assert _chain(_the(trace, "cudaLaunchKernel"))[1:] == ["MmBackward0", "iteration"]
+
+
 def test_arrows_link_where_there_is_no_correlation(read_events: ReadEvents) -> None:
     """As the autograd profiler of 2020 wrote it: no categories, two "processes", arrows `cuda`."""
     add = {"ph": "X", "name": "aten::add", "ts": 5, "dur": 10, "pid": "CPU functions", "tid": 1}

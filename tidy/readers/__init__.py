@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..errors import TraceFormatError
+from ..errors import UnreadableFile
 from ..trace import Trace
 from .chrome import read_chrome_trace
 from .container import Progress
@@ -25,12 +25,14 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
     name = os.fspath(path)
     try:
         if name == "-":
+            if sys.stdin is None:
+                raise UnreadableFile("<stdin>", "cannot be read: it is closed")
             return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
         with Path(name).open("rb") as file:
             return read_chrome_trace(file, name, progress)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise TraceFormatError(name, f"cannot be read: {reason}") from error
+        raise UnreadableFile(name, f"cannot be read: {reason}") from error
 
 
 __all__ = ["read_trace"]

@@ -30,8 +30,8 @@ _OTHER_PACKINGS = {
 }
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _MOST_LAYERS = 3  # a zip of a gzip is usual; there are archives that hold themselves
-# Traces shrink to a twentieth, repetitive ones to a hundredth.
-_BOMB_RATIO = 400
+# Traces shrink to a twentieth; the digits of their times alone keep them above a fiftieth.
+_BOMB_RATIO = 100
 _BOMB_NBYTES = 1 << 28
 
 

@@ -90,8 +90,15 @@ class Salvage(Generic[T]):
         return self._events
 
     def _add_singles(self, parts: list[bytes], is_last: bool) -> None:
+        mended = 0
         for number, part in enumerate(parts, 1):
-            if self._take(part) or self._take_mended(part):
+            if self._take(part):
+                continue
+            if self._take_mended(part):
+                mended += 1
+                # Such damage often is in every event.
+                if mended == 1 and self._take_mended(b"".join(parts[number:])):
+                    return
                 continue
             is_last_part = is_last and number == len(parts)
             end = self._list_end(part, is_last_part)

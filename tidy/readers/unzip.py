@@ -19,6 +19,7 @@ _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _SIZE_FOLLOWS = 1, 8  # bits of the flags
 _ZIP64 = 0xFFFFFFFF
 _MOST_SKIPPED = 2048  # blocks
+_MOST_MEMBERS = 10_000
 _RARE = "this is a zip archive of a rare kind; unpack it first"
 _LOST = "the zip archive is damaged or cut off; what comes after the damage is lost"
 
@@ -32,8 +33,11 @@ def unzip(
         TraceFormatError: there is no such member, there are several, or it is packed otherwise.
     """
     archive = _Archive(blocks, block_nbytes, path)
-    found = 0
+    found = members = 0
     while (name := archive.next_member()) is not None:
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise TraceFormatError(path, _RARE)
         hidden = name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith(".")
         if name.endswith("data.pkl"):
             raise TraceFormatError(path, "this is a file of torch.save, no trace")

@@ -124,9 +124,7 @@ def _adopt(
     alone, since it never enters the stack.
     """
     span_of = {int(thread[first]): (first, last) for first, last in spans}
-    bottom: dict[
-        int, tuple[int, int]
-    ] = {}  # thread -> (its first row to hang, what it hangs under)
+    bottom: dict[int, tuple[int, int]] = {}  # thread -> (first row to hang, what it hangs under)
     alone: dict[int, int] = {}
     tagged = np.flatnonzero((parent < 0) & (adopter >= 0) & (adopter != thread))
     for child in tagged[np.argsort(starts[tagged], kind="stable")].tolist():
