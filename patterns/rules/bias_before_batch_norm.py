@@ -83,6 +83,13 @@ class BiasBeforeBatchNorm(Pattern):
             aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
             """,
         ),
+        Quiet(
+            "of-another-tensor",
+            """
+            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
+            aten::batch_norm | float[16, 9, 4, 4], float[9], float[9], float[9], float[9], =True
+            """,
+        ),
         Abstains("no-shapes", "aten::conv2d\naten::batch_norm"),
     )
 

@@ -86,12 +86,12 @@ def test_a_refusal_says_how_to_record_a_trace(refuse: Refuse) -> None:
 
 
 def test_a_gzip_stream_cut_off_at_once_is_named_with_the_damage(refuse: Refuse) -> None:
-    problem = refuse(gzip.compress(document([event()]).encode())[:12])
+    problem = refuse(gzip.compress(document([event()]).encode())[:10])
     assert "empty file" in problem
     assert "gzip stream ends early" in problem
 
 
-@pytest.mark.parametrize("name", ["missing.json", "no\nsuch.json", "\0"])
+@pytest.mark.parametrize("name", ["missing.json", "a\0b"])
 def test_a_file_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
     with pytest.raises(TraceFormatError, match="cannot be read"):
         read_trace(tmp_path / name)

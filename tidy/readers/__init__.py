@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import IO
 
 from ..errors import UnreadableFile
 from ..trace import Trace
@@ -28,11 +29,18 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
             if sys.stdin is None:
                 raise UnreadableFile("<stdin>", "cannot be read: it is closed")
             return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
-        with Path(name).open("rb") as file:
+        with _open(name) as file:
             return read_chrome_trace(file, name, progress)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UnreadableFile(name, f"cannot be read: {reason}") from error
+
+
+def _open(name: str) -> IO[bytes]:
+    try:
+        return Path(name).open("rb")
+    except ValueError as error:  # a NUL in the name
+        raise OSError(str(error)) from error
 
 
 __all__ = ["read_trace"]

@@ -31,7 +31,7 @@ class EventDecoder:
         Raises:
             One of mend.UNDECODABLE where the text is no valid JSON.
         """
-        array = b"[%b]" % text.strip(_AROUND)
+        array = _in_brackets(text)
         try:
             if not self._is_exact:
                 events = self._fast.decode(array)
@@ -65,6 +65,16 @@ class EventDecoder:
             if not self._is_exact:
                 return fast  # type: ignore[return-value]
         return events  # type: ignore[return-value]
+
+
+def _in_brackets(text: bytes) -> bytes:
+    """`[text]` without the commas around `text`, at the cost of one copy."""
+    first, last = 0, len(text)
+    while first < last and text[first] in _AROUND:
+        first += 1
+    while first < last and text[last - 1] in _AROUND:
+        last -= 1
+    return b"".join((b"[", memoryview(text)[first:last], b"]"))
 
 
 def _with_floats(event: ExactFileEvent) -> FileEvent:

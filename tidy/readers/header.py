@@ -66,8 +66,13 @@ def read_header(head: bytes, tail: bytes | None, warnings: list[str]) -> dict[st
     parts = []
     if head:
         parts.append(head.rstrip(_BLANKS + b",") + b"}")
-    if tail is not None and tail.strip(_BLANKS + b"}"):
-        parts.append(b"{" + tail.lstrip(_BLANKS + b",").rstrip(_BLANKS))
+    rest = (b"}" if tail is None else tail).strip(_BLANKS + b",")
+    if not rest:
+        warnings += ["the file is cut off right after the list of events"] if head else []
+    elif rest[:1] != b"}":
+        parts.append(b"{" + rest)
+    elif rest.strip(b"}"):
+        warnings.append(f"left out bytes after the end of the trace: {len(rest) - 1:,}")
     header: dict[str, Any] = {}
     lost, left = 0, MOST_NBYTES
     for part in parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,13 +42,9 @@ class RowWriter:
             self.add(events[:first])
             events = events[first:]
         self._clock.look_at(events)
-        groups: dict[tuple[str, str], list[AnyEvent]] = {}
+        groups: defaultdict[tuple[str, str], list[AnyEvent]] = defaultdict(list)
         for event in events:
-            key = (event.ph, event.cat)
-            if key in groups:
-                groups[key].append(event)
-            else:
-                groups[key] = [event]
+            groups[event.ph, event.cat].append(event)
         kinds: dict[EventKind, list[AnyEvent]] = {}
         arrows: list[AnyEvent] = []
         for (phase, category), group in groups.items():

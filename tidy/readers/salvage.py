@@ -105,8 +105,10 @@ class Salvage(Generic[T]):
             if end is not None:
                 self.tail = part[end + 1 :] + b"".join(parts[number:])
                 return
-            # The last event of a file that was cut off is counted by no one.
-            self.repairs["events"] += not is_last_part
+            if is_last_part:  # the file was cut off in this event, or just after it
+                self._take(part[: part.rfind(b"}") + 1])
+            else:
+                self.repairs["events"] += 1
 
     def _take(self, text: bytes) -> bool:
         """Add the events of a text; whether it decodes."""
