@@ -22,8 +22,10 @@ _CODE = re.compile(r"[A-Z]{3}\d{3}")
 PatternClass = type[Pattern]
 
 
-def load_patterns(extra: Sequence[str] = ()) -> list[PatternClass]:
-    """All rules by code: built in, from entry points, and from `extra`.
+def load_patterns(
+    extra: Sequence[str] = (), classes: Sequence[PatternClass] = ()
+) -> list[PatternClass]:
+    """All rules by code: built in, from entry points, from `extra`, and `classes` themselves.
 
     Args:
         extra: files (`rules/mine.py`) or modules (`mine.rules`) that define subclasses of Pattern.
@@ -32,7 +34,8 @@ def load_patterns(extra: Sequence[str] = ()) -> list[PatternClass]:
         PatternLoadError: one does not load, defines no rule, or two share a code.
     """
     loaded: dict[str, PatternClass] = {}
-    for pattern in _all_patterns(extra):
+    given = _checked("patterns", classes) if classes else []
+    for pattern in (*_all_patterns(extra), *given):
         other = loaded.setdefault(pattern.code, pattern)
         if other is not pattern:
             raise PatternLoadError(

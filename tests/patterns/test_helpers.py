@@ -102,7 +102,6 @@ def test_what_a_rule_knows_better() -> None:
         severity=Severity.ERROR,
         cost_rows=rows,
         location=place,
-        on_device=True,
         saving=saving,
     )
     assert (finding.message, finding.severity, finding.location) == ("seen", Severity.ERROR, place)

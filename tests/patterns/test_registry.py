@@ -14,6 +14,7 @@ from tidy.patterns.registry import load_patterns
 
 from .rules import OWN_RULES
 
+_OURS = ("tidy_patterns_", "fake_plugin", "my_package_of_rules", "rules_of_this_folder")
 _RULE = '''
 from tidy import Pattern
 
@@ -32,12 +33,11 @@ class Helper(Pattern):
 @pytest.fixture(autouse=True)
 def _keep_imports() -> Iterator[None]:
     """What a test imports is gone afterwards."""
-    path, modules = list(sys.path), set(sys.modules)
+    path = list(sys.path)
     yield
     sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if not name.startswith("tidy."):
-            del sys.modules[name]
+    for name in [name for name in sys.modules if name.startswith(_OURS)]:
+        del sys.modules[name]
 
 
 def _write(path: Path, code: str = "ABC001") -> Path:

@@ -118,7 +118,7 @@ class WholeTrace(Pattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         kernels = list(trace.events(trace.device_rows))
-        yield self.report(trace, kernels, message=f"{len(kernels)} kernels", on_device=True)
+        yield self.report(trace, kernels, message=f"{len(kernels)} kernels")
 
 
 def test_a_rule_that_overrides_check() -> None:

@@ -74,9 +74,9 @@ def test_log_lines_that_break_the_json_cost_no_event_and_no_time(read: Read, whe
 
 @pytest.mark.parametrize("value", ["inf", "N/A", '"a\nb"', '"C:\\quiet"', "[1, 2,]"])
 def test_values_that_can_be_mended(read: Read, value: str) -> None:
-    trace = read('{"x": MARK, "schemaVersion": 1, "traceEvents": [MARK2]}'.replace("MARK2", json.dumps(
-        event("a", 1))).replace("MARK", value))  # fmt: skip
-    assert names(trace) == ["a"]
+    text = document(EVENTS, x="MARK", schemaVersion=1)
+    trace = read(text.replace('"MARK"', value))
+    assert names(trace) == ["a", "b"]
     assert trace.info.header["schemaVersion"] == 1
 
 
@@ -91,7 +91,9 @@ def test_values_that_cannot_be_kept_are_counted(read: Read, value: str) -> None:
     assert len(trace.info.warnings) == 1
 
 
-@pytest.mark.parametrize("ending", ["", ",", ', "traceN', ', "traceName": "t', ', "traceName": "t"'])
+@pytest.mark.parametrize(
+    "ending", ["", ",", ', "traceN', ', "traceName": "t', ', "traceName": "t"']
+)
 def test_a_file_cut_off_after_the_events(read: Read, ending: str) -> None:
     text = document(EVENTS, schemaVersion=1)
     trace = read(text[:-1] + ending)

@@ -96,7 +96,9 @@ def test_an_odd_value_elsewhere_changes_no_time(read: Read) -> None:
     # ROCm writes streams as "0x0": the decimals must stay three, not become unpadded ones.
     events = [event("op", 1, 1, args={"Ev Idx": 0}), event("k", 2, 2, cat="kernel", args={})]
     text = document(events, baseTimeNanoseconds=0)
-    text = text.replace('"ts": 1,', '"ts": 1739836029604956.270,').replace("{}", '{"stream": "0x0"}')
+    text = text.replace('"ts": 1,', '"ts": 1739836029604956.270,').replace(
+        "{}", '{"stream": "0x0"}'
+    )
     text = text.replace('"ts": 2,', '"ts": 1739836029604957.030,')
     assert starts_ns(read(text)) == [1_739_836_029_604_956_270, 1_739_836_029_604_957_030]
 
@@ -118,7 +120,9 @@ def test_a_base_that_is_no_time_is_left_out_with_a_warning(read: Read, base: obj
     assert any("baseTimeNanoseconds" in warning for warning in trace.info.warnings)
 
 
-@pytest.mark.parametrize("ts", ["1e999", "-1e999", "1e18", "-9e15", '"soon"', "null", "[]", '"NaN"'])
+@pytest.mark.parametrize(
+    "ts", ["1e999", "-1e999", "1e18", "-9e15", '"soon"', "null", "[]", '"NaN"']
+)
 def test_events_without_a_usable_time_are_left_out_and_counted(read: Read, ts: str) -> None:
     trace = read(with_times(("1", "1"), (ts, "1"), (ts, "1"), ("2", "1")))
     assert names(trace) == ["op0", "op3"]

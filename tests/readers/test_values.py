@@ -1,4 +1,4 @@
-"""Values of another type or size than Kineto's are read where they can be, and counted where not."""
+"""Values of unexpected types or sizes are read where they can be, and counted where not."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from tidy.trace import EventKind, Track
 from .conftest import Read
 from .written import document, event, names, warning_count
 
-ARGS = ("External id", "Ev Idx", "Sequence number", "Fwd thread id", "correlation", "stream", "bytes")
+ARGS = (
+    "External id",
+    "Ev Idx",
+    "Sequence number",
+    "Fwd thread id",
+    "correlation",
+    "stream",
+    "bytes",
+)
 
 
 @pytest.mark.parametrize("key", ARGS)
-@pytest.mark.parametrize("value", [2**63, 2**64, -(2**63) - 1, 2**70, 10**400, "x", [], {}, 1.5, True])
+@pytest.mark.parametrize(
+    "value", [2**63, 2**64, -(2**63) - 1, 2**70, 10**400, "x", [], {}, 1.5, True]
+)
 def test_numbers_that_are_none_or_too_large(read: Read, key: str, value: Any) -> None:
     args = {key: value, "Input Dims": [[4]]}
     trace = read(document([event("a", 1), event("b", 10, args=args), event("c", 20)]))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import msgspec
 from msgspec.structs import asdict
 
 from .coerce import coerce_event
-from .schema import AnyEvent, ExactFileEvent, FileEvent
+from .schema import AnyEvent, ExactFileEvent, FileEvent, Nothing
 from .times import needs_decimals, to_float
 
 _AROUND = b" \t\r\n,"
+_BLANKS = re.compile(rb"[ \t\r\n,]*")
 
 
 class EventDecoder:
@@ -22,6 +24,7 @@ class EventDecoder:
         self._exact = msgspec.json.Decoder(list[ExactFileEvent])
         self._one = msgspec.json.Decoder(ExactFileEvent)
         self._raw = msgspec.json.Decoder(list[msgspec.Raw])
+        self._nothing = msgspec.json.Decoder(Nothing)
         self._is_exact = False
         self._lost = lost
 
@@ -45,6 +48,7 @@ class EventDecoder:
     def _one_by_one(self, array: bytes) -> list[AnyEvent]:
         """Elements of which some have values of unexpected types."""
         if b"{" not in array:
+            self._nothing.decode(b'{"":%b}' % array)
             self._lost["elements that are no events"] += array.count(b",") + 1
             return []
         events: list[ExactFileEvent] = []
@@ -69,9 +73,8 @@ class EventDecoder:
 
 def _in_brackets(text: bytes) -> bytes:
     """`[text]` without the commas around `text`, at the cost of one copy."""
-    first, last = 0, len(text)
-    while first < last and text[first] in _AROUND:
-        first += 1
+    lead = _BLANKS.match(text)
+    first, last = lead.end() if lead else 0, len(text)
     while first < last and text[last - 1] in _AROUND:
         last -= 1
     return b"".join((b"[", memoryview(text)[first:last], b"]"))

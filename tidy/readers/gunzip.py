@@ -39,7 +39,7 @@ def gunzip(
             try:
                 text = engine.decompress(data, block_nbytes)
             except zlib.error:
-                yield from _before_damage(before, data, block_nbytes)
+                yield from _before_damage(before, data)
                 warn(_DAMAGED)
                 return
             nbytes += len(text)
@@ -57,16 +57,14 @@ def _slices(blocks: Iterator[bytes]) -> Iterator[bytes]:
             yield block[at : at + _SLICE_NBYTES]
 
 
-def _before_damage(engine: Any, data: bytes, step: int) -> Iterator[bytes]:
-    """What can still be had: zlib keeps nothing of a call that fails, so ever smaller calls."""
+def _before_damage(engine: Any, data: bytes) -> Iterator[bytes]:
+    """What can still be had: zlib keeps nothing of a call that fails, so ever less in a call."""
+    step = len(data)
     while step:
         before = engine.copy()
         try:
-            text = engine.decompress(data, step)
+            yield engine.decompress(data[:step])
+            data = data[step:]
         except zlib.error:
-            engine, step = before, step // 8
-            continue
-        if not text:
-            return
-        yield text
-        data = engine.unconsumed_tail
+            engine = before
+        step //= 2

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from .mend import MENDABLE_NBYTES, UNDECODABLE, mend
+from .schema import Nothing
 
 MOST_NBYTES = 4 << 20
 _MOST_TRIES = 64
@@ -27,11 +28,7 @@ _KNOWN = re.compile(
 )
 
 
-class _Anything(msgspec.Struct):
-    """A schema that takes every object and keeps nothing of it."""
-
-
-_any_object = msgspec.json.Decoder(_Anything)
+_any_object = msgspec.json.Decoder(Nothing)
 _raw_values = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _any_value = msgspec.json.Decoder()
 

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from .container import Blocks
 from .header import ends_document, opens_document
 from .mend import UNDECODABLE
-from .salvage import LONGEST_EVENT_NBYTES, DecodeEvents, Salvage, last_border
+from .salvage import LONGEST_EVENT_NBYTES, DecodeEvents, Salvage, last_borders
 
 PIECE_NBYTES = 1 << 19
 _LONGEST_HEAD_NBYTES = 64 << 20
@@ -25,6 +25,7 @@ _LONGEST_TAIL_NBYTES = 16 << 20
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _OVERLAP = 1 << 10  # a border and the key above may lie across two blocks
 _MOST_KEYS = 16
+_MOST_ENDS = 16
 
 T = TypeVar("T")
 
@@ -94,38 +95,44 @@ class EventText(Generic[T]):
                 self.start = block[: 1 << 14]
             if len(text) < PIECE_NBYTES:
                 continue
-            cut = last_border(text, searched)
+            cuts = last_borders(text, searched)
             searched = max(0, len(text) - _OVERLAP)
-            if cut is None:
-                if len(text) < LONGEST_EVENT_NBYTES:
-                    continue
-                cut = len(text)
-            yield self._events(text[:cut])
+            if not cuts and len(text) < LONGEST_EVENT_NBYTES:
+                continue
+            events, text = self._take(text, cuts or [len(text)])
+            yield events
             if self.tail is not None:
-                self._read_tail(text[cut:])
+                self._read_tail(text)
                 return
-            text, searched = self._salvage.rest + text[cut:], 0
-        yield self._last_events(text)
+            searched = 0
+        yield self._take_last(text)
 
-    def _events(self, text: bytes) -> list[T]:
-        try:
-            self._salvage.rest = b""
-            return self._decode(text)
-        except UNDECODABLE:
-            events = self._salvage.add(text, is_last=False)
-            self.tail = self._salvage.tail
-            return events
+    def _take(self, text: bytes, cuts: list[int]) -> tuple[list[T], bytes]:
+        """The events before the last cut that was right, and the text after it."""
+        for cut in reversed(cuts):
+            try:
+                return self._decode(text[:cut]), text[cut:]
+            except UNDECODABLE:  # noqa: PERF203
+                continue
+        cut = cuts[-1]
+        events = self._salvage.add(text[:cut], is_last=False)
+        self.tail = self._salvage.tail
+        return events, self._salvage.rest + text[cut:]
 
-    def _last_events(self, text: bytes) -> list[T]:
-        end = text.rfind(b"]")
-        if end >= 0 and ends_document(text[end + 1 :]):
+    def _take_last(self, text: bytes) -> list[T]:
+        end = len(text)
+        for _ in range(_MOST_ENDS):
+            end = text.rfind(b"]", 0, end)
+            if end < 0:
+                break
+            if not ends_document(text[end + 1 :]):
+                continue
             try:
                 events = self._decode(text[:end])
             except UNDECODABLE:
-                pass
-            else:
-                self.tail = text[end + 1 :]
-                return events
+                continue
+            self.tail = text[end + 1 :]
+            return events
         events = self._salvage.add(text, is_last=True)
         self.tail = self._salvage.tail
         return events

@@ -8,7 +8,7 @@ is decoded more than a few times, however many events are damaged.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -33,20 +33,19 @@ _ANY_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
 _LIST_END = re.compile(rb'(?:\}[\s,]*|\A\s*)\](?=[\s\0]*(?:,\s*"|[,}]?[\s\0]*\Z|\}\s*\{))')
 _MOST_ENDS = 16
 _NEAR_END = 1 << 14
+_MOST_BORDERS = 10
 _GROUP = 64
 _MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 
-def last_border(text: bytes, first: int = 0) -> int | None:
-    """Where in `text`, after `first`, the last event starts that has another before it."""
+def last_borders(text: bytes, first: int = 0) -> list[int]:
+    """Places in `text`, after `first`, where an event seems to start; the last ones, by place."""
     for start in (max(first, len(text) - _NEAR_END), first):
         for border in (_EVENT_BORDER, _ANY_BORDER):
-            found = -1
-            for match in border.finditer(text, start):
-                found = match.end()
-            if found >= 0:
-                return found
-    return None
+            found = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
+            if found:
+                return list(found)
+    return []
 
 
 @dataclass(slots=True)

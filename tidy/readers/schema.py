@@ -91,4 +91,8 @@ class ExactFileEvent(Struct, gc=False, frozen=True):
     args: Args = NO_ARGS
 
 
+class Nothing(Struct):
+    """Takes every object and keeps nothing of it: to see whether a text is valid."""
+
+
 AnyEvent: TypeAlias = FileEvent | ExactFileEvent
