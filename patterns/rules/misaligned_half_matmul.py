@@ -29,8 +29,9 @@ class MisalignedHalfMatmul(Pattern):
     Cost: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes slower
     kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
     Instead: pad the inner and the output size (vocabulary, hidden size) to a multiple of 8, better
-    of 64. Where only the rows are odd (batch times sequence), or the product is batched (attention),
-    it is said as info, as it is on a CPU, on AMD and for bfloat16 before compute capability 8.0.
+    of 64. Where only the rows are odd (batch times sequence), or the product is batched
+    (attention), it is said as info, as it is on a CPU, on AMD and for bfloat16 before compute
+    capability 8.0.
     Misses: sizes that are aligned but too small to fill a GPU; float8, which wants multiples of 16.
     """
 
