@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from typing import IO
 
-import numpy as np
-
 from ..errors import TraceFormatError
 from ..trace import Trace, TraceInfo, build_trace
 from .container import Progress, read_blocks
@@ -44,7 +42,7 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
     if text.tail is None:
         info.warnings.append(f"the file is cut off after {rows.event_count:,} events")
     base_ns = base_time(info.header.get("baseTimeNanoseconds"), info.warnings)
-    rows.raw.shift("start_ns", np.int64(base_ns))
+    rows.raw.shift(base_ns)
     refine(rows.raw)
     return build_trace(rows.raw, info)
 

@@ -28,7 +28,7 @@ class EventDecoder:
         self._is_exact = False
         self._lost = lost
 
-    def decode(self, text: bytes) -> list[AnyEvent]:
+    def decode(self, text: bytes | memoryview) -> list[AnyEvent]:
         """The events in `text`, which has no brackets around it; all of one class.
 
         Raises:
@@ -71,7 +71,7 @@ class EventDecoder:
         return events  # type: ignore[return-value]
 
 
-def _in_brackets(text: bytes) -> bytes:
+def _in_brackets(text: bytes | memoryview) -> bytes:
     """`[text]` without the commas around `text`, at the cost of one copy."""
     lead = _BLANKS.match(text)
     first, last = lead.end() if lead else 0, len(text)

@@ -111,7 +111,7 @@ class EventText(Generic[T]):
         """The events before the last cut that was right, and the text after it."""
         for cut in reversed(cuts):
             try:
-                return self._decode(text[:cut]), text[cut:]
+                return self._decode(memoryview(text)[:cut]), text[cut:]
             except UNDECODABLE:  # noqa: PERF203
                 continue
         cut = cuts[-1]

@@ -18,7 +18,7 @@ from .header import ends_document
 from .mend import MENDABLE_NBYTES, UNDECODABLE, mend
 
 T = TypeVar("T")
-DecodeEvents = Callable[[bytes], list[T]]
+DecodeEvents = Callable[[bytes | memoryview], list[T]]
 
 LONGEST_EVENT_NBYTES = 8 << 20
 
@@ -89,23 +89,25 @@ class Salvage(Generic[T]):
         return self._events
 
     def _add_singles(self, parts: list[bytes], is_last: bool) -> None:
-        mended = 0
-        for number, part in enumerate(parts, 1):
-            if self._take(part):
+        number = mended = 0
+        while number < len(parts):
+            count = self._take_first(parts[number : number + _MOST_JOINED])
+            number += abs(count) or 1
+            if count > 0:
                 continue
-            if self._take_mended(part):
+            if count < 0:
                 mended += 1
                 # Such damage often is in every event.
                 if mended == 1 and self._take_mended(b"".join(parts[number:])):
                     return
                 continue
             is_last_part = is_last and number == len(parts)
-            end = self._list_end(part, is_last_part)
+            end = self._list_end(parts[number - 1], is_last_part)
             if end is not None:
-                self.tail = part[end + 1 :] + b"".join(parts[number:])
+                self.tail = parts[number - 1][end + 1 :] + b"".join(parts[number:])
                 return
             if is_last_part:  # the file was cut off in this event, or just after it
-                self._take(part[: part.rfind(b"}") + 1])
+                self._take(parts[-1][: parts[-1].rfind(b"}") + 1])
             else:
                 self.repairs["events"] += 1
 

@@ -1,7 +1,8 @@
 """One event as it stands in the file, typed so that decoding it fills no dict.
 
 Keys are Kineto's (output_json.cpp, MetadataFieldCatalog.h) with the spellings of 2021 beside them.
-Keys that are not named here are skipped without being decoded.
+Keys that are not named here are skipped without being decoded. Fields stand in the order of
+PyTorch 2.13, since a decoder expects the next key to be the next field.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ class Args(Struct, gc=False, frozen=True, rename=RENAMED_ARGS):
     """The `args` of an event that tidy reads."""
 
     external_id: Large = 0
-    external_id_2021: Large = 0
-    index: Large = -1
-    index_2022: Large = -1
     sequence_nr: Large = -1
     forward_thread: Large = 0
-    dims: Raw = _NOTHING
-    dims_2021: Raw = _NOTHING
-    types: Raw = _NOTHING
     concrete: Raw = _NOTHING
+    types: Raw = _NOTHING
     strides: Raw = _NOTHING
-    call_stack: str = ""
-    correlation: Large = 0
+    dims: Raw = _NOTHING
+    index: Large = -1
+    memory_nbytes: Large = 0
+    memory_device: Large = -1
+    memory_device_type: Large = 0
     device: Large = -1
     stream: Large = -1
+    correlation: Large = 0
     nbytes: Large = 0
-    memory_nbytes: Large = 0
-    memory_device_type: Large = 0
-    memory_device: Large = -1
+    external_id_2021: Large = 0
+    index_2022: Large = -1
+    dims_2021: Raw = _NOTHING
+    call_stack: str = ""
 
 
 NO_ARGS = Args()
@@ -69,10 +70,10 @@ class FileEvent(Struct, gc=False, frozen=True):
     ph: str = ""
     cat: str = ""
     name: str = ""
-    ts: float = NO_NUMBER
-    dur: float = 0.0
     pid: Large | str | None = None
     tid: Large | str | None = None
+    ts: float = NO_NUMBER
+    dur: float = 0.0
     id: Large | str | None = None
     args: Args = NO_ARGS
 
@@ -83,10 +84,10 @@ class ExactFileEvent(Struct, gc=False, frozen=True):
     ph: str = ""
     cat: str = ""
     name: str = ""
-    ts: Decimal = Decimal(NO_NUMBER)
-    dur: Decimal = Decimal(0)
     pid: Large | str | None = None
     tid: Large | str | None = None
+    ts: Decimal = Decimal(NO_NUMBER)
+    dur: Decimal = Decimal(0)
     id: Large | str | None = None
     args: Args = NO_ARGS
 
