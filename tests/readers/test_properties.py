@@ -20,7 +20,8 @@ from tidy.trace import Trace
 
 CATEGORIES = ("cpu_op", "user_annotation", "python_function", "kernel", "cuda_runtime", "Trace")
 TEXTS = st.text(max_size=12) | st.text(alphabet='{}[]",:\\phX \n', max_size=20)
-SCALARS = st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats() | TEXTS
+NUMBERS = st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXTS
 ANYTHING = st.recursive(
     SCALARS | st.just({"ph": "X", "name": "inner", "ts": 1}),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),

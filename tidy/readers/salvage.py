@@ -11,7 +11,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Generic, TypeVar
 
 from .header import ends_document
@@ -35,6 +35,7 @@ _MOST_ENDS = 16
 _NEAR_END = 1 << 14
 _MOST_BORDERS = 10
 _GROUP = 64
+_MOST_JOINED = 32
 _MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 
@@ -64,6 +65,7 @@ class Salvage(Generic[T]):
     rest: bytes = b""
     tail: bytes | None = None
     _events: list[T] = field(default_factory=list)
+    _mends_groups: bool = False
 
     def add(self, text: bytes, is_last: bool) -> list[T]:
         """The events of one piece; `is_last` means that nothing follows it in the file."""
@@ -75,41 +77,47 @@ class Salvage(Generic[T]):
             group = starts[first : first + _GROUP + 1]
             part = text[group[0] : group[-1]]
             ends_piece = group[-1] == len(text)
-            if self._take(part):
+            if self._take(part) or (self._mends_groups and self._take_mended(part)):
                 continue
             if ends_piece and not is_last and (first or len(text) < LONGEST_EVENT_NBYTES):
                 self.rest = part
             elif self.repairs["events"] > _MOST_LOST:
                 self.repairs["events"] += len(group) - 1
             else:
+                lost = self.repairs["events"]
                 self._add_singles([text[a:b] for a, b in pairwise(group)], is_last and ends_piece)
+                # Damage that can be mended is often in every event, which is faster mended at once.
+                self._mends_groups = self.repairs["events"] == lost
             if self.tail is not None:
                 self.tail += text[group[-1] :]
                 break
         return self._events
 
     def _add_singles(self, parts: list[bytes], is_last: bool) -> None:
-        number = mended = 0
-        while number < len(parts):
-            count = self._take_first(parts[number : number + _MOST_JOINED])
-            number += abs(count) or 1
-            if count > 0:
-                continue
-            if count < 0:
-                mended += 1
-                # Such damage often is in every event.
-                if mended == 1 and self._take_mended(b"".join(parts[number:])):
-                    return
-                continue
-            is_last_part = is_last and number == len(parts)
-            end = self._list_end(parts[number - 1], is_last_part)
+        while parts and self.tail is None:
+            is_last_part = is_last and len(parts) == 1
+            taken = self._take_first(parts, is_last_part)
+            if not taken and is_last_part:  # the file was cut off in this event, or just after it
+                self._take(parts[0][: parts[0].rfind(b"}") + 1])
+            self.repairs["events"] += not (taken or is_last_part)
+            parts = parts[taken or 1 :]
+
+    def _take_first(self, parts: list[bytes], is_last: bool) -> int:
+        """Add the event that comes first; how many of the parts it fills, 0 where it is damaged."""
+        if self._take(parts[0]):
+            return 1
+        # What looked like a border may have been inside an argument.
+        depths = accumulate(part.count(b"{") - part.count(b"}") for part in parts[:_MOST_JOINED])
+        whole = next((n for n, depth in enumerate(depths, 1) if depth <= 0), 1)
+        for count in {whole: None, 1: None}:
+            text = b"".join(parts[:count])
+            if (count > 1 and self._take(text)) or self._take_mended(text):
+                return count
+            end = self._list_end(text, is_last)
             if end is not None:
-                self.tail = parts[number - 1][end + 1 :] + b"".join(parts[number:])
-                return
-            if is_last_part:  # the file was cut off in this event, or just after it
-                self._take(parts[-1][: parts[-1].rfind(b"}") + 1])
-            else:
-                self.repairs["events"] += 1
+                self.tail = text[end + 1 :] + b"".join(parts[count:])
+                return count
+        return 0
 
     def _take(self, text: bytes) -> bool:
         """Add the events of a text; whether it decodes."""
