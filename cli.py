@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ def cli() -> None:
     "--select",
     metavar="CODES",
     multiple=True,
-    help="Run only these rules: codes, prefixes (TDY4) or names, parted by commas.",
+    help="Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
 )
 @click.option("--ignore", metavar="CODES", multiple=True, help="Leave these rules out.")
 @click.option(
@@ -178,6 +179,12 @@ def main() -> None:
         where = error.filename or "standard output"
         click.echo(f"tidy: {where}: {(error.strerror or str(error)).lower()}", err=True)
         code = TidyError.exit_code
+    except Exception as error:
+        if os.environ.get("TIDY_TRACEBACK"):
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(f"tidy: internal error: {text} (TIDY_TRACEBACK=1 shows where)", err=True)
+        code = TidyError.exit_code
     _let_go_of_output()
     sys.exit(code)
 
@@ -187,6 +194,4 @@ def _let_go_of_output() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        import os
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

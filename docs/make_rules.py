@@ -1,7 +1,4 @@
-"""Write docs/rules.md from the rules themselves; `--check` only compares.
-
-    python docs/make_rules.py [--check]
-"""
+"""Write docs/rules.md from the rules themselves; with `--check` only compare."""
 
 from __future__ import annotations
 

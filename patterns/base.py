@@ -85,6 +85,10 @@ class Pattern:
         """The severity of one match; matches of one place are reported by severity."""
         return self.severity
 
+    def cost_rows(self, event: Event) -> Iterable[int]:
+        """Rows whose time is the cost of one match: the event's own, unless a part of it is."""
+        return (event.row,)
+
     # -- helpers ----------------------------------------------------------------------------------
 
     def matched_events(self, trace: Trace) -> list[Event]:
@@ -111,15 +115,16 @@ class Pattern:
         severity: Severity | None = None,
         cost_rows: Iterable[int] | None = None,
         location: Location | EllipsisType | None = ...,
-        on_device: bool = False,
         saving: Saving | None = None,
     ) -> Finding:
         """A finding for events at one place.
 
-        Its cost is the time of `cost_rows`, of the events themselves by default; its place is that
-        of the first event unless `location` says otherwise.
+        Its cost is the time of `cost_rows`, by default what the rule counts for each event; its
+        place is that of the first event unless `location` says otherwise.
         """
-        rows = [event.row for event in events] if cost_rows is None else list(cost_rows)
+        if cost_rows is None:
+            cost_rows = (row for event in events for row in self.cost_rows(event))
+        rows = list(cost_rows)
         cost = trace.time_of(rows)
         return Finding(
             code=self.code,
@@ -131,7 +136,7 @@ class Pattern:
             events=tuple(sorted(events, key=lambda event: event.start_ns)),
             cost_ns=cost.total_ns,
             cost_share=trace.step_share(cost),
-            on_device=on_device,
+            on_device=any(trace.device[row] >= 0 for row in rows),
             saving=saving,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidy.finding import NotApplicable, NotChecked
-from tidy.trace import Capability, Device, Intervals, Trace
+from tidy.trace import Capability, Device, Intervals, Trace, remedy
 
 NO_GPU = NotApplicable("no GPU took part in this run")
 
@@ -14,7 +14,7 @@ def without_device(trace: Trace) -> NotApplicable | NotChecked | None:
         return None
     if trace.is_cpu_run:
         return NO_GPU
-    return NotChecked("no device activity recorded", Capability.DEVICE.remedy)
+    return NotChecked("no device activity recorded", remedy([Capability.DEVICE]))
 
 
 def used_devices(trace: Trace) -> list[Device]:

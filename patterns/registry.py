@@ -22,8 +22,10 @@ _CODE = re.compile(r"[A-Z]{3}\d{3}")
 PatternClass = type[Pattern]
 
 
-def load_patterns(extra: Sequence[str] = ()) -> list[PatternClass]:
-    """All rules by code: built in, from entry points, and from `extra`.
+def load_patterns(
+    extra: Sequence[str] = (), classes: Sequence[PatternClass] = ()
+) -> list[PatternClass]:
+    """All rules by code: built in, from entry points, from `extra`, and `classes` themselves.
 
     Args:
         extra: files (`rules/mine.py`) or modules (`mine.rules`) that define subclasses of Pattern.
@@ -32,7 +34,8 @@ def load_patterns(extra: Sequence[str] = ()) -> list[PatternClass]:
         PatternLoadError: one does not load, defines no rule, or two share a code.
     """
     loaded: dict[str, PatternClass] = {}
-    for pattern in _all_patterns(extra):
+    given = _checked("patterns", classes) if classes else []
+    for pattern in (*_all_patterns(extra), *given):
         other = loaded.setdefault(pattern.code, pattern)
         if other is not pattern:
             raise PatternLoadError(
@@ -122,7 +125,8 @@ def _load_source(source: str) -> list[PatternClass]:
         if path.is_file():
             return patterns_in(_import_file(path))
         if path.suffix == ".py" or "/" in source or "\\" in source:
-            raise PatternLoadError(f"--patterns {source}: there is no such file")
+            what = "a folder; name a file in it" if path.is_dir() else "there is no such file"
+            raise PatternLoadError(f"--patterns {source}: {what}")
         if "" not in sys.path:
             sys.path.insert(0, "")
         return patterns_in(importlib.import_module(source))

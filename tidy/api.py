@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
+from .errors import PatternLoadError, UnknownPattern
 from .patterns.base import Pattern
 from .patterns.registry import load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
@@ -28,7 +29,7 @@ def check(
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    patterns: Sequence[str | type[Pattern] | Pattern] = (),
+    patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
     name: str | None = None,
 ) -> Report:
     """Run the rules on a trace.
@@ -49,14 +50,36 @@ def check(
 def prepare(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    patterns: Sequence[str | type[Pattern] | Pattern] = (),
+    patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
     name: str | None = None,
 ) -> list[Pattern]:
     """Instances of the chosen rules, by code; arguments as for `check`."""
-    sources = [each for each in patterns if isinstance(each, str)]
-    given = [each for each in patterns if not isinstance(each, str)]
-    classes = load_patterns(sources)
-    classes += [each for each in given if isinstance(each, type)]
+    sources, classes, instances = _sort(patterns)
+    classes = load_patterns(sources, classes)
     chosen = select_patterns(classes, select, ignore)
-    instances = [NamedEvent(name) if each is NamedEvent else each() for each in chosen]
-    return instances + [each for each in given if isinstance(each, Pattern)]
+    if name is not None and NamedEvent not in chosen:
+        chosen.insert(0, NamedEvent)
+    rules = [NamedEvent(name) if each is NamedEvent else each() for each in chosen]
+    rules += instances
+    if not rules:
+        raise UnknownPattern("the rules selected and ignored leave none to run")
+    return rules
+
+
+def _sort(
+    patterns: Iterable[object],
+) -> tuple[list[str], list[type[Pattern]], list[Pattern]]:
+    """What `patterns` names, by kind: files and modules, classes, instances."""
+    sources: list[str] = []
+    classes: list[type[Pattern]] = []
+    instances: list[Pattern] = []
+    for each in patterns:
+        if isinstance(each, (str, os.PathLike)):
+            sources.append(str(os.fspath(each)))
+        elif isinstance(each, type) and issubclass(each, Pattern):
+            classes.append(each)
+        elif isinstance(each, Pattern):
+            instances.append(each)
+        else:
+            raise PatternLoadError(f"patterns: {each!r} is no file, module or Pattern")
+    return sources, classes, instances

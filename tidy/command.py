@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .errors import TidyError, TraceFormatError, UsageError
+from .errors import TidyError, TraceFormatError, UnreadableFile, UsageError
 from .finding import Severity
 from .patterns.base import Pattern
 from .patterns.runner import run_patterns
@@ -58,6 +58,8 @@ def run_report(
     from .api import prepare
 
     rules = prepare(_codes(select), _codes(ignore), patterns, name)
+    if output is not None and not _is(Path(output).parent.is_dir):
+        raise UsageError(f"--output {output}: cannot be written: no such folder")
     inputs = _find(traces)
     reports = list(_reports(inputs, rules))
     for folder, count in inputs.skipped.items():
@@ -113,7 +115,8 @@ def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
             try:
                 trace = read_trace(path, progress.start(path))
             except TraceFormatError as error:
-                if folder and path not in inputs.asked:
+                foreign = folder and path not in inputs.asked
+                if foreign and not isinstance(error, UnreadableFile):
                     inputs.skipped[folder] = inputs.skipped.get(folder, 0) + 1
                 else:
                     inputs.unreadable[error.path] = error.problem
@@ -154,7 +157,8 @@ def _print(
         json.dump(reports_to_json(reports, unreadable, exit_code), file, indent=1)
         file.write("\n")
         return
-    from .report.text import make_console, print_report, render
+    from .report.console import make_console
+    from .report.text import print_report, render
 
     if file is sys.stdout:
         print_report(make_console(file), reports, top)

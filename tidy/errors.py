@@ -1,7 +1,8 @@
 """Every error that tidy raises on purpose.
 
     TidyError                       exit code 2, one line for the user
-    +-- TraceFormatError            the input is not a trace, or cannot be read
+    +-- TraceFormatError            the input is not a trace
+    |   +-- UnreadableFile          it cannot be read at all
     +-- PatternLoadError            a rule or plug-in does not load
     +-- UnknownPattern              a code on the command line names no rule
     +-- UsageError                  an option that makes no sense
@@ -26,6 +27,10 @@ class TraceFormatError(TidyError):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class UnreadableFile(TraceFormatError):
+    """The system does not let the file be read."""
 
 
 class PatternLoadError(TidyError):

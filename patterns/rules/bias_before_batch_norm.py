@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class BiasBeforeBatchNorm(Pattern):
         aten::conv2d    with a third input (the bias)
         aten::batch_norm    on what the convolution gives
 
-    Cost: adding the bias, keeping and updating a parameter that has no effect.
+    Cost: adding the bias (shown where that is an op of its own), keeping and updating a parameter
+    that has no effect.
     Instead: `nn.Conv2d(..., bias=False)`. In inference (`training=False`) the whole batch norm can
     be folded into the convolution (`torch.nn.utils.fuse_conv_bn_eval`); that is said as info.
     Misses: SyncBatchNorm; a linear layer before BatchNorm1d.
@@ -83,6 +84,13 @@ class BiasBeforeBatchNorm(Pattern):
             aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
             """,
         ),
+        Quiet(
+            "of-another-tensor",
+            """
+            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
+            aten::batch_norm | float[16, 9, 4, 4], float[9], float[9], float[9], float[9], =True
+            """,
+        ),
         Abstains("no-shapes", "aten::conv2d\naten::batch_norm"),
     )
 
@@ -95,6 +103,12 @@ class BiasBeforeBatchNorm(Pattern):
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _is_training(event) else Severity.INFO
+
+    def cost_rows(self, event: Event) -> Iterable[int]:
+        # Where the bias has an op (and a kernel) of its own; elsewhere its time is not to be told.
+        added = [below for below in event.descendants() if below.name == "aten::add_"]
+        kernels = [work.row for below in added for work in below.kernels]
+        return kernels or [below.row for below in added]
 
     def message(self, events: Sequence[Event]) -> str:
         if _is_training(events[0]):

@@ -92,6 +92,21 @@ class ExtraDeviceCopy(Pattern):
             """,
         ),
         Quiet(
+            "to-the-cpu",
+            """
+            # device 0 NVIDIA A100 8.0
+            aten::ones
+              aten::fill_ | float[8], =1
+                cudaLaunchKernel
+                  => fill_kernel
+            aten::to | float[8]
+              aten::_to_copy | float[8]
+                aten::copy_ | float[8], float[8], =False
+                  cudaMemcpyAsync
+                    => Memcpy DtoH (Device -> Pageable) 3us 32B
+            """,
+        ),
+        Quiet(
             "stays-on-cpu",
             """
             # device 0 NVIDIA A100 8.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import Event, EventKind, Location, Trace
 from tidy.trace.names import matching
 
 from ..base import Pattern
@@ -45,11 +45,12 @@ class ForLoopIndexing(Pattern):
     from, so a body in a helper function and nested loops count too. Where inputs were recorded the
     index has to change from round to round.
 
-    Cost: some microseconds an op, thousands of times; on a GPU as many launches.
-    Instead: one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`, ...
     Rounds with a matrix product or a convolution are said as info: they can be batched, unless
     each needs the one before, as in a recurrent network; the trace cannot tell. Quiet on training
     steps and on the indexing of data sets inside a DataLoader.
+
+    Cost: some microseconds an op, thousands of times; on a GPU as many launches.
+    Instead: one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`, ...
     Misses: loops of fewer than ten rounds; bodies of more than 32 ops; loops over `aten::unbind`.
     """
 
@@ -97,15 +98,19 @@ class ForLoopIndexing(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
+        places: dict[tuple[Location | None, bool], list[_Loop]] = {}
         for loop in _loops(trace):
-            first = Event(trace, int(loop.rows[0]))
+            location = trace.location(loop.frame) if loop.frame >= 0 else None
+            places.setdefault((location, loop.has_products), []).append(loop)
+        for (location, has_products), loops in places.items():
+            rounds = sum(loop.rounds for loop in loops)
             yield self.report(
                 trace,
-                [first],
-                message=f"{loop.rounds} rounds {_SAID[loop.has_products]}",
-                severity=Severity.INFO if loop.has_products else Severity.WARNING,
-                cost_rows=loop.rows.tolist(),
-                location=trace.location(loop.frame) if loop.frame >= 0 else None,
+                list(trace.events(int(loop.rows[0]) for loop in loops)),
+                message=f"{rounds} rounds {_SAID[has_products]}",
+                severity=Severity.INFO if has_products else Severity.WARNING,
+                cost_rows=np.concatenate([loop.rows for loop in loops]).tolist(),
+                location=location,
             )
 
 

@@ -118,7 +118,6 @@ class FP32Matmul(Pattern):
                 events,
                 severity=Severity.WARNING if share >= _WORTH_A_WARNING else Severity.INFO,
                 cost_rows=work,
-                on_device=True,
                 saving=Saving(
                     0,
                     spent.total_ns - spent.total_ns // _PEAK_RATIO,

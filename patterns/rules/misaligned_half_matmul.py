@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, Severity
-from tidy.trace import Capability, Event, Trace
+from tidy.finding import Severity
+from tidy.trace import Capability, Event
 
 from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet
@@ -14,6 +14,8 @@ from ..hardware import used_devices
 
 # Position of the first matrix among the inputs.
 _MATRIX = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
+# Products of attention: their sizes are sequence lengths, which no one can pad at will.
+_BATCHED = frozenset({"aten::bmm", "aten::baddbmm"})
 _HALF = {"c10::Half": "float16", "c10::BFloat16": "bfloat16", "Half": "float16"}
 _MULTIPLE = 8
 
@@ -27,8 +29,9 @@ class MisalignedHalfMatmul(Pattern):
     Cost: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes slower
     kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
     Instead: pad the inner and the output size (vocabulary, hidden size) to a multiple of 8, better
-    of 64. Where only the rows are odd (batch times sequence) it is said as info, as it is on a CPU,
-    on AMD and for bfloat16 before compute capability 8.0.
+    of 64. Where only the rows are odd (batch times sequence), or the product is batched
+    (attention), it is said as info, as it is on a CPU, on AMD and for bfloat16 before compute
+    capability 8.0.
     Misses: sizes that are aligned but too small to fill a GPU; float8, which wants multiples of 16.
     """
 
@@ -74,16 +77,13 @@ class MisalignedHalfMatmul(Pattern):
             return False
         return any(size % _MULTIPLE for shape in event.input_shapes for size in _sizes(shape))
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
-        groups: dict[object, list[Event]] = {}
-        for event in self.matched_events(trace):
-            groups.setdefault((event.location, self.severity_of(event)), []).append(event)
-        for events in groups.values():
-            work = [row for event in events for row in trace.device_rows_under(event.row).tolist()]
-            yield self.report(trace, events, cost_rows=work or None, on_device=bool(work))
+    def cost_rows(self, event: Event) -> Iterable[int]:
+        work: list[int] = event.trace.device_rows_under(event.row).tolist()
+        return work or super().cost_rows(event)
 
     def severity_of(self, event: Event) -> Severity:
-        matters = _inner_or_output_is_odd(event) and _has_tensor_cores(event)
+        chosen = event.name not in _BATCHED and _inner_or_output_is_odd(event)
+        matters = chosen and _has_tensor_cores(event)
         return Severity.WARNING if matters else Severity.INFO
 
     def message(self, events: Sequence[Event]) -> str:

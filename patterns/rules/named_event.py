@@ -51,5 +51,4 @@ class NamedEvent(Pattern):
                 trace,
                 list(trace.events(rows)),
                 message=f"named {trace.event(rows[0]).name!r}",
-                on_device=bool(trace.device[rows[0]] >= 0),
             )

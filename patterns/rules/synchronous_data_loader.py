@@ -104,7 +104,7 @@ class SynchronousDataLoader(Pattern):
             trace,
             events,
             message=(
-                f"{_count(len(fetches), 'batch')} loaded {waiting}"
+                f"batches are loaded {waiting}"
                 if fetches
                 else "a DataLoader without workers is set up here"
             ),
@@ -121,7 +121,3 @@ def _has_no_workers(iterator: Event) -> bool:
             inner = call.children
             return bool(inner) and not inner[0].name.endswith(": check_worker_number_rationality")
     return False
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "es")

@@ -43,6 +43,16 @@ class ZeroedGradients(Pattern):
             at="train.py:5",
         ),
         Fires(
+            "wrapper-of-the-same-name",
+            """
+            train.py(5): train
+              torch/nn/modules/module.py(9): zero_grad
+                torch/optim/optimizer.py(1023): zero_grad
+                  aten::zero_
+            """,
+            at="train.py:5",
+        ),
+        Fires(
             "range-alone",
             """
             Optimizer.zero_grad#Adam.zero_grad

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import IO
 
-from ..errors import TraceFormatError
+from ..errors import UnreadableFile
 from ..trace import Trace
 from .chrome import read_chrome_trace
 from .container import Progress
@@ -23,14 +24,23 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
         TraceFormatError: there is no such file, or it is no trace.
     """
     name = os.fspath(path)
-    if name == "-":
-        return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
     try:
-        with Path(name).open("rb") as file:
+        if name == "-":
+            if sys.stdin is None:
+                raise UnreadableFile("<stdin>", "cannot be read: it is closed")
+            return read_chrome_trace(sys.stdin.buffer, "<stdin>", progress)
+        with _open(name) as file:
             return read_chrome_trace(file, name, progress)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise TraceFormatError(name, f"cannot be read: {reason}") from error
+        raise UnreadableFile(name, f"cannot be read: {reason}") from error
+
+
+def _open(name: str) -> IO[bytes]:
+    try:
+        return Path(name).open("rb")
+    except ValueError as error:  # a NUL in the name
+        raise OSError(str(error)) from error
 
 
 __all__ = ["read_trace"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from .salvage import decode_any
+from .header import top_level
+
+HOW_TO_RECORD = "tidy reads what torch.profiler's export_chrome_trace() writes"
 
 _MAGIC = {
     b"SQLite format 3": "an SQLite database (an export of Nsight Systems or nvprof?)",
@@ -19,65 +19,71 @@ _MAGIC = {
     b"\x89HDF": "an HDF5 file",
     b"PAR1": "a Parquet file",
 }
+# Keys that tell, on whatever level they stand.
 _KEYS = (
     ({"nodes", "schema"}, "a PyTorch execution trace (ExecutionTraceObserver)"),
     ({"segments", "device_traces"}, "a memory snapshot of torch.cuda.memory"),
+    ({"segment_type", "allocated_size"}, "a memory snapshot of torch.cuda.memory"),
     ({"nodes", "samples", "timeDeltas"}, "a CPU profile of V8"),
+    ({"profiles", "shared", "frames"}, "a speedscope profile"),
+    ({"pg_config", "entries"}, "a dump of NCCL's flight recorder"),
     ({"runs", "version"}, "a SARIF report"),
     ({"cells", "nbformat"}, "a Jupyter notebook"),
     ({"schema_version", "findings"}, "a report of tidy itself"),
 )
-HOW_TO_RECORD = "tidy reads what torch.profiler's export_chrome_trace() writes"
+_EVENTLESS_ARRAY = "a JSON array without events"
+_DAMAGED = "JSON that is cut off or damaged before any event"
+_LOOKED_AT_NBYTES = 1 << 20
 
 
-def describe_bytes(head: bytes) -> str | None:
-    """What the first bytes show, or None where they may be JSON."""
-    text = head.lstrip()
-    if not text:
-        return "an empty file" if not head else "a file of blanks"
+def describe(head: bytes) -> str:
+    """What a text without a list of events is, by its first bytes."""
+    if head.lstrip()[:1] in (b"{", b"["):
+        return describe_json(head)
+    return _describe_magic(head) or _describe_text(head)
+
+
+def _describe_magic(head: bytes) -> str | None:
     for magic, what in _MAGIC.items():
         if head.startswith(magic):
             return what
-    if head[0] == 0x80 and len(head) > 1 and head[1] <= 5:
+    if head[:1] == b"\x80" and head[1:2] <= b"\x05":
         return "a Python pickle (a memory snapshot of torch.cuda.memory?)"
-    if text[:1] == b"<":
-        return "an HTML page" if re.match(rb"(?i)<(!doctype\s+html|html|head|body)", text) else "XML"
-    if text[:1] in (b"{", b"["):
-        return None
     sample = head[:512]
-    odd = sum(byte < 9 or 13 < byte < 32 for byte in sample)
-    if odd or sample.count(b"\xff") > 4:
+    if sample and not sample.strip(b"\0"):
+        return "a file of zero bytes (left by a crash?)"
+    if any(byte < 9 or 13 < byte < 32 for byte in sample) or sample.count(b"\xff") > 4:
         return "binary data (a .pftrace of Perfetto or an .nsys-rep must be exported as JSON)"
+    return None
+
+
+def _describe_text(head: bytes) -> str:
+    text = head[:_LOOKED_AT_NBYTES].lstrip()
+    if not text:
+        return "a file of blanks" if head else "an empty file"
+    if text[:1] == b"<":
+        is_html = re.match(rb"(?i)<(!doctype\s+html|html|head|body)", text)
+        return "an HTML page" if is_html else "XML"
     first = text.splitlines()[0].decode("utf-8", "replace")
-    if re.fullmatch(r"[^;{]+(;[^;]+)+ \d+", first):
+    if re.fullmatch(r"[^;{]+(?:;[^;]+)+ \d+", first):
         return "folded stacks (export_stacks), no trace"
     return f"text that is no JSON (it begins with {first[:24]!r})"
 
 
 def describe_json(text: bytes) -> str:
     """What a JSON document without a usable list of events is."""
-    document = decode_any(text)
-    if document is None:
-        keys: set[str] = {m.decode("utf-8", "replace") for m in re.findall(rb'"(\w+)"\s*:', text)}
-        if b"speedscope.app" in text:
-            return "a speedscope profile"
-        return _by_keys(keys) or "JSON that is cut off or damaged before any event"
-    if isinstance(document, Mapping):
-        return _describe_object(document)
-    if isinstance(document, list) and len(document) == 2 and all(
-        isinstance(each, list) for each in document
-    ):
-        return "a memory timeline (export_memory_timeline)"
-    return "a JSON array without events" if isinstance(document, list) else "JSON without events"
-
-
-def _describe_object(document: Mapping[str, Any]) -> str:
-    if "speedscope" in str(document.get("$schema", "")):
+    start = text[:_LOOKED_AT_NBYTES].lstrip()
+    if b"speedscope.app" in start or b"speedscope.app" in text[-_LOOKED_AT_NBYTES:]:
         return "a speedscope profile"
-    if "traceEvents" in document:
+    if start[:1] == b"[":
+        is_timeline = re.match(rb"\[\s*\[\s*-?\d", start)
+        return "a memory timeline (export_memory_timeline)" if is_timeline else _EVENTLESS_ARRAY
+    values = top_level(text)
+    if values is not None and "traceEvents" in values:
         return "JSON whose traceEvents is no list of events"
-    return _by_keys(set(document)) or "JSON without traceEvents"
-
-
-def _by_keys(keys: set[str]) -> str | None:
-    return next((what for wanted, what in _KEYS if wanted <= keys), None)
+    keys = {key.decode("utf-8", "replace") for key in re.findall(rb'"(\w+)"\s*:', start)}
+    known = next((what for wanted, what in _KEYS if wanted <= keys | set(values or ())), None)
+    if known is not None or values is not None:
+        return known or "JSON without traceEvents"
+    is_lines = top_level(start.partition(b"\n")[0]) is not None
+    return "JSON lines, one document in each" if is_lines else _DAMAGED

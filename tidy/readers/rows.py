@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from decimal import Decimal
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..trace.columns import Interner, RawColumns, Strings, Track
+from ..trace.columns import Interner, RawColumns
 from ..trace.kinds import DEVICE_KINDS, KIND_OF_CATEGORY, EventKind
+from .identity import Signatures, TrackIds, small, stream_of
 from .schema import AnyEvent, Args, ExactFileEvent
-from .times import (
-    LARGEST_US,
-    LONGEST_US,
-    exact_nanoseconds,
-    has_unpadded_decimals,
-    nanoseconds,
-)
+from .times import Clock
 
 _MEMORY = {"[memory]": EventKind.Allocation, "[OutOfMemory]": EventKind.OutOfMemory}
 # The autograd profiler of 2020 wrote no categories; its two "processes" tell.
@@ -26,77 +20,53 @@ _KIND_OF_LEGACY_PID = {
     "CPU functions": EventKind.TorchOp,
     "CUDA functions": EventKind.Kernel,
 }
-
-
-class TrackIds(dict[tuple[Any, Any], int]):
-    """(pid, tid) as written -> track id; "25738" and 25738 are one thread."""
-
-    def __init__(self, strings: Strings) -> None:
-        super().__init__()
-        self._tracks = strings.tracks
-
-    def __missing__(self, written: tuple[Any, Any]) -> int:
-        pid, tid = written
-        self[written] = found = self._tracks[Track(_plain(pid), _plain(tid))]
-        return found
-
-
-def _plain(identity: Any) -> int | str:
-    if isinstance(identity, str):
-        return int(identity) if identity.isdecimal() and len(identity) < 19 else identity
-    return "" if identity is None else int(identity)
+_BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
 
 
 class RowWriter:
     """Sorts events into columns; `lost` counts what had to be left out, by reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: Counter[str]) -> None:
         self.raw = RawColumns()
-        self.lost: Counter[str] = Counter()
+        self.lost = lost
         self.event_count = 0
+        self._clock = Clock(lost)
         self._track_ids = TrackIds(self.raw.strings)
+        self._signatures = Signatures(self.raw.strings)
         self._flow_categories = Interner()
-        self._unpadded: bool | None = None
 
     def add(self, events: Sequence[AnyEvent]) -> None:
         """Append one piece of the file."""
-        groups: dict[tuple[str, str], list[AnyEvent]] = {}
+        if events and type(events[0]) is not type(events[-1]):
+            first = [isinstance(event, ExactFileEvent) for event in events].index(True)
+            self.add(events[:first])
+            events = events[first:]
+        self._clock.look_at(events)
+        groups: defaultdict[tuple[str, str], list[AnyEvent]] = defaultdict(list)
         for event in events:
-            key = (event.ph, event.cat)
-            if key in groups:
-                groups[key].append(event)
-            else:
-                groups[key] = [event]
+            groups[event.ph, event.cat].append(event)
+        kinds: dict[EventKind, list[AnyEvent]] = {}
+        arrows: list[AnyEvent] = []
         for (phase, category), group in groups.items():
             if phase == "X":
-                self._add_complete(category, group)
+                for kind, same in _by_kind(category, group):
+                    kinds.setdefault(kind, []).extend(same)
             elif phase in ("i", "I"):
                 self._add_memory([e for e in group if e.name in _MEMORY])
             elif phase in ("s", "f"):
-                self._add_flows(category, phase == "f", group)
+                arrows += group
             elif phase in ("B", "E"):
-                self.lost["begin or end events (ph B, E), which no PyTorch profiler writes"] += len(
-                    group
-                )
-
-    def _add_complete(self, category: str, events: list[AnyEvent]) -> None:
-        kind = KIND_OF_CATEGORY.get(category.lower())
-        if kind is not None or category:
-            self._add_kind(EventKind.Other if kind is None else kind, events)
-            return
-        by_pid: dict[EventKind, list[AnyEvent]] = {}
-        for event in events:
-            legacy = _KIND_OF_LEGACY_PID.get(str(event.pid), EventKind.Other)
-            by_pid.setdefault(legacy, []).append(event)
-        for kind, group in by_pid.items():
-            self._add_kind(kind, group)
+                self.lost[_BEGIN_END] += len(group)
+        for kind, same in kinds.items():
+            self._add_kind(kind, same)
+        self._add_arrows(arrows)
 
     def _add_kind(self, kind: EventKind, events: list[AnyEvent]) -> None:
-        events, times = self._with_times(events)
+        events, starts, durations = self._clock.read(events)
         if not events:
             return
         args = [event.args for event in events]
-        columns: dict[str, Any] = {"kind": kind, **times, **self._identity(events)}
+        columns = {"start_ns": starts, "duration_ns": durations, **self._identity(events)}
         if kind in (EventKind.TorchOp, EventKind.Annotation):
             columns |= self._op_columns(args)
         elif kind == EventKind.PyCall:
@@ -105,72 +75,62 @@ class RowWriter:
             columns["external_id"] = [a.external_id or a.external_id_2021 for a in args]
             columns["correlation"] = [a.correlation for a in args]
         if kind in DEVICE_KINDS:
-            tracks = list(self.raw.strings.tracks)
-            where = [tracks[track] for track in columns["track_id"]]
-            columns["device"] = [
-                _small(a.device if a.device >= 0 else w.pid, 0)
-                for a, w in zip(args, where, strict=True)
-            ]
-            columns["stream"] = [
-                a.stream if a.stream >= 0 else _stream(w.tid)
-                for a, w in zip(args, where, strict=True)
-            ]
-            columns["nbytes"] = [a.nbytes for a in args]
+            columns |= self._device_columns(args, columns["track_id"])
         self.event_count += len(events)
-        self.raw.append(len(events), **columns)
+        self.raw.append(len(events), kind=kind, **columns)
 
     def _op_columns(self, args: list[Args]) -> dict[str, Any]:
-        texts, signatures = self.raw.strings.texts, self.raw.strings.signatures
-        none = signatures[(texts[b""],) * 4]
-        inputs = np.array(
-            [
-                signatures[
-                    texts[bytes(a.dims) or bytes(a.dims_2021)],
-                    texts[bytes(a.types)],
-                    texts[bytes(a.concrete)],
-                    texts[bytes(a.strides)],
-                ]
-                for a in args
-            ],
-            np.int32,
-        )
         columns: dict[str, Any] = {
-            "inputs_id": np.where(inputs == none, -1, inputs),
+            "inputs_id": self._signatures.ids(args),
             "tie": _indexes(args),
             "external_id": [a.external_id or a.external_id_2021 for a in args],
             "sequence_nr": [a.sequence_nr for a in args],
-            "forward_thread": [_small(a.forward_thread, 0) for a in args],
+            "forward_thread": [small(a.forward_thread, 0) for a in args],
         }
         if any(a.call_stack for a in args):
             stacks = self.raw.strings.stacks
             columns["stack_id"] = [stacks[a.call_stack] if a.call_stack else -1 for a in args]
         return columns
 
+    def _device_columns(self, args: list[Args], track_ids: list[int]) -> dict[str, Any]:
+        tracks = list(self.raw.strings.tracks)
+        places = [(a, tracks[track_id]) for a, track_id in zip(args, track_ids, strict=True)]
+        return {
+            "device": [small(a.device if a.device >= 0 else t.pid, 0) for a, t in places],
+            "stream": [a.stream if a.stream >= 0 else stream_of(t.tid) for a, t in places],
+            "nbytes": [a.nbytes for a in args],
+        }
+
     def _add_memory(self, events: list[AnyEvent]) -> None:
-        events, times = self._with_times(events)
+        events, starts, durations = self._clock.read(events)
         if not events:
             return
         self.event_count += len(events)
+        args = [event.args for event in events]
         self.raw.append(
             len(events),
-            kind=[_MEMORY[e.name] for e in events],
-            nbytes=[e.args.memory_nbytes for e in events],
-            device=[_small(e.args.memory_device, -1) if e.args.memory_device_type else -1 for e in events],
-            **times,
+            kind=[_MEMORY[event.name] for event in events],
+            start_ns=starts,
+            duration_ns=durations,
+            nbytes=[a.memory_nbytes for a in args],
+            device=[small(a.memory_device, -1) if a.memory_device_type else -1 for a in args],
             **self._identity(events),
         )
 
-    def _add_flows(self, category: str, is_end: bool, events: list[AnyEvent]) -> None:
-        events = [event for event in events if isinstance(event.id, int)]
-        events, times = self._with_times(events)
+    def _add_arrows(self, events: list[AnyEvent]) -> None:
+        numbered = [event for event in events if isinstance(event.id, int)]
+        if len(numbered) < len(events):
+            self.lost["arrows whose id is no number"] += len(events) - len(numbered)
+        events, starts, _ = self._clock.read(numbered)
         if events:
+            categories = self._flow_categories
             self.raw.append_flows(
-                flow_id=[event.id for event in events],
-                category_id=np.full(len(events), self._flow_categories[category]),
-                is_end=np.full(len(events), is_end),
-                is_backward=np.full(len(events), category == "fwdbwd"),
+                flow_id=np.array([event.id for event in events], np.int64),
+                category_id=[categories[event.cat] for event in events],
+                is_end=[event.ph == "f" for event in events],
+                is_backward=[event.cat == "fwdbwd" for event in events],
                 track_id=self._identity(events)["track_id"],
-                time_ns=times["start_ns"],
+                time_ns=starts,
             )
 
     def _identity(self, events: list[AnyEvent]) -> dict[str, Any]:
@@ -180,48 +140,15 @@ class RowWriter:
             "track_id": [tracks[event.pid, event.tid] for event in events],
         }
 
-    def _with_times(self, events: list[AnyEvent]) -> tuple[list[AnyEvent], dict[str, Any]]:
-        """The events whose times can be, and those times; relative to `baseTimeNanoseconds`."""
-        if not events:
-            return events, {}
-        starts = np.array([float(event.ts) for event in events])
-        durations = np.array([float(event.dur) for event in events])
-        # Some broken device events carry 0 while all others have an epoch (kineto issue #109).
-        good = np.isfinite(starts) & (np.abs(starts) < LARGEST_US)
-        good &= ~((starts <= 0) & (starts.max() > 1e9))
-        if not good.all():
-            self.lost["events without a usable time"] += int((~good).sum())
-            events = [event for event, keep in zip(events, good, strict=True) if keep]
-            starts, durations = starts[good], durations[good]
-        odd = ~((durations >= 0) & (durations < LONGEST_US))
-        if odd.any():
-            self.lost["durations that are negative or endless (taken as 0)"] += int(odd.sum())
-            durations = np.where(odd, 0.0, durations)
-        times = {"start_ns": nanoseconds(starts), "duration_ns": nanoseconds(durations)}
-        if events and isinstance(events[0], ExactFileEvent):
-            times["start_ns"] = self._exact([event.ts for event in events])
-            spans = self._exact([event.dur for event in events])
-            times["duration_ns"] = np.where(odd, 0, spans)
-        return events, times
 
-    def _exact(self, times_us: list[Any]) -> Any:
-        decimals = [Decimal(time) for time in times_us]
-        if self._unpadded is None:
-            self._unpadded = has_unpadded_decimals(decimals)
-        return exact_nanoseconds(decimals, self._unpadded)
+def _by_kind(category: str, events: list[AnyEvent]) -> Iterator[tuple[EventKind, list[AnyEvent]]]:
+    """Complete events of one category, by the kind it stands for."""
+    if category:
+        yield KIND_OF_CATEGORY.get(category.lower(), EventKind.Other), events
+        return
+    for event in events:
+        yield _KIND_OF_LEGACY_PID.get(str(event.pid), EventKind.Other), [event]
 
 
 def _indexes(args: list[Args]) -> list[int]:
     return [a.index if a.index >= 0 else a.index_2022 for a in args]
-
-
-def _stream(tid: int | str) -> int:
-    if isinstance(tid, int):
-        return tid
-    number = tid.rpartition(" ")[2]
-    return int(number) if number.isdecimal() and len(number) < 18 else -1
-
-
-def _small(value: int | str, default: int) -> int:
-    """A number that fits 32 bits."""
-    return value if isinstance(value, int) and abs(value) < 1 << 31 else default

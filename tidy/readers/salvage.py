@@ -1,109 +1,148 @@
-"""Getting events out of text that is no valid JSON.
+"""Getting the events out of a piece of text that does not decode as a whole.
 
-What real files do wrong: bare `inf`, `nan` and `N/A`; raw control characters, bytes that are no UTF-8
-and the backslashes of Windows paths inside strings; quotes that nobody escaped; text cut off.
-A piece is mended as a whole first. If it still does not decode it is halved, at what looks like the
-border between two events, until what does not decode is a single event, and that one is lost.
+The piece is cut in groups of events, at what looks like the border between two. Groups that do not
+decode are cut in single events, and those that do not decode, even when mended, are lost. No byte
+is decoded more than a few times, however many events are damaged.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from itertools import accumulate, islice, pairwise
+from typing import Generic, TypeVar
 
-import msgspec
+from .header import ends_document
+from .mend import MENDABLE_NBYTES, UNDECODABLE, mend
 
 T = TypeVar("T")
-DecodeEvents = Callable[[bytes], list[T]]
+DecodeEvents = Callable[[bytes | memoryview], list[T]]
 
-UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+LONGEST_EVENT_NBYTES = 8 << 20
 
-# The keys of the Trace Event Format; a brace before one of them most likely opens an event.
-_BORDER = re.compile(
-    rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|args|s|bp|tts|sf|cname)"\s*:)'
+# The keys of the Trace Event Format; a brace before one of them most likely opens an event. A comma
+# that is missing or doubled between two events is no loss.
+_EVENT_BORDER = re.compile(
+    rb'\}[\s,]*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|id|args|s|bp|tts|tdur|sf|cname)"\s*:)'
 )
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|(?<![\w.+-])-?[A-Za-z][A-Za-z/_]*', re.DOTALL)
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_WORDS = (b"true", b"false", b"null")
+_ANY_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
+# The bracket that closes the list: after an event, and before another key, the end or a further
+# document.
+_LIST_END = re.compile(rb'(?:\}[\s,]*|\A\s*)\](?=[\s\0]*(?:,\s*"|[,}]?[\s\0]*\Z|\}\s*\{))')
+_MOST_ENDS = 16
+_NEAR_END = 1 << 14
+_MOST_BORDERS = 10
+_GROUP = 64
+_MOST_JOINED = 32
+_MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 
-def decode_any(text: bytes) -> Any:
-    """The document, or None where it does not decode even when mended."""
-    for candidate in (text, mend(text, Counter())):
-        try:
-            return msgspec.json.decode(candidate)
-        except UNDECODABLE:
-            continue
-    return None
+def last_borders(text: bytes, first: int = 0) -> list[int]:
+    """Places in `text`, after `first`, where an event seems to start; the last ones, by place."""
+    for start in (max(first, len(text) - _NEAR_END), first):
+        for border in (_EVENT_BORDER, _ANY_BORDER):
+            found = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
+            if found:
+                return list(found)
+    return []
 
 
-def mend(text: bytes, repairs: Counter[str]) -> bytes:
-    """Replace what is no JSON but leaves no doubt of what was meant; `repairs` counts each kind."""
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        decoded = text.decode("utf-8", "replace")
-        repairs["bytes that are no UTF-8"] += decoded.count("\ufffd")
-        text = decoded.encode("utf-8")
+@dataclass(slots=True)
+class Salvage(Generic[T]):
+    """What was found in the pieces given to `add`.
 
-    def token(match: re.Match[bytes]) -> bytes:
-        found = match[0]
-        if found[:1] != b'"':
-            if found in _WORDS:
-                return found
-            repairs["bare values such as inf or N/A"] += 1
-            return b"null"
-        if _CONTROL.search(found):
-            repairs["strings with raw control characters"] += 1
-            found = _CONTROL.sub(b" ", found)
-        if _BAD_ESCAPE.search(found):
-            repairs["strings with stray backslashes"] += 1
-            found = _BAD_ESCAPE.sub(b"/", found)
-        return found
-
-    return _TOKEN.sub(token, text)
-
-
-def salvage(text: bytes, decode: DecodeEvents[T], repairs: Counter[str]) -> list[list[T]]:
-    """All events of a damaged piece that can be had, in batches; `repairs["events"]` counts the
-    lost ones.
-
-    Args:
-        text: events parted by commas, without brackets around them.
-        decode: decodes such a text when it is valid, else raises one of UNDECODABLE.
+    Attributes:
+        decode: decodes events parted by commas when they are valid, else raises one of UNDECODABLE.
+        repairs: counts what was mended, and as "events" those that were lost.
+        rest: the end of the last piece, which may become whole with what follows it in the file.
+        tail: what stands after the bracket that closes the list of events; None until it is met.
     """
-    attempt: Counter[str] = Counter()
-    try:
-        whole = decode(mend(text, attempt))
-    except UNDECODABLE:
-        pass
-    else:
-        repairs.update(attempt)
-        return [whole]
-    borders = [0, *(match.end() for match in _BORDER.finditer(text)), len(text)]
-    pieces: list[list[T]] = []
-    pending = [(0, len(borders) - 1)]
-    while pending:
-        low, high = pending.pop()
-        part = text[borders[low] : borders[high]].strip().rstrip(b",")
-        if not part:
-            continue
+
+    decode: DecodeEvents[T]
+    repairs: Counter[str]
+    rest: bytes = b""
+    tail: bytes | None = None
+    _events: list[T] = field(default_factory=list)
+    _mends_groups: bool = False
+
+    def add(self, text: bytes, is_last: bool) -> list[T]:
+        """The events of one piece; `is_last` means that nothing follows it in the file."""
+        self._events, self.rest = [], b""
+        borders = [m.end() for m in _EVENT_BORDER.finditer(text)]
+        borders = borders or [m.end() for m in _ANY_BORDER.finditer(text)]
+        starts = [0, *borders, len(text)]
+        for first in range(0, len(starts) - 1, _GROUP):
+            group = starts[first : first + _GROUP + 1]
+            part = text[group[0] : group[-1]]
+            ends_piece = group[-1] == len(text)
+            if self._take(part) or (self._mends_groups and self._take_mended(part)):
+                continue
+            if ends_piece and not is_last and (first or len(text) < LONGEST_EVENT_NBYTES):
+                self.rest = part
+            elif self.repairs["events"] > _MOST_LOST:
+                self.repairs["events"] += len(group) - 1
+            else:
+                lost = self.repairs["events"]
+                self._add_singles([text[a:b] for a, b in pairwise(group)], is_last and ends_piece)
+                # Damage that can be mended is often in every event, which is faster mended at once.
+                self._mends_groups = self.repairs["events"] == lost
+            if self.tail is not None:
+                self.tail += text[group[-1] :]
+                break
+        return self._events
+
+    def _add_singles(self, parts: list[bytes], is_last: bool) -> None:
+        while parts and self.tail is None:
+            is_last_part = is_last and len(parts) == 1
+            taken = self._take_first(parts, is_last_part)
+            if not taken and is_last_part:  # the file was cut off in this event, or just after it
+                self._take(parts[0][: parts[0].rfind(b"}") + 1])
+            self.repairs["events"] += not (taken or is_last_part)
+            parts = parts[taken or 1 :]
+
+    def _take_first(self, parts: list[bytes], is_last: bool) -> int:
+        """Add the event that comes first; how many of the parts it fills, 0 where it is damaged."""
+        if self._take(parts[0]):
+            return 1
+        # What looked like a border may have been inside an argument.
+        depths = accumulate(part.count(b"{") - part.count(b"}") for part in parts[:_MOST_JOINED])
+        whole = next((n for n, depth in enumerate(depths, 1) if depth <= 0), 1)
+        for count in {whole: None, 1: None}:
+            text = b"".join(parts[:count])
+            if (count > 1 and self._take(text)) or self._take_mended(text):
+                return count
+            end = self._list_end(text, is_last)
+            if end is not None:
+                self.tail = text[end + 1 :] + b"".join(parts[count:])
+                return count
+        return 0
+
+    def _take(self, text: bytes) -> bool:
+        """Add the events of a text; whether it decodes."""
         try:
-            pieces.append(decode(part))
-            continue
+            self._events += self.decode(text)
         except UNDECODABLE:
-            pass
-        if high - low > 1:
-            middle = (low + high) // 2
-            pending += [(middle, high), (low, middle)]
-            continue
-        attempt = Counter()
-        try:
-            pieces.append(decode(mend(part, attempt)))
-            repairs.update(attempt)
-        except UNDECODABLE:
-            repairs["events"] += 1
-    return pieces
+            return False
+        return True
+
+    def _take_mended(self, text: bytes) -> bool:
+        repairs = Counter[str]()
+        mended = mend(text, repairs) if len(text) <= MENDABLE_NBYTES else None
+        if mended is None or not self._take(mended):
+            return False
+        self.repairs.update(repairs)
+        return True
+
+    def _list_end(self, part: bytes, is_last: bool) -> int | None:
+        """The bracket that closes the list, if it stands after this event, which is then added."""
+        ends = [match.end() - 1 for match in islice(_LIST_END.finditer(part), _MOST_ENDS)]
+        for end in ends:
+            if self._take(part[:end]) or self._take_mended(part[:end]):
+                return end
+        for end in ends if is_last else ():
+            if ends_document(part[end + 1 :]):
+                self.repairs["events"] += 1
+                return end
+        return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import IO
 
 from rich.console import Console
 from rich.text import Text
 
 from ..finding import Severity
 from ..trace import Capability
+from .console import PIPE_WIDTH, make_console
 from .model import Report
 from .sections import Place, Section, make_sections
 from .summary import RunSummary
@@ -24,9 +24,6 @@ from .units import (
     time_text,
 )
 
-PIPE_WIDTH = 80
-WIDEST = 100
-_NARROWEST = 40
 _MOST_PATHS = 4
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -34,33 +31,8 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO
 def render(reports: Sequence[Report], top: int = 0, width: int = PIPE_WIDTH) -> str:
     """The report as plain text."""
     file = io.StringIO()
-    print_report(_Console(file, width, force_terminal=False), reports, top)
+    print_report(make_console(file, width), reports, top)
     return file.getvalue()
-
-
-class _Console(Console):
-    """A console that leaves the words alone, and a closed pipe to its caller."""
-
-    def __init__(self, file: IO[str], width: int | None, force_terminal: bool | None = None):
-        super().__init__(
-            file=file,
-            width=width,
-            force_terminal=force_terminal,
-            force_jupyter=False,  # a notebook's console shows instead of writing to `file`
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def make_console(file: IO[str]) -> Console:
-    """A console on a stream of the process; without a terminal 80 columns and no colours."""
-    console = _Console(file, None)
-    fits = max(min(console.width, WIDEST), _NARROWEST)
-    return _Console(file, fits if console.is_terminal else PIPE_WIDTH)
 
 
 def print_report(console: Console, reports: Sequence[Report], top: int = 0) -> None:
@@ -98,8 +70,8 @@ def _run_line(section: Section) -> str:
     """`A100 x 2, rank 0 of 8, 6 steps of 153 ms, 1.04 s, GPU busy 61%; recorded: shapes`."""
     run = section.runs[0]
     parts = [_devices(run)]
-    if run.world_size and run.world_size > 1:
-        ranks = [r.rank for r in section.runs if r.rank is not None]
+    ranks = [r.rank for r in section.runs if r.rank is not None]
+    if ranks and run.world_size and run.world_size > 1:
         parts.append(f"{_ranks(ranks)} of {run.world_size}")
     if run.step_count and run.step_ns is not None:
         parts.append(f"{count_text(run.step_count, 'step')} of {time_text(run.step_ns)}")
@@ -122,13 +94,13 @@ def _ranks(ranks: Sequence[int]) -> str:
 def _devices(run: RunSummary) -> str:
     if not run.devices:
         return "CPU run" if run.is_cpu_run else "no device activity"
-    names = (printable(name) + (f" x {count}" if count > 1 else "") for name, count in run.devices)
+    names = (name + (f" x {count}" if count > 1 else "") for name, count in run.devices)
     return " and ".join(names)
 
 
 def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> None:
     first = places[0].finding
-    title = Text(f"{first.code} {first.name} ", "bold")
+    title = Text(printable(f"{first.code} {first.name} "), "bold")
     title.append(first.severity.label, _STYLES[first.severity])
     console.print(title)
     message = None
@@ -141,7 +113,7 @@ def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> 
         where.append(label, _STYLES[finding.severity])
         gap = max(console.width - 2 - where.cell_len - len(cost), 2)
         console.print(Text("  ").append_text(where).append(" " * gap).append(cost))
-        seen = printable(finding.message)
+        seen = finding.message
         if section.rank_count > 1:
             seen += f" ({_ranks(place.ranks)})"
         if seen != message:
@@ -152,7 +124,7 @@ def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> 
 
 
 def _print_wrapped(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    for line in Text(text, style).wrap(console, console.width - indent):
+    for line in Text(printable(text), style).wrap(console, console.width - indent):
         line.rstrip()
         console.print(Text(" " * indent).append_text(line))
 
@@ -189,7 +161,7 @@ def _print_gaps(console: Console, section: Section) -> None:
     if moot:
         console.print()
     for code, crash in section.crashed.items():
-        _print_wrapped(console, f"{code} crashed: {printable(crash.error)}", "bold red")
+        _print_wrapped(console, f"{code} crashed: {crash.error}", "bold red")
     if section.crashed:
         console.print()
 

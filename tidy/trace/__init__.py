@@ -3,7 +3,7 @@
 from .build import build_trace
 from .columns import RawColumns, Strings, Track
 from .event import Event
-from .info import Capability, Device, TraceInfo
+from .info import Capability, Device, TraceInfo, remedy
 from .intervals import Intervals
 from .kinds import EventKind
 from .location import Location
@@ -24,4 +24,5 @@ __all__ = [
     "TraceInfo",
     "Track",
     "build_trace",
+    "remedy",
 ]

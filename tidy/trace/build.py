@@ -89,6 +89,7 @@ def _forward_links(
     linked = linked[np.argsort(ends, kind="stable")]
     return link_backward(
         linked,
+        table["start_ns"][linked],
         _number(threads, table["track_id"][linked]),
         table["sequence_nr"][linked],
         table["forward_thread"][linked],

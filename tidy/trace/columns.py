@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Column = NDArray[Any]
+Blocks = dict[str, list[Column]]
 
 # name -> (dtype, default). Units stand in names; identifiers have none.
 COLUMNS: Mapping[str, tuple[type[np.generic], int]] = {
@@ -83,51 +84,53 @@ class RawColumns:
 
     def __init__(self) -> None:
         self.strings = Strings()
-        self.count = 0
-        self._blocks: dict[str, list[Column]] = {name: [] for name in COLUMNS}
-        self._flow_blocks: dict[str, list[Column]] = {name: [] for name in FLOW_COLUMNS}
+        self._counts: list[int] = []
+        self._flow_counts: list[int] = []
+        # A block is an array, or the one value that all its rows have.
+        self._blocks: Blocks = {name: [] for name in COLUMNS}
+        self._flow_blocks: Blocks = {name: [] for name in FLOW_COLUMNS}
 
     def append(self, count: int, **columns: ArrayLike) -> None:
         """Add `count` rows; scalars are repeated, missing columns take their default."""
         for name, (dtype, default) in COLUMNS.items():
-            value = np.asarray(columns.get(name, default), dtype=dtype)
-            self._blocks[name].append(np.full(count, value) if value.ndim == 0 else value)
-        self.count += count
+            self._blocks[name].append(np.asarray(columns.get(name, default), dtype))
+        self._counts.append(count)
 
     def append_flows(self, **columns: ArrayLike) -> None:
         """Add ends of arrows; every column of FLOW_COLUMNS, shape (n,)."""
         for name, dtype in FLOW_COLUMNS.items():
             self._flow_blocks[name].append(np.asarray(columns[name], dtype))
+        self._flow_counts.append(len(self._flow_blocks["flow_id"][-1]))
 
-    def blocks(self, name: str) -> list[Column]:
-        """The blocks of one column so far."""
-        return self._blocks[name]
-
-    def shift(self, name: str, by: np.int64) -> None:
-        """Add `by` to every value of a column (for `start_ns` also to the times of flows)."""
-        flows = self._flow_blocks["time_ns"] if name == "start_ns" else []
-        for block in (*self._blocks[name], *flows):
-            np.add(block, by, out=block)
+    def shift(self, by_ns: int) -> None:
+        """Add to every start, and to the time of every arrow."""
+        for block in (*self._blocks["start_ns"], *self._flow_blocks["time_ns"]):
+            np.add(block, np.int64(by_ns), out=block)
 
     def map_kinds(self, kind_of: NDArray[np.uint8]) -> None:
         """Replace each row's kind by `kind_of[kind, name_id]`; shape (kinds, names)."""
-        for kinds, names in zip(self._blocks["kind"], self._blocks["name_id"], strict=True):
-            kinds[:] = kind_of[kinds, names]
+        names = self._blocks["name_id"]
+        kinds = self._blocks["kind"]
+        self._blocks["kind"] = [kind_of[k, n] for k, n in zip(kinds, names, strict=True)]
 
     def concatenate(self) -> dict[str, Column]:
         """Every column as one array; the blocks are gone afterwards."""
         dtypes = {name: dtype for name, (dtype, _) in COLUMNS.items()}
-        return _concatenate(self._blocks, dtypes)
+        return _concatenate(self._blocks, self._counts, dtypes)
 
     def concatenate_flows(self) -> dict[str, Column]:
-        return _concatenate(self._flow_blocks, FLOW_COLUMNS)
+        return _concatenate(self._flow_blocks, self._flow_counts, FLOW_COLUMNS)
 
 
 def _concatenate(
-    blocks: dict[str, list[Column]], dtypes: Mapping[str, type[np.generic]]
+    blocks: Blocks, counts: list[int], dtypes: Mapping[str, type[np.generic]]
 ) -> dict[str, Column]:
     table: dict[str, Column] = {}
     for name, dtype in dtypes.items():
-        parts = blocks.pop(name)
-        table[name] = np.concatenate(parts) if parts else np.empty(0, dtype)
+        column: Column = np.empty(sum(counts), dtype)
+        first = 0
+        for count, block in zip(counts, blocks.pop(name), strict=True):
+            column[first : first + count] = block
+            first += count
+        table[name] = column
     return table

@@ -24,9 +24,14 @@ class Capability(str, Enum):
         return _LABELS.get(self, str(self.value))
 
     @property
+    def option(self) -> str:
+        """What to give to `torch.profiler.profile` so that the next recording has it."""
+        return _OPTIONS[self]
+
+    @property
     def remedy(self) -> str:
-        """What to write so that the next recording has it."""
-        return _REMEDIES[self]
+        """The same as a sentence."""
+        return remedy([self])
 
 
 _LABELS = {
@@ -34,14 +39,19 @@ _LABELS = {
     Capability.STACKS: "Python stacks",
     Capability.DEVICE: "device activity",
 }
-_REMEDIES = {
-    Capability.OPS: "record with torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])",
-    Capability.SHAPES: "record with record_shapes=True",
-    Capability.STACKS: "record with with_stack=True",
-    Capability.MEMORY: "record with profile_memory=True",
-    Capability.DEVICE: "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-    Capability.STEPS: "call prof.step() after each step",
+_OPTIONS = {
+    Capability.OPS: "activities=[ProfilerActivity.CPU, ...]",
+    Capability.SHAPES: "record_shapes=True",
+    Capability.STACKS: "with_stack=True",
+    Capability.MEMORY: "profile_memory=True",
+    Capability.DEVICE: "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+    Capability.STEPS: "schedule=... and prof.step() after each step",
 }
+
+
+def remedy(missing: Iterable[Capability]) -> str:
+    """What to do so that the next recording has all that is missing."""
+    return "record with " + " and ".join(capability.option for capability in missing)
 
 
 @dataclass(frozen=True, slots=True)

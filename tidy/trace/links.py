@@ -55,11 +55,13 @@ def innermost_open(
 
     Args:
         times_ns: shape (k,).
-        thread_rows: the tree rows of that thread, by start.
+        thread_rows: the tree rows of that thread.
         start_ns, end_ns, parent: columns of the whole table.
     """
     if not len(thread_rows):
         return np.full(len(times_ns), -1, np.int64)
+    # Rows are depth-first; what hangs under another thread may stand before what started earlier.
+    thread_rows = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
     at = np.searchsorted(start_ns[thread_rows], times_ns, side="right") - 1
     rows = np.where(at >= 0, thread_rows[np.maximum(at, 0)], -1)
     pending = np.flatnonzero(rows >= 0)
@@ -105,6 +107,7 @@ def forward_threads(
 
 def link_backward(
     rows: Rows,
+    start_ns: NDArray[np.int64],
     thread: NDArray[np.int32],
     sequence_nr: NDArray[np.int64],
     forward_thread: NDArray[np.int32],
@@ -116,15 +119,15 @@ def link_backward(
     when a node is made (pytorch PR #62553); the first backward op with the key to end takes it.
     This is how Kineto draws its `fwdbwd` arrows.
     """
-    forward: dict[tuple[int, int], int] = {}
+    forward: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[int, int] = {}
-    columns = (rows, thread, sequence_nr, forward_thread)
-    for row, host, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
+    columns = (rows, start_ns, thread, sequence_nr, forward_thread)
+    for row, start, host, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
         if small_id <= 0:
-            # Rows of one thread are numbered by start.
-            forward[host, sequence] = max(row, forward.get((host, sequence), -1))
+            key = host, sequence
+            forward[key] = max((start, row), forward.get(key, (start, row)))
         elif small_id in thread_of:
             found = forward.pop((thread_of[small_id], sequence), None)
             if found is not None:
-                links[row] = found
+                _, links[row] = found
     return links

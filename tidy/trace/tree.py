@@ -84,21 +84,24 @@ def _replay(
     count = len(starts)
     parents, closed = array("i", [-1]) * count, array("i", [0]) * count
     # What ended before this is over; on a coarse clock also what ends where a longer one starts.
-    limits = starts + (ends > starts) if coarse else starts
+    lasting = ends > starts
+    limits = starts + lasting if coarse else starts
     stack: list[tuple[int, int]] = []  # what lies below the top: (row, earliest end)
     top, top_end = -1, _NEVER
     row = 0
     for chunk in range(0, count, _CHUNK):
         part = slice(chunk, chunk + _CHUNK)
-        columns = (starts[part].tolist(), ends[part].tolist(), limits[part].tolist())
-        for start, end, limit in zip(*columns, strict=True):
+        columns = (ends[part].tolist(), limits[part].tolist(), lasting[part].tolist())
+        for end, limit, lasts in zip(*columns, strict=True):
             while top_end < limit:
                 closed[top] = row
                 top, top_end = stack.pop()
             parents[row] = top
-            if end > start:
+            if lasts:
                 stack.append((top, top_end))
-                top, top_end = row, min(end, top_end)
+                top = row
+                if end < top_end:  # noqa: PLR1730 - a call of min would be a fifth of the loop
+                    top_end = end
             else:
                 closed[row] = row + 1
             row += 1
@@ -124,9 +127,7 @@ def _adopt(
     alone, since it never enters the stack.
     """
     span_of = {int(thread[first]): (first, last) for first, last in spans}
-    bottom: dict[
-        int, tuple[int, int]
-    ] = {}  # thread -> (its first row to hang, what it hangs under)
+    bottom: dict[int, tuple[int, int]] = {}  # thread -> (first row to hang, what it hangs under)
     alone: dict[int, int] = {}
     tagged = np.flatnonzero((parent < 0) & (adopter >= 0) & (adopter != thread))
     for child in tagged[np.argsort(starts[tagged], kind="stable")].tolist():

@@ -1,0 +1,103 @@
+"""On a terminal: colours, widths, and a bar for long reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from .command import EXAMPLES, arguments, environment, tidy
+from .traces import event, text
+
+fcntl = pytest.importorskip("fcntl", reason="there are terminals like this on POSIX only")
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
+
+_STYLE = re.compile(r"\x1b\[[\d;]*m")
+_COLOUR = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3\d|4\d|9\d|10\d)(?:;[\d;]*)?m")
+
+
+def _on_terminal(
+    *given: str | Path,
+    columns: int = 80,
+    stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
+    **changed: str,
+) -> str:
+    """What the command writes on a terminal: all that is not sent elsewhere."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(
+        arguments(*given),
+        stdin=subprocess.DEVNULL,
+        stdout=its if stdout is None else stdout,
+        stderr=its if stderr is None else stderr,
+        env=environment(**changed),
+    ) as process:
+        os.close(its)
+        shown = b"".join(iter(lambda: _read(ours), b""))
+        os.close(ours)
+    assert process.returncode in {0, 1}
+    return shown.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # Linux says so that nobody has the other end any more
+        return b""
+
+
+def test_colours_on_a_terminal_only() -> None:
+    trace = EXAMPLES[0]
+    shown = _on_terminal("report", trace)
+    assert _COLOUR.search(shown)
+    assert _STYLE.sub("", shown) == tidy("report", trace).out
+    assert not _COLOUR.search(_on_terminal("report", trace, NO_COLOR="1"))
+    assert "\x1b" not in _on_terminal("report", trace, TERM="dumb")
+    assert _COLOUR.search(tidy("report", trace, FORCE_COLOR="1").out)
+
+
+@pytest.mark.parametrize("columns", [1, 60, 90, 300])
+def test_a_report_fits_its_terminal_but_stays_readable(columns: int) -> None:
+    shown = _on_terminal("report", EXAMPLES[0], columns=columns, NO_COLOR="1")
+    widest = max(len(line) for line in _STYLE.sub("", shown).splitlines())
+    assert 30 < widest <= min(max(columns, 40), 100)
+
+
+def test_rules_are_listed_without_colour() -> None:
+    assert not _COLOUR.search(_on_terminal("rules", NO_COLOR="1"))
+
+
+def test_a_small_file_needs_no_bar() -> None:
+    shown = _on_terminal("report", EXAMPLES[0], stdout=subprocess.DEVNULL)
+    assert shown == ""
+
+
+@pytest.mark.slow
+def test_a_bar_for_long_reads(tmp_path: Path) -> None:
+    """65 MiB: an event of 64 KiB, written 1,040 times."""
+    path = tmp_path / "large.json"
+    head, end = text([]).split(b"]")
+    (each,) = re.findall(
+        rb"\[(.*)\]", text([event("cpu_op", "aten::add", 1, 1, pad="x" * (1 << 16))])
+    )
+    with path.open("wb") as file:
+        file.write(head + each)
+        for _ in range(1039):
+            file.write(b"," + each)
+        file.write(b"]" + end)
+    shown = _on_terminal("report", path, stdout=subprocess.DEVNULL)
+    assert "reading" in shown
+    assert "MB" in shown
+    with (tmp_path / "errors").open("w+b") as errors:
+        shown = _on_terminal("report", path, stderr=errors)
+        errors.seek(0)
+        assert errors.read() == b""
+    assert "reading" not in shown
+    assert "Nothing found" in shown

@@ -1,0 +1,101 @@
+"""The text report through a pipe: 80 columns, no colours, nothing that a trace could smuggle in."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+from .command import EXAMPLES, Result, tidy
+from .traces import Event, event, loop, write
+
+_LONG = "a_name_without_any_place_to_break_it_" * 8
+_HOSTILE = "\x1b[31mred\x1b]0;title\x07\r\x9b2J\u202e\u2028\t"
+
+
+def _cells(line: str) -> int:
+    """Columns that a line takes on a terminal."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
+
+
+def _check_layout(result: Result) -> None:
+    assert result.lines
+    for line in result.lines:
+        assert _cells(line) <= 80, line
+        assert line == line.rstrip(), "trailing blanks"
+    assert not [char for char in result.out if char != "\n" and not char.isprintable()]
+
+
+def _shifted(events: list[Event], by_us: float) -> list[Event]:
+    """The same later, after a product that parts one loop from the next."""
+    parted = [event("cpu_op", "aten::mm", -5, 1), *events]
+    return [{**each, "ts": each["ts"] + by_us} for each in parted]
+
+
+def test_examples() -> None:
+    _check_layout(tidy("report", *EXAMPLES, "--name", "."))
+
+
+def test_long_names(tmp_path: Path) -> None:
+    folders = "/".join(["a_long_folder"] * 20)
+    frames = [
+        f"{folders}/train.py(3): fill",
+        f"{_LONG}.py(3): fill",
+        f"train.py(3): {_LONG}",
+        f"{folders}/train.py(123456): {_LONG}",
+        f"{_LONG} with blanks/in it/ü.py(3): <lambda>",
+        "训练/" * 30 + "模型.py(3): 填充",
+    ]
+    events = [
+        each for i, frame in enumerate(frames) for each in _shifted(loop(frame), 1000.0 * (i + 1))
+    ]
+    named = event("cpu_op", f"aten::{_LONG}", 8000, 1)
+    trace = write(tmp_path / _LONG[:100] / _LONG[:100] / "trace.json", [*events, named])
+    result = tidy("report", trace, "--name", _LONG, "--select", "TDY")
+    _check_layout(result)
+    assert result.lines[0].endswith("/trace.json")
+    places = [line for line in result.lines if " x1 " in line]
+    # The end of a path tells more than its beginning, the beginning of a function than its end.
+    assert any(re.search(r"\.\.\..*a_long_folder/train\.py:3 in fill\(\)", line) for line in places)
+    assert any(re.search(r" train\.py:3 in a_name_without\w+\.\.\.", line) for line in places)
+    assert any(re.search(r"/train\.py:123456 in a_name\w+\.\.\.", line) for line in places)
+
+
+def test_hostile_names(tmp_path: Path) -> None:
+    device = [{"id": 0, "name": f"GPU {_HOSTILE}"}]
+    kernel = event("kernel", f"kernel {_HOSTILE}", 200, 5, device=0, stream=7)
+    events = [*loop(f"{_HOSTILE}train.py(3): fill{_HOSTILE}"), {**kernel, "pid": 0, "tid": 7}]
+    trace = write(tmp_path / "trace.json", events, deviceProperties=device)
+    result = tidy("report", trace, "--name", "kernel")
+    assert "TDY404 for-loop-indexing warning" in result.lines
+    assert "TDY000 named-event info" in result.lines
+    _check_layout(result)
+    written = tidy("report", trace, "--name", "kernel", "--format", "json")
+    assert not [char for char in written.out if char != "\n" and not char.isprintable()]
+    assert _HOSTILE in written.json()["traces"][0]["devices"][0]["name"]
+
+
+def test_hostile_file_names_in_messages(tmp_path: Path) -> None:
+    result = tidy("report", "\x1b[31mabsent.json", cwd=tmp_path)
+    assert result.err.startswith("tidy: ?[31mabsent.json: ")
+
+
+def test_windows_paths_are_shown_whole(tmp_path: Path) -> None:
+    trace = write(tmp_path / "trace.json", loop(r"C:\Users\me\train.py(3): fill"))
+    result = tidy("report", trace)
+    assert [line.split()[0] for line in result.lines if " x1 " in line] == [
+        "C:/Users/me/train.py:3"
+    ]
+
+
+def _on_ascii(*given: str | Path) -> Result:
+    return tidy(*given, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+
+
+def test_an_ascii_terminal_gets_question_marks(tmp_path: Path) -> None:
+    trace = write(tmp_path / "trace.json", loop("/home/jürgen/训练.py(3): fill"))
+    result = _on_ascii("report", trace, "--patterns", tmp_path / "ü.py")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    result = _on_ascii("report", trace)
+    assert (result.code, result.err) == (1, "")
+    assert [line.split()[0] for line in result.lines if " x1 " in line] == ["/home/j?rgen/??.py:3"]

@@ -1,0 +1,53 @@
+"""Recording with the PyTorch that is installed, and reading what it exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tidy
+from tidy import Trace
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The profiler after it stopped, and the trace that tidy reads from its export."""
+
+    profiler: Any
+    trace: Trace
+
+
+def record(
+    folder: Path, work: Callable[[], Any], *, all_threads: bool = False, **options: Any
+) -> Recording:
+    """Run `work` under `torch.profiler.profile(**options)`."""
+    from torch._C._profiler import _ExperimentalConfig
+    from torch.profiler import profile
+
+    config = _ExperimentalConfig(profile_all_threads=all_threads)
+    with profile(experimental_config=config, **options) as profiler:
+        work()
+    path = folder / "recorded.pt.trace.json"
+    profiler.export_chrome_trace(str(path))
+    trace = tidy.load(path)
+    trace.self_check()
+    return Recording(profiler, trace)
+
+
+def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
+    """What PyTorch's own patterns match in the run: {class: {(event name, start_ns)}}.
+
+    PyTorch dropped them in 2026; without them there is nothing to compare with.
+    """
+    import pytest
+
+    patterns = pytest.importorskip("torch.profiler._pattern_matcher")
+    names = [name for name in vars(patterns) if name.endswith("Pattern") and name != "Pattern"]
+    found = {}
+    for name in names:
+        if name != "NamePattern":
+            pattern = getattr(patterns, name)(profiler, should_benchmark=False)
+            found[name] = {(event.name, event.start_time_ns) for event in pattern.matched_events()}
+    return found

@@ -1,0 +1,101 @@
+"""What is known to be in runs that other people recorded is found, with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidy import Finding, Severity
+
+from .shared import findings, needs_traces, path_of
+
+pytestmark = needs_traces
+
+_WORKERS_0 = "kineto__resnet50_num_workers_0"
+_WORKERS_4 = "kineto__resnet50_num_workers_4"
+_SCRIPT = "resnet50_profiler_api.py"
+
+
+def _one(name: str, code: str) -> Finding:
+    (finding,) = findings(path_of(name), code)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "line"),
+    [
+        (_WORKERS_0, "TDY101", 42),
+        (_WORKERS_0, "TDY603", 49),
+        (_WORKERS_0, "TDY601", 51),
+        (_WORKERS_4, "TDY603", 49),
+        (_WORKERS_4, "TDY601", 51),
+    ],
+)
+def test_resnet50_names_the_line_of_the_call(name: str, code: str, line: int) -> None:
+    """Line 42 takes the next batch, 49 is `zero_grad`, 51 `step`; there are six training steps."""
+    finding = _one(name, code)
+    assert str(finding.location) == f"{_SCRIPT}:{line}"
+    assert finding.location is not None
+    assert finding.location.is_call_line
+    assert (finding.count, finding.severity) == (6, Severity.WARNING)
+
+
+def test_resnet50_waits_for_its_loader() -> None:
+    """44 to 47 ms of steps of about 150 ms."""
+    finding = _one(_WORKERS_0, "TDY101")
+    assert finding.cost_share == pytest.approx(0.3, abs=0.02)
+    assert 6 * 44e6 <= finding.cost_ns <= 6 * 47e6
+    assert finding.saving is not None
+    assert 0 < finding.saving.high_ns <= finding.cost_ns
+
+
+def test_resnet50_with_workers_does_not() -> None:
+    assert findings(path_of(_WORKERS_4), "TDY101") == []
+
+
+@pytest.mark.parametrize("name", [_WORKERS_0, _WORKERS_4])
+def test_resnet50_on_a_v100_is_not_told_of_tf32(name: str) -> None:
+    assert findings(path_of(name), "TDY501") == []
+
+
+# INDEX.md: number of products that are misaligned, of mm, bmm and addmm.
+_MISALIGNED = {
+    "misc__particle_transformer": 14,
+    "tracelens__h100__gaunernst_bert-small-uncased": 26,
+    "tracelens__mi300__gaunernst_bert-small-uncased": 26,
+    "tracelens__mi300__resnet_act_checkpoint": 9,
+    "tracelens__gemm_02_compute_non_pow2": 10,
+    "mm_bf16_misaligned": 3,
+    "all_patterns": 1,
+}
+
+
+@pytest.mark.parametrize("name", _MISALIGNED)
+def test_misaligned_products(name: str) -> None:
+    found = [event.name for f in findings(path_of(name), "TDY503") for event in f.events]
+    assert sum(op in ("aten::mm", "aten::bmm", "aten::addmm") for op in found) == _MISALIGNED[name]
+
+
+def test_the_output_layer_is_the_misalignment_that_matters() -> None:
+    """30,522 words: the product with the vocabulary alone is misaligned in what one can pad."""
+    found = findings(path_of("tracelens__h100__gaunernst_bert-small-uncased"), "TDY503")
+    (warned,) = [f for f in found if f.severity == Severity.WARNING]
+    assert [event.input_shapes[:3] for event in warned.events] == [
+        ((30522,), (141, 512), (512, 30522))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "count"),
+    [
+        ("hta__history__with_gpu_user_annotation_step_based_trace_2543932", "TDY603", 5),
+        ("param__dlrm__dlrm_kineto__worker0_step_12", "TDY101", 1),
+        ("param__dlrm__dlrm_kineto__worker1_step_12", "TDY101", 1),
+        ("param__dlrm__dlrm_kineto__worker0_step_12", "TDY601", 1),
+        ("hta__amd_trace__mi250_minitoy_train_ROCm6_2_kineto", "TDY201", 2),
+    ],
+)
+def test_counts(name: str, code: str, count: int) -> None:
+    """Five zero_grads (their shadows on the GPU are none), one fetch and one Adagrad step a rank,
+    `torch.randn(5, 128).to(device)` in two steps.
+    """
+    assert _one(name, code).count == count

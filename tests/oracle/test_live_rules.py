@@ -1,0 +1,126 @@
+"""Anti-patterns recorded with this PyTorch are found, their corrected forms are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidy
+from tidy import Report, Severity
+
+from .deviations import CODE_OF, NEVER_ON_CPU
+from .optimizers import OPTIMIZERS
+from .recording import Recording, record, torchtidy_matches
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
+
+_INFO, _WARNING = Severity.INFO, Severity.WARNING
+_CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d")
+
+# workload: (code, function to be named, severity)
+_FIRES = {
+    "nested-chain": ("TDY404", "fill_nested_chain", _WARNING),
+    "nested-tuple": ("TDY404", "fill_nested_tuple", _WARNING),
+    "copy-plus-one": ("TDY404", "add_row_by_row", _WARNING),
+    "helper": ("TDY404", "fill_through_helper", _WARNING),
+    "read-rows": ("TDY404", "read_row_by_row", _WARNING),
+    "recurrent": ("TDY404", "recurrent", _INFO),
+    "data-set": ("TDY101", "fetch_all", _WARNING),
+    "iterator-before": ("TDY101", "fetch_from_iterator", _WARNING),
+    "functional": ("TDY701", "functional_conv_bn", _WARNING),
+    "functional-eval": ("TDY701", "functional_conv_bn", _INFO),
+    "Conv2d-eval": ("TDY701", "module_conv_bn", _INFO),
+    **{f"{name}-bias": ("TDY701", "module_conv_bn", _WARNING) for name in _CONVOLUTIONS},
+    **{f"{name}-single": ("TDY601", "train", _INFO) for name in OPTIMIZERS},
+    "optimizer-zeros-single": ("TDY603", "train", _WARNING),
+    "optimizer-zeros-foreach": ("TDY603", "train", _WARNING),
+    "model-zeros-single": ("TDY603", "train", _WARNING),
+    "model-zeros-foreach": ("TDY603", "train", _WARNING),
+    "misaligned": ("TDY503", "multiply", _INFO),
+}
+# workload: code
+_QUIET = {
+    **dict.fromkeys(("at-once", "one-sample-a-step", "data-set"), "TDY404"),
+    **dict.fromkeys(("list-of-tensors", "growing-slices"), "TDY404"),
+    "data-set-workers": "TDY101",
+    **dict.fromkeys(("functional-no-bias", "functional-relu"), "TDY701"),
+    **{f"{name}-no-bias": "TDY701" for name in _CONVOLUTIONS},
+    **{f"{name}-foreach": "TDY601" for name in OPTIMIZERS},
+    "Muon": "TDY601",
+    **{
+        f"{who}-none-{form}": "TDY603"
+        for who in ("optimizer", "model")
+        for form in ("single", "foreach")
+    },
+    "aligned": "TDY503",
+    "float32": "TDY503",
+}
+# `model.zero_grad` has no range of its own; the rule's documentation says so.
+_MISSED_WITHOUT_STACKS = ("model-zeros-single", "model-zeros-foreach")
+# (workload, code): why TorchTidy's matches are not ours
+_LIVE_DEVIATIONS = {
+    ("one-sample-a-step", "TDY404"): "each round is a training step",
+    ("list-of-tensors", "TDY404"): "thirty tensors, each indexed once",
+    ("data-set", "TDY404"): "the data set's indexing, which DataLoader calls",
+    ("iterator-before", "TDY404"): "the same",
+}
+
+stacks = pytest.mark.parametrize("with_stack", [False, True], ids=["no-stacks", "stacks"])
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, request: pytest.FixtureRequest) -> Recording:
+    """The workload and the option of the test that asks."""
+    pytest.importorskip("torch")
+    from .rule_workloads import workloads
+
+    parameters = request.node.callspec.params
+    work = workloads()[parameters["name"]]
+    return record(tmp_path, work, with_stack=parameters["with_stack"], record_shapes=True)
+
+
+def _check(recorded: Recording) -> Report:
+    report = tidy.check(recorded.trace)
+    assert report.crashed == {}
+    return report
+
+
+@stacks
+@pytest.mark.parametrize("name", _FIRES)
+def test_anti_pattern(recorded: Recording, name: str, with_stack: bool) -> None:
+    code, function, severity = _FIRES[name]
+    found = [finding for finding in _check(recorded).findings if finding.code == code]
+    if name in _MISSED_WITHOUT_STACKS and not with_stack:
+        assert found == []
+        return
+    assert {finding.severity for finding in found} == {severity}
+    if with_stack:
+        places = {finding.location for finding in found}
+        assert {place.function for place in places if place} == {function}
+        assert all(place and place.file.endswith("_workloads.py") for place in places)
+    else:
+        assert {finding.location for finding in found} == {None}
+
+
+@stacks
+@pytest.mark.parametrize("name", _QUIET)
+def test_corrected_or_harmless(recorded: Recording, name: str, with_stack: bool) -> None:
+    assert [f for f in _check(recorded).findings if f.code == _QUIET[name]] == []
+
+
+@stacks
+@pytest.mark.parametrize("name", sorted({*_FIRES, *_QUIET, "copy-on-the-cpu"}))
+def test_torchtidy_on_the_same_run(recorded: Recording, name: str, with_stack: bool) -> None:
+    report = _check(recorded)
+    ours = {code: set[tuple[str, int]]() for code in CODE_OF.values()}
+    for finding in report.findings:
+        if finding.code in ours:
+            ours[finding.code] |= {(event.name, event.start_ns) for event in finding.events}
+    missed = {
+        code
+        for pattern, matches in torchtidy_matches(recorded.profiler).items()
+        if (code := CODE_OF[pattern]) not in NEVER_ON_CPU and matches - ours[code]
+    }
+    assert missed <= {code for workload, code in _LIVE_DEVIATIONS if workload == name}
+    assert all(ours[code] == set() for code in NEVER_ON_CPU)

@@ -1,0 +1,110 @@
+"""What `Pattern` offers to those who write rules."""
+
+from __future__ import annotations
+
+from tidy import Pattern, Severity, Trace
+from tidy.finding import Saving
+from tidy.trace import Event, Location
+from tidy.trace.outline import parse_outline
+
+_OUTLINE = """
+ProfilerStep#1 100us
+  train.py(3): train
+    aten::linear 30us
+      aten::addmm 10us
+        cudaLaunchKernel
+          => gemm 9us
+    aten::relu 5us
+    aten::sum 5us
+  other.py(8): test
+    aten::relu 5us
+"""
+
+
+class Ops(Pattern):
+    """Ops, and what follows."""
+
+    code = "ABC001"
+    severity = Severity.INFO
+    fix = "less"
+
+    def severity_of(self, event: Event) -> Severity:
+        return Severity.ERROR if event.name == "aten::linear" else Severity.INFO
+
+
+def _trace() -> Trace:
+    return parse_outline(_OUTLINE)
+
+
+def _the(trace: Trace, name: str) -> Event:
+    return next(trace.named(name))
+
+
+def test_siblings() -> None:
+    trace = _trace()
+    relu = _the(trace, "aten::relu")
+    before, after = Ops.siblings_of(relu)
+    assert [e.name for e in before] == ["aten::linear"]
+    assert [e.name for e in after] == ["aten::sum"]
+    assert Ops.prev_of(relu) == _the(trace, "aten::linear")
+    assert Ops.next_of(relu) == _the(trace, "aten::sum")
+    assert Ops.prev_of(_the(trace, "aten::linear")) is None
+    assert Ops.next_of(_the(trace, "aten::sum")) is None
+
+
+def test_ancestors() -> None:
+    trace = _trace()
+    addmm = _the(trace, "aten::addmm")
+    assert Ops.root_of(addmm).name == "ProfilerStep#1"
+    above = Ops.go_up_until(addmm, lambda event: event.name.startswith("train.py"))
+    assert above == _the(trace, "train.py*")
+    assert Ops.go_up_until(addmm, lambda event: event.name == "aten::addmm") == addmm
+    assert Ops.go_up_until(addmm, lambda event: event.name == "nothing") is None
+
+
+def test_summary_and_slug() -> None:
+    assert Ops.summary() == "Ops, and what follows."
+    assert Ops.slug() == "ops"
+    names = ("FP32Matmul", "ForLoopIndexing", "HTTPServer2Go", "X")
+    rules: list[type[Pattern]] = [type(name, (Pattern,), {}) for name in names]
+    slugs = [rule.slug() for rule in rules]
+    assert slugs == ["fp32-matmul", "for-loop-indexing", "http-server2-go", "x"]
+
+
+def test_one_finding_a_place_and_severity() -> None:
+    trace = _trace()
+    findings = Ops().report_all(trace, trace.named("aten::linear", "aten::relu", "aten::sum"))
+    found = {(str(f.location), f.severity): [e.name for e in f.events] for f in findings}
+    assert found == {
+        ("train.py:3", Severity.ERROR): ["aten::linear"],
+        ("train.py:3", Severity.INFO): ["aten::relu", "aten::sum"],
+        ("other.py:8", Severity.INFO): ["aten::relu"],
+    }
+
+
+def test_costs_are_counted_once() -> None:
+    trace = _trace()
+    finding = Ops().report(trace, [_the(trace, "aten::addmm"), _the(trace, "aten::linear")])
+    assert finding.cost_ns == 30_000
+    assert finding.cost_share == 0.3
+    assert [event.name for event in finding.events] == ["aten::linear", "aten::addmm"]
+
+
+def test_what_a_rule_knows_better() -> None:
+    trace = _trace()
+    event = _the(trace, "aten::relu")
+    saving, place = Saving(0, 5, "a guess"), Location("there.py", 1, "f")
+    rows = trace.device_rows.tolist()
+    finding = Ops().report(
+        trace,
+        [event],
+        message="seen",
+        severity=Severity.ERROR,
+        cost_rows=rows,
+        location=place,
+        saving=saving,
+    )
+    assert (finding.message, finding.severity, finding.location) == ("seen", Severity.ERROR, place)
+    assert (finding.cost_ns, finding.on_device, finding.saving) == (9000, True, saving)
+    assert Ops().report(trace, [event], location=None).location is None
+    assert Ops().report(trace, [event], cost_rows=[]).cost_ns == 0

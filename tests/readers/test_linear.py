@@ -1,0 +1,97 @@
+"""The worst that a file can hold costs seconds a megabyte at most, and little memory.
+
+Each file is a megabyte or two. Work that grew with the square of that would take hours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import time
+import tracemalloc
+
+import pytest
+
+from tidy.errors import TraceFormatError
+
+from .conftest import Read
+from .written import document, event
+
+NBYTES = 1_500_000
+LIMIT_S = 20
+LIMIT_NBYTES = 150_000_000
+HEAD = b'{"schemaVersion": 1, "traceEvents": ['
+OPEN = HEAD + b'{"ph": "X", "ts": 1, "name": "a"'
+MANY = document([event(f"op{n}", n, args={"x": "MARK"}) for n in range(NBYTES // 130)]).encode()
+
+
+def filled(unit: bytes, start: bytes = b"", end: bytes = b"") -> bytes:
+    return start + unit * (NBYTES // len(unit)) + end
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(MANY.replace(b"MARK", b'a "b" c'), id="quotes in each event"),
+        pytest.param(MANY.replace(b"MARK", b'"'), id="one quote in each event"),
+        pytest.param(MANY.replace(b'"MARK"', b"inf"), id="inf in each event"),
+        pytest.param(
+            MANY.replace(b'"x": "MARK"', b'"Ev Idx": []'), id="a wrong type in each event"
+        ),
+        pytest.param(MANY.replace(b'"MARK"', b"[" * 2000), id="deep nesting in each event"),
+        pytest.param(MANY.replace(b'"MARK"', b"9" * 6000), id="a huge number in each event"),
+        pytest.param(filled(b'{"ph":},', HEAD), id="short events, all damaged"),
+        pytest.param(filled(b'{"ts":inf},', HEAD), id="short events, all to mend"),
+        pytest.param(filled(b'{"ts":""},', HEAD), id="short events, all of a wrong type"),
+        pytest.param(filled(b"1,", HEAD, b"1]}"), id="numbers"),
+        pytest.param(filled(b"null,{},", HEAD), id="nothing and objects"),
+        pytest.param(filled(b"[],", b"["), id="lists"),
+        pytest.param(filled(b"},{", OPEN), id="borders"),
+        pytest.param(filled(b'},{"ph":', OPEN), id="borders of events"),
+        pytest.param(filled(b'}],"a":[{', OPEN), id="ends of lists"),
+        pytest.param(filled(b"}]", OPEN), id="closing brackets"),
+        pytest.param(filled(b"}", OPEN), id="closing braces"),
+        pytest.param(filled(b"}" + b" " * 500, OPEN), id="closing braces far apart"),
+        pytest.param(filled(b" ", OPEN + b"}"), id="blanks"),
+        pytest.param(filled(b" ,", OPEN + b"}"), id="commas"),
+        pytest.param(filled(b'"', HEAD), id="quotes"),
+        pytest.param(filled(b'\\"', OPEN + b',"x":"'), id="escaped quotes"),
+        pytest.param(filled(b"\\", OPEN + b',"x":"'), id="backslashes"),
+        pytest.param(filled(b"a ", OPEN + b',"x":'), id="words"),
+        pytest.param(filled(b'"\n"', OPEN + b',"x":'), id="strings with raw newlines"),
+        pytest.param(filled(b"["), id="opening brackets"),
+        pytest.param(filled(b'{"a":'), id="opening objects"),
+        pytest.param(filled(b'{"traceEvents":['), id="lists in lists"),
+        pytest.param(filled(b'"traceEvents":[],', b'{"a":{'), id="lists of the right name, nested"),
+        pytest.param(filled(b'"traceName":["', b'{"a""', b'"traceEvents":['), id="damaged header"),
+        pytest.param(filled(b'"traceName":["', OPEN + b'}],"a"'), id="damaged header at the end"),
+        pytest.param(filled(b"[],", OPEN + b'}],"a":['), id="a header of many lists"),
+        pytest.param(gzip.compress(b"", mtime=0) * (NBYTES // 20), id="empty gzip members"),
+        pytest.param(b"PK\x03\x04".ljust(30, b"\0") * (NBYTES // 30), id="empty zip members"),
+    ],
+)
+def test_cost(read: Read, content: bytes) -> None:
+    start = time.process_time()
+    with contextlib.suppress(TraceFormatError):
+        read(content)
+    assert time.process_time() - start < LIMIT_S
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(filled(b"[],", b'{"a":['), id="a header of many lists"),
+        pytest.param(filled(b"[],", HEAD), id="lists"),
+        pytest.param(filled(b"{},", HEAD), id="objects"),
+        pytest.param(filled(b'\\"', OPEN + b',"x":"'), id="escaped quotes"),
+    ],
+)
+def test_memory(read: Read, content: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(TraceFormatError):
+            read(content)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < LIMIT_NBYTES

@@ -1,0 +1,58 @@
+"""Reports of outcomes written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidy import Finding, Report, Severity, Trace
+from tidy.finding import Checked, Outcome
+from tidy.trace import Location
+from tidy.trace.outline import parse_outline
+
+
+def trace(
+    outline: str = "", path: str = "trace.json", rank: int | None = None, of: int = 2
+) -> Trace:
+    """One op of 10 us that starts 1 us after the clock, and what `outline` adds."""
+    header = ""
+    if rank is not None:
+        header = f'# distributedInfo {{"rank": {rank}, "world_size": {of}}}\n'
+    made = parse_outline(header + "aten::add 10us\n" + outline)
+    made.info.path = path
+    return made
+
+
+def finding(
+    code: str = "XYZ001",
+    severity: Severity = Severity.WARNING,
+    *,
+    at: str = "train.py:7",
+    message: str = "something that costs",
+    fix: str = "do without",
+    matches: int = 1,
+    run: Trace | None = None,
+    **more: Any,
+) -> Finding:
+    """A finding whose place is the line of a call; `at` "" is a place unknown."""
+    file, _, line = at.partition(":")
+    event = (run or trace()).event(0)
+    return Finding(
+        code=code,
+        name=f"rule-{code[3:]}",
+        severity=severity,
+        message=message,
+        fix=fix,
+        location=Location(file, int(line), "train", is_call_line=True) if at else None,
+        events=(event,) * matches,
+        **more,
+    )
+
+
+def report(*found: Finding, run: Trace | None = None, **others: Outcome) -> Report:
+    """A report whose rules are checked where they found something, or as `others` has it."""
+    outcomes: dict[str, Outcome] = {}
+    for each in found:
+        before = outcomes.get(each.code)
+        earlier = before.findings if isinstance(before, Checked) else ()
+        outcomes[each.code] = Checked((*earlier, each))
+    return Report(run or trace(), {**outcomes, **others})

@@ -1,0 +1,60 @@
+"""What is said of a run before its findings; times worked out from the outlines.
+
+In an outline 1 us passes before each event, and it lasts 1 us, or 1 us more than its children.
+"""
+
+from __future__ import annotations
+
+from tidy.report.summary import summarize
+from tidy.trace.outline import parse_outline
+
+_LAUNCH = """
+  cudaLaunchKernel
+    => {} {}us"""
+
+
+def _step(number: int, lasts_us: int, *kernels_us: int) -> str:
+    kernels = "".join(_LAUNCH.format("kernel", us) for us in kernels_us)
+    return f"ProfilerStep#{number} {lasts_us}us{kernels}\n"
+
+
+def test_busy_time_is_counted_inside_steps_and_once() -> None:
+    """The first kernel is before the steps; of the second step's two, 10 us and 6 us, the later
+    starts 2 us after the other and ends before it.
+    """
+    before = "aten::add" + _LAUNCH.format("kernel", 5) + "\naten::mul 20us\n"
+    run = summarize(parse_outline(before + _step(1, 30) + _step(2, 50, 10, 6)))
+    assert (run.step_count, run.step_ns) == (2, 50_000)
+    assert run.busy_share == 10 / 80
+    assert run.devices == (("GPU", 1),)
+
+
+def test_without_steps_the_device_has_its_own_span() -> None:
+    """Kernels of 3 us start when their calls end, at 3 us and at 13 us: the first addition lasts
+    from 1 to 4 us, the product from 5 to 10, the second addition begins at 11.
+    """
+    launch = "aten::add" + _LAUNCH.format("kernel", 3) + "\n"
+    run = summarize(parse_outline(f"{launch}aten::mul 5us\n{launch}"))
+    assert (run.step_count, run.step_ns) == (0, None)
+    assert run.busy_share == 6 / (16 - 3)
+
+
+def test_graphs_may_hide_work() -> None:
+    outline = "cudaGraphLaunch\n  => kernel 3us\n"
+    assert summarize(parse_outline(outline)).busy_is_lower_bound
+    assert not summarize(parse_outline("cudaLaunchKernel\n  => kernel 3us\n")).busy_is_lower_bound
+
+
+def test_a_run_on_the_cpu() -> None:
+    run = summarize(parse_outline("aten::add 10us | float[2]\naten::mul"))
+    assert (run.devices, run.busy_share, run.is_cpu_run) == ((), None, True)
+    assert (run.span_ns, run.event_count) == (12_000, 2)
+    assert run.recorded == ("shapes",)
+    assert (run.rank, run.world_size) == (None, None)
+
+
+def test_the_name_and_number_of_devices() -> None:
+    """A device that the trace lists but that did nothing is no device of the run."""
+    listed = "# device 0 NVIDIA A100 8.0\n# device 1 NVIDIA A100 8.0\n"
+    run = summarize(parse_outline(listed + "aten::add" + _LAUNCH.format("kernel", 3)))
+    assert run.devices == (("NVIDIA A100", 1),)

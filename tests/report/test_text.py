@@ -1,0 +1,185 @@
+"""The text report, of outcomes written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidy import Report, Severity
+from tidy.finding import Crashed, NotApplicable, NotChecked
+from tidy.report.text import render
+
+from .making import finding, report, trace
+
+_SHAPES = NotChecked("no input shapes recorded", "record with record_shapes=True")
+_DEVICE = NotChecked("no device activity recorded", "record with CUDA")
+_NO_GPU = NotApplicable("no GPU took part in this run")
+
+
+def _lines(*reports: Report, top: int = 0) -> list[str]:
+    return render(reports, top).splitlines()
+
+
+def _row(left: str, right: str) -> str:
+    """A line of 80 columns, one part at each of its ends."""
+    return left + right.rjust(80 - len(left))
+
+
+def test_a_report_as_a_whole() -> None:
+    """One op of 10 us, no steps: the run took 10 us."""
+    made = report(
+        finding("XYZ001", Severity.INFO, at="", message="odd"),
+        finding("XYZ002", cost_ns=4_000, cost_share=0.4, matches=6),
+        finding("XYZ002", Severity.INFO, at="train.py:9", cost_ns=1_000, on_device=True),
+        XYZ003=_SHAPES,
+        XYZ004=_DEVICE,
+        XYZ005=_SHAPES,
+        XYZ006=_NO_GPU,
+        XYZ007=Crashed("ValueError: no"),
+    )
+    assert _lines(made) == [
+        "trace.json",
+        "CPU run, no steps marked, 10.0 us in all; recorded: names and times only",
+        "",
+        "XYZ002 rule-002 warning",
+        _row("  train.py:7", "x6   4.00 us   40.0% of run"),
+        "    something that costs",
+        _row("  train.py:9 info", "x1  GPU 1.00 us  outside steps"),
+        "    -> do without",
+        "",
+        "XYZ001 rule-001 info",
+        _row("  (place unknown)", "x1"),
+        "    odd",
+        "    -> do without",
+        "",
+        "Places are unknown: no Python stacks recorded; record with with_stack=True",
+        "",
+        "Not checked",
+        "  XYZ003, XYZ005: no input shapes recorded; record with record_shapes=True",
+        "  XYZ004: no device activity recorded; record with CUDA",
+        "",
+        "Does not apply: XYZ006 (no GPU took part in this run)",
+        "",
+        "XYZ007 crashed: ValueError: no",
+        "",
+        "1 warning, 2 info, 3 rules not checked, 1 rule crashed",
+    ]
+
+
+def test_a_report_of_nothing() -> None:
+    assert _lines(report()) == [
+        "trace.json",
+        "CPU run, no steps marked, 10.0 us in all; recorded: names and times only",
+        "",
+        "Nothing found",
+    ]
+
+
+def test_the_run_in_one_line() -> None:
+    """Two steps of 20 and 30 us from 12 us on; 5 of their 50 us a kernel and 2 a copy."""
+    steps = """
+    ProfilerStep#1 20us
+      cudaLaunchKernel
+        => kernel 5us
+    ProfilerStep#2 30us
+      cudaMemcpyAsync
+        => Memcpy HtoD 2us 64B
+    """
+    made = trace("\n".join(line[4:] for line in steps.splitlines()), rank=1, of=8)
+    made.info.warnings.append("1 event could not be decoded and is lost")
+    assert _lines(report(run=made))[:4] == [
+        "trace.json",
+        "GPU, rank 1 of 8, 2 steps of 30.0 us, 62.0 us in all, GPU busy 14%; recorded:",
+        "names and times only",
+        "note: 1 event could not be decoded and is lost",
+    ]
+
+
+def test_a_world_without_ranks_names_none() -> None:
+    made = trace()
+    made.info.header = {**made.info.header, "distributedInfo": {"world_size": 2}}
+    assert "rank" not in _lines(report(run=made))[1]
+
+
+def test_ranks_are_named_where_not_all_have_it() -> None:
+    common = finding(cost_ns=10_000, cost_share=1.0)
+    own = finding("XYZ002", at="")
+    made = [
+        report(common, run=trace(path=f"r{n}.json", rank=n, of=8), XYZ003=_SHAPES) for n in range(5)
+    ]
+    made.append(report(own, run=trace(path="r5.json", rank=5, of=8), XYZ004=_DEVICE))
+    lines = _lines(*made)
+    assert lines[:4] == [f"r{n}.json" for n in range(4)]
+    assert lines[4] == "and 2 more ranks of the same job"
+    assert "ranks 0-5 of 8" in lines[5]
+    assert "    something that costs (ranks 0-4)" in lines
+    assert "    something that costs (rank 5)" in lines
+    assert "  XYZ003: no input shapes recorded (ranks 0-4); record with record_shapes=True" in lines
+    assert "  XYZ004: no device activity recorded (rank 5); record with CUDA" in lines
+    assert lines[-1] == "2 warnings, 2 rules not checked"
+
+
+def test_a_message_is_said_once_for_places_that_share_it() -> None:
+    other = finding(at="a.py:3", message="other")
+    lines = _lines(report(finding(at="a.py:1"), finding(at="a.py:2"), other))
+    assert [line.split()[0] for line in lines if line.startswith(" ")] == [
+        "a.py:1", "something", "a.py:2", "a.py:3", "other", "->",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("top", "shown", "more"),
+    [
+        (0, ["XYZ001", "XYZ002", "XYZ003"], None),
+        (3, ["XYZ001", "XYZ002", "XYZ003"], None),
+        (2, ["XYZ001", "XYZ002"], "... and 1 more finding (--top 0 shows all)"),
+        (1, ["XYZ001"], "... and 2 more findings (--top 0 shows all)"),
+    ],
+)
+def test_top(top: int, shown: list[str], more: str | None) -> None:
+    made = report(*(finding(f"XYZ00{n}", cost_ns=9 - n) for n in (3, 1, 2)))
+    lines = _lines(made, top=top)
+    assert [line.split()[0] for line in lines if line.startswith("XYZ")] == shown
+    assert [line for line in lines if line.startswith("...")] == ([more] if more else [])
+    assert lines[-1] == "3 warnings"
+
+
+def test_places_known_or_recorded_are_not_complained_about() -> None:
+    stacks = trace("train.py(3): train\n  aten::mul")
+    for made in (report(finding()), report(finding(at=""), run=stacks)):
+        assert not [line for line in _lines(made) if line.startswith("Places are unknown")]
+
+
+def test_totals_over_several_traces() -> None:
+    lines = _lines(
+        report(finding("XYZ001", Severity.ERROR), XYZ009=_SHAPES),
+        report(finding("XYZ001", Severity.ERROR), XYZ009=_SHAPES),
+    )
+    assert lines[-1] == "2 errors, 1 rule not checked in 2 traces"
+
+
+def test_that_no_name_was_asked_for_is_not_worth_a_line() -> None:
+    lines = _lines(report(TDY000=NotApplicable("no --name was given")))
+    assert lines[-1] == "Nothing found"
+    assert len(lines) == 4
+
+
+def test_nothing_moves_the_cursor() -> None:
+    made = report(
+        finding("XYZ001", at="\x1b[1mtrain.py:7", message="m\x1b[2J", fix="f\n\x9b2J"),
+        run=trace(path="\x1b[3mtrace.json\r"),
+        XYZ002=Crashed("ValueError: \x1b[4m"),
+    )
+    made.trace.info.warnings.append("w\x07")
+    lines = _lines(made)
+    assert not [char for line in lines for char in line if not char.isprintable()]
+    for shown in ("    m?[2J", "    -> f??2J", "?[3mtrace.json?", "note: w?"):
+        assert shown in lines
+    assert "XYZ002 crashed: ValueError: ?[4m" in lines
+
+
+def test_a_finding_without_events_is_a_finding() -> None:
+    """As a rule that thinks in tables may make it."""
+    lines = _lines(report(finding(matches=0, cost_ns=1_000, cost_share=0.1)))
+    assert [line.split() for line in lines if "train.py" in line] == [
+        "train.py:7 x0 1.00 us 10.0% of run".split()
+    ]

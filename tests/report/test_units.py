@@ -1,0 +1,169 @@
+"""Numbers and paths as the report writes them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tidy.report.units import (
+    count_text,
+    location_text,
+    printable,
+    ranges_text,
+    share_text,
+    shortened,
+    time_text,
+)
+from tidy.trace import Location
+
+_SIZES = {"us": 10**3, "ms": 10**6, "s": 10**9}
+_TIMES = st.integers(0, 10**13) | st.integers(0, 13).map(lambda digits: 10**digits - 1)
+
+
+def _nanoseconds(text: str) -> float:
+    number, unit = text.split(" ")
+    return float(number) * _SIZES[unit]
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 us"),
+        (40, "0.04 us"),
+        (3_520, "3.52 us"),
+        (9_994, "9.99 us"),
+        (9_996, "10.0 us"),
+        (99_940, "99.9 us"),
+        (99_960, "100 us"),
+        (999_400, "999 us"),
+        (999_600, "1.00 ms"),
+        (272_400_000, "272 ms"),
+        (999_600_000, "1.00 s"),
+        (1_044_000_000, "1.04 s"),
+        (61_000_000_000, "61.0 s"),
+        (1_234_000_000_000, "1234 s"),
+    ],
+)
+def test_time(ns: int, text: str) -> None:
+    assert time_text(ns) == text
+
+
+@given(_TIMES)
+def test_time_has_three_digits_and_is_half_a_digit_off_at_most(ns: int) -> None:
+    text = time_text(ns)
+    error = abs(_nanoseconds(text) - ns)
+    if ns < 1000:
+        assert error <= 5.001
+    else:
+        assert error <= 0.005001 * ns
+        digits = re.sub(r"\D", "", text)
+        assert len(digits) == 3 or ns >= 0.9995e12
+
+
+@given(_TIMES, _TIMES)
+def test_longer_never_reads_as_shorter(one: int, other: int) -> None:
+    shorter, longer = sorted((one, other))
+    assert _nanoseconds(time_text(shorter)) <= _nanoseconds(time_text(longer))
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0.0%"),
+        (0.00001, "<0.1%"),
+        (0.0004, "<0.1%"),
+        (0.0006, "0.1%"),
+        (0.2966, "29.7%"),
+        (1.0, "100.0%"),
+    ],
+)
+def test_share(share: float, text: str) -> None:
+    assert share_text(share) == text
+
+
+@given(st.floats(0, 1))
+def test_share_tells_little_from_nothing(share: float) -> None:
+    text = share_text(share)
+    assert (text == "0.0%") == (share == 0)
+    if not text.startswith("<"):
+        assert abs(float(text[:-1]) - 100 * share) <= 0.0501
+
+
+def test_count() -> None:
+    said = [count_text(number, "step") for number in (0, 1, 2, 1200)]
+    assert said == ["0 steps", "1 step", "2 steps", "1,200 steps"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([5], "5"), ([3, 1, 0, 2, 6], "0-3, 6"), ([0, 2, 4], "0, 2, 4"), ([1, 1, 2], "1-2")],
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    assert ranges_text(numbers) == text
+
+
+@given(st.lists(st.integers(0, 40)))
+def test_ranges_name_each_number_and_no_other(numbers: list[int]) -> None:
+    named: list[int] = []
+    for part in filter(None, ranges_text(numbers).split(", ")):
+        first, _, last = part.partition("-")
+        named += range(int(first), int(last or first) + 1)
+    assert named == sorted(set(numbers))
+
+
+_NAMES = st.text(st.characters(exclude_categories=["C", "M"]), min_size=1, max_size=60)
+
+
+@given(_NAMES, st.integers(4, 80))
+def test_shortened_paths_fit_and_keep_their_end(path: str, width: int) -> None:
+    short = shortened(path, width)
+    assert cell_len(short) <= width
+    if cell_len(path) <= width:
+        assert short == path
+    else:
+        assert short.startswith("...")
+        assert path.endswith(short[3:])
+        assert cell_len(short) >= width - 1, "a wide character may leave one column"
+
+
+def test_shortened() -> None:
+    assert shortened("folder/train.py", 15) == "folder/train.py"
+    assert shortened("folder/train.py", 14) == "...er/train.py"
+    # Each of these characters takes two columns, 12 in all with the other four.
+    assert shortened("训练/模型.py", 12) == "训练/模型.py"
+    assert shortened("训练/模型.py", 11) == ".../模型.py"
+    assert shortened("训练/模型.py", 9) == "...型.py"
+
+
+@pytest.mark.parametrize(
+    ("location", "text"),
+    [
+        (None, "(place unknown)"),
+        (Location("train.py", 42, "train", is_call_line=True), "train.py:42"),
+        (Location("train.py", 40, "train"), "train.py:40 in train()"),
+        (Location("train.py", 1, "<module>"), "train.py:1 in <module>"),
+        (Location("a\x1b[2Jb.py", 1, "f\n"), "a?[2Jb.py:1 in f?()"),
+    ],
+)
+def test_location(location: Location | None, text: str) -> None:
+    assert location_text(location, 60) == text
+
+
+@given(_NAMES, st.integers(0, 10**6 - 1), _NAMES, st.booleans(), st.integers(36, 80))
+def test_locations_fit(file: str, line: int, function: str, exact: bool, width: int) -> None:
+    text = location_text(Location(file, line, function, exact), width)
+    assert cell_len(text) <= width
+    assert f":{line}" in text
+
+
+@given(st.text())
+def test_printable_changes_nothing_but_what_cannot_be_printed(text: str) -> None:
+    shown = printable(text)
+    assert shown.isprintable()
+    assert len(shown) == len(text)
+    assert all(new in {old, "?"} for old, new in zip(text, shown, strict=True))
+    assert shown == text or not text.isprintable()

@@ -1,0 +1,166 @@
+"""`import tidy` and its two functions, from a checkout and as installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy
+from tidy import Report, Severity
+from tidy.errors import TidyError, TraceFormatError, UnknownPattern
+from tidy.finding import Checked, Crashed, Finding
+
+from .test_architecture import ROOT
+from .trace.kineto import frame, mark, op
+
+_LOOP = [
+    step
+    for i in range(12)
+    for step in (
+        op("aten::select", 10 + 4 * i, 1, args={"Concrete Inputs": ["", "0", str(i)]}),
+        op("aten::fill_", 12 + 4 * i, 1),
+    )
+]
+_ZEROS = [mark("Optimizer.zero_grad#SGD.zero_grad", 70, 9), op("aten::zero_", 71, 2)]
+_EVENTS = [frame("train.py(3): train", 0, 100), *_LOOP, *_ZEROS]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A trace with a loop over a tensor and a zero_grad that fills with zeros."""
+    written = tmp_path / "trace.json"
+    written.write_text(json.dumps({"deviceProperties": [], "traceEvents": _EVENTS}), "utf-8")
+    return written
+
+
+def _said(report: Report) -> list[tuple[str, str]]:
+    return [(finding.code, str(finding.location)) for finding in report.findings]
+
+
+def test_load_and_check(path: Path) -> None:
+    report = tidy.check(tidy.load(path))
+    assert sorted(_said(report)) == [("TDY404", "train.py:3"), ("TDY603", "train.py:3")]
+    assert all(isinstance(finding, tidy.Finding) for finding in report.findings)
+    assert report.trace.info.path == str(path)
+
+
+def test_paths_may_be_strings(path: Path) -> None:
+    assert len(tidy.load(str(path))) == len(tidy.load(path)) == len(_EVENTS)
+
+
+def test_progress_counts_the_bytes_read(path: Path) -> None:
+    told: list[int] = []
+    tidy.load(path, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == path.stat().st_size
+
+
+def test_select_and_ignore(path: Path) -> None:
+    trace = tidy.load(path)
+    assert _said(tidy.check(trace, select=["TDY6"])) == [("TDY603", "train.py:3")]
+    assert _said(tidy.check(trace, ignore=["zeroed-gradients"])) == [("TDY404", "train.py:3")]
+    with pytest.raises(UnknownPattern):
+        tidy.check(trace, select=["TDY999"])
+
+
+def test_errors_are_one_kind(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    with pytest.raises(TraceFormatError) as caught:
+        tidy.load(missing)
+    assert isinstance(caught.value, TidyError)
+    assert caught.value.exit_code == 2
+    assert str(caught.value).startswith(f"{missing}: ")
+
+
+def test_findings_come_in_one_order(path: Path) -> None:
+    """Whatever the order of the rules: by severity, then by time."""
+    trace = tidy.load(path)
+    report = tidy.check(trace, name="aten::")
+    backwards = Report(trace, dict(reversed(list(report.outcomes.items()))))
+    assert backwards.findings == report.findings
+    assert _said(tidy.check(tidy.load(path), name="aten::")) == _said(report)
+    ranks = [(-f.severity, -(f.cost_share or 0.0), -f.cost_ns) for f in report.findings]
+    assert ranks == sorted(ranks)
+    assert {f.severity for f in report.findings} == {Severity.INFO, Severity.WARNING}
+
+
+def _finding(severity: Severity) -> Finding:
+    return Finding("ABC001", "some-rule", severity, "seen", "do otherwise", None, ())
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "fail_on", "code"),
+    [
+        ({}, Severity.WARNING, 0),
+        ({"A": Checked()}, Severity.INFO, 0),
+        ({"A": Checked((_finding(Severity.INFO),))}, Severity.WARNING, 0),
+        ({"A": Checked((_finding(Severity.INFO),))}, Severity.INFO, 1),
+        ({"A": Checked((_finding(Severity.WARNING),))}, Severity.WARNING, 1),
+        ({"A": Checked((_finding(Severity.ERROR),))}, Severity.WARNING, 1),
+        ({"A": Checked((_finding(Severity.ERROR),))}, None, 0),
+        ({"A": Checked((_finding(Severity.ERROR),)), "B": Crashed("x")}, Severity.WARNING, 2),
+        ({"B": Crashed("x")}, None, 2),
+    ],
+)
+def test_exit_code(
+    path: Path, outcomes: dict[str, Any], fail_on: Severity | None, code: int
+) -> None:
+    assert Report(tidy.load(path), outcomes).exit_code(fail_on) == code
+
+
+def test_outcomes_by_kind(path: Path) -> None:
+    report = tidy.check(tidy.load(path))
+    kinds = (report.not_checked, report.not_applicable, report.crashed)
+    assert [set(kind) for kind in kinds] == [
+        {"TDY503", "TDY701"}, {"TDY000", "TDY201", "TDY501"}, set(),
+    ]  # fmt: skip
+    assert report.counts == {Severity.WARNING: 2}
+
+
+_USE = """
+import sys, tidy, tidy.patterns.registry, tidy.cli
+report = tidy.check(tidy.load(sys.argv[1]))
+print(*sorted(finding.code for finding in report.findings))
+"""
+
+
+def _use(python_path: Path | None, cwd: Path, trace: Path) -> str:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if python_path is not None:
+        environment["PYTHONPATH"] = str(python_path)
+    command = [sys.executable, "-W", "error", "-c", _USE, str(trace)]
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_from_the_folder_of_the_checkout(path: Path) -> None:
+    assert _use(None, ROOT, path) == "TDY404 TDY603"
+
+
+def test_from_elsewhere_with_the_checkout_on_the_path(path: Path, tmp_path: Path) -> None:
+    assert _use(ROOT, tmp_path, path) == "TDY404 TDY603"
+
+
+def test_as_installed(path: Path, tmp_path: Path) -> None:
+    """Laid out as pip lays it out, beside folders of the user that are called like ours."""
+    site = tmp_path / "site"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tidy", site / "tidy", ignore=ignore)
+    shutil.copytree(ROOT / "patterns", site / "tidy" / "patterns", ignore=ignore)
+    shutil.copy(ROOT / "cli.py", site / "tidy")
+    users = tmp_path / "project"
+    (users / "patterns").mkdir(parents=True)
+    (users / "patterns" / "__init__.py").write_text(
+        "raise ImportError('the user has patterns too')"
+    )
+    (users / "cli.py").write_text("raise ImportError('the user has a cli too')")
+    assert _use(site, users, path) == "TDY404 TDY603"

@@ -1,0 +1,91 @@
+"""Events by name, by kind and by time."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidy.trace import EventKind, Intervals, Trace
+from tidy.trace.outline import parse_outline
+
+from .random_traces import host_traces
+
+_TWO_THREADS = """
+ProfilerStep#1 10us
+  aten::add
+  aten::add_
+thread 2
+aten::add 30us
+  aten::mul
+"""
+
+
+@given(host_traces(), st.integers(-2, 40), st.integers(-2, 40))
+def test_within_is_what_starts_in_the_interval(trace: Trace, start: int, end: int) -> None:
+    found = list(trace.within(start, end))
+    assert {event.row for event in found} == {
+        row for row in range(len(trace)) if start <= trace.start_ns[row] < end
+    }
+    starts = [event.start_ns for event in found]
+    assert starts == sorted(starts)
+
+
+@given(host_traces(), st.integers(-2, 40), st.integers(-2, 40))
+def test_within_one_track(trace: Trace, start: int, end: int) -> None:
+    for track in range(len(trace.tracks)):
+        on_track = [row for row in trace.rows_within(start, end) if trace.track_id[row] == track]
+        assert trace.rows_within(start, end, track).tolist() == on_track
+
+
+@given(host_traces())
+def test_time_of_rows_counts_overlaps_once(trace: Trace) -> None:
+    covered = {t for e in trace.events() for t in range(e.start_ns, e.end_ns)}
+    assert trace.time_of(range(len(trace))).total_ns == len(covered)
+
+
+def test_names_are_whole_unless_starred() -> None:
+    trace = parse_outline(_TWO_THREADS)
+
+    def named(*patterns: str) -> list[str]:
+        return [event.name for event in trace.named(*patterns)]
+
+    assert named("aten::add") == ["aten::add", "aten::add"]
+    assert named("aten::add*", "aten::mul") == ["aten::add", "aten::add_", "aten::add", "aten::mul"]
+    assert named("*Step#*") == ["ProfilerStep#1"]
+    assert named("aten::ad.", "add") == []
+    assert named() == []
+
+
+def test_events_of_a_kind() -> None:
+    trace = parse_outline(_TWO_THREADS)
+    assert [e.name for e in trace.of_kind(EventKind.Annotation)] == ["ProfilerStep#1"]
+    assert len(trace.rows_of_kind(EventKind.TorchOp, EventKind.Annotation)) == len(trace) == 5
+    assert list(trace.of_kind(EventKind.Kernel)) == []
+
+
+def test_the_span_reaches_from_the_first_start_to_the_last_end() -> None:
+    trace = parse_outline(_TWO_THREADS)
+    assert trace.span_ns == 30_000
+    assert trace.start_ns_first == min(event.start_ns for event in trace.events())
+
+
+def test_share_of_the_steps() -> None:
+    trace = parse_outline("ProfilerStep#1 10us\nProfilerStep#2 30us\naten::add 40us")
+    first, second = trace.steps
+    assert trace.step_share(Intervals([first.start_ns], [first.end_ns])) == 0.25
+    assert trace.step_share(Intervals([second.start_ns], [second.end_ns + 9_000_000])) == 0.75
+    assert trace.step_share(Intervals([second.end_ns], [second.end_ns + 9_000_000])) is None
+
+
+def test_without_steps_the_whole_span_is_the_step() -> None:
+    trace = parse_outline("aten::add 10us\naten::mul 9us")
+    assert trace.span_ns == 20_000
+    start = trace.start_ns_first
+    assert trace.step_share(Intervals([start], [start + 5000])) == 0.25
+
+
+def test_an_empty_trace_has_no_time() -> None:
+    trace = parse_outline("")
+    trace.self_check()
+    assert (len(trace), trace.span_ns, trace.steps, list(trace.dfs())) == (0, 0, (), [])
+    assert trace.step_share(Intervals([0], [1])) is None

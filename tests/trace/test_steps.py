@@ -1,0 +1,78 @@
+"""Training steps: the profiler's own, else those of the optimizer, else none."""
+
+from __future__ import annotations
+
+from tidy.trace import Capability, Trace
+from tidy.trace.outline import parse_outline
+
+from ..conftest import ReadEvents
+from .kineto import mark, op, span
+
+
+def _steps(trace: Trace) -> list[tuple[int, int, int]]:
+    return [(step.number, step.start_ns, step.end_ns) for step in trace.steps]
+
+
+def test_profiler_steps_keep_their_numbers(read_events: ReadEvents) -> None:
+    trace = read_events(
+        [
+            mark("ProfilerStep#12", 200, 90),
+            mark("ProfilerStep#11", 100, 80),
+            mark("Optimizer.step#SGD.step", 150, 10),
+            op("aten::mm", 110, 5),
+        ]
+    )
+    assert _steps(trace) == [(11, 100_000, 180_000), (12, 200_000, 290_000)]
+    assert Capability.STEPS in trace.capabilities
+    assert trace.step_time.total_ns == 170_000
+
+
+def test_a_step_on_a_device_row_is_no_second_step(read_events: ReadEvents) -> None:
+    shadow = span("gpu_user_annotation", "ProfilerStep#3", 120, 50, pid=0, tid=7)
+    trace = read_events([mark("ProfilerStep#3", 100, 80), shadow])
+    assert _steps(trace) == [(3, 100_000, 180_000)]
+
+
+def test_a_step_without_duration_is_none(read_events: ReadEvents) -> None:
+    trace = read_events([mark("ProfilerStep#3", 100, 0), op("aten::mm", 100, 10)])
+    assert _steps(trace) == []
+
+
+def test_names_that_only_look_like_steps(read_events: ReadEvents) -> None:
+    trace = read_events(
+        [
+            mark("ProfilerStep#x", 0, 9),
+            mark("my ProfilerStep#1", 10, 9),
+            mark("ProfilerStep#1a", 20, 9),
+        ]
+    )
+    assert _steps(trace) == []
+
+
+def test_optimizer_steps_end_steps(read_events: ReadEvents) -> None:
+    trace = read_events(
+        [
+            op("aten::mm", 10, 5),
+            mark("Optimizer.step#SGD.step", 30, 10),
+            mark("Optimizer.step#SGD.step", 70, 10),
+            op("aten::mm", 90, 5),
+        ]
+    )
+    assert _steps(trace) == [(0, 10_000, 40_000), (1, 40_000, 80_000)]
+
+
+def test_of_several_optimizers_the_busiest_counts(read_events: ReadEvents) -> None:
+    trace = read_events(
+        [
+            mark("Optimizer.step#Adam.step", 10, 10),
+            mark("Optimizer.step#SGD.step", 30, 10),
+            mark("Optimizer.step#SGD.step", 50, 10),
+        ]
+    )
+    assert [end for _, _, end in _steps(trace)] == [40_000, 60_000]
+
+
+def test_no_steps_at_all() -> None:
+    trace = parse_outline("aten::mm\nOptimizer.zero_grad#SGD.zero_grad")
+    assert trace.steps == ()
+    assert Capability.STEPS not in trace.capabilities

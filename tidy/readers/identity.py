@@ -1,0 +1,65 @@
+"""Numbers for what recurs: tracks and the inputs of ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.columns import Strings, Track
+from .schema import Args
+
+
+class TrackIds(dict[tuple[Any, Any], int]):
+    """(pid, tid) as written -> track id; "25738" and 25738 are one thread."""
+
+    def __init__(self, strings: Strings) -> None:
+        super().__init__()
+        self._tracks = strings.tracks
+
+    def __missing__(self, written: tuple[Any, Any]) -> int:
+        pid, tid = written
+        self[written] = found = self._tracks[Track(_plain(pid), _plain(tid))]
+        return found
+
+
+class Signatures(dict[tuple[bytes, bytes, bytes, bytes], int]):
+    """(dims, types, concrete inputs, strides) as raw JSON -> index into Strings.signatures."""
+
+    def __init__(self, strings: Strings) -> None:
+        super().__init__()
+        self._strings = strings
+        self[(b"",) * 4] = -1
+
+    def __missing__(self, texts: tuple[bytes, bytes, bytes, bytes]) -> int:
+        numbers = self._strings.texts
+        self[texts] = found = self._strings.signatures[tuple(numbers[text] for text in texts)]
+        return found
+
+    def ids(self, args: list[Args]) -> NDArray[np.int32]:
+        """The signature of each op, -1 where no inputs were recorded."""
+        found = [
+            self[bytes(a.dims or a.dims_2021), bytes(a.types), bytes(a.concrete), bytes(a.strides)]
+            for a in args
+        ]
+        return np.array(found, np.int32)
+
+
+def _plain(identity: Any) -> int | str:
+    if isinstance(identity, str):
+        return int(identity) if identity.isdecimal() and len(identity) < 19 else identity
+    return "" if identity is None else int(identity)
+
+
+def stream_of(tid: int | str) -> int:
+    """The number of a stream whose row is 7 or "stream 7", else -1."""
+    if isinstance(tid, int):
+        return tid
+    number = tid.rpartition(" ")[2]
+    return int(number) if number.isdecimal() and len(number) < 18 else -1
+
+
+def small(value: int | str, default: int) -> int:
+    """A number that fits 32 bits."""
+    return value if isinstance(value, int) and abs(value) < 1 << 31 else default

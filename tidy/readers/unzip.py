@@ -1,0 +1,128 @@
+"""Unpacking the one JSON member of a zip archive from front to back.
+
+The archive's directory stands at its end, where it is missing when the file was cut off and cannot
+be reached in a pipe; each member's own header is enough.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+
+from ..errors import TraceFormatError
+
+_HEADER = struct.Struct("<4s5H3I2H")
+_MEMBER = b"PK\x03\x04"
+_DIRECTORY = (b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06")
+_STORED, _DEFLATED = 0, 8
+_ENCRYPTED, _SIZE_FOLLOWS = 1, 8  # bits of the flags
+_ZIP64 = 0xFFFFFFFF
+_MOST_SKIPPED = 2048  # blocks
+_MOST_MEMBERS = 10_000
+_RARE = "this is a zip archive of a rare kind; unpack it first"
+_LOST = "the zip archive is damaged or cut off; what comes after the damage is lost"
+
+
+def unzip(
+    blocks: Iterator[bytes], block_nbytes: int, path: str, warn: Callable[[str], None]
+) -> Iterator[bytes]:
+    """The text of the member that is a trace, in blocks of at most `block_nbytes`.
+
+    Raises:
+        TraceFormatError: there is no such member, there are several, or it is packed otherwise.
+    """
+    archive = _Archive(blocks, block_nbytes, path)
+    found = members = 0
+    while (name := archive.next_member()) is not None:
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise TraceFormatError(path, _RARE)
+        hidden = name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith(".")
+        if name.endswith("data.pkl"):
+            raise TraceFormatError(path, "this is a file of torch.save, no trace")
+        wanted = name.endswith((".json", ".json.gz")) and not hidden
+        found += wanted
+        if found > 1:
+            what = "this is a zip archive with several .json files; unpack it and name one"
+            raise TraceFormatError(path, what)
+        for number, text in enumerate(archive.unpack()):
+            if wanted:
+                yield text
+            elif number > _MOST_SKIPPED:
+                raise TraceFormatError(path, _RARE)
+        if archive.damaged:
+            break
+    if archive.damaged:
+        warn(_LOST)
+    if not found:
+        what = "a damaged zip archive" if archive.damaged else "a zip archive without a .json file"
+        raise TraceFormatError(path, f"this is {what}")
+
+
+class _Archive:
+    """A cursor over the members."""
+
+    def __init__(self, blocks: Iterator[bytes], block_nbytes: int, path: str) -> None:
+        self._blocks, self._block_nbytes, self._path = blocks, block_nbytes, path
+        self._data = b""
+        self._flags = self._method = self._packed_nbytes = 0
+        self.damaged = False
+
+    def next_member(self) -> str | None:
+        """Read the header of the next member; its name, or None after the last."""
+        header = self._take(_HEADER.size)
+        if self._flags & _SIZE_FOLLOWS and not header.startswith(_MEMBER):
+            # A descriptor of 12 to 24 bytes stands after the member.
+            header += self._take(24)
+            at = header.find(_MEMBER)
+            self._data = header[at:] + self._data if at >= 0 else b""
+            header = self._take(_HEADER.size)
+        if len(header) < _HEADER.size or not header.startswith(_MEMBER):
+            self.damaged = not header.startswith(_DIRECTORY)
+            return None
+        fields = _HEADER.unpack(header)
+        self._flags, self._method, self._packed_nbytes = fields[2], fields[3], fields[7]
+        name = self._take(fields[9]).decode("utf-8", "replace")
+        extra = self._take(fields[10])
+        if self._packed_nbytes == _ZIP64 and len(extra) >= 20:
+            (self._packed_nbytes,) = struct.unpack_from("<Q", extra, 12)
+        return name
+
+    def unpack(self) -> Iterator[bytes]:
+        """The content of the current member."""
+        if self._flags & _ENCRYPTED:
+            raise TraceFormatError(self._path, "this is an encrypted zip archive; unpack it first")
+        if self._method == _DEFLATED:
+            return self._inflate()
+        if self._method == _STORED and not self._flags & _SIZE_FOLLOWS:
+            return self._copy()
+        raise TraceFormatError(self._path, _RARE)
+
+    def _copy(self) -> Iterator[bytes]:
+        left = self._packed_nbytes
+        while left and (text := self._take(min(left, self._block_nbytes))):
+            left -= len(text)
+            yield text
+        self.damaged = left > 0
+
+    def _inflate(self) -> Iterator[bytes]:
+        engine = zlib.decompressobj(wbits=-15)
+        while not engine.eof:
+            self._data = self._data or next(self._blocks, b"")
+            self.damaged = not self._data
+            if self.damaged:
+                yield engine.flush()
+                return
+            try:
+                yield engine.decompress(self._data, self._block_nbytes)
+            except zlib.error:
+                self.damaged = True
+                return
+            self._data = engine.unused_data if engine.eof else engine.unconsumed_tail
+
+    def _take(self, nbytes: int) -> bytes:
+        while len(self._data) < nbytes and (block := next(self._blocks, b"")):
+            self._data += block
+        taken, self._data = self._data[:nbytes], self._data[nbytes:]
+        return taken
