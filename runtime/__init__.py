@@ -62,6 +62,7 @@ from .ops.indexing import (
 )
 from .ops.joining import cat, flip, movedim, repeat, roll, stack, tril, triu
 from .ops.matrix import addmm, bmm, dot, einsum, matmul, mm, mv, outer
+from .ops.norm import norm
 from .ops.reduction import (
     all,  # noqa: A004
     amax,
@@ -75,7 +76,6 @@ from .ops.reduction import (
     max,  # noqa: A004
     mean,
     min,  # noqa: A004
-    norm,
     prod,
     std,
     sum,  # noqa: A004

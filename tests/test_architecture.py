@@ -15,9 +15,10 @@ import tidy
 
 ROOT = Path(__file__).parents[1]
 _SOURCES = sorted(
-    [*(ROOT / "tidy").rglob("*.py"), *(ROOT / "patterns").rglob("*.py"), ROOT / "cli.py"]
+    [p for f in ("tidy", "runtime", "patterns") for p in (ROOT / f).rglob("*.py")]
+    + [ROOT / "cli.py"]
 )
-_FOLDERS = ("tidy", "patterns", "tests", "docs", "benchmarks", "examples", ".ci")
+_FOLDERS = ("tidy", "runtime", "patterns", "tests", "docs", "benchmarks", "examples", ".ci")
 
 
 def _texts() -> Iterator[Path]:
@@ -34,6 +35,7 @@ def _texts() -> Iterator[Path]:
 _MAY_IMPORT = {
     "_version": set[str](),
     "errors": set[str](),
+    "runtime": {"numpy"},
     "trace": {"numpy"},
     "finding": {"trace"},
     "readers": {"trace", "errors", "numpy", "msgspec"},

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..dtypes import to_float
 from ..tensor import Tensor, wrap
+from .composite import composite
 from .elementwise import quiet, where
-from .table import binary, composite, op, unary
+from .table import binary, op, unary
 from .views import dimension
 
 

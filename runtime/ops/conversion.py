@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Size, Tensor, wrap
+from .composite import composite
 from .elementwise import clone
-from .table import composite, op
+from .table import op
 
 _cast: Any = op(
     "aten::copy_", lambda self, dtype: self.astype(dtype), "self", self=lambda grad: grad

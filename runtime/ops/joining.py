@@ -15,7 +15,8 @@ import numpy as np
 
 from ..dtypes import result_dtype
 from ..tensor import Tensor, wrap
-from .table import composite, op, op_list
+from .composite import composite
+from .table import op, op_list
 from .views import dimension, narrow, reshape, select, sizes
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..tensor import Tensor, wrap
 from .activation import log_softmax, sigmoid
+from .composite import composite
 from .elementwise import where
 from .indexing import gather
-from .table import composite, op
+from .table import op
 
 
 def reduce(loss: Tensor, reduction: str) -> Tensor:

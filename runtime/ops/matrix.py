@@ -11,7 +11,8 @@ import numpy as np
 
 from ..record_function import active
 from ..tensor import Tensor
-from .table import composite, op
+from .composite import composite
+from .table import op
 from .views import expand, reshape, t
 
 

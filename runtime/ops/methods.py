@@ -17,6 +17,7 @@ from . import elementwise as el
 from . import indexing as ix
 from . import joining as jo
 from . import matrix as mx
+from . import norm as nm
 from . import reduction as red
 from . import views as vw
 from .in_place import inplace
@@ -100,7 +101,7 @@ _ELEMENTWISE = """
     masked_fill_ clamp_ zero_ lerp_ addcmul_ addcdiv_ add sub div pow
 """.split()
 _REDUCTION = """
-    sum mean prod var std amax amin argmax argmin cumsum cumprod logsumexp max min norm all
+    sum mean prod var std amax amin argmax argmin cumsum cumprod logsumexp max min all
     any sum_to_size
 """.split()
 _VIEWS = """
@@ -119,6 +120,7 @@ _CONVERSION = "to detach detach_ contiguous numpy item size".split()
 for _module, _names in (
     (el, _ELEMENTWISE),
     (red, _REDUCTION),
+    (nm, ["norm"]),
     (vw, _VIEWS),
     (jo, _JOINING),
     (ix, _INDEXING),

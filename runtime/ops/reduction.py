@@ -14,8 +14,9 @@ import numpy as np
 
 from ..dtypes import to_float
 from ..tensor import Tensor, wrap
-from .elementwise import quiet, where
-from .table import composite, op, op_list
+from .composite import composite
+from .elementwise import quiet
+from .table import op, op_list
 from .views import dimension, expand, reshape
 
 Dim = int | tuple[int, ...] | None
@@ -358,38 +359,6 @@ class ValuesIndices(tuple[Any, Any]):
     def indices(self) -> Tensor:
         """Where, along the dimension; int64."""
         return self[1]
-
-
-def norm(input: Tensor, p: Any = 2, dim: Dim = None, keepdim: bool = False) -> Tensor:  # noqa: A002
-    """The p-norm over `dim` ("fro" is 2)."""
-    if p in (2, "fro"):
-        return norm2(input, dim, keepdim)
-    if p == float("inf"):
-        return amax(input.abs(), dim, keepdim)
-    if p == float("-inf"):
-        return amin(input.abs(), dim, keepdim)
-    if p == 0:
-        return (input != 0).to(input.dtype).sum(dim, keepdim)
-    if p == 1:
-        return input.abs().sum(dim, keepdim)
-    return (input.abs() ** p).sum(dim, keepdim) ** (1.0 / p)
-
-
-norm2 = op(
-    "aten::linalg_vector_norm",
-    lambda self, dim=None, keepdim=False: np.sqrt(
-        np.add.reduce((self * self.conj()).real, axes(dim, self.ndim), None, None, keepdim)
-    ),
-    "self",
-    self=lambda grad, self, result, dim, keepdim: _norm_back(grad, self, result, dim, keepdim),
-)
-
-
-def _norm_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    shape = self.array.shape
-    length = back(result, shape, dim, keepdim)
-    scaled = self * (back(grad, shape, dim, keepdim) / length)
-    return where(length == 0, wrap(np.zeros((), scaled.array.dtype)), scaled)
 
 
 @composite("aten::sum_to_size")

@@ -394,23 +394,3 @@ def view(name: str, forward: Call, formula: Formula, arrays: Formula | None = No
         return call
 
     return _finished(declared, make)
-
-
-def composite(name: str) -> Callable[[Call], Call]:
-    """An operator made of others: observers see it around them. Its graph is theirs."""
-
-    def decorate(function: Call) -> Call:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if active:
-                return interpose(name, function, args, kwargs)
-            return function(*args, **kwargs)
-
-        call.__name__ = call.__qualname__ = function.__name__
-        call.__doc__ = function.__doc__
-        COMPOSITES[name] = call
-        return call
-
-    return decorate
-
-
-COMPOSITES: dict[str, Call] = {}

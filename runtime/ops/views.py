@@ -14,8 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..tensor import Tensor, wrap
+from .composite import composite
 from .elementwise import clone
-from .table import composite, op_list, view
+from .table import op_list, view
 
 
 def dimension(dim: int, ndim: int) -> int:

@@ -1,6 +1,7 @@
 """Every test ends with the modes and observers as it found them."""
 
 import pytest
+
 import tidy.runtime as rt
 from tidy.runtime import anomaly, saved_variable
 from tidy.runtime.record_function import active

@@ -5,6 +5,7 @@
 import itertools
 
 import pytest
+
 import tidy.runtime as rt
 
 pytestmark = pytest.mark.oracle

@@ -9,6 +9,7 @@ import traceback
 
 import numpy as np
 import pytest
+
 import tidy.runtime as rt
 from tidy.runtime import autograd, engine
 

@@ -1,10 +1,13 @@
 """Engine semantics: the same script, run with PyTorch and with the runtime, says the same."""
 
 import pytest
+
 import tidy.runtime as rt
 
+from . import scripts_in_place
 from .scripts import SCRIPTS
 
+assert scripts_in_place  # adds to SCRIPTS
 pytestmark = pytest.mark.oracle
 
 

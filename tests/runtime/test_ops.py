@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import tidy.runtime as rt
 from tidy.runtime.gradcheck import gradcheck, gradgradcheck
 from tidy.runtime.ops.table import TABLE

@@ -1,0 +1,373 @@
+"""More scripts: in-place operators, modes, Functions, threads, anomaly mode, saved-tensor hooks."""
+
+# ruff: noqa: ARG004, ARG005, PLW0108, RUF059  (hooks and Functions have the arguments they have)
+
+import threading
+import warnings
+
+from .scripts import error, leaf, script
+
+
+@script
+def inplace_on_non_leaf(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    y.mul_(x)
+    y += 1
+    y.sum().backward()
+    return x.grad.tolist(), y.grad_fn.name()
+
+
+@script
+def inplace_on_view(torch):
+    x = leaf(torch, 1.0, 2.0, 3.0)
+    y = x * 2
+    v = y[1:]
+    w = y[:2]
+    v.mul_(10)
+    v += x[0]
+    (y * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)).sum().backward(retain_graph=True)
+    first = x.grad.tolist()
+    x.grad = None
+    w.sum().backward()
+    return first, x.grad.tolist(), y.grad_fn.name(), v._base is y
+
+
+@script
+def inplace_on_view_of_plain_base(torch):
+    x = leaf(torch, 5.0)
+    base = torch.zeros(3, dtype=torch.float64)
+    before = base[:2]
+    base[1] = x[0] * 2
+    base[2:].copy_(x)
+    (base * base).sum().backward()
+    return x.grad.tolist(), base.requires_grad, before.requires_grad
+
+
+@script
+def assignment(torch):
+    x = torch.zeros(3, 4, dtype=torch.float64)
+    w = leaf(torch, 1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    y[1] = w * 2
+    y[:, 0] = 7
+    y[[0, 2], [1, 3]] = w[:2]
+    (y * y).sum().backward()
+    return w.grad.tolist(), y.tolist()
+
+
+@script
+def inplace_double_backward(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * x
+    y[0].mul_(x[1])
+    (g,) = torch.autograd.grad((y**2).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad((g * g).sum(), x)
+    return g.tolist(), h.tolist()
+
+
+@script
+def forbidden_inplace(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x * 1
+    a, _ = y.unbind(0)
+    with torch.no_grad():
+        v = y[0]
+    return error(lambda: a.add_(1)), error(lambda: v.add_(1))
+
+
+@script
+def modes(torch):
+    x = leaf(torch, 1.0)
+    found = []
+    with torch.no_grad():
+        found.append((x * 2).requires_grad)
+        with torch.enable_grad():
+            found.append((x * 2).requires_grad)
+    with torch.set_grad_enabled(False):
+        found.append(torch.is_grad_enabled())
+
+    @torch.no_grad()
+    def f():
+        return torch.is_grad_enabled()
+
+    @torch.no_grad()
+    def g():
+        yield torch.is_grad_enabled()
+        yield torch.is_grad_enabled()
+
+    it = g()
+    found += [f(), next(it), torch.is_grad_enabled(), next(it), torch.is_grad_enabled()]
+    torch.set_grad_enabled(False)
+    other = []
+    thread = threading.Thread(target=lambda: other.append(torch.is_grad_enabled()))
+    thread.start()
+    thread.join()
+    found.append(torch.is_grad_enabled())
+    torch.set_grad_enabled(True)
+    return found, other
+
+
+@script
+def inference(torch):
+    x = leaf(torch, 1.0)
+    with torch.inference_mode():
+        y = x * 2
+        y.add_(1)
+    return (
+        y.is_inference(),
+        y.requires_grad,
+        error(lambda: y * x),
+        error(lambda: y.add_(1)),
+        error(lambda: y.requires_grad_()),
+    )
+
+
+@script
+def custom_function(torch):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, power):
+            ctx.save_for_backward(x)
+            ctx.power = power
+            return x**power
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * ctx.power * x ** (ctx.power - 1), None
+
+    x = leaf(torch, 2.0, 3.0)
+    y = Cube.apply(x, 3)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    return y.tolist(), g.tolist(), h.tolist(), y.grad_fn.name()
+
+
+@script
+def custom_function_details(torch):
+    seen = []
+
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            index = (x * 0).long()
+            ctx.mark_non_differentiable(index)
+            return x * 1, y * 2, index
+
+        @staticmethod
+        def backward(ctx, a, b, c):
+            seen.append((ctx.needs_input_grad, a is None, b is None))
+            return a, b * 2 if b is not None else None
+
+    class Inplace(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(3)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2
+
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b, c = Two.apply(x, y)
+    b.sum().backward()
+    h = x * 1
+    out = Inplace.apply(h)
+    out.sum().backward()
+    (once,) = torch.autograd.grad((Once.apply(x) * x).sum(), x, create_graph=True)
+    twice = error(lambda: Once.apply(x).backward(torch.ones(1, dtype=torch.float64)))
+    return (
+        seen,
+        c.requires_grad,
+        None if x.grad is None else x.grad.tolist(),
+        y.grad.tolist(),
+        out is h,
+        once.tolist(),
+        twice,
+        error(lambda: Wrong.apply(x, y).sum().backward()),
+    )
+
+
+@script
+def trimming(torch):
+    ran = []
+
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            ran.append(ctx.needs_input_grad)
+            return g, g
+
+    x, y, z = leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)
+    out = Both.apply(x * 1, y * 1) * z
+    torch.autograd.grad(out.sum(), x, retain_graph=True)
+    torch.autograd.grad(out.sum(), z, retain_graph=True)
+    out.sum().backward(inputs=[y], retain_graph=True)
+    out.sum().backward()
+    return ran, y.grad.tolist()
+
+
+@script
+def reentrant(torch):
+    depth = []
+
+    class Deep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x.detach().requires_grad_()
+            return x.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            depth.append(1)
+            if len(depth) < 150:
+                with torch.enable_grad():
+                    Deep.apply(ctx.x).sum().backward()
+            return g
+
+    x = leaf(torch, 1.0)
+    Deep.apply(x).sum().backward()
+    return len(depth), x.grad.tolist()
+
+
+@script
+def threads(torch):
+    x = leaf(torch, 1.0, 2.0)
+
+    def work():
+        for _ in range(20):
+            (x * 2).sum().backward()
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    return x.grad.tolist()
+
+
+@script
+def exception_passes_through(torch):
+    class Bad(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ValueError("mine")
+
+    try:
+        Bad.apply(leaf(torch, 1.0)).sum().backward()
+    except ValueError as e:
+        names = []
+        tb = e.__traceback__
+        while tb is not None:
+            names.append(tb.tb_frame.f_code.co_name)
+            tb = tb.tb_next
+        return str(e), names[-1]
+    return "nothing"
+
+
+@script
+def anomaly(torch):
+    x = leaf(torch, -1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with torch.autograd.detect_anomaly():
+            y = x.sqrt()
+            z = (y * 0).sum()
+            kind = error(z.backward)
+    text = " ".join(str(w.message) for w in caught)
+    return kind, "y = x.sqrt()" in text, "SqrtBackward0" in text
+
+
+@script
+def saved_hooks(torch):
+    events = []
+
+    def pack(t):
+        events.append(("pack", t.tolist()))
+        return t.tolist()
+
+    def unpack(data):
+        events.append(("unpack", data))
+        return torch.tensor(data, dtype=torch.float64)
+
+    x = leaf(torch, 1.0, 2.0)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = x * x
+    z = y.exp()
+    z.sum().backward()
+    return events, x.grad.tolist()
+
+
+@script
+def sequence_numbers(torch):
+    x = leaf(torch, 1.0)
+    a = x * 2
+    b = a + 1
+    c = b.exp()
+    order = []
+    for name, t in (("a", a), ("b", b), ("c", c)):
+        t.register_hook(lambda g, name=name: order.append(name))
+    (c + a).sum().backward()
+    return order
+
+
+@script
+def retained_after_inplace(torch):
+    x = leaf(torch, 1.0)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3)
+    (y * 5).sum().backward()
+    return y.grad.tolist(), x.grad.tolist()
+
+
+@script
+def detached(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = (x * 2).detach()
+    z = x * y
+    z.sum().backward()
+    w = x * 1
+    w.detach_()
+    return x.grad.tolist(), y.requires_grad, w.requires_grad, w.is_leaf
+
+
+@script
+def where_none_flows(torch):
+    x = leaf(torch, 1.0, 2.0)
+    a, b = x.unbind(0)
+    values, index = torch.stack([x, x * 2]).max(dim=0)
+    (a * 3).backward()
+    values.sum().backward()
+    return x.grad.tolist(), index.tolist(), b.requires_grad
