@@ -26,7 +26,7 @@ _KNOWN = re.compile(
     r"|with_stack|with_flops|with_modules|profile_memory|(?:cuda|hip)_(?:runtime|driver)_version)"
     r'"\s*:\s*'
 )
-
+_EVENT = re.compile(rb'"ph"\s*:')
 
 _any_object = msgspec.json.Decoder(Nothing)
 _raw_values = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -68,8 +68,8 @@ def read_header(head: bytes, tail: bytes | None, warnings: list[str]) -> dict[st
         warnings += ["the file is cut off right after the list of events"] if head else []
     elif rest[:1] != b"}":
         parts.append(b"{" + rest)
-    elif rest.strip(b"}"):
-        warnings.append(f"left out bytes after the end of the trace: {len(rest) - 1:,}")
+    if further := len(_EVENT.findall(rest)):
+        warnings.append(f"left out events after the end of their list: {further:,}")
     header: dict[str, Any] = {}
     lost, left = 0, MOST_NBYTES
     for part in parts:
