@@ -154,6 +154,7 @@ def test_a_wrong_checksum_costs_no_event(read: Read) -> None:
         (gzip.compress(gzip.compress(gzip.compress(gzip.compress(TEXT)))), "unpack it first"),
         (gzip.compress(b"[" + b" " * (300 << 20), 9), "100 times its size"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_other_packings_are_refused(refuse: Refuse, content: bytes, phrase: str) -> None:
     assert phrase in refuse(content)

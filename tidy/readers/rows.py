@@ -42,24 +42,20 @@ class RowWriter:
             self.add(events[:first])
             events = events[first:]
         self._clock.look_at(events)
-        groups: defaultdict[tuple[str, str], list[AnyEvent]] = defaultdict(list)
+        complete: defaultdict[str, list[AnyEvent]] = defaultdict(list)
+        other: list[AnyEvent] = []
         for event in events:
-            groups[event.ph, event.cat].append(event)
-        kinds: dict[EventKind, list[AnyEvent]] = {}
-        arrows: list[AnyEvent] = []
-        for (phase, category), group in groups.items():
-            if phase == "X":
-                for kind, same in _by_kind(category, group):
-                    kinds.setdefault(kind, []).extend(same)
-            elif phase in ("i", "I"):
-                self._add_memory([e for e in group if e.name in _MEMORY])
-            elif phase in ("s", "f"):
-                arrows += group
-            elif phase in ("B", "E"):
-                self.lost[_BEGIN_END] += len(group)
-        for kind, same in kinds.items():
-            self._add_kind(kind, same)
-        self._add_arrows(arrows)
+            (complete[event.cat] if event.ph == "X" else other).append(event)
+        kinds: defaultdict[EventKind, list[AnyEvent]] = defaultdict(list)
+        for category, group in complete.items():
+            for kind, same in _by_kind(category, group):
+                kinds[kind] += same
+        for kind, group in kinds.items():
+            self._add_kind(kind, group)
+        self._add_memory([e for e in other if e.name in _MEMORY and e.ph in ("i", "I")])
+        self._add_arrows([e for e in other if e.ph in ("s", "f")])
+        if unpaired := sum(e.ph in ("B", "E") for e in other):
+            self.lost[_BEGIN_END] += unpaired
 
     def _add_kind(self, kind: EventKind, events: list[AnyEvent]) -> None:
         events, starts, durations = self._clock.read(events)
