@@ -31,17 +31,19 @@ def match_correlation(
     """
     if not len(call_corr):
         return np.full(len(device_corr), -1, np.int64)
+    count = len(call_corr)
     order = np.lexsort((call_start, call_corr))
-    corr = call_corr[order]
-    first = np.searchsorted(corr, device_corr, side="left")
-    last = np.searchsorted(corr, device_corr, side="right")
-    known = (last > first) & (device_corr > 0)
-    found = np.where(known, order[np.minimum(first, len(order) - 1)], -1)
-    for index in np.flatnonzero((last - first > 1) & (found >= 0)):
-        candidates = order[first[index] : last[index]]
-        before = candidates[call_start[candidates] <= device_start[index]]
-        found[index] = before[-1] if len(before) else candidates[0]
-    return found.astype(np.int64)
+    first = np.searchsorted(call_corr[order], device_corr)
+    known = call_corr[order[np.minimum(first, count - 1)]] == device_corr
+    # Sorted together, a device event stands behind the last call that could have launched it.
+    corr, start = np.append(call_corr, device_corr), np.append(call_start, device_start)
+    is_device = np.arange(len(corr)) >= count
+    merged = np.lexsort((is_device, start, corr))
+    calls_before = np.cumsum(~is_device[merged])
+    last = np.empty(len(device_corr), np.int64)
+    last[merged[is_device[merged]] - count] = calls_before[is_device[merged]] - 1
+    found = order[np.clip(last, np.minimum(first, count - 1), None)]
+    return np.where(known & (device_corr > 0), found, -1)
 
 
 def innermost_open(

@@ -285,6 +285,7 @@ class Trace:
                 found = self._locations[row]
                 break
             path.append(row)
+            self._locations[row] = None  # ends the search where links run in a circle
             found = self._own_location(row)
             if found is not None:
                 break
