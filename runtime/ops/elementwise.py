@@ -341,8 +341,20 @@ addcdiv = op(
 
 # In place
 
-add_ = inplace("aten::add_", _add)
-sub_ = inplace("aten::sub_", _sub)
+_add_ = inplace("aten::add_", _add)
+_sub_ = inplace("aten::sub_", _sub)
+
+
+def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`self += alpha * other`."""
+    return _add_(self, other if alpha == 1 else other * alpha)
+
+
+def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`self -= alpha * other`."""
+    return _sub_(self, other if alpha == 1 else other * alpha)
+
+
 mul_ = inplace("aten::mul_", mul)
 div_ = inplace("aten::div_", _div)
 pow_ = inplace("aten::pow_", pow)

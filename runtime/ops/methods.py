@@ -138,6 +138,8 @@ for _source in (*el.UNARY_INPLACE, act.sigmoid, act.relu):
 
 _EXTRA: dict[str, Any] = {
     "view": vw.tensor_view,
+    "__reduce__": lambda self: (_unpickled, (type(self), self.array, self._rg)),
+    "__deepcopy__": lambda self, memo: _copied(self, memo),
     "absolute": el.abs,
     "multiply": el.mul,
     "view_as": lambda self, other: vw.tensor_view(self, other.array.shape),
@@ -184,6 +186,24 @@ def real(self: Tensor) -> Tensor:
     from ..tensor import wrap
 
     return wrap(self.array.real)
+
+
+def _unpickled(kind: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
+    found = kind(array)
+    found.requires_grad = requires_grad
+    return found
+
+
+def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self._node is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment."
+        )
+    memo[id(self)] = found = _unpickled(type(self), self.array.copy(), self._rg)
+    if self._grad is not None:
+        found._grad = _copied(self._grad, memo)
+    return found
 
 
 def _new(make: Any, self: Tensor, size: Any, dtype: Any) -> Tensor:
