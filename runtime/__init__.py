@@ -13,6 +13,10 @@ Where to read first: engine.py (one backward), then node.py, tensor.py and ops/t
 
 from __future__ import annotations
 
+import math as _math
+from builtins import bool as _bool
+from typing import Any as _Any
+
 from . import autograd as autograd
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
@@ -47,54 +51,27 @@ from .grad_mode import (
     set_grad_enabled,
 )
 from .ops import methods as methods
-from .ops.activation import erf, log_softmax, relu, sigmoid, softmax
-from .ops.conversion import detach
-from .ops.creation import *  # noqa: F403
-from .ops.elementwise import *  # noqa: F403
-from .ops.indexing import (
-    gather,
-    index_add,
-    index_put,
-    index_select,
-    masked_select,
-    scatter,
-    scatter_add,
-)
-from .ops.joining import cat, flip, movedim, repeat, roll, stack, tril, triu
-from .ops.matrix import addmm, bmm, dot, einsum, matmul, mm, mv, outer
-from .ops.norm import norm
-from .ops.reduction import (
-    all,  # noqa: A004
-    amax,
-    amin,
-    any,  # noqa: A004
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    logsumexp,
-    max,  # noqa: A004
-    mean,
-    min,  # noqa: A004
-    prod,
-    std,
-    sum,  # noqa: A004
-    var,
-)
-from .ops.views import (
-    chunk,
-    diagonal,
-    flatten,
-    narrow,
-    permute,
-    reshape,
-    select,
-    split,
-    squeeze,
-    t,
-    transpose,
-    unbind,
-    unsqueeze,
-)
+from .ops.creation import Generator, default_generator, get_rng_state, initial_seed, set_rng_state
+from .ops.methods import Device as device
+from .ops.table import PUBLIC as _PUBLIC
 from .record_function import add_callback, record_function
 from .tensor import Size, Tensor
+
+
+def is_tensor(obj: object) -> _bool:
+    """Whether it is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+globals().update(_PUBLIC["torch"])
+contiguous_format, preserve_format, channels_last = (
+    "contiguous_format",
+    "preserve_format",
+    "channels_last",
+)
+strided = "torch.strided"
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"tidy.runtime has no {name!r}; docs/runtime.md lists what it has")

@@ -1,53 +1,18 @@
-"""torch.nn.functional's names."""
+"""torch.nn.functional's names: those of the operators that are declared for it."""
 
-from ..ops.activation import (
-    elu,
-    gelu,
-    hardtanh,
-    leaky_relu,
-    log_softmax,
-    relu,
-    sigmoid,
-    silu,
-    softmax,
-    softplus,
-)
-from ..ops.elementwise import tanh
-from ..ops.loss import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    huber_loss,
-    kl_div,
-    l1_loss,
-    logsigmoid,
-    mse_loss,
-    nll_loss,
-    smooth_l1_loss,
-)
-from ..ops.matrix import linear
+from __future__ import annotations
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "elu",
-    "gelu",
-    "hardtanh",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "leaky_relu",
-    "linear",
-    "log_softmax",
-    "logsigmoid",
-    "mse_loss",
-    "nll_loss",
-    "relu",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "softmax",
-    "softplus",
-    "tanh",
-]
+from typing import Any
+
+from ..ops.table import PUBLIC
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return PUBLIC["nn"][name]
+    except KeyError:
+        raise AttributeError(f"tidy.runtime.nn.functional has no {name!r}") from None
+
+
+globals().update(PUBLIC["nn"])
+__all__ = sorted(PUBLIC["nn"])

@@ -1,7 +1,5 @@
 """Between dtypes, and between tensors and the rest of Python."""
 
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
-
 from __future__ import annotations
 
 from typing import Any
@@ -9,19 +7,38 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Size, Tensor, wrap
-from .composite import composite
-from .elementwise import clone
-from .table import op
+from .table import TABLE, aten, composite, declare, function
 
-_cast: Any = op(
-    "aten::copy_", lambda self, dtype: self.astype(dtype), "self", self=lambda grad: grad
+
+def _complex(real: Any, imag: Any) -> Any:
+    return (real + 1j * imag).astype(np.complex128 if real.dtype.itemsize > 4 else np.complex64)
+
+
+declare(
+    globals(),
+    r"""
+[]
+_to_copy.copy_(self, dtype: any) = self.astype(dtype) => grad
+[torch]
+complex(real, imag) = _complex(real, imag)
+    real: grad.real
+    imag: grad.imag
+[torch tensor]
+detach_copy(self) := self.detach().clone()
+view_as_real(self) := stack([self.real, self.imag], -1)
+view_as_complex(self) := complex(self.select(-1, 0), self.select(-1, 1))
+conj(self) = np.conjugate(self) => grad.conj()
+resolve_conj(self) := self
+""",
 )
-_cast.op.node_class.__name__ = "ToCopyBackward0"
 
 
-@composite("aten::_to_copy")
+TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::_to_copy
+
+
+@composite("", "aten::_to_copy")
 def _to_copy(input: Tensor, dtype: Any) -> Tensor:  # noqa: A002
-    return _cast(input, dtype)
+    return aten._to_copy_copy_(input, dtype)
 
 
 def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
@@ -33,7 +50,7 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
     return None if dtype is None else np.dtype(dtype)
 
 
-@composite("aten::to")
+@composite("tensor")
 def to(
     input: Tensor,  # noqa: A002
     *args: Any,
@@ -41,15 +58,23 @@ def to(
     device: Any = None,
     copy: bool = False,
     non_blocking: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """In another dtype (given as such, or as a tensor that has it); itself if it has it."""
-    del device, non_blocking
+    """In another dtype (given as such, or as a tensor that has it); itself if it has it.
+
+    Raises:
+        RuntimeError: to a device other than the CPU.
+    """
+    for place in (*args, device):
+        if isinstance(place, str) and place.partition(":")[0] != "cpu":
+            raise RuntimeError(f"tidy.runtime has no device {place!r}; use 'cpu'")
     kind = _dtype_of(args, dtype)
     if kind is None or input.array.dtype == kind:
-        return clone(input) if copy else input
+        return aten.clone(input) if copy else input
     return _to_copy(input, kind)
 
 
+@function("torch tensor")
 def detach(input: Tensor) -> Tensor:  # noqa: A002
     """The same memory and version counter, outside autograd."""
     found = wrap(input.array)
@@ -57,6 +82,7 @@ def detach(input: Tensor) -> Tensor:  # noqa: A002
     return found
 
 
+@function("torch tensor")
 def detach_(input: Tensor) -> Tensor:  # noqa: A002
     """The tensor itself, cut off from its graph."""
     if input._view is not None:
@@ -65,13 +91,15 @@ def detach_(input: Tensor) -> Tensor:  # noqa: A002
     return input
 
 
-def contiguous(input: Tensor) -> Tensor:  # noqa: A002
+@function("tensor")
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: A002
     """Itself if its elements lie in order, else a copy where they do."""
     if input.array.flags.c_contiguous:
         return input
-    return clone(input)
+    return aten.clone(input, memory_format="contiguous_format")
 
 
+@function("tensor")
 def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002
     """The array itself; `force` detaches first.
 
@@ -85,12 +113,18 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002
     return input.array
 
 
+@composite("tensor")
 def item(input: Tensor) -> Any:  # noqa: A002
     """A tensor of one element as a Python number."""
     if input.array.size != 1:
         raise RuntimeError(
             f"a Tensor with {input.array.size} elements cannot be converted to Scalar"
         )
+    return _local_scalar_dense(input)
+
+
+@composite("", "aten::_local_scalar_dense")
+def _local_scalar_dense(input: Tensor) -> Any:  # noqa: A002
     return input.array.item()
 
 
@@ -102,7 +136,7 @@ def as_bool(input: Tensor) -> bool:  # noqa: A002
             + ("no values" if not input.array.size else "more than one value")
             + " is ambiguous"
         )
-    return bool(input.array)
+    return bool(item(input))
 
 
 def text(input: Tensor) -> str:  # noqa: A002
@@ -117,6 +151,7 @@ def text(input: Tensor) -> str:  # noqa: A002
     return f"tensor({body})"
 
 
+@function("tensor")
 def size(input: Tensor, dim: int | None = None) -> Any:  # noqa: A002
     """The shape, or its entry `dim`."""
     return Size(input.array.shape) if dim is None else input.array.shape[dim]

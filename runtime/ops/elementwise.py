@@ -1,67 +1,26 @@
-"""Elementwise operators, their in-place forms, comparisons and `where`.
-
-Shapes broadcast and dtypes promote as in PyTorch. Source: derivatives.yaml.
-"""
-
-# ruff: noqa: PLW0108  (a formula's lambda names what is defined further down)
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
+"""Elementwise operators, comparisons, `where`, and the activations. Source: derivatives.yaml."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..dtypes import result_dtype, to_float
 from ..tensor import Tensor, wrap
-from .in_place import inplace
-from .table import as_tensors, binary, op, unary
+from .arguments import as_tensors
+from .table import aten, composite, declare, function
 
 
-def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` without numpy's warnings: 1 / 0 is inf, as in PyTorch."""
-
-    def call(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*args)
-
-    return call
+def _zero(x: Any) -> Tensor:
+    return wrap(np.zeros_like(x.array))
 
 
-def _zero(grad: Any) -> Tensor:
-    return wrap(np.zeros_like(grad.array))
-
-
-def _clamp_mask(self: Tensor, low: Any, high: Any) -> Tensor:
-    inside = np.ones(self.array.shape, bool)
-    if low is not None:
-        inside &= self.array >= getattr(low, "array", low)
-    if high is not None:
-        inside &= self.array <= getattr(high, "array", high)
-    return wrap(inside)
-
-
-# Arithmetic
-
-_add = binary("aten::add", np.add, self=lambda grad: grad, other=lambda grad: grad, arrays=True)
-_sub = binary(
-    "aten::sub", np.subtract, self=lambda grad: grad, other=lambda grad: -grad, arrays=True
-)
-mul = binary(
-    "aten::mul",
-    np.multiply,
-    self=lambda grad, other: grad * other,
-    other=lambda grad, self: grad * self,
-    arrays=True,
-)
-_div = binary(
-    "aten::div",
-    quiet(np.true_divide),
-    self=lambda grad, other: grad / other,
-    other=lambda grad, self, other: -grad * ((self / other) / other),
-    floating=True,
-)
+def _abs(a: Any) -> Any:
+    if a.dtype.kind == "b":
+        raise NotImplementedError("aten::abs is not implemented for bool")
+    return np.abs(a)
 
 
 def _pow(a: Any, b: Any) -> Any:
@@ -76,292 +35,304 @@ def _pow(a: Any, b: Any) -> Any:
 def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
     if not isinstance(other, Tensor):
         return _zero(grad) if other == 0 else grad * (self ** (other - 1) * other)
-    return where(other == 0, _zero(grad * other), grad * (other * self ** (other - 1)))
+    return aten.where(other == 0, _zero(grad * other), grad * (other * self ** (other - 1)))
 
 
 def _pow_other(grad: Tensor, self: Any, other: Any, result: Tensor) -> Tensor:
     if not isinstance(self, Tensor):
         return grad * (result * math.log(self))
     zero = (self == 0).logical_and(other >= 0)
-    return grad * where(zero, wrap(np.zeros_like(result.array)), result * self.log())
+    return grad * aten.where(zero, _zero(result), result * self.log())
 
 
-pow = binary("aten::pow", quiet(_pow), self=_pow_self, other=_pow_other)  # noqa: A001
+def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
+    """The gradient of `maximum` for `one`: halved where both are equal."""
+    return aten.where(one == other, grad / 2, grad).masked_fill(one < other, 0)
 
 
-def _towards(kind: str) -> Callable[..., Any]:
-    def own(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
-        lost = self < other if kind == "max" else self > other
-        return where(self == other, grad / 2, grad).masked_fill(lost, 0)
-
-    return own
-
-
-def _towards_other(kind: str) -> Callable[..., Any]:
-    def own(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
-        return _towards(kind)(grad, other, self)
-
-    return own
-
-
-maximum = binary("aten::maximum", np.maximum, self=_towards("max"), other=_towards_other("max"))
-minimum = binary("aten::minimum", np.minimum, self=_towards("min"), other=_towards_other("min"))
-atan2 = binary(
-    "aten::atan2",
-    np.arctan2,
-    self=lambda grad, self, other: grad * other / (self * self + other * other),
-    other=lambda grad, self, other: -grad * self / (self * self + other * other),
-    floating=True,
-)
-remainder = binary(
-    "aten::remainder",
-    quiet(np.remainder),
-    self=lambda grad: grad,
-    other=lambda grad, self, other: -grad * div(self, other, rounding_mode="floor"),
-)
-fmod = binary(
-    "aten::fmod",
-    quiet(np.fmod),
-    self=lambda grad: grad,
-    other=lambda grad, self, other: -grad * div(self, other, rounding_mode="trunc"),
-)
-floor_divide = binary("aten::floor_divide", quiet(np.floor_divide))
-
-
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
-    """`input + alpha * other`."""
-    return _add(input, other if alpha == 1 else other * alpha)
-
-
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
-    """`input - alpha * other`."""
-    return _sub(input, other if alpha == 1 else other * alpha)
-
-
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:  # noqa: A002
-    """`input / other`; with rounding_mode "floor" or "trunc" its integer part, without gradient."""
-    if rounding_mode is None:
-        return _div(input, other)
-    if rounding_mode not in {"floor", "trunc"}:
-        raise RuntimeError(
-            f"div expected rounding_mode None, 'trunc' or 'floor' but found {rounding_mode!r}"
-        )
-    if rounding_mode == "floor":
-        return floor_divide(input, other)
-    return _div(input, other).trunc()
-
-
-# One tensor
-
-neg = unary("aten::neg", np.negative, lambda grad: -grad, floating=False)
-
-
-def _abs(a: Any) -> Any:
-    if a.dtype.kind == "b":
-        raise NotImplementedError("aten::abs is not implemented for bool")
-    return np.abs(a)
-
-
-abs = unary("aten::abs", _abs, lambda grad, self: grad * self.sgn(), floating=False)  # noqa: A001
-sign = unary("aten::sign", np.sign, _zero, floating=False)
-sgn = unary("aten::sgn", np.sign, _zero, floating=False)
-positive = unary("aten::positive", np.positive, lambda grad: grad, floating=False)
-exp = unary("aten::exp", quiet(np.exp), lambda grad, result: grad * result)
-expm1 = unary("aten::expm1", quiet(np.expm1), lambda grad, result: grad * (result + 1))
-exp2 = unary("aten::exp2", quiet(np.exp2), lambda grad, result: grad * result * math.log(2))
-log = unary("aten::log", quiet(np.log), lambda grad, self: grad / self)
-log2 = unary("aten::log2", quiet(np.log2), lambda grad, self: grad / (self * math.log(2)))
-log10 = unary("aten::log10", quiet(np.log10), lambda grad, self: grad / (self * math.log(10)))
-log1p = unary("aten::log1p", quiet(np.log1p), lambda grad, self: grad / (self + 1))
-sqrt = unary("aten::sqrt", quiet(np.sqrt), lambda grad, result: grad / (result * 2))
-rsqrt = unary(
-    "aten::rsqrt", quiet(lambda a: 1 / np.sqrt(a)), lambda grad, result: grad * result**3 * -0.5
-)
-reciprocal = unary(
-    "aten::reciprocal", quiet(lambda a: 1 / a), lambda grad, result: -grad * (result * result)
-)
-square = unary("aten::square", np.square, lambda grad, self: grad * (self * 2), floating=False)
-sin = unary("aten::sin", quiet(np.sin), lambda grad, self: grad * self.cos())
-cos = unary("aten::cos", quiet(np.cos), lambda grad, self: grad * -self.sin())
-tan = unary("aten::tan", quiet(np.tan), lambda grad, result: grad * (result * result + 1))
-asin = unary("aten::asin", quiet(np.arcsin), lambda grad, self: grad * (1 - self * self).rsqrt())
-acos = unary("aten::acos", quiet(np.arccos), lambda grad, self: grad * -(1 - self * self).rsqrt())
-atan = unary("aten::atan", np.arctan, lambda grad, self: grad / (self * self + 1))
-sinh = unary("aten::sinh", quiet(np.sinh), lambda grad, self: grad * self.cosh())
-cosh = unary("aten::cosh", quiet(np.cosh), lambda grad, self: grad * self.sinh())
-asinh = unary("aten::asinh", np.arcsinh, lambda grad, self: grad * (self * self + 1).rsqrt())
-acosh = unary("aten::acosh", quiet(np.arccosh), lambda grad, self: grad * (self * self - 1).rsqrt())
-atanh = unary("aten::atanh", quiet(np.arctanh), lambda grad, self: grad / (1 - self * self))
-floor = unary("aten::floor", np.floor, _zero, floating=False)
-ceil = unary("aten::ceil", np.ceil, _zero, floating=False)
-trunc = unary("aten::trunc", np.trunc, _zero, floating=False)
-round = unary("aten::round", np.round, _zero, floating=False)  # noqa: A001
-frac = unary("aten::frac", lambda a: a - np.trunc(a), lambda grad: grad)
-clone = unary("aten::clone", lambda a: a.copy(), lambda grad: grad, floating=False)
-zeros_like_ = unary("aten::zero", np.zeros_like, _zero, floating=False)
-isnan = unary("aten::isnan", np.isnan, None, floating=False)
-isinf = unary("aten::isinf", np.isinf, None, floating=False)
-isfinite = unary("aten::isfinite", np.isfinite, None, floating=False)
-logical_not = unary("aten::logical_not", np.logical_not, None, floating=False)
-bitwise_not = unary("aten::bitwise_not", np.invert, None, floating=False)
-
-
-def _tanh_backward(grad: Any, other: Any) -> Any:
-    slope = np.multiply(other, other)
-    np.subtract(1, slope, out=slope)
-    return np.multiply(slope, grad, out=slope) if slope.ndim else slope * grad
-
-
-tanh = unary(
-    "aten::tanh",
-    np.tanh,
-    lambda grad, result: tanh_backward(grad, result),
-    arrays=lambda grad, result: _tanh_backward(grad, result),
-)
-tanh_backward = binary(
-    "aten::tanh_backward",
-    _tanh_backward,
-    self=lambda grad, other: tanh_backward(grad, other),
-    other=lambda grad, self, other: grad * self * other * -2,
-)
-
-# Comparisons and logic
-
-eq = binary("aten::eq", np.equal)
-ne = binary("aten::ne", np.not_equal)
-lt = binary("aten::lt", np.less)
-le = binary("aten::le", np.less_equal)
-gt = binary("aten::gt", np.greater)
-ge = binary("aten::ge", np.greater_equal)
-logical_and = binary("aten::logical_and", np.logical_and)
-logical_or = binary("aten::logical_or", np.logical_or)
-logical_xor = binary("aten::logical_xor", np.logical_xor)
-bitwise_and = binary("aten::bitwise_and", np.bitwise_and)
-bitwise_or = binary("aten::bitwise_or", np.bitwise_or)
-bitwise_xor = binary("aten::bitwise_xor", np.bitwise_xor)
-
-# Choosing
-
-
-def _where(condition: Any, self: Any, other: Any) -> Any:
-    return np.where(condition, self, other)
-
-
-_where_op = op(
-    "aten::where",
-    _where,
-    "condition",
-    "self",
-    "other",
-    self=lambda grad, condition: where(condition, grad, _zero(grad)),
-    other=lambda grad, condition: where(condition, _zero(grad), grad),
-)
-
-
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:  # noqa: A002
-    """Elements of `input` where `condition`, of `other` elsewhere; alone, where it is."""
-    if input is None and other is None:
-        return tuple(wrap(x) for x in np.nonzero(condition.array))
-    from ..dtypes import result_dtype
-
-    dtype = result_dtype(getattr(input, "array", input), getattr(other, "array", other))
-    self, other = as_tensors("aten::where", input, other)
-    self = self if self.array.dtype == dtype else self.to(dtype)
-    other = other if other.array.dtype == dtype else other.to(dtype)
-    return _where_op(condition, self, other)
-
-
-def _clamp(self: Any, low: Any = None, high: Any = None) -> Any:
+def _clamp(self: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
-        raise ValueError("At least one of 'min' or 'max' must not be None")
+        raise ValueError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if any(isinstance(x, float) for x in (low, high)) and self.dtype.kind in "iu":
-        from ..dtypes import to_float
-
         self = to_float(self)
     found = self if low is None else np.maximum(self, low)
     return found if high is None else np.minimum(found, high)
 
 
-_clamp_op = op(
-    "aten::clamp",
-    _clamp,
-    "self",
-    self=lambda grad, self, low, high: grad * _clamp_mask(self, low, high),
+def _inside(self: Tensor, low: Any, high: Any) -> Tensor:
+    inside = np.ones(self.array.shape, bool)
+    if low is not None:
+        inside &= self.array >= getattr(low, "array", low)
+    if high is not None:
+        inside &= self.array <= getattr(high, "array", high)
+    return wrap(inside)
+
+
+def _erf(a: Any) -> Any:
+    """Rational approximations on three ranges, to 1e-16. Source: W. J. Cody, Math. Comp. 23, 1969."""
+    x = np.abs(a, dtype=np.float64) if a.dtype.itemsize < 8 else np.abs(a)
+    small = x < 0.5
+    z = np.where(small, x, 0.0) ** 2
+    inner = x * _ratio(z, _ERF_SMALL)
+    y = np.clip(x, 0.46875, 6.0)
+    middle = np.exp(-y * y) * _ratio(y, _ERF_MIDDLE)
+    far = 1 / (np.maximum(y, 4.0) ** 2)
+    outer = np.exp(-y * y) / y * (1 / math.sqrt(math.pi) - far * _ratio(far, _ERF_FAR))
+    found = np.where(small, inner, 1 - np.where(y <= 4.0, middle, outer))
+    return np.copysign(found, a).astype(a.dtype)
+
+
+def _ratio(x: Any, tables: tuple[tuple[float, ...], tuple[float, ...]]) -> Any:
+    return np.polyval(tables[0], x) / np.polyval(tables[1], x)
+
+
+_ERF_SMALL = (
+    (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2)
+    + (3.77485237685302021e2, 3.20937758913846947e3),
+    (1.0, 2.36012909523441209e1, 2.44024637934444173e2)
+    + (1.28261652607737228e3, 2.84423683343917062e3),
+)
+_ERF_MIDDLE = (
+    (2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0)
+    + (6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2)
+    + (1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3),
+    (1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2)
+    + (1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3)
+    + (3.43936767414372164e3, 1.23033935480374942e3),
+)
+_ERF_FAR = (
+    (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1)
+    + (1.25781726111229246e-1, 1.60837851487422766e-2, 6.58749161529837803e-4),
+    (1.0, 2.56852019228982242e0, 1.87295284992346725e0)
+    + (5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3),
+)
+
+declare(
+    globals(),
+    r"""
+[promote in_place]
+add.to(self, other) = np.add(self, other) => grad
+    other: grad
+sub.to(self, other) = np.subtract(self, other) => grad
+    other: -grad
+[torch tensor promote in_place]
+mul(self, other) = np.multiply(self, other) => grad * conj(other)
+    other: grad * conj(self)
+[torch tensor promote quiet in_place]
+remainder(self, other) = np.remainder(self, other) => grad
+    other: -grad * div(self, other, rounding_mode="floor")
+fmod(self, other) = np.fmod(self, other) => grad
+    other: -grad * div(self, other, rounding_mode="trunc")
+floor_divide(self, other) = np.floor_divide(self, other)
+pow(self, other) = _pow(self, other) => _pow_self(grad, self, other)
+    other: _pow_other(grad, self, other, result)
+[promote float quiet in_place]
+div.to(self, other) = np.true_divide(self, other) => grad / conj(other)
+    other: -grad * conj((self / other) / other)
+[torch tensor promote float quiet]
+atan2(self, other) = np.arctan2(self, other) => grad * other / (self * self + other * other)
+    other: -grad * self / (self * self + other * other)
+logaddexp(self, other) = np.logaddexp(self, other) => grad / (1 + exp(other - self))
+    other: grad / (1 + exp(self - other))
+hypot(self, other) = np.hypot(self, other) => grad * (self / result)
+    other: grad * (other / result)
+[torch tensor promote]
+maximum(self, other) = np.maximum(self, other) => _larger(grad, self, other)
+    other: _larger(grad, other, self)
+minimum(self, other) = np.minimum(self, other) => _larger(grad, -self, -other)
+    other: _larger(grad, -other, -self)
+eq(self, other) = np.equal(self, other)
+ne(self, other) = np.not_equal(self, other)
+lt(self, other) = np.less(self, other)
+le(self, other) = np.less_equal(self, other)
+gt(self, other) = np.greater(self, other)
+ge(self, other) = np.greater_equal(self, other)
+logical_and(self, other) = np.logical_and(self, other)
+logical_or(self, other) = np.logical_or(self, other)
+logical_xor(self, other) = np.logical_xor(self, other)
+[torch tensor promote in_place]
+bitwise_and(self, other) = np.bitwise_and(self, other)
+bitwise_or(self, other) = np.bitwise_or(self, other)
+bitwise_xor(self, other) = np.bitwise_xor(self, other)
+
+[torch tensor float quiet in_place]
+exp(self) = np.exp(self) => grad * conj(result)
+expm1(self) = np.expm1(self) => grad * (result + 1)
+exp2(self) = np.exp2(self) => grad * result * 0.6931471805599453
+log(self) = np.log(self) => grad / conj(self)
+log2(self) = np.log2(self) => grad / (self * 0.6931471805599453)
+log10(self) = np.log10(self) => grad / (self * 2.302585092994046)
+log1p(self) = np.log1p(self) => grad / (self + 1)
+sqrt(self) = np.sqrt(self) => grad / (conj(result) * 2)
+rsqrt(self) = 1 / np.sqrt(self) => grad * result**3 * -0.5
+reciprocal(self) = 1 / self => -grad * conj(result * result)
+sin(self) = np.sin(self) => grad * conj(self.cos()) || grad * conj(np.cos(self))
+cos(self) = np.cos(self) => grad * -conj(self.sin()) || grad * -conj(np.sin(self))
+tan(self) = np.tan(self) => grad * (result * result + 1)
+asin(self) = np.arcsin(self) => grad * (1 - self * self).rsqrt()
+acos(self) = np.arccos(self) => grad * -(1 - self * self).rsqrt()
+atan(self) = np.arctan(self) => grad / (self * self + 1)
+sinh(self) = np.sinh(self) => grad * self.cosh()
+cosh(self) = np.cosh(self) => grad * self.sinh()
+asinh(self) = np.arcsinh(self) => grad * (self * self + 1).rsqrt()
+acosh(self) = np.arccosh(self) => grad * (self * self - 1).rsqrt()
+atanh(self) = np.arctanh(self) => grad / (1 - self * self)
+erf(self) = _erf(self) => grad * (-(self * self)).exp() * 1.1283791670955126
+sigmoid(self) = 1 / (1 + np.exp(-self))
+    self: sigmoid_backward(grad, result) || grad * (result * (1 - result))
+frac(self) = self - np.trunc(self) => grad
+[torch tensor nn float in_place]
+tanh(self) = np.tanh(self) => tanh_backward(grad, result) || grad * (1 - result * result)
+[promote]
+tanh_backward(self, other) = self * (1 - other * other) => tanh_backward(grad, other)
+    other: grad * self * other * -2
+sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward(grad, other)
+    other: grad * self * (1 - other * 2)
+[torch tensor in_place]
+neg(self) = np.negative(self) => -grad
+abs(self) = _abs(self) => grad * self.sgn()
+sign(self) = np.sign(self) => _zero(grad)
+sgn(self) = np.sign(self) => _zero(grad)
+square(self) = np.square(self) => grad * (self * 2)
+floor(self) = np.floor(self) => _zero(grad)
+ceil(self) = np.ceil(self) => _zero(grad)
+trunc(self) = np.trunc(self) => _zero(grad)
+round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
+logical_not(self) = np.logical_not(self)
+bitwise_not(self) = np.invert(self)
+clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
+    self: grad * _inside(self, min, max)
+    min: grad * (self < min)
+    max: grad * (self > max)
+masked_fill(self, mask, value: number) = np.where(mask, np.asarray(value).astype(self.dtype), self)
+    self: grad.masked_fill(mask, 0)
+    value: (grad * mask).sum()
+lerp(self, end, weight: number) = self + weight * (end - self)
+    self: grad * (1 - weight)
+    end: grad * weight
+    weight: grad * (end - self)
+addcmul(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 * tensor2 => grad
+    tensor1: grad * tensor2 * value
+    tensor2: grad * tensor1 * value
+addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / tensor2 => grad
+    tensor1: grad / tensor2 * value
+    tensor2: -grad * (tensor1 / (tensor2 * tensor2)) * value
+[torch tensor]
+positive(self) = np.positive(self) => grad
+clone(self, *, memory_format: any = None)
+    = self.copy(order="C" if memory_format == "contiguous_format" else "K")
+    self: grad
+isnan(self) = np.isnan(self)
+isinf(self) = np.isinf(self)
+isfinite(self) = np.isfinite(self)
+nan_to_num(self, nan: any = 0.0, posinf: any = None, neginf: any = None)
+    = np.nan_to_num(self, True, nan, posinf, neginf)
+    self: grad * self.isfinite()
+angle(self) = np.angle(self)
+[only_in_place]
+zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
+copy(self, src) = np.broadcast_to(src, self.shape) => _zero(grad)
+    src: grad
+fill(self, value: number) = np.broadcast_to(value, self.shape) => _zero(grad)
+    value: grad.sum()
+[]
+where.self(condition, self: number, other: number) = np.where(condition, self, other)
+    self: where(condition, grad, 0)
+    other: where(condition, 0, grad)
+
+[torch tensor nn in_place]
+relu(self) = np.maximum(self, 0) => threshold_backward(grad, result, 0) || grad * (result > 0)
+[]
+threshold_backward(grad_output, result, threshold: any) = grad_output * (result > threshold)
+    grad_output: threshold_backward(grad, result, threshold)
+[nn in_place]
+leaky_relu(self, negative_slope: any = 0.01)
+    = np.where(self > 0, self, self * self.dtype.type(negative_slope))
+    self: where(self > 0, grad, grad * negative_slope)
+elu(self, alpha: any = 1.0)
+    = np.where(self > 0, self, self.dtype.type(alpha) * np.expm1(np.minimum(self, 0)))
+    self: where(self > 0, grad, grad * self.clamp(max=0).exp() * alpha)
+hardtanh(self, min_val: any = -1.0, max_val: any = 1.0) = np.clip(self, min_val, max_val)
+    self: grad * (self > min_val).logical_and(self < max_val)
+[nn]
+softplus(self, beta: any = 1.0, threshold: any = 20.0)
+    = np.where(self * beta > threshold, self, np.log1p(np.exp(np.minimum(self * beta, threshold))) / beta)
+    self: where(self * beta > threshold, grad, grad * (self * beta).sigmoid())
+logsigmoid(self) = np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self))) => grad * (-self).sigmoid()
+silu(self) := self * self.sigmoid()
+relu6(self) := hardtanh(self, 0.0, 6.0)
+mish(self) := self * softplus(self).tanh()
+hardsigmoid(self) := hardtanh(self / 6 + 0.5, 0.0, 1.0)
+hardswish(self) := self * hardsigmoid(self)
+softsign(self) := self / (self.abs() + 1)
+""",
 )
 
 
-def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:  # noqa: A002
-    """Elements between `min` and `max`; those outside become the nearer of the two."""
-    return _clamp_op(input, min, max)
+@function("torch tensor")
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
+    """`input + alpha * other`."""
+    return aten.add_to(input, other if alpha == 1 else other * alpha)
 
 
-def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
-    return np.where(mask, np.asarray(value).astype(self.dtype), self)
+@function("torch tensor")
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
+    """`input - alpha * other`."""
+    return aten.sub_to(input, other if alpha == 1 else other * alpha)
 
 
-masked_fill = op(
-    "aten::masked_fill",
-    _masked_fill,
-    "self",
-    "mask",
-    "value",
-    self=lambda grad, mask: grad.masked_fill(mask, 0),
-    value=lambda grad, mask: (grad * mask).sum(),
-)
-lerp = op(
-    "aten::lerp",
-    lambda self, end, weight: self + weight * (end - self),
-    "self",
-    "end",
-    "weight",
-    self=lambda grad, weight: grad * (1 - weight),
-    end=lambda grad, weight: grad * weight,
-    weight=lambda grad, self, end: grad * (end - self),
-)
-addcmul = op(
-    "aten::addcmul",
-    lambda self, tensor1, tensor2, value=1: self + value * tensor1 * tensor2,
-    "self",
-    "tensor1",
-    "tensor2",
-    self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad * tensor2 * value,
-    tensor2=lambda grad, tensor1, value: grad * tensor1 * value,
-)
-addcdiv = op(
-    "aten::addcdiv",
-    lambda self, tensor1, tensor2, value=1: self + value * tensor1 / tensor2,
-    "self",
-    "tensor1",
-    "tensor2",
-    self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad / tensor2 * value,
-    tensor2=lambda grad, tensor1, tensor2, value: -grad * (tensor1 / (tensor2 * tensor2)) * value,
-)
-
-# In place
-
-_add_ = inplace("aten::add_", _add)
-_sub_ = inplace("aten::sub_", _sub)
-
-
+@function("tensor")
 def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`self += alpha * other`."""
-    return _add_(self, other if alpha == 1 else other * alpha)
+    return aten.add_to_(self, other if alpha == 1 else other * alpha)
 
 
+@function("tensor")
 def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`self -= alpha * other`."""
-    return _sub_(self, other if alpha == 1 else other * alpha)
+    return aten.sub_to_(self, other if alpha == 1 else other * alpha)
 
 
-mul_ = inplace("aten::mul_", mul)
-div_ = inplace("aten::div_", _div)
-pow_ = inplace("aten::pow_", pow)
-masked_fill_ = inplace("aten::masked_fill_", masked_fill)
-clamp_ = inplace("aten::clamp_", _clamp_op)
-zero_ = inplace("aten::zero_", zeros_like_)
-lerp_ = inplace("aten::lerp_", lerp)
-addcmul_ = inplace("aten::addcmul_", addcmul)
-addcdiv_ = inplace("aten::addcdiv_", addcdiv)
-UNARY_INPLACE = (neg, abs, exp, log, sqrt, rsqrt, reciprocal, sin, cos, tanh, floor, ceil, round)
+@function("torch tensor")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:  # noqa: A002
+    """`input / other`; with rounding_mode "floor" or "trunc" its integer part, without gradient."""
+    if rounding_mode is None:
+        return aten.div_to(input, other)
+    if rounding_mode == "floor":
+        return aten.floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            f"div expected rounding_mode None, 'trunc' or 'floor' but found {rounding_mode!r}"
+        )
+    return aten.div_to(input, other).trunc()
+
+
+@function("tensor")
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`self /= other`, rounded as `div` would."""
+    if rounding_mode is None:
+        return aten.div_to_(self, other)
+    return aten.copy_(self, div(self, other, rounding_mode=rounding_mode))
+
+
+@function("torch")
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:  # noqa: A002
+    """Elements of `input` where `condition`, of `other` elsewhere; alone, where it is."""
+    if input is None and other is None:
+        return aten.nonzero(condition, as_tuple=True)
+    dtype = result_dtype(getattr(input, "array", input), getattr(other, "array", other))
+    self, other = as_tensors("aten::where", input, other)
+    self = self if self.array.dtype == dtype else self.to(dtype)
+    other = other if other.array.dtype == dtype else other.to(dtype)
+    return aten.where_self(condition, self, other)
+
+
+@composite("nn")
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:  # noqa: A002
+    """`x * Phi(x)`, Phi the normal distribution's, or its tanh approximation."""
+    if approximate == "tanh":
+        inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
+        return input * (inner.tanh() + 1) * 0.5
+    if approximate != "none":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return input * (aten.erf(input * math.sqrt(0.5)) + 1) * 0.5

@@ -1,168 +1,380 @@
-"""From a declaration to a function: the code that PyTorch's generator would write for it.
+"""From a row of the table to a function and a node class: what PyTorch's code generators do.
 
-For `addmm` that is
+For `mul(self, other) = np.multiply(self, other)` that is, shortened,
 
-    def call(self, mat1, mat2, beta, alpha):
-        if active: return interpose(...)
-        out = wrap(forward(self.array, ...))
-        n0, n1, n2 = which of self, mat1, mat2 need a gradient
-        if (n0 or n1 or n2) and is_grad_enabled():
-            values = {}
-            if n1: values["mat2"] = SavedVariable(mat2); values["alpha"] = alpha
+    def call(input, other):
+        if active: return interpose("aten::mul", inner, (input, other))
+        self, other_t, other = input.array, other, other.array
+        if self.dtype is not other.dtype: self, other = promote(self, other)
+        out = wrap(np.multiply(self, other))
+        n0, n1 = needs_grad(input), needs_grad(other_t)
+        if (n0 or n1) and is_grad_enabled():
+            node = new(MulBackward0)
+            node.next_edges = (gradient_edge(input) if n0 else NO_EDGE, ...)
+            if n0: node.s_other = SavedVariable(other_t)
             ...
-            out._node = node_class(edges, metadata, values)
+            out._node, out._rg = node, True
         return out
 
-Compiling takes 0.2 ms, so it is done at an operator's first call: until then its function has the
-code of a stub, which puts the right code in its own place.
+    class MulBackward0(OpNode):
+        def apply(node, grads): ...  # each wanted formula, on arrays where that will do
+
+Compiling takes half a millisecond, so it is done at an operator's first call: until then its
+function has the code of a stub, which puts the right code in its own place.
 """
 
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
+# mypy: disable-error-code="attr-defined"
 
 from __future__ import annotations
 
+import re
 import types
+from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from ..dtypes import SCALARS, promote, to_float
+import numpy as np
+
+from ..dtypes import SCALARS, promote, result_dtype, to_float
 from ..grad_mode import is_grad_enabled
-from ..node import NO_EDGE
+from ..node import NO_EDGE, thread
 from ..record_function import active
 from ..saved_variable import SavedVariable
-from ..tensor import Tensor, gradient_edge, wrap
-from ..view import late_grad
+from ..tensor import Tensor, bump_version, gradient_edge, wrap
+from ..view import ViewInfo, check_inplace, late_grad, rebase_history
+from . import arguments
+from .node_source import node_source
+from .observe import interpose
+from .op_node import FREED, OpNode, unpack, unpack_array
+from .rows import Op, Param, names_in
+from .table import aten
 
-Call = Callable[..., Any]
 _STUB = (lambda *args, **kwargs: (_build(), _itself(*args, **kwargs))[1]).__code__  # type: ignore[name-defined]  # noqa: F821
+_UFUNC = re.compile(r"np\.\w+\(self(, other)?\)")
+_SHARED = """
+    SCALARS promote result_dtype to_float is_grad_enabled NO_EDGE thread active SavedVariable Tensor
+    bump_version gradient_edge wrap ViewInfo check_inplace late_grad rebase_history FREED OpNode
+    unpack unpack_array interpose np
+""".split()
 _COMMON: dict[str, Any] = {
-    "SCALARS": SCALARS,
-    "NO_EDGE": NO_EDGE,
-    "SavedVariable": SavedVariable,
-    "Tensor": Tensor,
-    "gradient_edge": gradient_edge,
-    "is_grad_enabled": is_grad_enabled,
-    "late_grad": late_grad,
-    "promote": promote,
-    "to_float": to_float,
-    "wrap": wrap,
+    **{name: globals()[name] for name in _SHARED},
+    **{name: getattr(arguments, name) for name in arguments.__all__},
+    "new": object.__new__,
 }
 
-BINARY = """
-    if other.__class__ in SCALARS and isinstance(self, Tensor):
-        a, b = self.array, other
-        if a.dtype.kind != "f" or b.__class__ is complex:
-            a, b = promote(a, b)
-    elif isinstance(other, Tensor) and isinstance(self, Tensor):
-        a, b = self.array, other.array
-        if a.dtype is not b.dtype:
-            a, b = promote(a, b)
-    else:
-        return _itself(*as_tensors(name, self, other))
-"""
-BINARY_FLOATING = """
-    if a.dtype.kind not in "fc":
-        a, b = to_float(a), to_float(asarray(b))
-"""
 
-
-def lazily(name: str, source: Callable[[], str], namespace: dict[str, Any]) -> Call:
-    """A function whose code is compiled from `source()` when it is first called."""
-    namespace = {**_COMMON, **namespace}
-    function = types.FunctionType(_STUB, namespace, name)
-
-    def build() -> None:
-        exec(compile(source(), f"<operator {name}>", "exec"), namespace)  # noqa: S102
-        made = namespace.pop("call", None)
-        if made is not None:  # another thread may have been first
-            function.__code__, function.__defaults__ = made.__code__, made.__defaults__
-
-    namespace["_build"], namespace["_itself"] = build, function
+def lazily(op: Op) -> Callable[..., Any]:
+    """The operator's function; its code is made when it is first called."""
+    space: dict[str, Any] = {}
+    function = types.FunctionType(_STUB, space, op.key)
+    space["_build"], space["_itself"] = lambda: _build_now(op, function, space), function
+    function.__doc__ = op.row
+    function.op = op
     return function
 
 
-def operator(op: Any, interpose: Call, extra: dict[str, Any], head: str = "") -> Call:
-    """The function of a declared operator with one output, and inside it a twin that nobody sees.
-
-    Args:
-        head: what makes `a` and `b`, the operands, of `self` and `other`; without it each argument
-            is given to the forward as it is, tensors as their arrays.
-    """
-    defaults = getattr(op.forward, "__defaults__", None) or ()
-    space = {
-        "forward": op.forward,
-        "interpose": interpose,
-        "name": op.name,
-        "node_class": op.node_class,
-        **{f"default{i}": value for i, value in enumerate(defaults)},
-        **extra,
-    }
-    count = 0 if head else len(defaults)
-
-    def source() -> str:
-        return _source(op, count, head)
-
-    twin = lazily(op.name, source, {**space, "active": (), "inner": None})
-    return lazily(op.name, source, {**space, "active": active, "inner": twin})
+def node_class(op: Op) -> Any:
+    """The class of an operator's nodes; None without a derivative."""
+    op.parse()
+    if not op.differentiable:
+        return None
+    space = dict[str, Any]()
+    _execute(node_source(op), op, space)
+    return space[op.title]
 
 
-def _source(op: Any, defaults: int, head: str) -> str:
-    params: tuple[str, ...] = op.params
-    first = len(params) - defaults
-    shown = [p if i < first else f"{p}=default{i - first}" for i, p in enumerate(params)]
-    every = ", ".join(params)
-    lines = [
-        f"def call({', '.join(shown)}):",
-        f"    if active: return interpose(name, inner, ({every},))",
-    ]
-    tensors = [p for p in params if p in op.inputs]
-    if head:
-        lines.append(head)
-        operands = "a, b"
-    else:
-        operands = ", ".join(f"({p}.array if isinstance({p}, Tensor) else {p})" for p in params)
-    lines += [
-        "    try:",
-        f"        _out = wrap(forward({operands}))",
-        "    except (ValueError, TypeError) as error:",
-        "        raise RuntimeError(f'{name}: {error}') from None",
-    ]
-    wanted = [(i, p, op.plans[i]) for i, p in enumerate(tensors) if op.plans[i]]
-    if not wanted:
-        return "\n".join([*lines, "    return _out"])
-    for i, p, _ in wanted:
-        lines.append(
-            f"    n{i} = isinstance({p}, Tensor) and "
-            f"({p}._rg or ({p}._view is not None and late_grad({p})))"
-        )
-    any_needed = " or ".join(f"n{i}" for i, _, _ in wanted)
-    lines += [f"    if ({any_needed}) and is_grad_enabled():", "        _values = {}"]
-    for i, _, plan in wanted:
-        if plan[1]:
-            lines.append(f"        if n{i}:")
-        for key in plan[1]:
-            lines.append(f"            _values['{key}'] = {_saved(key, params)}")
-    has = {i for i, _, _ in wanted}
-    edges = ", ".join(
-        f"gradient_edge({p}) if n{i} else NO_EDGE" if i in has else "NO_EDGE"
-        for i, p in enumerate(tensors)
+def _build_now(op: Op, function: Any, space: dict[str, Any]) -> None:
+    op.parse()
+    space |= {"NAME": op.name, "_itself": function, "active": active}
+    if not op.is_composite:
+        base = getattr(aten, op.key).op
+        if not hasattr(base, "node_class"):  # shared with the in-place form
+            base.node_class = node_class(base)
+        space["Node_"] = base.node_class
+    if op.outputs:
+        space["Outputs"] = namedtuple(op.key.partition("_")[0], op.outputs)  # type: ignore[misc]  # noqa: PYI024
+    _execute("\n".join(_call_source(op)), op, space)
+    made = space.pop("call")
+    hidden = {**space, "active": ()}
+    hidden["_itself"] = space["inner"] = types.FunctionType(
+        made.__code__, hidden, op.key, made.__defaults__
     )
-    lines += [
-        "        _array = _out.array",
-        f"        _out._node = node_class(({edges},), ((_array.shape, _array.dtype),), _values)",
-        "        _out._rg = True",
-        "    return _out",
+    space["inner"].__kwdefaults__ = made.__kwdefaults__
+    function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+    function.__code__ = made.__code__
+
+
+def _execute(source: str, op: Op, space: dict[str, Any]) -> None:
+    """Run generated code, with whatever it names from the table, its module and here."""
+    code = compile(source, f"<operator {op.name}>", "exec")
+    for name in names_in(code):
+        for known in (_COMMON, aten.__dict__, op.space):
+            if name in known:
+                space.setdefault(name, known[name])
+                break
+    exec(code, space)  # noqa: S102
+
+
+def _signature(op: Op) -> str:
+    shown, keyword = [], False
+    for p in op.params:
+        if p.keyword and not keyword:
+            keyword = True
+            shown.append("*")
+        name = python_name(op, p)
+        shown.append(f"{p.star}{name}" + ("" if p.default is None else f"={p.default}"))
+    return ", ".join(shown)
+
+
+def python_name(op: Op, param: Param) -> str:
+    """A parameter's name for callers: PyTorch's functions say `input` for `self`."""
+    if param.name != "self":
+        return param.name
+    return "tensors" if "on_list" in op.flags else "input"
+
+
+def _tensor(op: Op, p: Param) -> str:
+    """The variable that holds parameter `p` as it was given."""
+    return python_name(op, p) if p.name == "self" else f"{p.name}_t"
+
+
+def _call_source(op: Op) -> list[str]:
+    names = [python_name(op, p) for p in op.params]
+    shown = [f"{p.star}{n}" for p, n in zip(op.params, names, strict=True) if not p.keyword]
+    by_name = [f"{n}={n}" for p, n in zip(op.params, names, strict=True) if p.keyword]
+    keywords = f", dict({', '.join(by_name)})" if by_name else ""
+    lines = [
+        f"def call({_signature(op)}):",
+        f"    if active: return interpose(NAME, inner, ({', '.join([*shown, ''])}){keywords})",
     ]
-    return "\n".join(lines)
+    if op.is_composite:
+        if names and names[0] in {"input", "tensors"}:
+            lines.append(f"    self = {names[0]}")
+        return [*lines, f"    return {op.expression}"]
+    lines += _read(op)
+    if op.in_place:
+        lines += _needs(op) + _before_in_place(op)
+    lines += _forward(op)
+    if op.outputs is not None:
+        return lines + ([] if op.in_place else _needs(op)) + _record_several(op)
+    return lines + ([] if op.in_place else _needs(op)) + _record(op)
 
 
-def _saved(key: str, params: tuple[str, ...]) -> str:
-    """What `_values[key]` is."""
-    if key == "result":
-        return "SavedVariable(_out, True)"
-    if key in params:
-        return f"SavedVariable({key}) if isinstance({key}, Tensor) else {key}"
-    owner, _, what = key.rpartition("_")
-    assert owner in params, f"a formula asks for {key}"
-    assert what in {"shape", "strides"}, f"a formula asks for {key}"
-    return f"{owner}.array.{what} if isinstance({owner}, Tensor) else ()"
+def _read(op: Op) -> list[str]:
+    """Arrays in place of tensors, attributes in their standard form."""
+    lines = []
+    if "promote" in op.flags:
+        kept = [python_name(op, p) for p in op.params if not p.is_tensor]
+        lines = [
+            "    other_t = other",
+            "    try:",
+            "        self = input.array",
+            "        if other.__class__ in SCALARS:",
+            "            if self.dtype.kind != 'f' or other.__class__ is complex:",
+            "                self, other = promote(self, other)",
+            "        else:",
+            "            other = other.array",
+            "            if self.dtype is not other.dtype: self, other = promote(self, other)",
+            "    except AttributeError:",
+            f"        return _itself(*as_tensors(NAME, input, other){''.join(f', {k}' for k in kept)})",
+        ]
+        if op.in_place:
+            lines.insert(3, "        target = self")
+    elif "on_list" in op.flags:
+        lines += [
+            "    tensors = list(tensors)",
+            "    try: self = [x.array for x in tensors]",
+            "    except AttributeError: raise not_tensors(NAME, *tensors) from None",
+        ]
+    else:
+        required = [p for p in op.tensors if not p.kind and p.default is None]
+        for p in op.tensors:
+            if p.name != "self":
+                lines.append(f"    {p.name}_t = {p.name}")
+            elif p not in required:
+                lines.append("    self = input")
+            if p not in required:
+                lines.append(f"    if isinstance({p.name}, Tensor): {p.name} = {p.name}.array")
+        reads = "; ".join(f"{p.name} = {_tensor(op, p)}.array" for p in required)
+        given = ", ".join(_tensor(op, p) for p in required)
+        if reads:
+            lines += [
+                f"    try: {reads}",
+                f"    except AttributeError: raise not_tensors(NAME, {given}) from None",
+            ]
+    if "float" in op.flags:
+        lines += ["    if self.dtype.kind != 'f':", "        self = to_float(self)"]
+        if "promote" in op.flags:
+            lines.append("        other = to_float(np.asarray(other))")
+    for p in op.params:
+        if p.kind == "dim":
+            lines.append(f"    {p.name} = dimension({p.name}, self.ndim)")
+        elif p.kind == "dims":
+            lines.append(f"    {p.name} = axes({p.name}, self.ndim)")
+        elif p.kind == "sizes":
+            lines.append(f"    {p.name} = sizes({p.name})")
+    return lines
+
+
+def _forward(op: Op) -> list[str]:
+    text = op.expression
+    lines = ["    try:"]
+    indent = "        "
+    if "quiet" in op.flags:
+        lines.append(f"{indent}with np.errstate(all='ignore'):")
+        indent += "    "
+    if op.in_place and _UFUNC.fullmatch(text):
+        lines.append(f"{indent}{text[:-1]}, out=target, casting='unsafe')")
+    elif op.in_place:
+        lines.append(f"{indent}write(NAME, target, {text})")
+    elif op.outputs is not None:
+        lines.append(f"{indent}made = {text}")
+    else:
+        lines.append(f"{indent}out = wrap({text})")
+    given = ", ".join(p.name for p in op.tensors)
+    return [
+        *lines,
+        "    except (ValueError, TypeError) as error: "
+        f"raise failed(NAME, error, {given}) from None",
+    ]
+
+
+def _needs(op: Op) -> list[str]:
+    """`n0`, `n1`...: which differentiable inputs need a gradient. `recording`: any, and they may."""
+    if not op.differentiable:
+        return []
+    if "on_list" in op.flags:
+        return [
+            "    needs = [x._rg or (x._view is not None and late_grad(x)) for x in tensors]",
+            "    n0 = True in needs",
+        ]
+    lines = []
+    for i, p in enumerate(op.differentiable):
+        t = _tensor(op, p)
+        test = f"{t}._rg or ({t}._view is not None and late_grad({t}))"
+        optional = p.kind or p.default is not None or ("promote" in op.flags and p.name == "other")
+        lines.append(
+            f"    n{i} = " + (f"isinstance({t}, Tensor) and ({test})" if optional else test)
+        )
+    return lines
+
+
+def _any(op: Op) -> str:
+    return " or ".join(f"n{i}" for i in range(len(op.differentiable)))
+
+
+def _save(op: Op, indent: str, made: Callable[[str], str]) -> list[str]:
+    """Fill the node's slots."""
+    lines = []
+    for name in op.saved:
+        if op.is_output(name):
+            value = made(name)
+        elif op.is_freed(name):
+            p = next(p for p in op.params if p.name == name)
+            t = _tensor(op, p)
+            if name == "self" and op.in_place:
+                t = "old"
+            if "on_list" in op.flags:
+                value = f"list({t})"
+            elif p.kind or p.default is not None or "promote" in op.flags:
+                value = f"SavedVariable({t}) if isinstance({t}, Tensor) else {t}"
+            else:
+                value = f"SavedVariable({t})"
+        elif name == "self_shapes":
+            value = "[x.shape for x in self]"
+        elif any(p.name == name for p in op.params):
+            value = name
+        else:
+            owner, _, what = name.rpartition("_")
+            loose = "promote" in op.flags or any(p.name == owner and p.kind for p in op.params)
+            value = f"np.asarray({owner}).{what}" if loose else f"{owner}.{what}"
+        if op.used_by(name) and op.is_freed(name):
+            value = f"({value}) if {op.used_by(name)} else None"
+        lines.append(f"{indent}node.s_{name} = {value}")
+    return lines
+
+
+def _new_node(op: Op, indent: str, metadata: str) -> list[str]:
+    if "on_list" in op.flags:
+        edges = "tuple([gradient_edge(x) if n else NO_EDGE for x, n in zip(tensors, needs)])"
+    else:
+        each = []
+        for i, p in enumerate(op.differentiable):
+            t = _tensor(op, p)
+            sure = len(op.differentiable) == 1
+            each.append(f"gradient_edge({t})" + ("" if sure else f" if n{i} else NO_EDGE"))
+        edges = f"({', '.join(each)},)"
+    return [
+        f"{indent}node = new(Node_)",
+        f"{indent}node.next_edges = {edges}",
+        f"{indent}node.input_metadata = {metadata}",
+        f"{indent}node.hooks = None",
+        f"{indent}node.sequence_nr = thread.sequence_nr",
+        f"{indent}thread.sequence_nr += 1",
+    ]
+
+
+def _record(op: Op) -> list[str]:
+    if op.in_place:
+        lines = ["    bump_version(input)"]
+        if op.differentiable:
+            lines.append("    if recording:")
+            if "result" in op.saved:
+                lines.append("        node.s_result = SavedVariable(input, True)")
+            lines.append("        rebase_history(input, node)")
+        return [*lines, "    return input"]
+    lines = []
+    start = f"    if {'recorded' if 'view' in op.flags else 'is_grad_enabled()'} and ({_any(op)}):"
+    if "view" in op.flags:
+        attributes = [p for p in op.params if p.name != "self"]
+        args = "".join(f"{p.star}{p.name}, " for p in attributes)
+        lines += [
+            "    recorded = is_grad_enabled()",
+            "    out._counter = input._counter",
+            f"    out._view = ViewInfo(input, _itself, ({args}), recorded)",
+            "    out._rg = input._rg",
+        ]
+    if op.differentiable:
+        inner = " " * 8
+        lines += [start, f"{inner}array = out.array"]
+        lines += _new_node(op, inner, "((array.shape, array.dtype),)")
+        lines += [f"{inner}out._node = node", f"{inner}out._rg = True"]
+        lines += _save(op, inner, lambda _: "SavedVariable(out, True)")
+    return [*lines, "    return out"]
+
+
+def _before_in_place(op: Op) -> list[str]:
+    lines = [] if "promote" in op.flags else ["    target = input.array"]
+    others = [p.name for p in op.tensors if p.name != "self"]
+    if others:
+        lines.append(f"    same_kind(NAME, target, {', '.join(others)})")
+    if not op.differentiable:
+        return [*lines, "    check_inplace(input, False)"]
+    lines += [
+        f"    recording = ({_any(op)}) and is_grad_enabled()",
+        "    check_inplace(input, recording)",
+        "    if recording:",
+    ]
+    if "self" in op.saved:
+        lines.append("        old = input.clone()")  # with its graph, for second derivatives
+    lines += _new_node(op, " " * 8, "((target.shape, target.dtype),)")
+    return lines + _save(op, " " * 8, lambda _: "None")
+
+
+def _record_several(op: Op) -> list[str]:
+    lines = ["    outs = [wrap(x) for x in made]"]
+    if op.differentiable:
+        inner = " " * 8
+        lines.append(f"    if ({_any(op)}) and is_grad_enabled():")
+        metadata = "tuple([(x.array.shape, x.array.dtype) for x in outs])"
+        lines += _new_node(op, inner, metadata)
+        lines += [
+            f"{inner}for number, out in enumerate(outs):",
+            f"{inner}    if out.array.dtype.kind in 'fcV':",
+            f"{inner}        out._node, out._rg, out.output_nr = node, True, number",
+        ]
+        place = {name: i for i, name in enumerate(op.outputs or ())}
+        lines += _save(
+            op, inner, lambda n: f"SavedVariable(outs[{place[n]}], outs[{place[n]}]._rg)"
+        )
+    return [*lines, "    return " + ("Outputs(*outs)" if op.outputs else "tuple(outs)")]

@@ -1,10 +1,7 @@
-"""cat, stack, repeat, roll, flip and other ways to lay elements out anew.
+"""cat, stack, repeat, roll, flip, padding and other ways to lay elements out anew.
 
-Source: derivatives.yaml, aten/src/ATen/native/TensorShape.cpp.
+Source: derivatives.yaml, aten/src/ATen/native/TensorShape.cpp, PadNd.cpp.
 """
-
-# ruff: noqa: PLW0108  (a formula's lambda names what is defined further down)
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
 
 from __future__ import annotations
 
@@ -15,9 +12,8 @@ import numpy as np
 
 from ..dtypes import result_dtype
 from ..tensor import Tensor, wrap
-from .composite import composite
-from .table import op, op_list
-from .views import dimension, narrow, reshape, select, sizes
+from .arguments import dimension, sizes
+from .table import aten, declare, function
 
 
 def _cat(self: Any, dim: int) -> Any:
@@ -27,111 +23,109 @@ def _cat(self: Any, dim: int) -> Any:
     return np.concatenate(arrays, dimension(dim, arrays[0].ndim), dtype=result_dtype(*self))
 
 
-def _cat_back(grad: Tensor, self_shapes: Any, dim: int) -> list[Tensor]:
+def _cat_back(grad: Tensor, shapes: Any, dim: int) -> list[Tensor]:
     found, start = [], 0
-    for shape in self_shapes:
+    for shape in shapes:
         if shape == (0,):
             found.append(wrap(np.zeros(0, grad.array.dtype)))
             continue
-        found.append(narrow(grad, dim, start, shape[dim]))
+        found.append(grad.narrow(dim, start, shape[dim]))
         start += shape[dim]
     return found
 
 
-cat_op = op_list("aten::cat", _cat, _cat_back, on_list=True)
-stack_op = op_list(
-    "aten::stack",
-    lambda self, dim: np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self)),
-    lambda grad, self_shapes, dim: [select(grad, dim, i) for i in range(len(self_shapes))],
-    on_list=True,
-)
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after another along `dim`."""
-    if not len(tensors):
-        raise ValueError("expected a non-empty list of Tensors")
-    return cat_op(tensors, dim)
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors side by side, along a new dimension `dim`."""
-    if not len(tensors):
-        raise RuntimeError("stack expects a non-empty TensorList")
-    return stack_op(tensors, dim)
-
-
-def _repeat_back(grad: Tensor, self_shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
-    lead = len(repeats) - len(self_shape)
-    shape: list[int] = []
-    for place, times in enumerate(repeats):
-        shape += [times, self_shape[place - lead] if place >= lead else 1]
-    summed = reshape(grad, tuple(shape)).sum(tuple(range(0, len(shape), 2)))
-    return reshape(summed, self_shape)
-
-
-_repeat_op = op(
-    "aten::repeat", lambda self, repeats: np.tile(self, repeats), "self", self=_repeat_back
-)
-_flip_op = op(
-    "aten::flip",
-    lambda self, dims: np.flip(self, tuple(dimension(d, self.ndim) for d in dims)).copy(),
-    "self",
-    self=lambda grad, dims: flip(grad, dims),
-)
-_roll_op = op(
-    "aten::roll",
-    lambda self, shifts, dims: np.roll(self, shifts, dims),
-    "self",
-    self=lambda grad, shifts, dims: roll(
-        grad, tuple(-s for s in shifts) if isinstance(shifts, tuple) else -shifts, dims
-    ),
-)
-tril = op(
-    "aten::tril",
-    lambda self, diagonal=0: np.tril(self, diagonal),
-    "self",
-    self=lambda grad, diagonal: grad.tril(diagonal),
-)
-triu = op(
-    "aten::triu",
-    lambda self, diagonal=0: np.triu(self, diagonal),
-    "self",
-    self=lambda grad, diagonal: grad.triu(diagonal),
-)
-
-
-def repeat(input: Tensor, *repeats: Any) -> Tensor:  # noqa: A002
-    """Copied `repeats[d]` times along each dimension d."""
-    times = sizes(repeats)
-    if len(times) < input.array.ndim:
-        raise RuntimeError(
+def _repeat(self: Any, times: tuple[int, ...]) -> Any:
+    if len(times) < self.ndim:
+        raise ValueError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions "
             "of tensor"
         )
-    return _repeat_op(input, times)
+    return np.tile(self, times)
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:  # noqa: A002
-    """Backwards along `dims`."""
-    return _flip_op(input, sizes(dims))
+def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    whole = (1,) * (len(repeats) - len(shape)) + shape
+    pairs = [n for pair in zip(repeats, whole, strict=True) for n in pair]
+    return aten.reshape(aten.reshape(grad, tuple(pairs)).sum(tuple(range(0, len(pairs), 2))), shape)
 
 
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:  # noqa: A002
-    """Shifted along `dims`, what falls off one end coming in at the other."""
-    shifts = tuple(shifts) if isinstance(shifts, (list, tuple)) else shifts
-    dims = tuple(dims) if isinstance(dims, (list, tuple)) else dims
-    return _roll_op(input, shifts, dims)
+def _turned(shifts: Any) -> Any:
+    return tuple(-s for s in shifts) if isinstance(shifts, (tuple, list)) else -shifts
 
 
-@composite("aten::movedim")
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:  # noqa: A002
-    """The dimensions `source` put where `destination` says."""
-    n = input.array.ndim
-    old = [dimension(d, n) for d in ((source,) if isinstance(source, int) else source)]
-    new = [
-        dimension(d, n) for d in ((destination,) if isinstance(destination, int) else destination)
-    ]
-    rest = iter([d for d in range(n) if d not in old])
-    order = [old[new.index(d)] if d in new else next(rest) for d in range(n)]
-    return input.permute(order)
+def _widths(pad: Any, ndim: int) -> list[tuple[int, int]]:
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    return [(0, 0)] * (ndim - len(pairs)) + pairs
+
+
+def _padded(self: Any, pad: Any, value: float) -> Any:
+    widths = _widths(pad, self.ndim)
+    cut = tuple(
+        slice(max(0, -a), s - max(0, -b)) for (a, b), s in zip(widths, self.shape, strict=True)
+    )
+    more = [(max(0, a), max(0, b)) for a, b in widths]
+    return np.pad(self[cut], more, constant_values=self.dtype.type(value))
+
+
+declare(
+    globals(),
+    r"""
+[torch on_list]
+cat(self, dim: int = 0) = _cat(self, dim) => _cat_back(grad, self_shapes, dim)
+stack(self, dim: int = 0) = np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self))
+    self: [select(grad, dim, i) for i in range(len(self_shapes))]
+[tensor]
+repeat(self, *repeats: sizes) = _repeat(self, repeats) => _repeat_back(grad, self_shape, repeats)
+[torch tensor]
+flip(self, *dims: sizes) = np.flip(self, tuple([dimension(d, self.ndim) for d in dims])).copy()
+    self: flip(grad, dims)
+roll(self, shifts: any, dims: any = None) = np.roll(self, shifts, dims)
+    self: roll(grad, _turned(shifts), dims)
+[torch tensor in_place]
+tril(self, diagonal: int = 0) = np.tril(self, diagonal) => tril(grad, diagonal)
+triu(self, diagonal: int = 0) = np.triu(self, diagonal) => triu(grad, diagonal)
+[]
+constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
+    self: constant_pad_nd(grad, [-p for p in pad])
+[nn]
+one_hot(self, num_classes: int = -1)
+    = np.eye(int(self.max()) + 1 if num_classes < 0 else num_classes, dtype=np.int64)[self]
+""",
+)
+
+
+@function("torch tensor")
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:  # noqa: A002
+    """Each element (or slice of `dim`) `repeats` times."""
+    source = input.flatten() if dim is None else input
+    dim = dimension(dim or 0, source.array.ndim)
+    times = repeats.array if isinstance(repeats, Tensor) else repeats
+    return source.index_select(dim, wrap(np.repeat(np.arange(source.array.shape[dim]), times)))
+
+
+@function("nn")
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:  # noqa: A002
+    """Wider by `pad` (pairs, the last dimension first), with a constant."""
+    if mode != "constant":
+        raise NotImplementedError(f"pad: mode {mode!r} is not supported, only 'constant'")
+    return aten.constant_pad_nd(input, list(pad), value or 0.0)
+
+
+@function("torch tensor")
+def tile(input: Tensor, *dims: Any) -> Tensor:  # noqa: A002
+    """As `repeat`, for any number of dimensions."""
+    times = sizes(dims)
+    return input.repeat((1,) * (input.array.ndim - len(times)) + times)
+
+
+@function("torch")
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each 1-D tensor expanded over the grid of all."""
+    given: Sequence[Tensor] = tensors[0] if isinstance(tensors[0], (list, tuple)) else tensors
+    order = [1, 0, *range(2, len(given))][: len(given)] if indexing == "xy" else range(len(given))
+    shape = tuple(given[i].array.size for i in order)
+    places = list(order)
+    return tuple(
+        x.reshape([-1 if places[d] == i else 1 for d in range(len(given))]).expand(shape)
+        for i, x in enumerate(given)
+    )

@@ -1,10 +1,9 @@
 """Losses. `reduction` is "mean", "sum" or "none".
 
-Source: torch/nn/functional.py, aten/src/ATen/native/Loss.cpp.
+Source: torch/nn/functional.py, aten/src/ATen/native/Loss.cpp, LossNLL.cpp.
 """
 
-# ruff: noqa: A006, PLW0108  (a formula's lambda names what is defined further down)
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
+# ruff: noqa: A006
 
 from __future__ import annotations
 
@@ -13,14 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .activation import log_softmax, sigmoid
-from .composite import composite
-from .elementwise import where
-from .indexing import gather
-from .table import op
+from .table import aten, composite, declare
 
 
-def reduce(loss: Tensor, reduction: str) -> Tensor:
+def _reduced(loss: Tensor, reduction: str) -> Tensor:
     """The mean, the sum, or the losses themselves.
 
     Raises:
@@ -41,70 +36,92 @@ def _mse(self: Any, target: Any, reduction: str) -> Any:
         return apart * apart
     flat = apart.reshape(-1)
     total = flat.dot(flat)
-    return total / total.dtype.type(flat.size) if reduction == "mean" else total
+    if reduction == "sum":
+        return total
+    if reduction != "mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return total / total.dtype.type(flat.size)
 
 
-def _mse_back(grad: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return mse_loss_backward(grad, self, target, reduction)
-
-
-def _mse_backward(self: Any, input: Any, target: Any, reduction: str) -> Any:  # noqa: A002
+def _mse_back(grad: Any, input: Any, target: Any, reduction: str) -> Any:  # noqa: A002
     apart = input - target
     scale = 2.0 / apart.size if reduction == "mean" else 2.0
-    apart *= self * self.dtype.type(scale)
+    apart *= grad * grad.dtype.type(scale)
     return apart
 
 
-mse_op = op(
-    "aten::mse_loss",
-    _mse,
-    "self",
-    "target",
-    self=_mse_back,
-    target=lambda grad, self, target, reduction: -_mse_back(grad, self, target, reduction),
-    arrays={
-        "self": lambda grad, self, target, reduction: _mse_backward(grad, self, target, reduction),
-        "target": lambda grad, self, target, reduction: (
-            -_mse_backward(grad, self, target, reduction)
-        ),
-    },
-)
-
-
-def _slope(grad: Tensor, self: Tensor, input: Tensor, reduction: str) -> Tensor:  # noqa: A002
+def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor:  # noqa: A002
     n = np.broadcast_shapes(input.array.shape, grad.array.shape)
-    scale = 2.0 / int(np.prod(n)) if reduction == "mean" else 2.0
-    return grad * self * scale
+    return grad * given * (2.0 / int(np.prod(n)) if reduction == "mean" else 2.0)
 
 
-mse_loss_backward = op(
-    "aten::mse_loss_backward",
-    _mse_backward,
-    "self",
-    "input",
-    "target",
-    self=lambda grad, input, target, reduction: (
-        grad * (input - target) * (2.0 / grad.numel() if reduction == "mean" else 2.0)
-    ),
-    input=lambda grad, self, input, reduction: _slope(grad, self, input, reduction),
-    target=lambda grad, self, input, reduction: -_slope(grad, self, input, reduction),
+def _nll_weights(target: Any, weight: Any, ignore_index: int, like: Any, classes: int) -> Any:
+    """The targets with ignored ones at 0, and how much each counts."""
+    counted = target != ignore_index
+    safe = np.where(counted, target, 0)
+    if safe.size and (safe.min() < 0 or safe.max() >= classes):
+        wrong = safe.min() if safe.min() < 0 else safe.max()
+        raise IndexError(f"Target {wrong} is out of bounds.")
+    share = counted.astype(like.dtype)
+    return safe, (share if weight is None else share * weight[safe])
+
+
+def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    dim = 0 if self.ndim == 1 else 1
+    if target.shape != self.shape[:dim] + self.shape[dim + 1 :]:
+        raise ValueError(
+            f"Expected target size {list(self.shape[:dim] + self.shape[dim + 1 :])}, "
+            f"got {list(target.shape)}"
+        )
+    safe, share = _nll_weights(target, weight, ignore_index, self, self.shape[dim])
+    picked = np.take_along_axis(self, np.expand_dims(safe, dim), dim).squeeze(dim)
+    loss = -picked * share
+    if reduction == "none":
+        return loss
+    total = loss.sum(dtype=self.dtype)
+    return total / share.sum(dtype=self.dtype) if reduction == "mean" else total
+
+
+def _nll_back(
+    grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore_index: int
+) -> Any:
+    dim = 0 if self.ndim == 1 else 1
+    safe, share = _nll_weights(target, weight, ignore_index, self, self.shape[dim])
+    each = -grad * share
+    if reduction == "mean":
+        each = each / share.sum(dtype=self.dtype)
+    found = np.zeros_like(self)
+    np.put_along_axis(found, np.expand_dims(safe, dim), np.expand_dims(each, dim), dim)
+    return found
+
+
+declare(
+    globals(),
+    r"""
+[nn]
+mse_loss(self, target, reduction: str = "mean") = _mse(self, target, reduction)
+    self: mse_loss_backward(grad, self, target, reduction) || _mse_back(grad, self, target, reduction)
+    target: -mse_loss_backward(grad, self, target, reduction) || -_mse_back(grad, self, target, reduction)
+[]
+mse_loss_backward(grad_output, input, target, reduction: str)
+    = _mse_back(grad_output, input, target, reduction)
+    grad_output: grad * (input - target) * (2.0 / grad.numel() if reduction == "mean" else 2.0)
+    input: _slope(grad, grad_output, input, reduction)
+    target: -_slope(grad, grad_output, input, reduction)
+nll_loss.forward(self, target, weight: number, reduction: str, ignore_index: int)
+    = _nll(self, target, weight, reduction, ignore_index)
+    self: nll_loss_backward(grad, self, target, weight, reduction, ignore_index)
+        || _nll_back(grad, self, target, weight, reduction, ignore_index)
+nll_loss_backward(grad_output, self, target, weight: number, reduction: str, ignore_index: int)
+    = _nll_back(grad_output, self, target, weight, reduction, ignore_index)
+    grad_output: nll_loss_forward(grad, target, weight, reduction, ignore_index)
+[nn]
+l1_loss(self, target, reduction: str = "mean") := _reduced((self - target).abs(), reduction)
+""",
 )
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
-    """The squared difference."""
-    if reduction not in {"mean", "sum", "none"}:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return mse_op(input, target, reduction)
-
-
-@composite("aten::l1_loss")
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:  # noqa: A002
-    """The absolute difference."""
-    return reduce((input - target).abs(), reduction)
-
-
-@composite("aten::smooth_l1_loss")
+@composite("nn")
 def smooth_l1_loss(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -113,12 +130,13 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Squared / (2 beta) below `beta`, absolute - beta / 2 above."""
     if beta == 0:
-        return l1_loss(input, target, reduction)
+        return aten.l1_loss(input, target, reduction)
     apart = (input - target).abs()
-    return reduce(where(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta), reduction)
+    loss = aten.where(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta)
+    return _reduced(loss, reduction)
 
 
-@composite("aten::huber_loss")
+@composite("nn")
 def huber_loss(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -127,11 +145,11 @@ def huber_loss(
 ) -> Tensor:
     """Half the square below `delta`, delta * (absolute - delta / 2) above."""
     apart = (input - target).abs()
-    loss = where(apart <= delta, apart * apart * 0.5, (apart - 0.5 * delta) * delta)
-    return reduce(loss, reduction)
+    loss = aten.where(apart <= delta, apart * apart * 0.5, (apart - 0.5 * delta) * delta)
+    return _reduced(loss, reduction)
 
 
-@composite("aten::nll_loss")
+@composite("nn", "aten::nll_loss_nd")
 def nll_loss(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -147,21 +165,12 @@ def nll_loss(
         weight: one per class; the mean is then weighted.
         ignore_index: targets that do not count.
     """
-    dim = 0 if input.array.ndim == 1 else 1
-    counted = target.array != ignore_index
-    safe = np.where(counted, target.array, 0)
-    if safe.size and (safe.min() < 0 or safe.max() >= input.array.shape[dim]):
-        raise IndexError("Target is out of bounds.")
-    index = wrap(np.expand_dims(safe, dim))
-    picked = -gather(input, dim, index).squeeze(dim)
-    share = counted.astype(input.array.dtype)
-    if weight is not None:
-        share = share * weight.array[safe]
-    loss = picked * wrap(share)
-    return loss.sum() / wrap(share.sum()) if reduction == "mean" else reduce(loss, reduction)
+    if reduction not in {"mean", "sum", "none"}:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return aten.nll_loss_forward(input, target, weight, reduction, ignore_index)
 
 
-@composite("aten::cross_entropy_loss")
+@composite("nn", "aten::cross_entropy_loss")
 def cross_entropy(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -172,35 +181,30 @@ def cross_entropy(
 ) -> Tensor:
     """nll_loss of log_softmax; targets are classes, or probabilities of `input`'s shape."""
     dim = 0 if input.array.ndim == 1 else 1
-    logs = log_softmax(input, dim)
+    logs = aten.log_softmax(input, dim)
     classes = input.array.shape[dim]
-    shape = [1] * input.array.ndim
-    shape[dim] = classes
+    shape = [classes if d == dim else 1 for d in range(input.array.ndim)]
+    weighted = logs if weight is None else logs * weight.reshape(shape)
     if target.array.dtype.kind == "f":
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / classes
-        found = -(logs * target if weight is None else logs * target * weight.reshape(shape))
-        loss = found.sum(dim)
-        if reduction == "mean":
-            return loss.sum() / max(loss.numel(), 1)
-        return reduce(loss, reduction)
+        loss = -(weighted * target).sum(dim)
+        return (
+            loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduced(loss, reduction)
+        )
     loss = nll_loss(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
-    counted = target.array != ignore_index
-    weighted = logs if weight is None else logs * weight.reshape(shape)
-    smooth = -weighted.sum(dim) * wrap(counted.astype(input.array.dtype))
-    if reduction == "mean":
-        share = counted.astype(input.array.dtype)
-        if weight is not None:
-            share = share * weight.array[np.where(counted, target.array, 0)]
-        smooth = smooth.sum() / wrap(share.sum())
-    else:
-        smooth = reduce(smooth, reduction)
+    given = None if weight is None else weight.array
+    _, share = _nll_weights(target.array, given, ignore_index, input.array, classes)
+    smooth = -weighted.sum(dim) * wrap((target.array != ignore_index).astype(input.array.dtype))
+    smooth = (
+        smooth.sum() / wrap(share.sum()) if reduction == "mean" else _reduced(smooth, reduction)
+    )
     return loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
 
 
-@composite("aten::binary_cross_entropy")
+@composite("nn")
 def binary_cross_entropy(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -213,13 +217,14 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
-    loss = -(
-        target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100)
-    )
-    return reduce(loss if weight is None else loss * weight, reduction)
+    if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    hit, miss = input.log().clamp(min=-100), (1 - input).log().clamp(min=-100)
+    loss = -(target * hit + (1 - target) * miss)
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
-@composite("aten::binary_cross_entropy_with_logits")
+@composite("nn")
 def binary_cross_entropy_with_logits(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -232,28 +237,13 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
-    soft = _log_sigmoid(input)
-    if pos_weight is None:
-        loss = (1 - target) * input - soft
-    else:
-        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * soft
-    return reduce(loss if weight is None else loss * weight, reduction)
+    soft = aten.logsigmoid(input)
+    scaled = soft if pos_weight is None else ((pos_weight - 1) * target + 1) * soft
+    loss = (1 - target) * input - scaled
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
-def _log_sigmoid_forward(self: Any) -> Any:
-    return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
-
-
-_log_sigmoid = op(
-    "aten::log_sigmoid",
-    _log_sigmoid_forward,
-    "self",
-    self=lambda grad, self: grad * sigmoid(-self),
-)
-logsigmoid = _log_sigmoid
-
-
-@composite("aten::kl_div")
+@composite("nn")
 def kl_div(
     input: Tensor,  # noqa: A002
     target: Tensor,
@@ -265,8 +255,14 @@ def kl_div(
         loss = target.exp() * (target - input)
     else:
         positive = target > 0
-        safe = where(positive, target, wrap(np.ones((), target.array.dtype)))
-        loss = where(positive, target * (safe.log() - input), -input * target)
+        safe = aten.where(positive, target, wrap(np.ones((), target.array.dtype)))
+        loss = aten.where(positive, target * (safe.log() - input), -input * target)
     if reduction == "batchmean":
         return loss.sum() / input.array.shape[0]
-    return reduce(loss, reduction)
+    return _reduced(loss, reduction)
+
+
+@composite("torch nn")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (|x1| |x2|) along `dim`."""
+    return (x1 * x2).sum(dim) / (x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps))

@@ -1,7 +1,6 @@
-"""Puts the operators on Tensor, as its operators and methods."""
+"""What Tensor has besides the table's operators: Python's operators, properties, and conversions."""
 
-# ruff: noqa: ARG005, PLW0108  (a formula's lambda names what is defined further down)
-# mypy: disable-error-code="no-any-return,has-type,call-overload"
+# ruff: noqa: ARG005
 
 from __future__ import annotations
 
@@ -10,18 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Size, Tensor
-from . import activation as act
-from . import conversion as conv
-from . import elementwise as el
-from . import indexing as ix
-from . import joining as jo
-from . import matrix as mx
-from . import norm as nm
-from . import reduction as red
-from . import views as vw
-from .in_place import inplace
-from .table import as_tensors
+from ..tensor import Size, Tensor, wrap
+from . import conversion, creation, elementwise, indexing, joining, loss, matrix  # noqa: F401
+from . import reduction as reduction
+from . import views as views
+from .arguments import as_tensors, sizes
+from .table import PUBLIC, aten
 
 
 def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,160 +25,61 @@ def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rpow(self: Tensor, other: Any) -> Any:
-    return el.pow(*as_tensors("aten::pow", other), self)
-
-
-def _property(read: Callable[[Any], Any], doc: str) -> property:
-    return property(read, doc=doc)
-
-
-_OPERATORS: dict[str, Any] = {
-    "add": el._add,
-    "radd": el._add,
-    "sub": el._sub,
-    "rsub": _reversed(el._sub),
-    "mul": el.mul,
-    "rmul": el.mul,
-    "truediv": el._div,
-    "rtruediv": _reversed(el._div),
-    "floordiv": el.floor_divide,
-    "rfloordiv": _reversed(el.floor_divide),
-    "mod": el.remainder,
-    "rmod": _reversed(el.remainder),
-    "pow": el.pow,
-    "rpow": _rpow,
-    "matmul": mx.matmul,
-    "rmatmul": _reversed(mx.matmul),
-    "neg": el.neg,
-    "pos": el.positive,
-    "abs": el.abs,
-    "invert": el.bitwise_not,
-    "and": el.bitwise_and,
-    "or": el.bitwise_or,
-    "xor": el.bitwise_xor,
-    "eq": el.eq,
-    "ne": el.ne,
-    "lt": el.lt,
-    "le": el.le,
-    "gt": el.gt,
-    "ge": el.ge,
-    "iadd": el.add_,
-    "isub": el.sub_,
-    "imul": el.mul_,
-    "itruediv": el.div_,
-    "ipow": el.pow_,
-    "getitem": ix.getitem,
-    "setitem": ix.setitem,
-    "len": lambda self: self.array.shape[0] if self.array.ndim else _no_length(),
-    "iter": lambda self: iter(vw.unbind(self, 0)) if self.array.ndim else _no_length(),
-    "bool": conv.as_bool,
-    "float": lambda self: float(conv.item(self)),
-    "int": lambda self: int(conv.item(self)),
-    "index": lambda self: conv.item(self),
-    "repr": conv.text,
-    "hash": lambda self: id(self),
-    "array": lambda self, dtype=None, copy=None: np.asarray(conv.numpy(self), dtype),
-}
+    return aten.pow(*as_tensors("aten::pow", other), self)
 
 
 def _no_length() -> Any:
-    raise TypeError("iteration over a 0-d tensor, or its len(), is not possible")
+    raise TypeError("iteration over a 0-d tensor")
 
 
-_ELEMENTWISE = """
-    mul maximum minimum atan2 remainder fmod floor_divide neg abs sign sgn positive exp
-    expm1 exp2 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan asin acos atan
-    sinh cosh tanh asinh acosh atanh floor ceil trunc round frac clone isnan isinf isfinite
-    logical_not bitwise_not eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and
-    bitwise_or bitwise_xor clamp masked_fill lerp addcmul addcdiv add_ sub_ mul_ div_ pow_
-    masked_fill_ clamp_ zero_ lerp_ addcmul_ addcdiv_ add sub div pow
-""".split()
-_REDUCTION = """
-    sum mean prod var std amax amin argmax argmin cumsum cumprod logsumexp max min all
-    any sum_to_size
-""".split()
-_VIEWS = """
-    t transpose permute reshape expand squeeze unsqueeze select unfold diagonal flatten
-    narrow split chunk unbind
-""".split()
-_JOINING = "repeat flip roll tril triu movedim".split()
-_INDEXING = """
-    index_put index_put_ gather scatter scatter_add scatter_ scatter_add_ index_select
-    index_add masked_select copy_ fill_
-""".split()
-_MATRIX = "mm bmm mv dot outer matmul addmm".split()
-_ACTIVATION = "sigmoid relu softmax log_softmax erf".split()
-_CONVERSION = "to detach detach_ contiguous numpy item size".split()
+def _eq(self: Tensor, other: Any) -> Any:
+    known = isinstance(other, (Tensor, bool, int, float, complex, np.ndarray, np.generic))
+    return aten.eq(self, other) if known else NotImplemented
 
-for _module, _names in (
-    (el, _ELEMENTWISE),
-    (red, _REDUCTION),
-    (nm, ["norm"]),
-    (vw, _VIEWS),
-    (jo, _JOINING),
-    (ix, _INDEXING),
-    (mx, _MATRIX),
-    (act, _ACTIVATION),
-    (conv, _CONVERSION),
-):
-    for _name in _names:
-        setattr(Tensor, _name, getattr(_module, _name))
-for _name, _function in _OPERATORS.items():
-    setattr(Tensor, f"__{_name}__", _function)
-for _source in (*el.UNARY_INPLACE, act.sigmoid, act.relu):
-    _name = _source.__name__ + "_"
-    setattr(Tensor, _name, inplace(f"aten::{_name}", _source))
 
-_EXTRA: dict[str, Any] = {
-    "view": vw.tensor_view,
+def _format(self: Tensor, spec: str) -> str:
+    return format(self.item(), spec) if not self.array.ndim else object.__format__(self, spec)
+
+
+_OPERATORS: dict[str, Any] = {
+    **{f"__{n}__": getattr(aten, f"{n.strip('r')}_to") for n in ("add", "radd", "sub")},
+    **{f"__{n}__": getattr(aten, n) for n in "mul pow neg abs ne lt le gt ge".split()},
+    **{f"__{n}__": getattr(aten, f"bitwise_{n}") for n in ("and", "or", "xor")},
+    **{f"__i{n}__": getattr(aten, f"{n}_to_") for n in ("add", "sub")},
+    "__rsub__": _reversed(aten.sub_to),
+    "__rmul__": aten.mul,
+    "__truediv__": aten.div_to,
+    "__rtruediv__": _reversed(aten.div_to),
+    "__floordiv__": aten.floor_divide,
+    "__rfloordiv__": _reversed(aten.floor_divide),
+    "__mod__": aten.remainder,
+    "__rmod__": _reversed(aten.remainder),
+    "__rpow__": _rpow,
+    "__matmul__": aten.matmul,
+    "__rmatmul__": _reversed(aten.matmul),
+    "__pos__": aten.positive,
+    "__invert__": aten.bitwise_not,
+    "__imul__": aten.mul_,
+    "__itruediv__": aten.div_to_,
+    "__ipow__": aten.pow_,
+    "__eq__": _eq,
+    "__getitem__": indexing.getitem,
+    "__setitem__": indexing.setitem,
+    "__len__": lambda self: self.array.shape[0] if self.array.ndim else _no_length(),
+    "__iter__": lambda self: iter(self.unbind(0)) if self.array.ndim else _no_length(),
+    "__bool__": conversion.as_bool,
+    "__float__": lambda self: float(self.item()),
+    "__int__": lambda self: int(self.item()),
+    "__complex__": lambda self: complex(self.item()),
+    "__index__": lambda self: self.item(),
+    "__contains__": lambda self, x: bool((self.array == getattr(x, "array", x)).any()),
+    "__repr__": conversion.text,
+    "__format__": _format,
+    "__hash__": lambda self: id(self),
+    "__array__": lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype),
     "__reduce__": lambda self: (_unpickled, (type(self), self.array, self._rg)),
     "__deepcopy__": lambda self, memo: _copied(self, memo),
-    "absolute": el.abs,
-    "multiply": el.mul,
-    "view_as": lambda self, other: vw.tensor_view(self, other.array.shape),
-    "expand_as": lambda self, other: vw.expand(self, other.array.shape),
-    "reshape_as": lambda self, other: vw.reshape(self, other.array.shape),
-    "type_as": lambda self, other: conv.to(self, other.array.dtype),
-    "where": lambda self, condition, other: el.where(condition, self, other),
-    "float": lambda self: conv.to(self, np.float32),
-    "double": lambda self: conv.to(self, np.float64),
-    "half": lambda self: conv.to(self, np.float16),
-    "long": lambda self: conv.to(self, np.int64),
-    "int": lambda self: conv.to(self, np.int32),
-    "bool": lambda self: conv.to(self, np.bool_),
-    "cpu": lambda self: self,
-    "tolist": lambda self: self.array.tolist(),
-    "numel": lambda self: self.array.size,
-    "dim": lambda self: self.array.ndim,
-    "stride": lambda self: tuple(s // self.array.itemsize for s in self.array.strides),
-    "is_contiguous": lambda self: self.array.flags.c_contiguous,
-    "is_floating_point": lambda self: self.array.dtype.kind == "f",
-    "element_size": lambda self: self.array.itemsize,
-    "data_ptr": lambda self: self.array.ctypes.data,
-    "new_zeros": lambda self, *size, dtype=None: _new(np.zeros, self, size, dtype),
-    "new_ones": lambda self, *size, dtype=None: _new(np.ones, self, size, dtype),
-    "shape": _property(lambda self: Size(self.array.shape), "The sizes of its dimensions."),
-    "dtype": _property(lambda self: self.array.dtype, "The dtype of its elements."),
-    "ndim": _property(lambda self: self.array.ndim, "How many dimensions it has."),
-    "T": _property(
-        lambda self: vw.permute(self, *range(self.array.ndim)[::-1]), "Dimensions reversed."
-    ),
-    "mT": _property(lambda self: vw.transpose(self, -2, -1), "The last two changed over."),
-    "real": _property(lambda self: real(self), "The real part."),
-    "device": _property(lambda self: "cpu", "Always the CPU."),
-    "is_cuda": _property(lambda self: False, "Never."),
-    "is_sparse": _property(lambda self: False, "Never."),
-    "nbytes": _property(lambda self: self.array.nbytes, "Bytes of its elements."),
 }
-
-
-def real(self: Tensor) -> Tensor:
-    """The real part, as a view; a real tensor is its own."""
-    if self.array.dtype.kind != "c":
-        return self
-    from ..tensor import wrap
-
-    return wrap(self.array.real)
 
 
 def _unpickled(kind: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
@@ -206,11 +100,109 @@ def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return found
 
 
-def _new(make: Any, self: Tensor, size: Any, dtype: Any) -> Tensor:
-    from ..tensor import wrap
+def _new(self: Tensor, make: str, args: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
+    kind = self.array.dtype if dtype is None else dtype
+    found: Tensor = PUBLIC["torch"][make](*args, dtype=kind, requires_grad=requires_grad)
+    return found
 
-    return wrap(make(vw.sizes(size), self.array.dtype if dtype is None else dtype))
+
+def _make_new(make: str) -> Callable[..., Tensor]:
+    def call(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **more: Any
+    ) -> Tensor:
+        return _new(self, make, args, dtype, **more)
+
+    call.__name__, call.__doc__ = f"new_{make}", f"`{make}`, with the dtype of this tensor."
+    return call
 
 
-for _name, _function in _EXTRA.items():
+_METHODS: dict[str, Any] = {
+    **{f"new_{make}": _make_new(make) for make in "zeros ones empty full tensor".split()},
+    "type_as": lambda self, other: self.to(other.array.dtype),
+    "where": lambda self, condition, other: PUBLIC["torch"]["where"](condition, self, other),
+    "float": lambda self: self.to(np.float32),
+    "double": lambda self: self.to(np.float64),
+    "half": lambda self: self.to(np.float16),
+    "long": lambda self: self.to(np.int64),
+    "int": lambda self: self.to(np.int32),
+    "bool": lambda self: self.to(np.bool_),
+    "byte": lambda self: self.to(np.uint8),
+    "cpu": lambda self: self,
+    "cuda": lambda self, device="cuda", non_blocking=False: self.to(device or "cuda"),
+    "pin_memory": lambda self: _pinned(self),
+    "is_pinned": lambda self: self.__dict__.get("_pinned", False),
+    "tolist": lambda self: self.array.tolist(),
+    "numel": lambda self: self.array.size,
+    "nelement": lambda self: self.array.size,
+    "dim": lambda self: self.array.ndim,
+    "ndimension": lambda self: self.array.ndim,
+    "stride": lambda self: tuple(s // self.array.itemsize for s in self.array.strides),
+    "is_contiguous": lambda self, memory_format=None: self.array.flags.c_contiguous,
+    "is_floating_point": lambda self: self.array.dtype.kind in "fV",
+    "is_complex": lambda self: self.array.dtype.kind == "c",
+    "element_size": lambda self: self.array.itemsize,
+    "data_ptr": lambda self: self.array.ctypes.data,
+    "get_device": lambda self: -1,
+    "share_memory_": lambda self: self,
+}
+
+
+def _pinned(self: Tensor) -> Tensor:
+    found = wrap(self.array)
+    found.__dict__["_pinned"] = True
+    return found
+
+
+_PROPERTIES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "shape": (lambda self: Size(self.array.shape), "The sizes of its dimensions."),
+    "dtype": (lambda self: self.array.dtype, "The dtype of its elements."),
+    "ndim": (lambda self: self.array.ndim, "How many dimensions it has."),
+    "T": (lambda self: self.permute(*range(self.array.ndim)[::-1]), "Dimensions reversed."),
+    "mT": (lambda self: self.transpose(-2, -1), "The last two changed over."),
+    "H": (lambda self: self.conj().transpose(-2, -1), "The conjugate transpose."),
+    "real": (lambda self: _real(self), "The real part; a real tensor is its own."),
+    "imag": (lambda self: aten.imag(self), "The imaginary part."),
+    "device": (lambda self: Device("cpu"), "Always the CPU."),
+    "is_cuda": (lambda self: False, "Never."),
+    "is_sparse": (lambda self: False, "Never, but for gradients of sparse embeddings."),
+    "layout": (lambda self: "torch.strided", "Always strided."),
+    "nbytes": (lambda self: self.array.nbytes, "Bytes of its elements."),
+    "itemsize": (lambda self: self.array.itemsize, "Bytes of one element."),
+}
+
+
+def _real(self: Tensor) -> Tensor:
+    return aten.real(self) if self.array.dtype.kind == "c" else self
+
+
+class Device(str):
+    """A device by its name; there is only the CPU."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> str:
+        """`cpu`."""
+        return self.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:
+        """Its number, if it has one."""
+        return int(self.partition(":")[2]) if ":" in self else None
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})"
+
+
+for _name, _function in (*_OPERATORS.items(), *_METHODS.items()):
     setattr(Tensor, _name, _function)
+for _name, (_read, _doc) in _PROPERTIES.items():
+    setattr(Tensor, _name, property(_read, doc=_doc))
+for _place in PUBLIC.values():
+    for _alias, _known in {"multiply": "mul", "absolute": "abs", "concat": "cat", "divide": "div",
+                           "subtract": "sub", "negative": "neg", "greater": "gt", "less": "lt",
+                           "clip": "clamp", "arctan2": "atan2", "true_divide": "div"}.items():  # fmt: skip
+        if _known in _place:
+            _place[_alias] = _place[_known]
+            if _place is PUBLIC["tensor"]:
+                setattr(Tensor, _alias, _place[_known])

@@ -1,0 +1,87 @@
+"""The source of an operator's node class: its saved values, and its formulas."""
+
+from __future__ import annotations
+
+from .rows import Op, names_in
+
+_BOTH = {"conj", "grad", "grads"}  # names that mean the same for tensors and for arrays
+
+
+def node_source(op: Op) -> str:
+    """`class MulBackward0(OpNode): ...`."""
+    slots = "".join(f"'s_{name}', " for name in op.saved)
+    lines = [
+        f"class {op.title}(OpNode):",
+        f"    __slots__ = ({slots})",
+        "    def apply(node, grads):",
+    ]
+    count = len(op.differentiable)
+    if op.outputs is None:
+        lines += [
+            "        grad = grads[0]",
+            f"        if grad is None: return [None] * {count}"
+            if "on_list" not in op.flags
+            else "        if grad is None: return [None] * len(node.next_edges)",
+        ]
+    else:
+        lines.append(f"        if not [g for g in grads if g is not None]: return [None] * {count}")
+    if count > 1:
+        lines.append("        wanted = thread.exec_info")
+        for i in range(count):
+            lines += [
+                f"        target = node.next_edges[{i}][0]",
+                f"        n{i} = target is not None and (wanted is None or target in wanted)",
+            ]
+    on_arrays = _array_formulas(op)
+    if on_arrays:
+        lines += [
+            "        if not active and not is_grad_enabled():",
+            "            given = grad",
+            "            grad = given.array",
+            *_unpacked(op, "unpack_array", " " * 12),
+            *_answer(op, on_arrays, " " * 12, arrays=True),
+        ]
+    lines += _unpacked(op, "unpack", " " * 8)
+    lines += _answer(op, [op.formulas[p.name][0] for p in op.differentiable], " " * 8, arrays=False)
+    saved = [name for name in op.saved if op.is_freed(name)]
+    if saved:
+        targets = "".join(f"node.s_{name} = " for name in saved)
+        lines += ["    def release_variables(node):", f"        {targets}FREED"]
+    return "\n".join(lines)
+
+
+def _array_formulas(op: Op) -> list[str]:
+    """The formulas on arrays, if every one has such a form."""
+    if op.outputs is not None or "on_list" in op.flags:
+        return []
+    found = []
+    for p in op.differentiable:
+        texts = op.formulas[p.name]
+        named = names_in(compile(texts[-1], p.name, "eval"))
+        if len(texts) < 2 and set(named) - _BOTH - set(op.asked[p.name]):
+            return []
+        found.append(texts[-1])
+    return found
+
+
+def _unpacked(op: Op, how: str, indent: str) -> list[str]:
+    lines = []
+    for name in op.saved:
+        if not op.is_freed(name) or "on_list" in op.flags:
+            lines.append(f"{indent}{name} = node.s_{name}")
+            continue
+        test = f"if {op.used_by(name)}: " if op.used_by(name) else ""
+        lines.append(f"{indent}{test}{name} = {how}(node.s_{name}, node)")
+    return lines
+
+
+def _answer(op: Op, texts: list[str], indent: str, arrays: bool) -> list[str]:
+    if "on_list" in op.flags:
+        return [f"{indent}return list({texts[0]})"]
+    found = []
+    for i, text in enumerate(texts):
+        value = text
+        if arrays:
+            value = "given" if text == "grad" else f"wrap({text})"
+        found.append(value if len(texts) == 1 else f"({value}) if n{i} else None")
+    return [f"{indent}return [{', '.join(found)}]"]

@@ -1,0 +1,48 @@
+"""Operators as those see them who watch: profilers, anomaly mode, inference mode and autocast."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .. import anomaly
+from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
+from ..node import thread
+from ..record_function import RecordScope, begin, end
+from ..tensor import Tensor
+
+
+def interpose(
+    name: str,
+    inner: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Run an operator in the sight of all observers.
+
+    Args:
+        inner: the operator, which does not look for observers itself.
+    """
+    kwargs = kwargs or {}
+    recording = is_grad_enabled() and any(isinstance(x, Tensor) and x._rg for x in args)
+    number = thread.sequence_nr
+    running = begin(
+        name, RecordScope.FUNCTION, (*args, *kwargs.values()), number if recording else -1
+    )
+    try:
+        out = inner(*args, **kwargs)
+    finally:
+        end(running)
+    for one in out if isinstance(out, (tuple, list)) else (out,):
+        if not isinstance(one, Tensor):
+            continue
+        node = one._node
+        if node is not None and node.sequence_nr >= number:
+            node.__dict__["thread_id"] = threading.get_ident()
+            anomaly.note(node)
+        own = one._view is None or one._view.base._counter is None
+        if own and is_inference_mode_enabled() and not any(one is x for x in args):
+            one._counter = None
+            one._view = None
+    return out
