@@ -18,6 +18,8 @@ from builtins import bool as _bool
 from typing import Any as _Any
 
 from . import autograd as autograd
+from . import fft as fft
+from . import linalg as linalg
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
 from .dtypes import bool_ as bool  # noqa: A004

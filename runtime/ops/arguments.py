@@ -50,8 +50,10 @@ def sizes(args: Any) -> tuple[int, ...]:
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate of a tensor or an array; a real one is its own."""
-    return x.conj() if getattr(x, "dtype", None) is not None and x.dtype.kind == "c" else x
+    """The complex conjugate of a tensor, array or number; a real one is its own."""
+    if isinstance(x, complex):
+        return x.conjugate()
+    return x.conj() if hasattr(x, "dtype") and x.dtype.kind == "c" else x
 
 
 def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import result_dtype, to_float
 from ..tensor import Tensor, wrap
-from .arguments import as_tensors
+from .arguments import as_tensors, conj
 from .table import aten, composite, declare, function
 
 
@@ -34,13 +34,15 @@ def _pow(a: Any, b: Any) -> Any:
 
 def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
     if not isinstance(other, Tensor):
-        return _zero(grad) if other == 0 else grad * (self ** (other - 1) * other)
-    return aten.where(other == 0, _zero(grad * other), grad * (other * self ** (other - 1)))
+        return _zero(grad) if other == 0 else grad * conj(self ** (other - 1) * other)
+    return aten.where(other == 0, _zero(grad * other), grad * conj(other * self ** (other - 1)))
 
 
 def _pow_other(grad: Tensor, self: Any, other: Any, result: Tensor) -> Tensor:
     if not isinstance(self, Tensor):
         return grad * (result * math.log(self))
+    if self.array.dtype.kind == "c":
+        return grad * conj(result * self.log())
     zero = (self == 0).logical_and(other >= 0)
     return grad * aten.where(zero, _zero(result), result * self.log())
 
@@ -66,6 +68,29 @@ def _inside(self: Tensor, low: Any, high: Any) -> Tensor:
     if high is not None:
         inside &= self.array <= getattr(high, "array", high)
     return wrap(inside)
+
+
+def _beyond(self: Tensor, low: Any, high: Any, below: bool) -> Tensor:
+    """Where `clamp` gives the lower bound, or the upper one; that decides where they cross."""
+    x, low, high = self.array, getattr(low, "array", low), getattr(high, "array", high)
+    crossed = False if low is None or high is None else low >= high
+    if below:
+        return wrap((x < low) & np.logical_not(crossed))
+    return wrap((x > high) | np.logical_and(crossed, low != high))
+
+
+def _sgn(a: Any) -> Any:
+    if a.dtype.kind != "c":
+        return np.sign(a)
+    length = np.abs(a)
+    return np.where(length == 0, 0, a / np.where(length == 0, 1, length))
+
+
+def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if self.array.dtype.kind != "c":
+        return _zero(grad)
+    each = grad / self.abs()
+    return each - result * (each * result.conj()).real
 
 
 def _erf(a: Any) -> Any:
@@ -192,7 +217,7 @@ sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward
 neg(self) = np.negative(self) => -grad
 abs(self) = _abs(self) => grad * self.sgn()
 sign(self) = np.sign(self) => _zero(grad)
-sgn(self) = np.sign(self) => _zero(grad)
+sgn(self) = _sgn(self) => _sgn_back(grad, self, result)
 square(self) = np.square(self) => grad * (self * 2)
 floor(self) = np.floor(self) => _zero(grad)
 ceil(self) = np.ceil(self) => _zero(grad)
@@ -202,8 +227,8 @@ logical_not(self) = np.logical_not(self)
 bitwise_not(self) = np.invert(self)
 clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
     self: grad * _inside(self, min, max)
-    min: grad * (self < min)
-    max: grad * (self > max)
+    min: grad * _beyond(self, min, max, True)
+    max: grad * _beyond(self, min, max, False)
 masked_fill(self, mask, value: number) = np.where(mask, np.asarray(value).astype(self.dtype), self)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()

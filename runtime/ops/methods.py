@@ -10,9 +10,20 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Size, Tensor, wrap
-from . import conversion, creation, elementwise, indexing, joining, loss, matrix  # noqa: F401
-from . import reduction as reduction
-from . import views as views
+from . import (  # noqa: F401
+    conversion,
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    loss,
+    matrix,
+    normalization,
+    reduction,
+    views,
+)
 from .arguments import as_tensors, sizes
 from .table import PUBLIC, aten
 

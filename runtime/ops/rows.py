@@ -29,10 +29,10 @@ class Op:
     """One row of the table."""
 
     def __init__(self, key: str, row: str, flags: frozenset[str], space: dict[str, Any]) -> None:
-        self.key = key.replace(".", "_")
-        self.base = base = key.partition(".")[0]
         prefix = "".join(f"{p}_" for p in ("linalg", "fft") if p in flags)
-        self.name = f"aten::{prefix}{base}"
+        self.base = prefix + key.partition(".")[0]
+        self.key = prefix + key.replace(".", "_")
+        self.name = f"aten::{self.base}"
         self.row = row
         self.flags = flags
         self.space = space  # the names that its text may use
@@ -47,7 +47,7 @@ class Op:
         formulas: list[tuple[str, str]] = []
         for line in rest:
             name, colon, text = line.strip().partition(": ")
-            if colon and re.fullmatch(r"\w+", name):
+            if colon and re.fullmatch(r"\w+", name) and _ROW.fullmatch(head):
                 formulas.append((name, text))
             elif formulas:
                 formulas[-1] = (formulas[-1][0], f"{formulas[-1][1]} {line.strip()}")

@@ -84,9 +84,9 @@ def _register(call: Call, key: str, known: str, flags: frozenset[str]) -> None:
     if "." in key or key.startswith("_"):
         return
     for place in flags & PLACES:
-        PUBLIC[place][known] = call
+        PUBLIC[place][key] = call
         if place == "tensor":
-            setattr(Tensor, known, call)
+            setattr(Tensor, key, call)
 
 
 def composite(places: str = "", name: str | None = None) -> Callable[[Call], Call]:

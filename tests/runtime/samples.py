@@ -19,6 +19,7 @@ class Sample(NamedTuple):
     hi: float = 2.0
     twice: bool = True  # whether the second derivative is checked
     rtol: float = 1e-9  # against PyTorch
+    numeric: bool = True  # whether differences are checked: the gradient is that of the value
 
 
 S = Sample
@@ -179,6 +180,99 @@ SAMPLES = [
     S("F.kl_div(x, y, reduction='batchmean')", TWO, lo=0.1, hi=0.9),
     S("F.kl_div(x, y, log_target=True)", TWO),
     S("x.to(torch.float64) * x.double()"),
+    # operands that promote, and what the table gained
+    *[S(f"torch.{n}(x, y)", TWO, lo=0.3) for n in ("logaddexp", "hypot")],
+    S("torch.clamp(x, y, z)", ((3, 4), (3, 4), (3, 4))),
+    S("torch.nan_to_num(x)"),
+    S("x.sort(1)[0]"),
+    S("x.sort(0, descending=True).values"),
+    S("torch.topk(x, 2, 1)[0]"),
+    S("x.topk(1, dim=0, largest=False).values"),
+    S("x.median()"),
+    S("torch.gather(x, 1, x.argsort(1))"),
+    S("x.index_copy(0, torch.tensor([2, 0]), y)", ((3, 4), (2, 4))),
+    S("x.index_fill(1, i, 2.0)"),
+    S("torch.take_along_dim(x, x.argsort(1), 1)"),
+    S("x.repeat_interleave(2, 1)"),
+    S("torch.tile(x, (2, 1))"),
+    S("F.pad(x, (1, 2))"),
+    S("F.pad(x, (1, -1, 0, 2), value=3.0)"),
+    S(
+        "torch.meshgrid(x, y, indexing='ij')[0] * torch.meshgrid(x, y, indexing='xy')[1].T",
+        ((3,), (4,)),
+    ),
+    S("torch.baddbmm(x, y, z, beta=2, alpha=3)", ((2, 3, 2), (2, 3, 4), (2, 4, 2))),
+    S("torch.einsum('bhid,bhjd->bhij', x, y)", ((2, 2, 3, 4), (2, 2, 5, 4))),
+    S("torch.einsum('ij,jk,kl->il', x, y, z)", ((3, 4), (4, 2), (2, 3))),
+    S("torch.einsum('i,j->ij', x, y)", ((3,), (4,))),
+    S("torch.einsum('ij->', x)"),
+    S("x.unflatten(1, (2, 2))"),
+    S("x.swapaxes(0, 1)"),
+    S("x.square_() if False else torch.square(x)"),
+    *[S(f"F.{n}(x)") for n in ("relu6", "mish", "hardswish", "softsign")],
+    S("F.hardsigmoid(x)", twice=False, rtol=1e-6),  # PyTorch takes 1 / 6 in float32
+    S("F.cosine_similarity(x, y)", TWO),
+    S("F.normalize(x, dim=1)"),
+    # convolution and pooling
+    S("F.conv1d(x, y, z)", ((2, 3, 7), (4, 3, 3), (4,))),
+    S("F.conv1d(x, y, stride=2, padding=1, dilation=2)", ((2, 3, 9), (4, 3, 3))),
+    S("F.conv2d(x, y, z)", ((2, 3, 5, 6), (4, 3, 3, 2), (4,))),
+    S(
+        "F.conv2d(x, y, stride=(2, 1), padding=(1, 2), dilation=(1, 2))",
+        ((2, 2, 6, 7), (3, 2, 3, 2)),
+    ),
+    S("F.conv2d(x, y, groups=2)", ((2, 4, 5, 5), (6, 2, 3, 3))),
+    S("F.conv2d(x, y, padding='same')", ((1, 2, 5, 5), (2, 2, 3, 2))),
+    S("F.conv2d(x, y)", ((2, 5, 5), (3, 2, 2, 2))),
+    S("F.max_pool1d(x, 2)", ((2, 3, 7),)),
+    S("F.max_pool2d(x, 2)", ((2, 3, 6, 4),)),
+    S("F.max_pool2d(x, 3, stride=1, padding=1, dilation=1)", ((1, 2, 5, 5),)),
+    S("F.max_pool2d(x, (2, 3), return_indices=True)[0]", ((1, 2, 4, 6),)),
+    S("F.avg_pool1d(x, 3, stride=2)", ((2, 3, 7),)),
+    S("F.avg_pool2d(x, 2)", ((2, 3, 6, 4),)),
+    S("F.avg_pool2d(x, 3, stride=2, padding=1)", ((1, 2, 5, 5),)),
+    S("F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)", ((1, 2, 5, 5),)),
+    S("F.adaptive_avg_pool2d(x, (2, 3))", ((1, 2, 5, 7),)),
+    S("F.adaptive_avg_pool2d(x, 1)", ((2, 3, 4, 4),)),
+    S("F.adaptive_avg_pool1d(x, 3)", ((2, 3, 7),)),
+    # normalization, embedding, attention
+    S("F.layer_norm(x, (4,), y, z)", ((3, 4), (4,), (4,))),
+    S("F.layer_norm(x, (3, 4))", ((2, 3, 4),)),
+    S("F.batch_norm(x, None, None, y, z, training=True)", ((4, 3, 2), (3,), (3,))),
+    S(
+        "F.batch_norm(x, torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64), y, z)",
+        ((3, 4), (4,), (4,)),
+    ),
+    S("F.group_norm(x, 2, y, z)", ((2, 4, 3), (4,), (4,))),
+    S("F.rms_norm(x, (4,), y)", ((3, 4), (4,))),
+    S("F.embedding(i, x)"),
+    S("F.embedding(i, x, padding_idx=0)", numeric=False),
+    S("F.scaled_dot_product_attention(x, y, z)", ((2, 3, 4), (2, 5, 4), (2, 5, 6))),
+    S("F.scaled_dot_product_attention(x, y, z, is_causal=True)", ((2, 3, 4), (2, 3, 4), (2, 3, 4))),
+    S(
+        "F.scaled_dot_product_attention(x, y, z, attn_mask=m[:, :3])",
+        ((3, 4), (3, 4), (3, 4)),
+        twice=False,
+    ),
+    # linalg and fft
+    S("torch.linalg.inv(x + 5 * torch.eye(3, dtype=torch.float64))", ((2, 3, 3),)),
+    S("torch.linalg.det(x)", ((2, 3, 3),)),
+    S("torch.linalg.slogdet(x)[1]", ((3, 3),)),
+    S("torch.linalg.solve(x + 5 * torch.eye(3, dtype=torch.float64), y)", ((2, 3, 3), (2, 3, 2))),
+    S("torch.linalg.solve(x + 5 * torch.eye(3, dtype=torch.float64), y)", ((3, 3), (3,))),
+    S("torch.linalg.cholesky(x @ x.mT + 5 * torch.eye(3, dtype=torch.float64))", ((3, 3),)),
+    S("torch.linalg.norm(x)"),
+    S("torch.linalg.norm(x, 1) + torch.linalg.norm(x, float('inf'))"),
+    S("torch.linalg.vector_norm(x, 3, dim=1)"),
+    S("torch.fft.rfft(x).abs()"),
+    S("torch.fft.rfft(x, n=6, norm='ortho').real * 2"),
+    S("torch.fft.fft(x, dim=0).imag"),
+    S("(torch.fft.ifft(x, n=3) * (1 + 2j)).real"),
+    S("torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(y), n=4)", TWO),
+    S("torch.fft.irfft(torch.fft.rfft(x) / (2 - 1j), n=5)"),
+    S("torch.view_as_real(torch.complex(x, y) ** 2)", TWO),
+    S("(torch.complex(x, y).conj() @ torch.complex(y, x).T).abs().sum(1)", TWO),
+    S("torch.complex(x, y).exp().real", TWO),
     # in place, on a copy
     *[
         S(f"inplace(x * 1, lambda t: t.{c})")

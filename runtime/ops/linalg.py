@@ -1,0 +1,143 @@
+"""Small `linalg` and `fft` namespaces.
+
+Source: derivatives.yaml, torch/csrc/autograd/FunctionsManual.cpp (linalg_*_backward, fft_*).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, wrap
+from .table import aten, declare, function
+
+
+def _cholesky_back(grad: Tensor, result: Tensor) -> Tensor:
+    """Source: I. Murray, Differentiation of the Cholesky decomposition, 2016."""
+    inner = (result.mT @ grad).tril()
+    inner = inner - 0.5 * inner.diagonal(0, -2, -1).unsqueeze(-1) * wrap(
+        np.eye(inner.array.shape[-1], dtype=inner.array.dtype)
+    )
+    inverse = aten.linalg_inv_of(result)
+    found = inverse.mT @ inner @ inverse
+    return 0.5 * (found + found.mT)
+
+
+def _like(found: Any, source: Any) -> Any:
+    """In single precision if the source is (older numpy computes in double)."""
+    single = source.dtype.itemsize <= (8 if source.dtype.kind == "c" else 4)
+    kind = ("c8" if single else "c16") if found.dtype.kind == "c" else ("f4" if single else "f8")
+    return found.astype(kind, copy=False)
+
+
+def _other(norm: str | None) -> str:
+    """The scaling of the adjoint."""
+    return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, "ortho")
+
+
+def _sized(x: Tensor, size: int, dim: int) -> Tensor:
+    """Cut, or padded with zeros, to `size` along `dim`."""
+    have = x.array.shape[dim]
+    if have > size:
+        return x.narrow(dim, 0, size)
+    after = [0] * (2 * (x.array.ndim - 1 - dim % x.array.ndim)) + [0, size - have]
+    return aten.constant_pad_nd(x, after) if have < size else x
+
+
+def _doubled(x: Tensor, n: int, dim: int) -> Tensor:
+    """Frequencies that stand for two of a real signal's, counted twice."""
+    have = x.array.shape[dim]
+    weights = np.ones(have, x.array.real.dtype)
+    weights[1 : n - have + 1] = 2
+    shape = [1] * x.array.ndim
+    shape[dim] = have
+    return x * wrap(weights.reshape(shape))
+
+
+declare(
+    globals(),
+    r"""
+[]
+linalg_inv.of(self) = np.linalg.inv(self) => -(conj(result).mT @ grad @ conj(result).mT)
+linalg_solve.of(self, other) = np.linalg.solve(self, other)
+    self: -(linalg_solve_of(conj(self).mT, grad) @ conj(result).mT)
+    other: linalg_solve_of(conj(self).mT, grad)
+[linalg]
+det(self) = np.linalg.det(self)
+    self: (grad * result).unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
+slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(self)
+    self: grads[1].unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
+cholesky(self) = np.linalg.cholesky(self) => _cholesky_back(grad, result)
+[fft]
+fft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.fft(self, n, dim, norm), self)
+    self: _sized(fft_ifft(grad, None, dim, _other(norm)), self_shape[dim], dim)
+ifft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.ifft(self, n, dim, norm), self)
+    self: _sized(fft_fft(grad, None, dim, _other(norm)), self_shape[dim], dim)
+rfft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.rfft(self, n, dim, norm), self)
+    self: _sized(fft_ifft(_sized(grad, n or self_shape[dim], dim), None, dim, _other(norm)).real,
+        self_shape[dim], dim)
+irfft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.irfft(self, n, dim, norm), self)
+    self: _sized(_doubled(fft_rfft(grad, None, dim, _other(norm)), n or 2 * (self_shape[dim] - 1), dim),
+        self_shape[dim], dim)
+""",
+)
+
+
+def _square(x: Tensor, name: str) -> Tensor:
+    shape = x.array.shape
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"linalg.{name}: A must be batches of square matrices, got {list(shape)}"
+        )
+    return x
+
+
+@function("linalg")
+def inv(A: Tensor) -> Tensor:  # noqa: N803
+    """The inverse of each matrix (..., n, n)."""
+    return aten.linalg_inv_of(_square(A, "inv"))
+
+
+@function("linalg")
+def solve(A: Tensor, B: Tensor) -> Tensor:  # noqa: N803
+    """X with A X = B: (..., n, n) and (..., n, k) or (..., n)."""
+    _square(A, "solve")
+    if B.array.ndim == 1 or B.array.shape == A.array.shape[:-1]:
+        return aten.linalg_solve_of(A, B.unsqueeze(-1)).squeeze(-1)
+    return aten.linalg_solve_of(A, B)
+
+
+@function("linalg")
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:  # noqa: A002
+    """(sum |x|^ord)^(1 / ord) over `dim`."""
+    return aten.norm(x, ord, dim, keepdim)
+
+
+@function("linalg")
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:  # noqa: A002, N803
+    """Of a vector, or of matrices for "fro" (the default), 1, -1, inf and -inf."""
+    if ord in (None, "fro", 2) and not (ord == 2 and (A.array.ndim == 2 and dim is None)):
+        return aten.norm(A, 2, dim, keepdim)
+    two = dim if isinstance(dim, tuple) else (-2, -1) if A.array.ndim == 2 and dim is None else None
+    if two is None:
+        return aten.norm(A, ord, dim, keepdim)
+    if ord not in (1, -1, float("inf"), -float("inf")):
+        raise NotImplementedError(f"linalg.norm of a matrix with ord={ord!r} is not supported")
+    rows, columns = (d % A.array.ndim for d in two)
+    over, then = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = A.abs().sum(over, keepdim=True)
+    found = (aten.amax if ord > 0 else aten.amin)(sums, then, True)
+    return found if keepdim else found.squeeze((rows, columns))
+
+
+@function("fft")
+def fftfreq(n: int, d: float = 1.0) -> Tensor:
+    """The frequencies of `fft`'s results."""
+    return wrap(np.fft.fftfreq(n, d).astype(np.float32))
+
+
+@function("fft")
+def rfftfreq(n: int, d: float = 1.0) -> Tensor:
+    """The frequencies of `rfft`'s results."""
+    return wrap(np.fft.rfftfreq(n, d).astype(np.float32))
