@@ -22,7 +22,7 @@ from . import fft as fft
 from . import linalg as linalg
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
-from .dtypes import bool_ as bool  # noqa: A004
+from .dtypes import bool_ as bool
 from .dtypes import (
     complex64,
     complex128,
@@ -42,8 +42,8 @@ from .dtypes import (
     short,
     uint8,
 )
-from .dtypes import float as float  # noqa: A004
-from .dtypes import int_ as int  # noqa: A004
+from .dtypes import float as float
+from .dtypes import int_ as int
 from .grad_mode import (
     enable_grad,
     inference_mode,

@@ -10,7 +10,8 @@ from ..dtypes import result_dtype
 from ..tensor import Tensor, wrap
 
 __all__ = [
-    "as_tensors", "axes", "conj", "dimension", "failed", "not_tensors", "same_kind", "sizes", "write"
+    "as_tensors", "axes", "conj", "dimension", "failed", "not_tensors", "on_cpu", "same_kind", "sizes",
+    "write",
 ]  # fmt: skip
 Array = Any
 
@@ -83,7 +84,7 @@ def not_tensors(name: str, *given: Any) -> TypeError:
 
 
 def failed(name: str, error: Exception, *operands: Any) -> RuntimeError:
-    """numpy's complaint, in PyTorch's words where it is about shapes that do not broadcast."""
+    """Numpy's complaint, in PyTorch's words where it is about shapes that do not broadcast."""
     shapes = [np.shape(x)[::-1] for x in operands if isinstance(x, np.ndarray)]
     if "broadcast" in str(error) and len(shapes) == 2:
         for place, (a, b) in enumerate(zip(*shapes)):  # noqa: B905  (the shorter one decides)
@@ -93,6 +94,16 @@ def failed(name: str, error: Exception, *operands: Any) -> RuntimeError:
                     f"non-singleton dimension {max(map(len, shapes)) - 1 - place}"
                 )
     return RuntimeError(f"{name}: {error}")
+
+
+def on_cpu(device: Any) -> None:
+    """Refuse any other device.
+
+    Raises:
+        RuntimeError: it is not the CPU.
+    """
+    if device is not None and str(device).partition(":")[0] != "cpu":
+        raise RuntimeError(f"tidy.runtime has no device {str(device)!r}; it has 'cpu'")
 
 
 def same_kind(name: str, target: Array, *others: Any) -> None:

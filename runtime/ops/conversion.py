@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Size, Tensor, wrap
+from .arguments import on_cpu
 from .table import TABLE, aten, composite, declare, function
 
 
@@ -37,7 +38,7 @@ TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::
 
 
 @composite("", "aten::_to_copy")
-def _to_copy(input: Tensor, dtype: Any) -> Tensor:  # noqa: A002
+def _to_copy(input: Tensor, dtype: Any) -> Tensor:
     return aten._to_copy_copy_(input, dtype)
 
 
@@ -52,7 +53,7 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
 
 @composite("tensor")
 def to(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     *args: Any,
     dtype: Any = None,
     device: Any = None,
@@ -65,9 +66,7 @@ def to(
     Raises:
         RuntimeError: to a device other than the CPU.
     """
-    for place in (*args, device):
-        if isinstance(place, str) and place.partition(":")[0] != "cpu":
-            raise RuntimeError(f"tidy.runtime has no device {place!r}; use 'cpu'")
+    on_cpu(next((x for x in args if isinstance(x, str)), device))
     kind = _dtype_of(args, dtype)
     if kind is None or input.array.dtype == kind:
         return aten.clone(input) if copy else input
@@ -75,7 +74,7 @@ def to(
 
 
 @function("torch tensor")
-def detach(input: Tensor) -> Tensor:  # noqa: A002
+def detach(input: Tensor) -> Tensor:
     """The same memory and version counter, outside autograd."""
     found = wrap(input.array)
     found._counter = input._counter
@@ -83,7 +82,7 @@ def detach(input: Tensor) -> Tensor:  # noqa: A002
 
 
 @function("torch tensor")
-def detach_(input: Tensor) -> Tensor:  # noqa: A002
+def detach_(input: Tensor) -> Tensor:
     """The tensor itself, cut off from its graph."""
     if input._view is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
@@ -92,7 +91,7 @@ def detach_(input: Tensor) -> Tensor:  # noqa: A002
 
 
 @function("tensor")
-def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: A002
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """Itself if its elements lie in order, else a copy where they do."""
     if input.array.flags.c_contiguous:
         return input
@@ -100,7 +99,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: A00
 
 
 @function("tensor")
-def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002
+def numpy(input: Tensor, *, force: bool = False) -> Any:
     """The array itself; `force` detaches first.
 
     Raises:
@@ -114,7 +113,7 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:  # noqa: A002
 
 
 @composite("tensor")
-def item(input: Tensor) -> Any:  # noqa: A002
+def item(input: Tensor) -> Any:
     """A tensor of one element as a Python number."""
     if input.array.size != 1:
         raise RuntimeError(
@@ -124,11 +123,11 @@ def item(input: Tensor) -> Any:  # noqa: A002
 
 
 @composite("", "aten::_local_scalar_dense")
-def _local_scalar_dense(input: Tensor) -> Any:  # noqa: A002
+def _local_scalar_dense(input: Tensor) -> Any:
     return input.array.item()
 
 
-def as_bool(input: Tensor) -> bool:  # noqa: A002
+def as_bool(input: Tensor) -> bool:
     """Whether its one element is not zero."""
     if input.array.size != 1:
         raise RuntimeError(
@@ -139,7 +138,7 @@ def as_bool(input: Tensor) -> bool:  # noqa: A002
     return bool(item(input))
 
 
-def text(input: Tensor) -> str:  # noqa: A002
+def text(input: Tensor) -> str:
     """As PyTorch prints it, nearly."""
     body = np.array2string(input.array, separator=", ", precision=4, prefix="tensor(")
     if input.array.dtype.name not in {"float32", "int64", "bool"}:
@@ -152,6 +151,6 @@ def text(input: Tensor) -> str:  # noqa: A002
 
 
 @function("tensor")
-def size(input: Tensor, dim: int | None = None) -> Any:  # noqa: A002
+def size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or its entry `dim`."""
     return Size(input.array.shape) if dim is None else input.array.shape[dim]

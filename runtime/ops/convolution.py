@@ -209,7 +209,7 @@ def _spread(value: Any, n: int) -> Ints:
     return (value,) * n if isinstance(value, int) else tuple(value) * (n if len(value) == 1 else 1)
 
 
-def _batched(input: Tensor, n: int, run: Any) -> Any:  # noqa: A002
+def _batched(input: Tensor, n: int, run: Any) -> Any:
     """`run` on a batch; one sample alone is a batch of one."""
     if input.array.ndim == n + 2:
         return run(input)
@@ -224,7 +224,7 @@ def _batched(input: Tensor, n: int, run: Any) -> Any:  # noqa: A002
 
 def _make(n: int) -> None:
     def conv(
-        input: Tensor,  # noqa: A002
+        input: Tensor,
         weight: Tensor,
         bias: Tensor | None = None,
         stride: Any = 1,
@@ -239,14 +239,14 @@ def _make(n: int) -> None:
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
             both = [d * (k - 1) for d, k in zip(dilation, weight.array.shape[2:], strict=True)]
             odd = [p for b in reversed(both) for p in (0, b % 2)]
-            input = aten.constant_pad_nd(input, odd) if any(odd) else input  # noqa: A001
+            input = aten.constant_pad_nd(input, odd) if any(odd) else input
             padding = tuple(b // 2 for b in both)
         padding = _spread(0 if padding == "valid" else padding, n)
         run = aten.convolution
         return _batched(input, n, lambda x: run(x, weight, bias, stride, padding, dilation, groups))
 
     def max_pool(
-        input: Tensor,  # noqa: A002
+        input: Tensor,
         kernel_size: Any,
         stride: Any = None,
         padding: Any = 0,
@@ -262,7 +262,7 @@ def _make(n: int) -> None:
         return found if return_indices else found[0]
 
     def avg_pool(
-        input: Tensor,  # noqa: A002
+        input: Tensor,
         kernel_size: Any,
         stride: Any = None,
         padding: Any = 0,
@@ -276,16 +276,16 @@ def _make(n: int) -> None:
         inside = not count_include_pad
         return _batched(input, n, lambda x: aten.avg_pool2d_nd(x, kernel, step, pad, inside))
 
-    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:  # noqa: A002
+    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         """The means of `output_size` bins along each dimension."""
         wanted = _spread(output_size, n)
         for d, out in zip(range(-n, 0), wanted, strict=True):
             if out == 1:
-                input = input.mean(d, keepdim=True)  # noqa: A001
+                input = input.mean(d, keepdim=True)
             elif out is not None:
                 bins = wrap(_bins(input.array.shape[d], out, input.array.dtype))
                 moved = input.movedim(d, -1) if d != -1 else input
-                input = (moved @ bins).movedim(-1, d) if d != -1 else moved @ bins  # noqa: A001
+                input = (moved @ bins).movedim(-1, d) if d != -1 else moved @ bins
         return input
 
     for made in (conv, max_pool, avg_pool, adaptive_avg_pool):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import get_default_dtype, result_dtype
-from ..grad_mode import is_grad_enabled
-from ..record_function import active
-from ..tensor import Tensor, bump_version, wrap
-from .arguments import sizes
-from .observe import interpose
-from .table import aten, declare, function
+from ..tensor import Tensor, wrap
+from .table import aten, composite, declare, function
 
 
 class Generator:
@@ -69,185 +64,99 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def _stream(generator: Generator | None) -> np.random.Generator:
+def _draws(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator).stream
 
 
-def _made(name: str, make: Callable[[Any], Any], dtype: Any, requires_grad: bool = False) -> Tensor:
-    kind = np.dtype(get_default_dtype() if dtype is None else dtype)
-    found: Tensor = interpose(name, lambda: wrap(make(kind)), ()) if active else wrap(make(kind))
-    if requires_grad:
-        found.requires_grad = True
-    return found
-
-
-def _of_size(name: str, make: Callable[..., Any]) -> None:
-    """A function of sizes: `make(shape, dtype, stream)`; and its `_like`."""
-
-    def call(
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        generator: Generator | None = None,
-    ) -> Tensor:
-        size = sizes(size)
-        if any(s < 0 for s in size):
-            raise RuntimeError(f"Trying to create tensor with negative dimension: {list(size)}")
-        return _made(f"aten::{name}", lambda k: make(size, k, generator), dtype, requires_grad)
-
-    def like(
-        input: Tensor,  # noqa: A002
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        memory_format: Any = None,
-    ) -> Tensor:
-        kind = input.array.dtype if dtype is None else dtype
-        shape = input.array.shape
-        return _made(f"aten::{name}_like", lambda k: make(shape, k, None), kind, requires_grad)
-
-    call.__name__, like.__name__ = name, f"{name}_like"
-    call.__doc__ = f"{_DOCS[name]}, of shape `size`."
-    like.__doc__ = f"{_DOCS[name]}, of the shape and dtype of `input`."
-    function("torch")(call)
-    function("torch")(like)
-
-
-_DOCS = {
-    "zeros": "Zeros",
-    "ones": "Ones",
-    "empty": "Whatever the memory holds",
-    "rand": "Uniform in [0, 1)",
-    "randn": "Normal, of mean 0 and variance 1",
-}
-_of_size("zeros", lambda size, kind, _: np.zeros(size, kind))
-_of_size("ones", lambda size, kind, _: np.ones(size, kind))
-_of_size("empty", lambda size, kind, _: np.empty(size, kind))
-_of_size("rand", lambda size, kind, g: _uniform(size, kind, g))
-_of_size("randn", lambda size, kind, g: _normal(size, kind, g))
-
-
-def _uniform(size: Any, kind: Any, generator: Generator | None) -> Any:
-    draws = kind if kind in (np.float32, np.float64) else np.float32
-    return _stream(generator).random(size, draws).astype(kind, copy=False)
-
-
-def _normal(size: Any, kind: Any, generator: Generator | None) -> Any:
-    draws = kind if kind in (np.float32, np.float64) else np.float32
-    return _stream(generator).standard_normal(size, draws).astype(kind, copy=False)
-
-
-@function("torch")
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """One value."""
-    kind = result_dtype(fill_value) if dtype is None else dtype
-    value = fill_value.array if isinstance(fill_value, Tensor) else fill_value
-    return _made("aten::full", lambda k: np.full(sizes((size,)), value, k), kind, requires_grad)
-
-
-@function("torch")
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:  # noqa: A002
-    """One value, in the shape and dtype of `input`."""
-    return full(input.array.shape, fill_value, dtype=dtype or input.array.dtype)
-
-
-@function("torch")
-def arange(
-    start: Any,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """From `start` to before `end`; int64 if all are integers."""
-    if end is None:
-        start, end = 0, start
-    kind = result_dtype(start, end, step) if dtype is None else dtype
-    return _made("aten::arange", lambda k: np.arange(start, end, step, k), kind, requires_grad)
-
-
-@function("torch")
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """`steps` numbers, evenly spaced, both ends included."""
-    return _made(
-        "aten::linspace", lambda k: np.linspace(start, end, steps, dtype=k), dtype, requires_grad
+def _dtype(dtype: Any, *numbers: Any) -> Any:
+    """The one asked for; else that of the numbers, else the default."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    return (
+        result_dtype(*[getattr(n, "array", n) for n in numbers]) if numbers else get_default_dtype()
     )
 
 
-@function("torch")
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones on the diagonal."""
-    return _made("aten::eye", lambda k: np.eye(n, m, dtype=k), dtype, requires_grad)
+def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
+    """Drawn as float32 or float64."""
+    kind = _dtype(dtype)
+    found = draw(size, kind if kind in (np.float32, np.float64) else np.float32)
+    return found.astype(kind, copy=False)
 
 
-@function("torch")
-def randint(
-    low: int,
-    high: Any,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
-) -> Tensor:
-    """Integers from `low` to before `high`."""
-    if size is None:
-        low, high, size = 0, low, high
-    kind = np.int64 if dtype is None else dtype
-    draw = _stream(generator).integers
-    return _made("aten::randint", lambda k: draw(low, high, sizes((size,))).astype(k), kind)
-
-
-@function("torch")
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None) -> Tensor:
-    """The integers before `n`, in random order."""
-    kind = np.int64 if dtype is None else dtype
-    return _made("aten::randperm", lambda k: _stream(generator).permutation(n).astype(k), kind)
-
-
-@function("torch")
-def multinomial(
-    input: Tensor,  # noqa: A002
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Indices drawn with probabilities in proportion to each row's weights."""
-    rows = np.atleast_2d(input.array.astype(np.float64))
-    draw = _stream(generator).choice
+def _chosen(input: Any, count: int, replacement: bool, draws: Any) -> Any:
+    rows = np.atleast_2d(input.astype(np.float64))
     chances = rows / rows.sum(1, keepdims=True)
-    n = rows.shape[1]
-    found = np.stack([draw(n, num_samples, replacement, p) for p in chances])
-    return _made(
-        "aten::multinomial", lambda k: found[0] if input.array.ndim == 1 else found, np.int64
-    )
+    found = np.stack([draws.choice(rows.shape[1], count, replacement, p) for p in chances])
+    return found[0] if input.ndim == 1 else found
+
+
+declare(
+    globals(),
+    r"""
+[torch make]
+zeros(*size: sizes) = np.zeros(size, _dtype(dtype))
+ones(*size: sizes) = np.ones(size, _dtype(dtype))
+empty(*size: sizes) = np.empty(size, _dtype(dtype))
+rand(*size: sizes) = _random(_draws(generator).random, size, dtype)
+randn(*size: sizes) = _random(_draws(generator).standard_normal, size, dtype)
+full(size: sizes, fill_value: any)
+    = np.full(size, getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value))
+linspace(start: any, end: any, steps: int) = np.linspace(start, end, steps, dtype=_dtype(dtype))
+eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
+randint.of(low: int, high: int, size: sizes)
+    = _draws(generator).integers(low, high, size).astype(dtype or np.int64)
+randperm(n: int) = _draws(generator).permutation(n).astype(dtype or np.int64)
+normal(mean: any, std: any, size: sizes)
+    = _draws(generator).normal(mean, std, size).astype(_dtype(dtype))
+arange.of(start: any, end: any, step: any)
+    = np.arange(start, end, step, _dtype(dtype, start, end, step))
+[torch]
+multinomial(self, num_samples: int, replacement: bool = False, *, generator: any = None)
+    = _chosen(self, num_samples, replacement, _draws(generator))
+bernoulli(self, *, generator: any = None)
+    = (_draws(generator).random(self.shape) < self).astype(self.dtype)
+[only_in_place]
+normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
+    = _draws(generator).normal(mean, std, self.shape)
+    self: grad * 0
+uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)
+    = _draws(generator).uniform(a, b, self.shape)
+    self: grad * 0
+exponential(self, lambd: any = 1.0, *, generator: any = None)
+    = _draws(generator).exponential(1 / lambd, self.shape)
+    self: grad * 0
+[]
+native_dropout.masked(self, mask) = self * mask => grad * mask
+""",
+)
+
+
+def _like(name: str) -> None:
+    def call(
+        input: Tensor, *args: Any, dtype: Any = None, memory_format: Any = None, **kw: Any
+    ) -> Any:
+        kind = input.array.dtype if dtype is None else dtype
+        return getattr(aten, name)(input.array.shape, *args, dtype=kind, **kw)
+
+    call.__name__, call.__doc__ = f"{name}_like", f"`{name}`, of the shape and dtype of `input`."
+    composite("torch")(call)
+
+
+for _name in ("zeros", "ones", "empty", "rand", "randn", "full"):
+    _like(_name)
+
+
+@function("torch")
+def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
+    """From `start` to before `end`; int64 if all are integers."""
+    return aten.arange_of(*((0, start) if end is None else (start, end)), step, **options)
+
+
+@function("torch")
+def randint(low: int, high: Any, size: Any = None, **options: Any) -> Tensor:
+    """Integers from `low` (0 if left out) to before `high`."""
+    return aten.randint_of(*((0, low, high) if size is None else (low, high, size)), **options)
 
 
 @function("torch")
@@ -301,51 +210,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return tensor(data, dtype=dtype)
 
 
-# Drawn in place.
-
-
-def _drawn(name: str, draw: Callable[..., Any], *defaults: Any) -> None:
-    def call(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
-        given = (*args, *kwargs.values(), *defaults[len(args) + len(kwargs) :])
-
-        def run(self: Tensor) -> Tensor:
-            if self._rg and self._node is None and is_grad_enabled():
-                raise RuntimeError(
-                    "a leaf Variable that requires grad is being used in an in-place operation."
-                )
-            self.array[...] = draw(_stream(generator), self.array.shape, *given)
-            bump_version(self)
-            return self
-
-        found: Tensor = interpose(f"aten::{name}", run, (self,)) if active else run(self)
-        return found
-
-    call.__name__, call.__doc__ = name, f"Filled anew: {name.rstrip('_')} with {defaults}."
-    function("tensor")(call)
-
-
-_drawn("normal_", lambda g, size, mean, std: g.normal(mean, std, size), 0.0, 1.0)
-_drawn("uniform_", lambda g, size, low, high: g.uniform(low, high, size), 0.0, 1.0)
-_drawn("bernoulli_", lambda g, size, p: g.random(size) < p, 0.5)
-_drawn("exponential_", lambda g, size, rate: g.exponential(1 / rate, size), 1.0)
-
-
-@function("torch")
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:  # noqa: A002
-    """1 with the probability that `input` says, else 0."""
-    drawn = _stream(generator).random(input.array.shape) < input.array
-    return _made("aten::bernoulli", lambda k: drawn.astype(k), input.array.dtype)
-
-
-@function("torch")
-def normal(mean: float, std: float, size: Any, *, generator: Generator | None = None) -> Tensor:
-    """Normal, of that mean and standard deviation."""
-    draw = _stream(generator).normal
-    return _made("aten::normal", lambda k: draw(mean, std, sizes((size,))).astype(k), None)
-
-
 @function("nn")
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: A002
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements zeroed with probability `p`, the others scaled by 1 / (1 - p)."""
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -355,12 +221,3 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     scale = keep * input.array.dtype.type(0 if p == 1 else 1 / (1 - p))
     found = aten.native_dropout_masked(input, wrap(scale.astype(input.array.dtype)))
     return aten.copy_(input, found) if inplace else found
-
-
-declare(
-    globals(),
-    r"""
-[]
-native_dropout.masked(self, mask) = self * mask => grad * mask
-""",
-)

@@ -295,13 +295,13 @@ softsign(self) := self / (self.abs() + 1)
 
 
 @function("torch tensor")
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
     return aten.add_to(input, other if alpha == 1 else other * alpha)
 
 
 @function("torch tensor")
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:  # noqa: A002
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     return aten.sub_to(input, other if alpha == 1 else other * alpha)
 
@@ -319,7 +319,7 @@ def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 @function("torch tensor")
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:  # noqa: A002
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`input / other`; with rounding_mode "floor" or "trunc" its integer part, without gradient."""
     if rounding_mode is None:
         return aten.div_to(input, other)
@@ -341,7 +341,7 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 
 @function("torch")
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:  # noqa: A002
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of `input` where `condition`, of `other` elsewhere; alone, where it is."""
     if input is None and other is None:
         return aten.nonzero(condition, as_tuple=True)
@@ -353,7 +353,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:  # no
 
 
 @composite("nn")
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:  # noqa: A002
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """`x * Phi(x)`, Phi the normal distribution's, or its tanh approximation."""
     if approximate == "tanh":
         inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)

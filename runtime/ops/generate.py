@@ -33,19 +33,9 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..dtypes import SCALARS, promote, result_dtype, to_float
-from ..grad_mode import is_grad_enabled
-from ..node import NO_EDGE, thread
 from ..record_function import active
-from ..saved_variable import SavedVariable
-from ..tensor import Tensor, bump_version, gradient_edge, wrap
-from ..view import ViewInfo, check_inplace, late_grad, rebase_history
 from . import arguments
 from .node_source import node_source
-from .observe import interpose
-from .op_node import FREED, OpNode, unpack, unpack_array
 from .rows import Op, Param, names_in
 from .table import aten
 
@@ -92,7 +82,7 @@ def _build_now(op: Op, function: Any, space: dict[str, Any]) -> None:
             base.node_class = node_class(base)
         space["Node_"] = base.node_class
     if op.outputs:
-        space["Outputs"] = namedtuple(op.key.partition("_")[0], op.outputs)  # type: ignore[misc]  # noqa: PYI024
+        space["Outputs"] = namedtuple(op.key.partition("_")[0], op.outputs)  # type: ignore[misc]
     _execute("\n".join(_call_source(op)), op, space)
     made = space.pop("call")
     hidden = {**space, "active": ()}
@@ -115,6 +105,9 @@ def _execute(source: str, op: Op, space: dict[str, Any]) -> None:
     exec(code, space)  # noqa: S102
 
 
+_MAKES = ("dtype=None", "device=None", "requires_grad=False", "generator=None", "pin_memory=False")
+
+
 def _signature(op: Op) -> str:
     shown, keyword = [], False
     for p in op.params:
@@ -122,7 +115,10 @@ def _signature(op: Op) -> str:
             keyword = True
             shown.append("*")
         name = python_name(op, p)
+        keyword = keyword or bool(p.star)
         shown.append(f"{p.star}{name}" + ("" if p.default is None else f"={p.default}"))
+    if "make" in op.flags:
+        shown += _MAKES if keyword else ("*", *_MAKES)
     return ", ".join(shown)
 
 
@@ -142,6 +138,8 @@ def _call_source(op: Op) -> list[str]:
     names = [python_name(op, p) for p in op.params]
     shown = [f"{p.star}{n}" for p, n in zip(op.params, names, strict=True) if not p.keyword]
     by_name = [f"{n}={n}" for p, n in zip(op.params, names, strict=True) if p.keyword]
+    if "make" in op.flags:
+        by_name += [f"{n}={n}" for n in (text.partition("=")[0] for text in _MAKES)]
     keywords = f", dict({', '.join(by_name)})" if by_name else ""
     lines = [
         f"def call({_signature(op)}):",
@@ -152,6 +150,9 @@ def _call_source(op: Op) -> list[str]:
             lines.append(f"    self = {names[0]}")
         return [*lines, f"    return {op.expression}"]
     lines += _read(op)
+    if "make" in op.flags:
+        lines += ["    on_cpu(device)", *_forward(op), "    if pin_memory: out._pinned = True"]
+        return [*lines, "    if requires_grad: out.requires_grad = True", "    return out"]
     if op.in_place:
         lines += _needs(op) + _before_in_place(op)
     lines += _forward(op)

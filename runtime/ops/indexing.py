@@ -222,7 +222,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 
 @function("torch tensor")
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:  # noqa: A002
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask`, as one dimension."""
     shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
     full = input if input.array.shape == shape else aten.expand(input, shape)
@@ -230,7 +230,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:  # noqa: A002
 
 
 @function("torch tensor")
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:  # noqa: A002
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Where elements are not zero: (count, ndim), or one index tensor per dimension."""
     found = np.nonzero(np.atleast_1d(input.array))
     return tuple(map(wrap, found)) if as_tuple else wrap(np.stack(found, 1)[:, : input.array.ndim])

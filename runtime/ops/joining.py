@@ -95,7 +95,7 @@ one_hot(self, num_classes: int = -1)
 
 
 @function("torch tensor")
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:  # noqa: A002
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Each element (or slice of `dim`) `repeats` times."""
     source = input.flatten() if dim is None else input
     dim = dimension(dim or 0, source.array.ndim)
@@ -104,7 +104,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 
 
 @function("nn")
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:  # noqa: A002
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:
     """Wider by `pad` (pairs, the last dimension first), with a constant."""
     if mode != "constant":
         raise NotImplementedError(f"pad: mode {mode!r} is not supported, only 'constant'")
@@ -112,7 +112,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> 
 
 
 @function("torch tensor")
-def tile(input: Tensor, *dims: Any) -> Tensor:  # noqa: A002
+def tile(input: Tensor, *dims: Any) -> Tensor:
     """As `repeat`, for any number of dimensions."""
     times = sizes(dims)
     return input.repeat((1,) * (input.array.ndim - len(times)) + times)

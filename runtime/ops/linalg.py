@@ -94,13 +94,13 @@ def _square(x: Tensor, name: str) -> Tensor:
 
 
 @function("linalg")
-def inv(A: Tensor) -> Tensor:  # noqa: N803
+def inv(A: Tensor) -> Tensor:
     """The inverse of each matrix (..., n, n)."""
     return aten.linalg_inv_of(_square(A, "inv"))
 
 
 @function("linalg")
-def solve(A: Tensor, B: Tensor) -> Tensor:  # noqa: N803
+def solve(A: Tensor, B: Tensor) -> Tensor:
     """X with A X = B: (..., n, n) and (..., n, k) or (..., n)."""
     _square(A, "solve")
     if B.array.ndim == 1 or B.array.shape == A.array.shape[:-1]:
@@ -109,13 +109,13 @@ def solve(A: Tensor, B: Tensor) -> Tensor:  # noqa: N803
 
 
 @function("linalg")
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:  # noqa: A002
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
     """(sum |x|^ord)^(1 / ord) over `dim`."""
     return aten.norm(x, ord, dim, keepdim)
 
 
 @function("linalg")
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:  # noqa: A002, N803
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Of a vector, or of matrices for "fro" (the default), 1, -1, inf and -inf."""
     if ord in (None, "fro", 2) and not (ord == 2 and (A.array.ndim == 2 and dim is None)):
         return aten.norm(A, 2, dim, keepdim)

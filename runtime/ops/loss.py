@@ -3,8 +3,6 @@
 Source: torch/nn/functional.py, aten/src/ATen/native/Loss.cpp, LossNLL.cpp.
 """
 
-# ruff: noqa: A006
-
 from __future__ import annotations
 
 from typing import Any
@@ -43,14 +41,14 @@ def _mse(self: Any, target: Any, reduction: str) -> Any:
     return total / total.dtype.type(flat.size)
 
 
-def _mse_back(grad: Any, input: Any, target: Any, reduction: str) -> Any:  # noqa: A002
+def _mse_back(grad: Any, input: Any, target: Any, reduction: str) -> Any:
     apart = input - target
     scale = 2.0 / apart.size if reduction == "mean" else 2.0
     apart *= grad * grad.dtype.type(scale)
     return apart
 
 
-def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor:  # noqa: A002
+def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor:
     n = np.broadcast_shapes(input.array.shape, grad.array.shape)
     return grad * given * (2.0 / int(np.prod(n)) if reduction == "mean" else 2.0)
 
@@ -123,7 +121,7 @@ l1_loss(self, target, reduction: str = "mean") := _reduced((self - target).abs()
 
 @composite("nn")
 def smooth_l1_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     beta: float = 1.0,
@@ -138,7 +136,7 @@ def smooth_l1_loss(
 
 @composite("nn")
 def huber_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     delta: float = 1.0,
@@ -151,7 +149,7 @@ def huber_loss(
 
 @composite("nn", "aten::nll_loss_nd")
 def nll_loss(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -172,7 +170,7 @@ def nll_loss(
 
 @composite("nn", "aten::cross_entropy_loss")
 def cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     ignore_index: int = -100,
@@ -206,7 +204,7 @@ def cross_entropy(
 
 @composite("nn")
 def binary_cross_entropy(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
@@ -226,7 +224,7 @@ def binary_cross_entropy(
 
 @composite("nn")
 def binary_cross_entropy_with_logits(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
@@ -245,7 +243,7 @@ def binary_cross_entropy_with_logits(
 
 @composite("nn")
 def kl_div(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     target: Tensor,
     reduction: str = "mean",
     log_target: bool = False,

@@ -95,7 +95,7 @@ addbmm(self, batch1, batch2) := self + bmm(batch1, batch2).sum(0)
 
 
 @composite("torch tensor")
-def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002, PLR0911
+def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911
     """Vectors, matrices and batches of them, as `numpy.matmul`."""
     a, b = input.array.ndim, other.array.ndim
     if not a or not b:
@@ -131,7 +131,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: A002, PLR0911
     return found.squeeze(-1) if b == 1 else found
 
 
-def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     turned = aten.t(weight)
     if input.array.ndim == 2:
         if bias is None:
@@ -149,7 +149,7 @@ _linear_seen = composite(name="aten::linear")(_linear)
 
 
 @function("nn")
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:  # noqa: A002
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`: (*, in), (out, in), (out,) to (*, out)."""
     return (_linear_seen if active else _linear)(input, weight, bias)
 

@@ -1,7 +1,5 @@
 """What Tensor has besides the table's operators: Python's operators, properties, and conversions."""
 
-# ruff: noqa: ARG005
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,7 +22,7 @@ from . import (  # noqa: F401
     reduction,
     views,
 )
-from .arguments import as_tensors, sizes
+from .arguments import as_tensors
 from .table import PUBLIC, aten
 
 

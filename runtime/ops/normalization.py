@@ -89,7 +89,7 @@ embedding.rows(weight, indices, padding_idx: int, sparse: bool) = _rows(weight, 
 
 @composite("torch nn")
 def layer_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     normalized_shape: Any,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -113,7 +113,7 @@ def _per_channel(x: Tensor | None, ndim: int) -> Tensor | None:
 
 @composite("torch nn")
 def batch_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
     weight: Tensor | None = None,
@@ -151,7 +151,7 @@ def batch_norm(
 
 @composite("torch nn")
 def group_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     num_groups: int,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
@@ -172,7 +172,7 @@ def group_norm(
 
 @composite("torch nn")
 def rms_norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     normalized_shape: Any,
     weight: Tensor | None = None,
     eps: float | None = None,
@@ -185,14 +185,14 @@ def rms_norm(
 
 
 @composite("nn")
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:  # noqa: A002
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Divided by its p-norm along `dim`."""
     return input / input.norm(p, dim, True).clamp(min=eps).expand_as(input)
 
 
 @composite("torch nn")
 def embedding(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,

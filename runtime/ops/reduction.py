@@ -242,7 +242,7 @@ def _sum_to_size(self: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _moment(name: str, which: str) -> Any:
     def call(
-        input: Tensor,  # noqa: A002
+        input: Tensor,
         *args: Any,
         dim: Any = None,
         unbiased: Any = None,
@@ -267,7 +267,7 @@ def _moment(name: str, which: str) -> Any:
 
 
 def _max_or_min(name: str, pair: str) -> Any:
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         """Of all elements; along `dim` with indices; or elementwise of two tensors."""
         if dim is None:
             return getattr(aten, f"{name}_all")(input)
@@ -287,7 +287,7 @@ _max_or_min("min", "minimum")
 
 @function("torch tensor")
 def norm(
-    input: Tensor,  # noqa: A002
+    input: Tensor,
     p: Any = 2,
     dim: Any = None,
     keepdim: bool = False,
@@ -295,7 +295,7 @@ def norm(
 ) -> Tensor:
     """The p-norm over `dim` ("fro" is 2)."""
     if dtype is not None:
-        input = input.to(dtype)  # noqa: A001
+        input = input.to(dtype)
     if p in (2, "fro", None):
         return aten.linalg_vector_norm_two(input, dim, keepdim)
     if p in (float("inf"), -float("inf")):
@@ -308,13 +308,13 @@ def norm(
 
 
 @composite("torch tensor nn")
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:  # noqa: A002
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """exp, divided by its sum over `dim`."""
     return aten._softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite("torch tensor nn")
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:  # noqa: A002
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed without overflow."""
     return aten._log_softmax(input if dtype is None else input.to(dtype), dim)
 

@@ -24,6 +24,7 @@ A header says of the rows below it where they are public (torch, tensor, nn, lin
     in_place  there is a form `name_` that writes to its first operand
     only_in_place  the same, and that form alone is public, as a method
     view      the result shares the input's memory
+    make      makes a tensor of nothing: takes dtype, device, requires_grad and generator as well
     on_list   the first parameter is a list of tensors; its formula gives the list of gradients
 
 Nothing is compiled before an operator's first call: see generate.py.
@@ -74,8 +75,9 @@ def declare(space: dict[str, Any], text: str) -> None:
         if flags & {"in_place", "only_in_place"}:
             twin = Op(key, op.row, flags, space)
             twin.in_place, twin.name = True, f"{op.name}_"
-            places = flags | {"tensor"} if "only_in_place" in flags else flags
-            _register(lazily(twin), f"{key}_", f"{op.key}_", places)
+            alone = "only_in_place" in flags
+            shown = f"{op.base if alone else key}_"
+            _register(lazily(twin), shown, f"{op.key}_", flags | {"tensor"} if alone else flags)
 
 
 def _register(call: Call, key: str, known: str, flags: frozenset[str]) -> None:

@@ -192,7 +192,7 @@ reshape_as(self, other) := reshape(self, other.array.shape)
 
 
 @function("torch tensor")
-def unsqueeze(input: Tensor, dim: int) -> Tensor:  # noqa: A002
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dimension of size 1 at `dim`."""
     return aten.unsqueeze_at(input, dimension(dim, input.array.ndim + 1))
 
@@ -206,7 +206,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
 
 
 @composite("torch tensor")
-def reshape(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002
+def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape; copied only if there is no other way."""
     wanted = sizes(shape)
     try:
@@ -220,7 +220,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002
 
 
 @composite("torch tensor")
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:  # noqa: A002
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
     shape = input.array.shape
     first, last = dimension(start_dim, len(shape)), dimension(end_dim, len(shape))
@@ -241,7 +241,7 @@ def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @composite("torch tensor")
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:  # noqa: A002
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` elements of dimension `dim`, from `start`."""
     dim = dimension(dim, input.array.ndim)
     size = input.array.shape[dim]
@@ -252,7 +252,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:  # noqa:
 
 
 @composite("torch tensor")
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:  # noqa: A002
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """The dimensions `source` put where `destination` says."""
     n = input.array.ndim
     old, new = (
@@ -293,7 +293,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 
 @function("torch tensor")
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:  # noqa: A002
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of one size (the last may be shorter)."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -302,7 +302,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:  # no
 
 
 @function("torch tensor")
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:  # noqa: A002
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """A view per index of `dim`."""
     dim = dimension(dim, input.array.ndim)
     steps = [(aten.select, (dim, i)) for i in range(input.array.shape[dim])]

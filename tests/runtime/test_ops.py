@@ -67,6 +67,7 @@ def test_every_operator_with_a_formula_has_a_sample():
     finally:
         handle.remove()
     elsewhere = {"aten::copy", "aten::fill", "aten::zero", "aten::native_dropout"}
+    elsewhere |= {"aten::normal", "aten::uniform", "aten::exponential"}
     missing = {op.name for op in TABLE.values() if op.parse().formulas and not op.in_place}
     missing -= SEEN | elsewhere
     assert not missing
@@ -84,3 +85,32 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_its_mask():
     assert rt.nn.functional.dropout(x, 0.2, training=False) is x
     with pytest.raises(ValueError, match="between 0 and 1"):
         rt.nn.functional.dropout(x, 1.2)
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "std"),
+    [
+        (lambda t: t.normal_(2.0, 3.0), 2.0, 3.0),
+        (lambda t: t.uniform_(-1, 3), 1.0, 4 / 12**0.5),
+        (lambda t: t.exponential_(0.5), 2.0, 2.0),
+        (lambda t: rt.randn(t.shape), 0.0, 1.0),
+        (lambda t: rt.rand_like(t), 0.5, 12**-0.5),
+        (lambda t: rt.bernoulli(rt.full_like(t, 0.3)), 0.3, 0.21**0.5),
+    ],
+)
+def test_draws_have_their_moments_and_come_again_from_their_seed(draw, mean, std):
+    found = []
+    for _ in range(2):
+        rt.manual_seed(11)
+        found.append(draw(rt.empty(100_000)).numpy())
+    np.testing.assert_array_equal(*found)
+    assert abs(found[0].mean() - mean) < 0.03 * (1 + std)
+    assert abs(found[0].std() - std) < 0.03 * (1 + std)
+
+
+def test_what_is_drawn_in_place_does_not_depend_on_what_was_there():
+    x = rt.ones(3, requires_grad=True)
+    (x * 2).normal_().sum().backward()
+    assert not x.grad.numpy().any()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        x.uniform_()
