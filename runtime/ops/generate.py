@@ -27,30 +27,28 @@ function has the code of a stub, which puts the right code in its own place.
 
 from __future__ import annotations
 
+import builtins
 import re
 import types
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from .. import dtypes, grad_mode, node, record_function, saved_variable, tensor, view
 from ..record_function import active
-from . import arguments
+from . import arguments, observe, op_node
 from .node_source import node_source
 from .rows import Op, Param, names_in
 from .table import aten
 
 _STUB = (lambda *args, **kwargs: (_build(), _itself(*args, **kwargs))[1]).__code__  # type: ignore[name-defined]  # noqa: F821
 _UFUNC = re.compile(r"np\.\w+\(self(, other)?\)")
-_SHARED = """
-    SCALARS promote result_dtype to_float is_grad_enabled NO_EDGE thread active SavedVariable Tensor
-    bump_version gradient_edge wrap ViewInfo check_inplace late_grad rebase_history FREED OpNode
-    unpack unpack_array interpose np
-""".split()
-_COMMON: dict[str, Any] = {
-    **{name: globals()[name] for name in _SHARED},
-    **{name: getattr(arguments, name) for name in arguments.__all__},
-    "new": object.__new__,
-}
+_COMMON: dict[str, Any] = {"new": object.__new__, "np": np}
+for _module in (dtypes, node, grad_mode, saved_variable, tensor, view, record_function, observe):
+    _COMMON |= {k: v for k, v in vars(_module).items() if k not in vars(builtins)}
+_COMMON |= {**vars(op_node), **{name: getattr(arguments, name) for name in arguments.__all__}}
 
 
 def lazily(op: Op) -> Callable[..., Any]:
