@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import result_dtype, to_float
-from ..tensor import Tensor, wrap
+from ..grad_mode import is_grad_enabled
+from ..record_function import active
+from ..tensor import Tensor, bump_version, wrap
 from .arguments import as_tensors, conj
 from .table import aten, composite, declare, function
 
@@ -140,6 +142,10 @@ add.to(self, other) = np.add(self, other) => grad
     other: grad
 sub.to(self, other) = np.subtract(self, other) => grad
     other: -grad
+add.scaled(self, other, alpha: any) = self + other * alpha => grad
+    other: grad * alpha
+sub.scaled(self, other, alpha: any) = self - other * alpha => grad
+    other: grad * -alpha
 [torch tensor promote in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
     other: grad * conj(self)
@@ -297,25 +303,31 @@ softsign(self) := self / (self.abs() + 1)
 @function("torch tensor")
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
-    return aten.add_to(input, other if alpha == 1 else other * alpha)
+    return aten.add_to(input, other) if alpha == 1 else aten.add_scaled(input, other, alpha)
 
 
 @function("torch tensor")
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
-    return aten.sub_to(input, other if alpha == 1 else other * alpha)
+    return aten.sub_to(input, other) if alpha == 1 else aten.sub_scaled(input, other, alpha)
 
 
 @function("tensor")
 def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`self += alpha * other`."""
-    return aten.add_to_(self, other if alpha == 1 else other * alpha)
+    """`self += alpha * other`. Optimizers live on this: a short way for equals without a graph."""
+    if not active and not is_grad_enabled() and isinstance(other, Tensor):
+        array, more = self.array, other.array
+        if array.dtype is more.dtype and array.shape == more.shape and array.dtype.kind == "f":
+            np.add(array, more if alpha == 1 else more * alpha, array)
+            bump_version(self)
+            return self
+    return aten.add_to_(self, other) if alpha == 1 else aten.add_scaled_(self, other, alpha)
 
 
 @function("tensor")
 def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`self -= alpha * other`."""
-    return aten.sub_to_(self, other if alpha == 1 else other * alpha)
+    return aten.sub_to_(self, other) if alpha == 1 else aten.sub_scaled_(self, other, alpha)
 
 
 @function("torch tensor")

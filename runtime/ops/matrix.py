@@ -19,7 +19,7 @@ def _product(self: Any, mat2: Any, ndim: int) -> Any:
         raise ValueError(f"expected both to have the same dtype, got {self.dtype} and {mat2.dtype}")
     if self.shape[-1] != mat2.shape[-2] or self.shape[:-2] != mat2.shape[:-2]:
         raise ValueError(f"shapes cannot be multiplied ({_by(self)} and {_by(mat2)})")
-    return self @ mat2
+    return self.dot(mat2) if ndim == 2 else self @ mat2
 
 
 def _by(array: Any) -> str:
@@ -35,8 +35,8 @@ def _mat2(grad: Tensor, mat1: Tensor, strides: tuple[int, ...]) -> Tensor:
 
 def _mat2_array(grad: Any, mat1: Any, strides: tuple[int, ...]) -> Any:
     if strides[0] < strides[1]:
-        return (grad.T @ conj(mat1)).T
-    return conj(mat1).T @ grad
+        return grad.T.dot(conj(mat1)).T
+    return conj(mat1).T.dot(grad)
 
 
 def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
@@ -44,7 +44,7 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
         raise ValueError(f"mat1 and mat2 shapes cannot be multiplied ({_by(mat1)} and {_by(mat2)})")
     if not mat1.dtype == mat2.dtype == self.dtype:
         raise ValueError(f"expected one dtype, got {self.dtype}, {mat1.dtype} and {mat2.dtype}")
-    found = mat1 @ mat2
+    found = mat1.dot(mat2)
     if alpha != 1:
         found *= alpha
     found += self if beta == 1 else self * beta
@@ -72,14 +72,14 @@ declare(
     r"""
 [torch tensor]
 mm(self, mat2) = _product(self, mat2, 2)
-    self: mm(grad, t(conj(mat2))) || grad @ conj(mat2).T
+    self: mm(grad, t(conj(mat2))) || grad.dot(conj(mat2).T)
     mat2: _mat2(grad, self, mat2_strides) || _mat2_array(grad, self, mat2_strides)
 bmm(self, mat2) = _product(self, mat2, 3)
     self: bmm(grad, conj(mat2).transpose(1, 2)) || grad @ conj(mat2).swapaxes(1, 2)
     mat2: bmm(conj(self).transpose(1, 2), grad) || conj(self).swapaxes(1, 2) @ grad
 addmm(self, mat1, mat2, *, beta: any = 1, alpha: any = 1) = _addmm(self, mat1, mat2, beta, alpha)
     self: _scaled(grad, beta) || _scaled(grad, beta)
-    mat1: _scaled(mm(grad, t(mat2)), alpha) || _scaled(grad @ mat2.T, alpha)
+    mat1: _scaled(mm(grad, t(mat2)), alpha) || _scaled(grad.dot(mat2.T), alpha)
     mat2: _scaled(_mat2(grad, mat1, mat2_strides), alpha)
         || _scaled(_mat2_array(grad, mat1, mat2_strides), alpha)
 dot(self, tensor) = _dot(self, tensor) => grad * conj(tensor)
