@@ -1,0 +1,132 @@
+"""What runs around a module's forward, and around its part of a backward.
+
+Source: torch/nn/modules/module.py, torch/utils/hooks.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..function import Function
+from ..grad_mode import is_grad_enabled
+from ..hooks import Hook, HookDict, RemovableHandle, register
+from ..tensor import Tensor
+
+
+class ModuleHooks:
+    """The four kinds of hooks of one module, each in the order they are called in."""
+
+    def __init__(self) -> None:
+        self.forward_pre, self.forward = HookDict(), HookDict()
+        self.backward_pre, self.backward = HookDict(), HookDict()
+        self.with_kwargs: set[int] = set()
+
+    def add(self, kind: str, hook: Hook, prepend: bool, with_kwargs: bool) -> RemovableHandle:
+        """Add a hook behind the others of its kind, or before them."""
+        hooks: HookDict = getattr(self, kind)
+        others = list(hooks) if prepend else []
+        handle = register(hooks, hook)
+        if with_kwargs:
+            self.with_kwargs.add(handle.id)
+        for key in others:
+            hooks[key] = hooks.pop(key)
+        return handle
+
+    def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The module's forward, between the hooks."""
+        for key, hook in tuple(self.forward_pre.items()):
+            found = hook(module, args, kwargs) if key in self.with_kwargs else hook(module, args)
+            if found is None:
+                continue
+            if key not in self.with_kwargs:
+                args = found if isinstance(found, tuple) else (found,)
+            elif isinstance(found, tuple) and len(found) == 2:
+                args, kwargs = found
+            else:
+                raise RuntimeError(
+                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
+                    f"got {found}."
+                )
+        backward = _Backward(self, module, args) if self.backward or self.backward_pre else None
+        if backward:
+            args = BackwardHookFunction.apply(backward.on_inputs, *args)
+        out = module.forward(*args, **kwargs)
+        for key, hook in tuple(self.forward.items()):
+            seen = (args, kwargs, out) if key in self.with_kwargs else (args, out)
+            found = hook(module, *seen)
+            out = out if found is None else found
+        if backward and isinstance(out, tuple):
+            return BackwardHookFunction.apply(backward.on_outputs, *out)
+        if backward and isinstance(out, Tensor):
+            return BackwardHookFunction.apply(backward.on_outputs, out)[0]
+        if backward:
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(out)}",
+                stacklevel=3,
+            )
+        return out
+
+
+class BackwardHookFunction(Function):
+    """The identity, where a backward enters or leaves a module: `run` sees the gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, *values: Any) -> Any:
+        ctx.run = run
+        ctx.set_materialize_grads(False)
+        tensors = [x for x in values if isinstance(x, Tensor)]
+        ctx.mark_non_differentiable(*[x for x in tensors if not x.requires_grad])
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *ctx.run(grads)
+
+
+class _Backward:
+    """The backward hooks of one call. The pre-hooks run when the gradients of the outputs have
+    come; the others when those of the inputs have too, or at once if no input needs one.
+    """
+
+    grad_outputs: tuple[Any, ...] | None = None
+
+    def __init__(self, hooks: ModuleHooks, module: Any, args: tuple[Any, ...]) -> None:
+        self.pre, self.post = tuple(hooks.backward_pre.values()), tuple(hooks.backward.values())
+        self.module, self.count = module, len(args)
+        needs = any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        self.inputs_need = needs and is_grad_enabled()
+
+    def on_outputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook in self.pre:
+            grads = _changed(hook(self.module, grads), grads, "pre hook", "output")
+        self.grad_outputs = grads
+        if not self.inputs_need:
+            self.on_inputs((None,) * self.count)
+        return grads
+
+    def on_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.grad_outputs is None:
+            return grads  # they came past the outputs
+        for hook in self.post:
+            grads = _changed(hook(self.module, grads, self.grad_outputs), grads, "hook", "input")
+            if not self.inputs_need and any(x is not None for x in grads):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always "
+                    "return None or None for all gradients."
+                )
+        self.grad_outputs = None
+        return grads
+
+
+def _changed(found: Any, grads: tuple[Any, ...], what: str, side: str) -> tuple[Any, ...]:
+    if found is None:
+        return grads
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(grads):
+        raise RuntimeError(
+            f"Backward {what} returned an invalid number of grad_{side}, got {len(found)}, but "
+            f"expected {len(grads)}"
+        )
+    return found  # type: ignore[no-any-return]
