@@ -15,13 +15,12 @@ from . import functional as functional
 if TYPE_CHECKING:
     from . import init as init
     from . import utils as utils
-    from .attention import *
     from .containers import *
     from .layers import *
     from .module import Module as Module
     from .parameter import Parameter as Parameter
 
-_HOMES = "parameter module containers init utils layers function_layers attention".split()
+_HOMES = "parameter module containers init utils layers function_layers".split()
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..ops.creation import empty, ones, tensor, zeros
+from ..ops.creation import tensor
+from ..ops.table import aten
 from . import functional as F
 from . import init
 from .module import Module
@@ -71,7 +72,9 @@ class Layer(Module):
         """Parameters of these shapes, or None where there is no shape; then their values."""
         for name, shape in shapes.items():
             self.__dict__.pop(name, None)
-            self.register_parameter(name, Parameter(empty(*shape, **factory)) if shape else None)
+            self.register_parameter(
+                name, Parameter(aten.empty(*shape, **factory)) if shape else None
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -192,8 +195,8 @@ class _BatchNorm(Layer):
         n, affine = self.num_features, self.affine
         self._new(factory, weight=affine and (n,), bias=affine and self.bias and (n,))
         keeps = self.track_running_stats
-        self.register_buffer("running_mean", zeros(n, **factory) if keeps else None)
-        self.register_buffer("running_var", ones(n, **factory) if keeps else None)
+        self.register_buffer("running_mean", aten.zeros(n, **factory) if keeps else None)
+        self.register_buffer("running_var", aten.ones(n, **factory) if keeps else None)
         self.register_buffer("num_batches_tracked", tensor(0) if keeps else None)
 
     def forward(self, input: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..grad_mode import no_grad
-from ..ops.joining import cat, stack
+from ..ops.table import aten
 from ..tensor import Tensor
 
 
@@ -26,7 +26,7 @@ def clip_grad_norm_(
     grads = _grads(parameters)
     with no_grad():
         norms = [grad.norm(norm_type) for grad in grads]
-        total = stack(norms).norm(norm_type) if norms else Tensor(0.0)
+        total = aten.stack(norms).norm(norm_type) if norms else Tensor(0.0)
         if error_if_nonfinite and not total.isfinite():
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is "
@@ -48,7 +48,7 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All elements in one dimension."""
-    return cat([param.reshape(-1) for param in parameters])
+    return aten.cat([param.reshape(-1) for param in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:

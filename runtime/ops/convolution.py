@@ -37,10 +37,11 @@ def _lengths(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: In
     return found
 
 
-def _padded(x: Any, padding: Ints, value: float = 0) -> Any:
-    if not any(padding):
+def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0)) -> Any:
+    """Padded on both sides, and `more` behind."""
+    if not any(padding) and not any(more):
         return x
-    widths = [(0, 0), (0, 0), *((p, p) for p in padding)]
+    widths = [(0, 0), (0, 0), *((p, p + q) for p, q in zip(padding, more, strict=False))]
     return np.pad(x, widths, constant_values=value)
 
 
@@ -116,15 +117,28 @@ def _conv_weight(
     return (per_group @ columns.swapaxes(2, 3)).sum(0).reshape(shape)
 
 
-def _max_pool(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+def _beyond(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    """With ceil_mode, how far the last window reaches over the edge; it must begin within."""
+    found = []
+    for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        last = -((n + 2 * p - d * (k - 1) - 1) // -s) * s
+        last -= s if last >= n + p else 0
+        found.append(max(0, last + d * (k - 1) + 1 - n - 2 * p))
+    return tuple(found)
+
+
+def _max_pool(
+    x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> Any:
     """The largest of each window, and where it is in the flattened plane."""
     size = x.shape[2:]
     if any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
         raise ValueError("pad should be at most half of effective kernel size")
-    out = _lengths(size, kernel, stride, padding, dilation)
+    more = _beyond(size, kernel, stride, padding, dilation) if ceil_mode else (0,) * len(size)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     where = np.arange(int(np.prod(size))).reshape(1, 1, *size)
-    x, where = _padded(x, padding, lowest), _padded(where, padding)
+    x, where = _padded(x, padding, lowest, more), _padded(where, padding, 0, more)
+    out = _lengths(x.shape[2:], kernel, stride, (0,) * len(size), dilation)
     first, *rest = _parts(x.shape[2:], kernel, out, stride, dilation)
     best = x[first].copy()
     index = np.broadcast_to(where[first], best.shape).copy()
@@ -190,8 +204,8 @@ convolution_backward.weight(grad_output, self, shape: any, stride: any, padding:
     = _conv_weight(grad_output, self, shape, stride, padding, dilation, groups)
     grad_output: convolution(self, grad, None, stride, padding, dilation, groups)
     self: convolution_backward_input(grad_output, grad, self_shape, stride, padding, dilation, groups)
-max_pool2d_with_indices(self, kernel: any, stride: any, padding: any, dilation: any) -> (values, indices)
-    = _max_pool(self, kernel, stride, padding, dilation)
+max_pool2d_with_indices(self, kernel: any, stride: any, padding: any, dilation: any, ceil: bool)
+    -> (values, indices) = _max_pool(self, kernel, stride, padding, dilation, ceil)
     self: _max_pool_back(grads[0], self_shape, indices)
 avg_pool2d.nd(self, kernel: any, stride: any, padding: any, inside: bool)
     = _avg_pool(self, kernel, stride, padding, inside)
@@ -255,9 +269,8 @@ def _make(n: int) -> None:
         return_indices: bool = False,
     ) -> Any:
         """The largest element of each window."""
-        _no_ceil(ceil_mode)
         kernel, step = _spread(kernel_size, n), _spread(stride or kernel_size, n)
-        more = (_spread(padding, n), _spread(dilation, n))
+        more = (_spread(padding, n), _spread(dilation, n), ceil_mode)
         found = _batched(input, n, lambda x: aten.max_pool2d_with_indices(x, kernel, step, *more))
         return found if return_indices else found[0]
 
@@ -268,13 +281,16 @@ def _make(n: int) -> None:
         padding: Any = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> Tensor:
         """The mean of each window; padding counts unless `count_include_pad` is False."""
-        _no_ceil(ceil_mode)
+        if ceil_mode:
+            raise NotImplementedError("avg_pool with ceil_mode=True is not supported")
         kernel, step = _spread(kernel_size, n), _spread(stride or kernel_size, n)
         pad = _spread(padding, n)
-        inside = not count_include_pad
-        return _batched(input, n, lambda x: aten.avg_pool2d_nd(x, kernel, step, pad, inside))
+        inside = not count_include_pad and divisor_override is None
+        found = _batched(input, n, lambda x: aten.avg_pool2d_nd(x, kernel, step, pad, inside))
+        return found * (int(np.prod(kernel)) / divisor_override) if divisor_override else found
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         """The means of `output_size` bins along each dimension."""
@@ -298,11 +314,6 @@ def _bins(size: int, out: int, dtype: Any) -> Any:
     place, i = np.arange(size)[:, None], np.arange(out)
     inside = (place >= i * size // out) & (place < -((i + 1) * size // -out))
     return (inside / inside.sum(0)).astype(dtype)
-
-
-def _no_ceil(ceil_mode: bool) -> None:
-    if ceil_mode:
-        raise NotImplementedError("pooling with ceil_mode=True is not supported")
 
 
 _make(1)

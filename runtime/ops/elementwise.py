@@ -209,9 +209,10 @@ asinh(self) = np.arcsinh(self) => grad * (self * self + 1).rsqrt()
 acosh(self) = np.arccosh(self) => grad * (self * self - 1).rsqrt()
 atanh(self) = np.arctanh(self) => grad / (1 - self * self)
 erf(self) = _erf(self) => grad * (-(self * self)).exp() * 1.1283791670955126
+frac(self) = self - np.trunc(self) => grad
+[torch tensor nn float quiet in_place]
 sigmoid(self) = 1 / (1 + np.exp(-self))
     self: sigmoid_backward(grad, result) || grad * (result * (1 - result))
-frac(self) = self - np.trunc(self) => grad
 [torch tensor nn float in_place]
 tanh(self) = np.tanh(self) => tanh_backward(grad, result) || grad * (1 - result * result)
 [promote]

@@ -226,6 +226,8 @@ SAMPLES = [
     S("F.conv2d(x, y)", ((2, 5, 5), (3, 2, 2, 2))),
     S("F.max_pool1d(x, 2)", ((2, 3, 7),)),
     S("F.max_pool2d(x, 2)", ((2, 3, 6, 4),)),
+    S("F.max_pool2d(x, 3, 2, ceil_mode=True)", ((1, 2, 6, 7),)),
+    S("F.avg_pool2d(x, 2, divisor_override=3)", ((1, 2, 4, 4),)),
     S("F.max_pool2d(x, 3, stride=1, padding=1, dilation=1)", ((1, 2, 5, 5),)),
     S("F.max_pool2d(x, (2, 3), return_indices=True)[0]", ((1, 2, 4, 6),)),
     S("F.avg_pool1d(x, 3, stride=2)", ((2, 3, 7),)),

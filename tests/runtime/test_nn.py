@@ -32,7 +32,6 @@ LAYERS = [
     nn.MaxPool2d(2),
     nn.AvgPool1d(3),
     nn.CrossEntropyLoss(rt.ones(3), label_smoothing=0.1),
-    nn.TransformerEncoderLayer(4, 2, activation="gelu"),
     nn.ModuleList([nn.ReLU(), nn.ReLU()]),
     nn.ModuleDict({"a": nn.Linear(1, 1)}),
     nn.ParameterList([rt.ones(2)]),
@@ -309,13 +308,6 @@ nn.Dropout(2)
 nn.Embedding(3, 4, padding_idx=5)
 nn.Parameter(3)
 ~ nn.Parameter(t.ones(2, dtype=t.int64))
-nn.MultiheadAttention(3, 2)
-nn.MultiheadAttention(0, 2)
-nn.MultiheadAttention(4, 2)(t.ones(3), t.ones(3, 4), t.ones(3, 4))
-nn.MultiheadAttention(4, 2)(t.ones(3, 5), t.ones(3, 4), t.ones(3, 4))
-~ nn.MultiheadAttention(4, 2)(*[t.ones(3, 1, 4)] * 3, attn_mask=t.ones(2, 2))
-~ nn.MultiheadAttention(4, 2)(*[t.ones(3, 1, 4)] * 3, key_padding_mask=t.ones(3, 1))
-nn.TransformerEncoderLayer(4, 2, activation='x')
 nn.Unflatten(1, 3)
 nn.Hardtanh(2, 1)
 nn.L1Loss(reduction='x')(t.ones(2), t.ones(2))

@@ -49,12 +49,6 @@ def call(lib, module, inputs, kwargs):
 
 X24, X34, IMAGE = data(2, 4), data(2, 3, 4), data(2, 4, 6, 6)
 INDEX = np.array([[0, 2], [1, 0]])
-CAUSAL = np.triu(np.ones((3, 3), bool), 1)
-PADDING = np.array([[False, False, True], [False, False, False]])
-ATTENTION = [X34, X34 * 2, X34 + 1]
-MASKS = {"attn_mask": CAUSAL, "key_padding_mask": PADDING, "average_attn_weights": False}
-NO_WEIGHTS = {"need_weights": False, "attn_mask": data(3, 3)}
-SDPA = "scaled_dot_product_attention"
 # (constructor, the function it needs, inputs, keyword arguments of the call)
 CASES = [
     *((text, "", [X24], {}) for text in ("Linear(4, 3)", "Identity(1, a=2)")),
@@ -89,21 +83,6 @@ CASES = [
     ("GroupNorm(1, 4, affine=False)", "group_norm", [IMAGE], {}),
     ("Dropout(0.3).eval()", "dropout", [X24], {}),
     ("Dropout(0.0, inplace=False)", "dropout", [X24], {}),
-    ("MultiheadAttention(4, 2)", "linear", ATTENTION, {}),
-    ("MultiheadAttention(4, 2, bias=False, batch_first=True)", "linear", ATTENTION, {}),
-    ("MultiheadAttention(4, 2, batch_first=True)", "linear", ATTENTION, MASKS),
-    ("MultiheadAttention(4, 2, batch_first=True)", SDPA, ATTENTION, NO_WEIGHTS),
-    ("MultiheadAttention(4, 2)", "linear", [X34[0]] * 3, {}),
-    ("MultiheadAttention(4, 1)", "linear", ATTENTION, {"attn_mask": data(3, 2, 2)}),
-    *(
-        (
-            f"TransformerEncoderLayer(4, 2, 6, 0.0, '{act}', batch_first={bf}, norm_first={nf})",
-            SDPA,
-            [X34],
-            {"src_mask": CAUSAL} if bf else {},
-        )
-        for act, bf, nf in (("relu", True, False), ("gelu", True, True), ("relu", False, True))
-    ),
     *((f"{name}()", "", [X24], {}) for name in "ReLU GELU SiLU Sigmoid Tanh LogSigmoid".split()),
     *((text, "", [X24], {}) for text in ("LeakyReLU(0.2)", "ELU(0.5)", "GELU('tanh')")),
     *((text, "", [X24], {}) for text in ("Softplus(2, 3)", "Softmax(-1)", "LogSoftmax(dim=1)")),
