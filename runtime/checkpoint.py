@@ -1,0 +1,157 @@
+"""torch.utils.checkpoint: do not keep what a function saves for backward, compute it again then.
+
+Reentrant, the function runs without a graph; its backward runs it with one, and a backward through
+that. Otherwise it runs with its graph, where a saved tensor is a number; the first number that
+backward asks for runs the function again. Source: torch/utils/checkpoint.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import partial
+from itertools import compress
+from typing import Any
+
+from .amp import autocast, get_autocast_dtype, is_autocast_enabled
+from .autograd import backward
+from .function import Function
+from .grad_mode import enable_grad, is_grad_enabled
+from .node import thread
+from .ops.creation import default_generator as generator
+from .saved_variable import SavedVariable, saved_tensors_hooks
+from .tensor import Tensor
+
+Call = Callable[..., Any]
+
+
+class CheckpointError(RuntimeError):
+    """A function did not save the same when it was run again."""
+
+
+class _Stop(Exception):
+    """All that was saved has been computed again."""
+
+
+def _again(function: Call, args: Sequence[Any], then: tuple[Any, Any]) -> Any:
+    """Run with a graph, as `then`: the autocast dtype, and the random state ({} if any will do)."""
+    dtype, state = then
+    now = {name: vars(generator)[name] for name in state}
+    vars(generator).update(deepcopy(state))
+    try:
+        with enable_grad(), autocast("cpu", dtype, enabled=dtype is not None):
+            return function(*args)
+    finally:
+        vars(generator).update(now)
+
+
+class CheckpointFunction(Function):
+    @staticmethod
+    def forward(ctx: Any, function: Call, then: Any, *args: Any) -> Any:
+        if not any(ctx.needs_input_grad):
+            text = "None of the inputs have requires_grad=True. Gradients will be None"
+            warnings.warn(text, stacklevel=4)
+        ctx.run, ctx.then = function, then
+        ctx.others = [None if isinstance(x, Tensor) else x for x in args]
+        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in args))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if thread.exec_info is not None:
+            raise RuntimeError("use_reentrant=True does not go with grad() or backward(inputs=...)")
+        pairs = zip(ctx.saved_tensors, ctx.others, strict=True)
+        args = [x if t is None else t.detach().requires_grad_(t.requires_grad) for t, x in pairs]
+        found = _again(ctx.run, args, ctx.then)
+        outputs = found if isinstance(found, (tuple, list)) else (found,)
+        needed = [isinstance(o, Tensor) and o.requires_grad for o in outputs]
+        if not any(needed):
+            raise RuntimeError("none of output has requires_grad=True, checkpoint() is needless")
+        backward(list(compress(outputs, needed)), list(compress(grads, needed)))
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
+
+
+def _hooks(function: Call, args: Any, then: Any, check: bool, stop: bool) -> saved_tensors_hooks:
+    """Those of one call: what they keep is the arguments."""
+    kept = [SavedVariable(x) if isinstance(x, Tensor) else x for x in args]
+    saved: list[Any] = []  # shape and dtype of each
+    found: dict[int, Tensor] = {}  # computed again, and not yet asked for
+
+    def pack(x: Tensor) -> int:
+        saved.append((x.array.shape, x.array.dtype))
+        return len(saved) - 1
+
+    def unpack(number: int) -> Tensor:
+        if number not in found:
+            recompute()
+        return found.pop(number)
+
+    def recompute() -> None:
+        again: list[Any] = []
+
+        def pack(x: Tensor) -> Tensor:
+            found[len(again)] = x.detach()
+            again.append((x.array.shape, x.array.dtype))
+            if stop and len(again) == len(saved):
+                raise _Stop
+            return x
+
+        values = [x.unpack(None) if isinstance(x, SavedVariable) else x for x in kept]  # type: ignore[arg-type]
+        try:
+            with saved_tensors_hooks(pack, lambda x: x):
+                _again(function, values, then)
+        except _Stop:
+            pass
+        if len(again) != len(saved) or (check and again != saved):
+            text = "torch.utils.checkpoint: recomputation saved other tensors than the forward"
+            raise CheckpointError(f"{text} did, {saved}: {again}")
+
+    return saved_tensors_hooks(pack, unpack)
+
+
+def checkpoint(
+    function: Call,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, of which nothing but the arguments is kept for backward.
+
+    With `preserve_rng_state` the second run draws the same random numbers. If not reentrant it ends
+    with the last tensor needed (`early_stop`), and backward raises a CheckpointError if it did not
+    save as many tensors, or of other shapes or dtypes (unless `determinism_check="none"`).
+    """
+    if use_reentrant is None:
+        text = "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly."
+        warnings.warn(text, stacklevel=2)
+    if determinism_check not in {"default", "none"} or (kwargs and use_reentrant is not False):
+        raise ValueError(f"Unexpected arguments: {determinism_check}, {','.join(kwargs)}")
+    dtype = get_autocast_dtype() if is_autocast_enabled() else None
+    then = (dtype, deepcopy(vars(generator)) if preserve_rng_state else {})
+    if use_reentrant is not False:
+        return CheckpointFunction.apply(function, then, *args)
+    run = partial(function, **kwargs)
+    if not is_grad_enabled():
+        return run(*args)
+    with _hooks(run, args, then, determinism_check == "default", early_stop):
+        return run(*args)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **how: Any) -> Any:  # noqa: A002
+    """The functions one after the other, in `segments` checkpoints; the last segment is none."""
+    functions = list(functions)
+    size = len(functions) // segments
+
+    def run(part: Sequence[Call], x: Any) -> Any:
+        for function in part:
+            x = function(x)
+        return x
+
+    end = size * (segments - 1)
+    for start in range(0, end, size):
+        input = checkpoint(run, functions[start : start + size], input, **how)  # noqa: A001
+    return run(functions[end:], input)

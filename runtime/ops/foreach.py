@@ -1,0 +1,77 @@
+"""`_foreach_<name>(tensors, ...)`, which returns a tuple, and `_foreach_<name>_`, which writes to
+the tensors: one call, and one record, for all of them. A further operand is a number or a tensor,
+or a list with one for each. Not differentiable here. Source: native/ForeachOpsKernels.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import promote, to_float
+from ..grad_mode import is_grad_enabled
+from ..tensor import Tensor, bump_version, wrap
+from ..view import check_inplace
+from .composite import composite
+from .table import raw
+
+_TABLE: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
+    "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "pow": np.power,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "addcmul": lambda a, b, c, value=1: a + value * (b * c),
+    "addcdiv": lambda a, b, c, value=1: a + value * (b / c),
+    "lerp": lambda a, b, weight: a + weight * (b - a),
+    "sqrt": lambda a: np.sqrt(to_float(a)),
+    "reciprocal": lambda a: 1 / to_float(a),
+    "norm": lambda a, order=2: np.linalg.norm(to_float(a).ravel(), order),
+    "neg": np.negative,
+    "zero": np.zeros_like,
+    "copy": lambda a, b: np.broadcast_to(b, a.shape),
+}
+
+
+def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callable[..., Any]:
+    @composite(name)
+    def call(tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        every = (tensors, *args, *kwargs.values())
+        lists = [x for x in every if isinstance(x, (list, tuple))]
+        if not tensors or any(len(x) != len(tensors) for x in lists):
+            raise RuntimeError(f"{name}: the lists must be of the same length, and not empty")
+        for tensor in tensors if is_grad_enabled() else ():
+            if in_place:
+                check_inplace(tensor, tensor.requires_grad)
+            if tensor.requires_grad:
+                raise NotImplementedError(f"{name} is not differentiable; call it under no_grad")
+        found = []
+        for number, tensor in enumerate(tensors):
+            row = [raw(x[number] if isinstance(x, (list, tuple)) else x) for x in every]
+            dtype = tensor.array.dtype
+            if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
+                row = [*promote(*row)]
+            with np.errstate(all="ignore"):
+                made = function(*row)
+            if not in_place:
+                found.append(wrap(made))
+                continue
+            if not np.can_cast(made.dtype, dtype, "same_kind"):
+                raise RuntimeError(f"{name}: {made.dtype} can't be cast to {dtype}")
+            tensor.array[...] = made
+            bump_version(tensor)
+        return list(tensors) if in_place else tuple(found)
+
+    return call
+
+
+OPERATORS = {
+    f"_foreach_{name}": _foreach(f"aten::_foreach_{name}", function, name.endswith("_"))
+    for base, function in _TABLE.items()
+    for name in (base, f"{base}_")
+    if name not in {"norm_", "zero", "copy"}
+}

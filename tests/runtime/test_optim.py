@@ -1,0 +1,302 @@
+"""Optimizers, schedulers and mixed precision, by what they promise."""
+
+# ruff: noqa: ARG005  (lambdas and Functions have the arguments they have)
+
+import copy
+import pickle
+
+import pytest
+
+import tidy.runtime as rt
+from tidy.runtime import amp, optim
+from tidy.runtime.optim import lr_scheduler
+from tidy.runtime.record_function import active, add_callback
+
+
+def leaf(*values):
+    return rt.tensor(list(values), requires_grad=True)
+
+
+def names_in(call):
+    seen = []
+    with add_callback(lambda record: seen.append(record.name)):
+        call()
+    return seen
+
+
+@pytest.mark.parametrize("foreach", [None, True])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_goes_downhill(name, foreach):
+    x, y = leaf(3.0, -2.0), leaf(1.0)
+    optimizer = getattr(optim, name)([x, y], lr=0.1, foreach=foreach)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x * x).sum() + (y * y).sum()
+        loss.backward()
+        return loss
+
+    losses = [optimizer.step(closure).item() for _ in range(20)]
+    assert losses[-1] < losses[0]
+    assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize("foreach", [None, True])
+def test_updates_in_place(foreach):
+    x = leaf(1.0, 2.0)
+    x.grad = rt.ones(2)
+    version, array = x._version, x.array
+    optim.SGD([x], lr=0.5, foreach=foreach).step()
+    assert x.array is array
+    assert x._version == version + 1
+    assert x.tolist() == [0.5, 1.5]
+    assert x.requires_grad
+    assert x.grad_fn is None
+
+
+def test_leaves_those_without_gradient_alone():
+    x, y = leaf(1.0), leaf(1.0)
+    x.grad = rt.ones(1)
+    optimizer = optim.Adam([x, y], lr=0.1)
+    optimizer.step()
+    assert y.item() == 1.0
+    assert list(optimizer.state) == [x]
+
+
+def test_foreach_takes_dtypes_and_newcomers_apart():
+    x, y = leaf(1.0), rt.tensor([1.0], dtype=rt.float64, requires_grad=True)
+    optimizer = optim.Adam([x, y], lr=0.1, foreach=True)
+    x.grad = rt.ones(1)
+    optimizer.step()
+    x.grad, y.grad = rt.ones(1), rt.ones(1, dtype=rt.float64)
+    optimizer.step()
+    assert [optimizer.state[p]["step"].item() for p in (x, y)] == [2.0, 1.0]
+    assert (x.dtype, y.dtype) == (rt.float32, rt.float64)
+
+
+def test_foreach_nesterov_does_not_touch_the_gradients():
+    x = leaf(1.0)
+    x.grad = rt.ones(1)
+    optimizer = optim.SGD([x], lr=0.1, momentum=0.9, nesterov=True, foreach=True)
+    optimizer.step()
+    optimizer.step()
+    assert x.grad.item() == 1.0
+
+
+@pytest.mark.parametrize("foreach", [None, True])
+def test_zero_grad(foreach):
+    x = leaf(1.0, 2.0)
+    optimizer = optim.SGD([x], lr=0.1, foreach=foreach)
+    (x * x).sum().backward(create_graph=True)
+    grad = x.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad is grad
+    assert grad.tolist() == [0.0, 0.0]
+    assert not grad.requires_grad
+    x.grad = rt.ones(4)[:2]  # a view
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad.tolist() == [0.0, 0.0]
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_records():
+    x = leaf(1.0)
+    x.grad = rt.ones(1)
+
+    class Mine(optim.SGD):
+        pass
+
+    optimizer = Mine([x], lr=0.1)
+    assert names_in(optimizer.step)[0] == "Optimizer.step#Mine.step"
+    assert names_in(optimizer.zero_grad) == ["Optimizer.zero_grad#Mine.zero_grad"]
+
+
+def test_hooks():
+    x, seen = leaf(1.0), []
+    x.grad = rt.ones(1)
+    optimizer = optim.SGD([x], lr=0.5)
+    optimizer.register_step_pre_hook(lambda o, a, k: seen.append(("pre", x.item(), a, k)))
+    handle = optimizer.register_step_pre_hook(lambda o, a, k: ((lambda: "loss",), {}))
+    optimizer.register_step_post_hook(lambda o, a, k: seen.append(("post", x.item(), len(a))))
+    assert optimizer.step() == "loss"
+    assert seen == [("pre", 1.0, (), {}), ("post", 0.5, 1)]
+    handle.remove()
+    assert optimizer.step() is None
+
+
+def test_a_subclass_with_its_own_step():
+    class Descent(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        @rt.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.sub_(p.grad * group["lr"])
+
+    x = leaf(1.0)
+    x.grad = rt.ones(1)
+    optimizer, seen = Descent([x], lr=0.25), []
+    optimizer.register_step_post_hook(lambda o, a, k: seen.append(o))
+    assert names_in(optimizer.step)[0] == "Optimizer.step#Descent.step"
+    assert x.item() == 0.75
+    assert seen == [optimizer]
+
+
+def test_groups_have_their_own_options():
+    x, y = leaf(1.0), leaf(1.0)
+    optimizer = optim.SGD([{"params": x}, {"params": [y], "lr": 0.5}], lr=0.1)
+    x.grad, y.grad = rt.ones(1), rt.ones(1)
+    optimizer.step()
+    assert [x.item(), y.item()] == [pytest.approx(0.9), 0.5]
+    z = leaf(1.0)
+    optimizer.add_param_group({"params": z, "momentum": 0.9})
+    assert [g["momentum"] for g in optimizer.param_groups] == [0, 0, 0.9]
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        optimizer.add_param_group({"params": [z]})
+    with pytest.warns(UserWarning, match="duplicate"):
+        optimizer.add_param_group({"params": [w := leaf(1.0), w]})
+
+
+def test_names_of_parameters():
+    optimizer = optim.SGD([("a", leaf(1.0)), ("b", leaf(2.0))], lr=0.1)
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["a", "b"]
+
+
+def test_a_rate_may_be_a_tensor():
+    x = leaf(1.0)
+    x.grad = rt.ones(1)
+    optim.SGD([x], lr=rt.tensor(0.25)).step()
+    assert x.item() == 0.75
+
+
+@pytest.mark.parametrize("option", ["fused", "capturable", "differentiable"])
+def test_what_is_not_there_is_refused(option):
+    with pytest.raises(RuntimeError, match=option):
+        optim.Adam([leaf(1.0)], **{option: True})
+
+
+def test_gradients_are_off_in_a_step_but_on_in_its_closure():
+    x, seen = leaf(1.0), []
+    optimizer = optim.SGD([x], lr=0.1)
+    with rt.no_grad():
+        optimizer.step(lambda: seen.append(rt.is_grad_enabled()))
+        assert not rt.is_grad_enabled()
+    assert seen == [True]
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))  # noqa: S301
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+def test_copies_keep_their_state(again):
+    x = leaf(1.0)
+    x.grad = rt.ones(1)
+    optimizer = optim.Adam([x], lr=0.1)
+    optimizer.step()
+    copied = again(optimizer)
+    (y,) = copied.param_groups[0]["params"]
+    y.grad = rt.ones(1)
+    optimizer.step()
+    copied.step()
+    assert y is not x
+    assert y.item() == x.item()
+    assert repr(copied) == repr(optimizer)
+
+
+# Schedulers
+
+
+def test_warns_of_the_wrong_order():
+    optimizer = optim.SGD([leaf(1.0)], lr=0.1)
+    scheduler = lr_scheduler.StepLR(optimizer, 2)
+    with pytest.warns(UserWarning, match="before `optimizer.step"):
+        scheduler.step()
+    optimizer.step()
+    scheduler.step()
+
+
+def test_a_scheduler_of_the_users_own():
+    class Halving(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            return [base / 2**self.last_epoch for base in self.base_lrs]
+
+    optimizer = optim.SGD([leaf(1.0)], lr=0.8)
+    scheduler = Halving(optimizer)
+    optimizer.step()
+    scheduler.step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.2]
+    assert optimizer.param_groups[0]["lr"] == 0.2
+
+
+def test_callable_objects_are_stored_with_their_state():
+    class Slope:
+        by = 0.5
+
+        def __call__(self, epoch):
+            return 1 - self.by * epoch
+
+    optimizer = optim.SGD([leaf(1.0)], lr=1.0)
+    scheduler = lr_scheduler.LambdaLR(optimizer, Slope())
+    scheduler.lr_lambdas[0].by = 0.25
+    state = scheduler.state_dict()
+    assert state["lr_lambdas"] == [{"by": 0.25}]
+    again = lr_scheduler.LambdaLR(optimizer, Slope())
+    again.load_state_dict(state)
+    assert again.lr_lambdas[0].by == 0.25
+
+
+# Mixed precision
+
+
+def product(x, y):
+    """A product as an operator under autocast computes it."""
+    a, b = amp.cast("aten::mm", (x, y))
+    return a.mm(b)
+
+
+def test_autocast_lowers_products():
+    x = rt.ones(2, 2)
+    assert amp.cast("aten::mm", (x,)) == (x,)
+    with amp.autocast("cpu", dtype=rt.float16):
+        assert amp.is_autocast_enabled()
+        assert amp.get_autocast_dtype() == rt.float16
+        low = product(x, x)
+        assert low.dtype == rt.float16
+        assert amp.cast("aten::mse_loss", (low, x))[0].dtype == rt.float32
+        assert amp.cast("aten::add", (low, x)) == (low, x)
+        assert amp.cast("aten::mm", (x.double(),))[0].dtype == rt.float64
+        assert amp.cast("aten::linear", ([x, 1], None))[0][0].dtype == rt.float16
+        with amp.autocast("cpu", enabled=False):
+            assert not amp.is_autocast_enabled()
+            assert product(x, x).dtype == rt.float32
+        assert amp.is_autocast_enabled()
+    assert not amp.is_autocast_enabled()
+
+
+def test_autocast_makes_operators_ask():
+    assert not active
+    with amp.autocast("cpu"):
+        assert active
+    assert not active
+
+
+def test_autocast_decorates_and_casts_are_recorded():
+    x = leaf(1.0, 2.0).reshape(1, 2)
+
+    @amp.autocast("cpu", dtype=rt.float16)
+    def f(a):
+        return product(a, a.t())
+
+    assert f(x).dtype == rt.float16
+    assert names_in(lambda: f(x)).count("aten::to") == 2
+    f(x).sum().backward()
+
+
+def test_autocast_elsewhere_is_off():
+    with pytest.warns(UserWarning, match="Disabling"), amp.autocast("cuda"):
+        assert not amp.is_autocast_enabled()
