@@ -1,0 +1,162 @@
+"""The other process: makes the batches that a DataLoader asks for.
+
+    parent  --(epoch, number, keys)-->                  _read   -> inbox ->  worker_loop
+    parent  <--(epoch, number, kind), pickled batch--   _write  <- outbox <-
+
+The two threads empty pipe and queue at once, so the parent never waits to hand out keys, and the
+next batch is made while the last one travels. Every worker has pipes of its own: one that is
+killed while it writes spoils nothing else.
+
+Source: torch/utils/data/_utils/worker.py, fetch.py.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ops.creation import manual_seed
+from ..record_function import active
+from .dataset import look_up
+
+DATA, ERROR, END = range(3)  # kinds of answer
+
+
+class WorkerInfo(NamedTuple):
+    """What `get_worker_info` tells; `dataset` is this process's copy."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Which worker this process is; None if it is none."""
+    return _info
+
+
+def make_fetch(
+    dataset: Any, iterable: bool, batched: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+) -> Callable[[Any], Any]:
+    """A function from keys to a batch; StopIteration is the end of an iterable dataset."""
+    stream = iter(dataset) if iterable else None
+
+    def fetch(keys: Any) -> Any:
+        if stream is None:
+            return collate_fn(look_up(dataset, keys) if batched else dataset[keys])
+        if not batched:
+            return collate_fn(next(stream))
+        samples = list(islice(stream, len(keys)))
+        if not samples or (drop_last and len(samples) < len(keys)):
+            raise StopIteration
+        return collate_fn(samples)
+
+    return fetch
+
+
+def worker_loop(
+    info: WorkerInfo, base_seed: int, source: Any, init_fn: Any, pipes: tuple[Any, Any, Any, Any]
+) -> None:
+    """Answer tasks until told to stop. `source` is what make_fetch takes."""
+    global _info  # noqa: PLW0603
+    import random
+    import signal
+    from queue import SimpleQueue
+    from threading import Thread
+
+    tasks, parents_tasks, parents_results, results = pipes
+    parents_tasks.close()  # an end kept open here would hide that the parent is gone
+    parents_results.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
+    active.clear()  # who observes operators does so in the parent
+    random.seed(info.seed)
+    manual_seed(info.seed)
+    np.random.seed(np.random.SeedSequence([info.id, base_seed]).generate_state(4))
+    _info = info
+
+    inbox: Any = SimpleQueue()
+    outbox: Any = SimpleQueue()
+    latest: list[int | None] = [0]  # the epoch that the parent is at; None: it is done
+    Thread(target=_read, args=(tasks, inbox, latest), daemon=True).start()
+    Thread(target=_write, args=(results, outbox), daemon=True).start()
+    opened = None  # the epoch that `fetch` is for
+    while latest[0] is not None:
+        epoch, number, keys = inbox.get()
+        if epoch is None or epoch != latest[0]:
+            continue  # an epoch left early
+        try:
+            if init_fn is not None:
+                init_fn(info.id)
+                init_fn = None
+            if epoch != opened:
+                fetch, opened = make_fetch(*source), epoch
+            kind, answer = DATA, pickle.dumps(fetch(keys), 5)
+        except StopIteration:
+            kind, answer = END, b""
+        except Exception as error:
+            kind, answer = ERROR, _described(error, info.id)
+        outbox.put(((epoch, number, kind), answer))
+
+
+def _read(tasks: Any, inbox: Any, latest: list[int | None]) -> None:
+    """Pass on what the parent sends; one that is gone counts as one that said stop."""
+    parent = os.getppid()
+    try:
+        while tasks.poll(5) or os.getppid() == parent:
+            if tasks.poll():
+                task = tasks.recv()
+                latest[0] = task[0]
+                inbox.put(task)
+    except (EOFError, OSError):
+        pass
+    finally:  # also when keys cannot be unpickled: better no worker than one that never answers
+        latest[0] = None
+        inbox.put((None, 0, None))
+
+
+def _write(results: Any, outbox: Any) -> None:
+    try:
+        while True:
+            header, answer = outbox.get()
+            results.send(header)
+            results.send_bytes(answer)
+    except OSError:
+        pass  # nobody listens; _read learns why
+
+
+def _described(error: Exception, worker_id: int) -> bytes:
+    """Pickles the class of `error`, and a message with its traceback."""
+    from traceback import format_exception
+
+    kind, trace = type(error), "".join(format_exception(error))
+    text = f"Caught {kind.__name__} in DataLoader worker process {worker_id}.\nOriginal {trace}"
+    try:
+        return pickle.dumps((kind, text))
+    except Exception:  # the parent could not import the class
+        return pickle.dumps((RuntimeError, text))
+
+
+class _Verbatim(str):
+    __slots__ = ()
+    __repr__ = str.__str__  # KeyError prints the repr of its argument
+
+
+def raise_again(kind: type[Exception], text: str) -> None:
+    """Raise what `_described` packed, as the same class if that takes one string."""
+    try:
+        error = kind(_Verbatim(text) if kind is KeyError else text)
+    except Exception:
+        error = RuntimeError(text)
+    try:
+        raise error
+    finally:
+        del error  # else it and this frame hold each other, and the iterator with its workers

@@ -1,0 +1,132 @@
+"""save and load: a zip of `.npy` arrays and `structure.json`, and never a pickle.
+
+Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
+tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
+its memory; what shares memory shares it again, and a tensor saved twice is one tensor again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, OrderedDict
+from typing import Any
+
+import numpy as np
+
+from .tensor import Size, Tensor, wrap
+
+_KINDS: Any = {c.__name__: c for c in (list, tuple, Size, dict, OrderedDict, Counter)}
+
+
+def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
+    """`x` as JSON, where what JSON lacks is `{kind: content}`; the memory of arrays in `files`."""
+    x = x.item() if isinstance(x, np.generic) and not x.dtype.hasobject else x
+    kind, name = type(x), type(x).__name__
+    if x is None or kind in {bool, int, float, str}:
+        return x
+    if _KINDS.get(name) is kind and isinstance(x, dict):
+        keys = [_encode(key, f"{place}, key {key!r}", files) for key in x]
+        pairs = zip(keys, (_encode(x[key], f"{place}[{key!r}]", files) for key in x), strict=True)
+        return {name: list(pairs)}
+    if _KINDS.get(name) is kind:
+        return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
+    if kind is complex or isinstance(x, np.dtype):
+        return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": x.str}
+    if not isinstance(x, (Tensor, np.ndarray)) or x.dtype.kind in "OV":
+        raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
+    array = root = x.array if isinstance(x, Tensor) else x
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not root.flags.forc or root.dtype.kind in "OV":
+        array = root = np.ascontiguousarray(array)
+    number, _ = files.setdefault(id(root), (len(files), root))
+    offset = array.ctypes.data - root.ctypes.data if array.size else 0
+    grad = x.requires_grad if isinstance(x, Tensor) else None  # None: an array
+    return {"array": [number, array.shape, array.dtype.str, offset, array.strides, grad]}
+
+
+def _decode(node: Any, files: list[Any], made: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_decode(x, files, made) for x in node]
+    if not isinstance(node, dict):
+        return node
+    ((kind, content),) = node.items()
+    if kind in _KINDS:
+        found = _decode(content, files, made)
+        return _KINDS[kind](dict(found) if issubclass(_KINDS[kind], dict) else found)
+    if kind != "array":
+        return complex(*content) if kind == "complex" else np.dtype(content)
+    if str(content) not in made:
+        number, shape, dtype, offset, strides, grad = content
+        array = np.ndarray(shape, dtype, files[number], offset, strides)
+        made[str(content)] = array if grad is None else wrap(array).requires_grad_(grad)
+    return made[str(content)]
+
+
+def _write(obj: Any, file: Any) -> None:
+    import json
+    from zipfile import ZipFile
+
+    files: dict[int, Any] = {}
+    tree = json.dumps(_encode(obj, "", files))
+    with ZipFile(file, "w") as archive:
+        archive.writestr("structure.json", tree)
+        for number, root in files.values():
+            with archive.open(f"{number}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, root.reshape(-1, order="A"), allow_pickle=False)
+
+
+def save(obj: Any, f: Any, **_: Any) -> None:
+    """Write to a binary file, or to a path, where the old file stays until all is written.
+
+    Raises:
+        TypeError: naming the place of what cannot be saved.
+    """
+    from io import BytesIO
+    from pathlib import Path
+
+    if not isinstance(f, (str, os.PathLike)):
+        return _write(obj, f)
+    path = Path(f).resolve()
+    if path.exists() and not path.is_file():  # /dev/null
+        _write(obj, whole := BytesIO())
+        path.write_bytes(whole.getvalue())
+        return None
+    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with scratch.open("wb") as file:
+            _write(obj, file)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:  # noqa: ARG001
+    """What `save` wrote to this path or binary file. There is one device, and no code to run.
+
+    Raises:
+        RuntimeError: `save` did not write it, or it is damaged.
+    """
+    import json
+    from pathlib import Path
+    from zipfile import ZipFile
+
+    if isinstance(f, (str, os.PathLike)):
+        with Path(f).open("rb") as file:
+            return load(file)
+    f.seek(0)
+    start = f.read(2)
+    why = "written by PyTorch as a pickle" if start[:1] == b"\x80" else "not a file of save()"
+    try:
+        if start == b"PK":
+            why = "truncated or damaged"
+            with ZipFile(f) as archive:
+                names = archive.namelist()
+                if not any(name.endswith("data.pkl") for name in names):
+                    members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
+                    files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
+                    return _decode(json.loads(archive.read("structure.json")), files, {})
+            why = "written by PyTorch, of pickles, which are not read here"
+    except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes
+        why += f" ({type(error).__name__}: {error})"
+    raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")

@@ -1,0 +1,273 @@
+"""The same loading in both runtimes: what PyTorch gives, and the errors that it raises."""
+
+# ruff: noqa: ARG005  (every sample is a function of the runtime)
+
+from collections import OrderedDict, deque, namedtuple
+
+import numpy as np
+import pytest
+
+import tidy.runtime as rt
+from tidy.runtime import data as ours
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Length of split:UserWarning"),
+]
+Point = namedtuple("Point", "x y")
+
+
+def both():
+    torch = pytest.importorskip("torch")
+    return (rt, ours), (torch, torch.utils.data)
+
+
+def plain(value):
+    """A batch as something that compares across runtimes."""
+    if hasattr(value, "detach"):
+        array = value.detach().numpy()
+        return "tensor", str(array.dtype), array.shape, array.tolist()
+    if isinstance(value, dict):
+        return type(value).__name__, [(k, plain(v)) for k, v in value.items()]
+    if isinstance(value, (list, tuple, deque)):
+        return type(value).__name__, [plain(v) for v in value]
+    return type(value).__name__, str(value)
+
+
+def outcome(make):
+    """What `make()` gives, or the class of the error it raises."""
+    try:
+        return "gives", make()
+    except Exception as error:
+        return "raises", type(error).__name__
+
+
+def agree(make):
+    mine, theirs = (outcome(lambda pair=pair: make(*pair)) for pair in both())
+    assert mine == theirs
+
+
+def shards(torch, data):
+    class Shards(data.IterableDataset):
+        def __iter__(self):
+            info = data.get_worker_info()
+            start, step = (info.id, info.num_workers) if info else (0, 1)
+            return iter(range(start, 11, step))
+
+        def __len__(self):
+            return 11
+
+    return Shards()
+
+
+def rows(torch, data):
+    x = torch.arange(22).reshape(11, 2)
+    return data.TensorDataset(x, x[:, 0] / 2)
+
+
+SOURCES = {
+    "list": lambda torch, data: list(range(11)),
+    "rows": rows,
+    "subset": lambda torch, data: data.Subset(rows(torch, data), [3, 1, 1, 9, 0]),
+    "concat": lambda torch, data: data.ConcatDataset([[1, 2], [3], range(4, 9)]),
+    "stream": shards,
+}
+WAYS = [
+    {},
+    {"batch_size": 4},
+    {"batch_size": 4, "drop_last": True},
+    {"batch_size": None},
+    {"batch_size": 3, "num_workers": 2},
+    {"batch_size": 3, "num_workers": 2, "drop_last": True, "prefetch_factor": 1},
+    {"batch_size": None, "num_workers": 1},
+    {"batch_size": 2, "sampler": [4, 0, 2]},
+    {"batch_sampler": [[1, 2], [0]]},
+    {"batch_size": 2, "num_workers": 2, "multiprocessing_context": "fork"},
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_batches_and_lengths(source, way):
+    def make(torch, data):
+        loader = data.DataLoader(SOURCES[source](torch, data), **way)
+        return len(loader), [plain(batch) for batch in loader]
+
+    agree(make)
+
+
+BAD = [
+    {"num_workers": -1},
+    {"timeout": -1},
+    {"timeout": 1},
+    {"prefetch_factor": 2},
+    {"prefetch_factor": -1, "num_workers": 1},
+    {"persistent_workers": True},
+    {"multiprocessing_context": "fork"},
+    {"multiprocessing_context": "bogus", "num_workers": 1},
+    {"multiprocessing_context": 3, "num_workers": 1},
+    {"shuffle": True, "sampler": [1]},
+    {"batch_sampler": [[1]], "batch_size": 2},
+    {"batch_sampler": [[1]], "shuffle": True},
+    {"batch_sampler": [[1]], "sampler": [1]},
+    {"batch_sampler": [[1]], "drop_last": True},
+    {"batch_sampler": [[1]], "batch_size": None},
+    {"batch_size": None, "drop_last": True},
+    {"batch_size": 0},
+    {"batch_size": -3},
+    {"batch_size": 1.5},
+    {"batch_size": True},
+    {"drop_last": 1},
+    {"sampler": [1]},
+    {"shuffle": True},
+    {"shuffle": False},
+    {"sampler": [99]},
+]
+
+
+@pytest.mark.parametrize("options", BAD, ids=str)
+@pytest.mark.parametrize("source", ["list", "stream"])
+def test_errors_for_options(options, source):
+    def make(torch, data):
+        loader = data.DataLoader(SOURCES[source](torch, data), **options)
+        return len([plain(batch) for batch in loader])
+
+    agree(make)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": -1},
+        {"shuffle": True, "sampler": [1]},
+        {"batch_sampler": [[1]], "batch_size": 2},
+        {"batch_size": None, "drop_last": True},
+        {"persistent_workers": True},
+        {"batch_size": 0},
+    ],
+    ids=str,
+)
+def test_messages_for_options(options):
+    texts = []
+    for _, data in both():
+        with pytest.raises(ValueError, match=r"option|batch_size") as caught:
+            data.DataLoader([1, 2, 3], **options)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+SAMPLES = {
+    "tensors": lambda torch: [torch.ones(2), torch.zeros(2)],
+    "other shapes": lambda torch: [torch.ones(2), torch.zeros(3)],
+    "arrays": lambda torch: [np.ones((2, 1), np.float32)] * 2,
+    "bytes": lambda torch: [b"a", b"b"],
+    "strings": lambda torch: ["a", "b"],
+    "array of strings": lambda torch: [np.array("a")],
+    "floats": lambda torch: [1.5, 2],
+    "ints": lambda torch: [1, 2],
+    "ints, then floats": lambda torch: [1, 2.5],
+    "bools": lambda torch: [True, False],
+    "float16": lambda torch: [np.float16(1), np.float16(2)],
+    "float64": lambda torch: [np.float64(1), np.float64(2)],
+    "int32": lambda torch: [np.int32(1), np.int32(2)],
+    "numpy bool": lambda torch: [np.bool_(1)],
+    "complex": lambda torch: [1j],
+    "tuples": lambda torch: [(1, "a"), (2, "b")],
+    "lists": lambda torch: [[1, 2.0], [3, 4.0]],
+    "uneven": lambda torch: [[1], [1, 2]],
+    "named": lambda torch: [Point(1, 2), Point(3, 4)],
+    "deque": lambda torch: [deque([1, 2]), deque([3, 4])],
+    "dict": lambda torch: [{"a": 1, "b": {"c": torch.ones(1)}}] * 3,
+    "ordered": lambda torch: [OrderedDict(b=1, a=2)] * 2,
+    "missing key": lambda torch: [{"a": 1}, {"b": 1}],
+    "extra key": lambda torch: [{"a": 1}, {"a": 2, "b": 1}],
+    "ranges": lambda torch: [range(3)] * 2,
+    "none": lambda torch: [None],
+    "set": lambda torch: [{1}],
+    "object": lambda torch: [Ellipsis],
+    "empty": lambda torch: [],
+    "empty dict": lambda torch: [{}],
+}
+
+
+@pytest.mark.parametrize("samples", SAMPLES)
+def test_collate(samples):
+    agree(lambda torch, data: plain(data.default_collate(SAMPLES[samples](torch))))
+
+
+@pytest.mark.parametrize("samples", SAMPLES)
+def test_convert(samples):
+    agree(lambda torch, data: plain(data.default_convert(SAMPLES[samples](torch))[:1]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "RandomSampler([1], replacement=1)",
+        "RandomSampler([])",
+        "RandomSampler([1], num_samples=-1)",
+        "len(RandomSampler(range(3), num_samples=7))",
+        "len(SubsetRandomSampler([1, 5]))",
+        "WeightedRandomSampler([1, 2], 0)",
+        "WeightedRandomSampler([1, 2], 1, replacement=1)",
+        "WeightedRandomSampler([[1, 2]], 1)",
+        "list(WeightedRandomSampler([1., 0.], 2, replacement=False))",
+        "list(WeightedRandomSampler([-1., 1.], 2))",
+        "list(BatchSampler(range(7), 3, False))",
+        "list(BatchSampler(range(7), 3, True))",
+        "len(BatchSampler(range(7), 3, False))",
+        "BatchSampler(range(7), 3, 1)",
+        "list(SequentialSampler('abc'))",
+        "iter(Sampler())",
+        "[len(s) for s in random_split(range(10), [.33, .33, .34])]",
+        "[len(s) for s in random_split(range(2), [.4, .4, .2])]",
+        "random_split(range(10), [1.5, -.5])",
+        "random_split(range(10), [2, 3])",
+        "[len(s) for s in random_split(range(1), [1])]",
+        "ConcatDataset([])",
+        "ConcatDataset([IterableDataset()])",
+        "Dataset()[0]",
+        "iter(IterableDataset())",
+        "list(DataLoader(IterableDataset()))",
+        "get_worker_info()",
+    ],
+)
+def test_samplers_and_datasets(code):
+    agree(lambda torch, data: eval(code, vars(data)))  # noqa: S307
+
+
+def test_tensor_dataset_of_other_lengths():
+    agree(lambda torch, data: data.TensorDataset(torch.ones(2), torch.ones(3)))
+
+
+class Custom(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [ValueError("it"), KeyError("k"), Custom("c"), OSError(2, "x")])
+def test_form_of_a_worker_s_error(error):
+    def fail(samples):
+        raise error
+
+    found = []
+    for _, data in both():
+        iterator = iter(data.DataLoader([1], num_workers=1, collate_fn=fail))
+        with pytest.raises(type(error)) as caught:
+            next(iterator)
+        lines = str(caught.value).splitlines()
+        found.append((lines[:2], lines[-1], list(iterator)))
+    assert found[0] == found[1]
+
+
+def test_worker_info_has_the_same_attributes():
+    infos = []
+
+    def look(samples):
+        infos[:] = [data.get_worker_info()]
+        return [(i.id, i.num_workers, list(i.dataset)) for i in infos]
+
+    found = []
+    for _, data in both():
+        found.append(list(data.DataLoader([5, 6], num_workers=2, collate_fn=look)))
+    assert found[0] == found[1]

@@ -1,0 +1,357 @@
+"""Worker processes: order, errors, deaths, and that none is left behind; no PyTorch needed."""
+
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tidy.runtime as rt
+from tidy.runtime.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    TensorDataset,
+    get_worker_info,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+ROOT = Path(__file__).parents[2]
+
+
+class Numbers(Dataset):
+    """0 to 19; what happens at some keys is told by `at`."""
+
+    def __init__(self, size=20, **at):
+        self.size, self.at = size, at
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, key):
+        for what, when in self.at.items():
+            if key == when:
+                EVENTS[what]()
+        return key
+
+
+class TwoArguments(Exception):
+    def __init__(self, first, second):
+        super().__init__(first, second)
+
+
+def fail(error):
+    raise error
+
+
+EVENTS = {
+    "key_error": lambda: fail(KeyError("missing")),
+    "odd_error": lambda: fail(TwoArguments(1, 2)),
+    "exit": lambda: os._exit(7),
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "sleep": lambda: time.sleep(60),
+    "doze": lambda: time.sleep(0.2),
+}
+
+
+class Shards(IterableDataset):
+    """0 to `size`, of which each worker reads its part; `uneven` gives worker 0 nothing."""
+
+    def __init__(self, size, uneven=False):
+        self.size, self.uneven = size, uneven
+
+    def __iter__(self):
+        info = get_worker_info()
+        if info is None:
+            return iter(range(self.size))
+        if self.uneven:
+            return iter(range(self.size if info.id else 0))
+        return iter(range(info.id, self.size, info.num_workers))
+
+
+def values(loader):
+    return [batch.tolist() for batch in loader]
+
+
+def flat(loader):
+    return [x for batch in values(loader) for x in batch]
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def eventually(condition):
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("prefetch", [1, 4])
+def test_order_is_that_of_the_sampler(workers, prefetch):
+    data = Numbers(doze=0)  # the first batch is the last to be done
+    loader = DataLoader(data, 2, num_workers=workers, prefetch_factor=prefetch)
+    assert flat(loader) == list(range(20))
+
+
+def test_out_of_order_gives_what_is_there_first():
+    loader = DataLoader(Numbers(8, doze=0), 2, num_workers=2, in_order=False)
+    found = flat(loader)
+    assert sorted(found) == list(range(8))
+    assert found[:2] != [0, 1]
+
+
+def test_keys_and_batches_larger_than_a_pipe():
+    size = 100_000
+    loader = DataLoader(range(size), size // 2, num_workers=2, prefetch_factor=3)
+    assert [len(batch) for batch in loader] == [size // 2] * 2
+
+
+def test_batches_are_writable():
+    (batch,) = DataLoader(TensorDataset(rt.ones(2)), 2, num_workers=1)
+    batch[0].add_(1)
+    assert batch[0].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_start_methods(method, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tidy.runtime.data import DataLoader\n"
+        "if __name__ == '__main__':\n"
+        "    loader = DataLoader(range(5), 2, num_workers=1, timeout=60,\n"
+        f"                        multiprocessing_context={method!r})\n"
+        "    print([b.tolist() for b in loader])\n",
+        "utf-8",
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script], env=env, capture_output=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == (b"[[0, 1], [2, 3], [4]]", b"")
+
+
+def test_an_error_has_its_class_and_the_worker_s_traceback():
+    iterator = iter(DataLoader(Numbers(6, key_error=1), 1, num_workers=2))
+    assert next(iterator).tolist() == [0]
+    with pytest.raises(KeyError) as caught:
+        next(iterator)
+    text = str(caught.value)
+    assert text.startswith("Caught KeyError in DataLoader worker process 1.\nOriginal Traceback")
+    assert "in __getitem__\n" in text
+    assert "KeyError: 'missing'" in text
+    assert [batch.tolist() for batch in iterator] == [[2], [3], [4], [5]]
+
+
+def test_an_error_leaves_no_workers_to_the_collector():
+    gc.disable()
+    try:
+        iterator = iter(DataLoader(Numbers(key_error=1), num_workers=1))
+        pid = iterator._workers[0][0].pid
+        try:
+            list(iterator)
+        except KeyError:
+            del iterator
+        assert not is_alive(pid)
+    finally:
+        gc.enable()
+
+
+def test_an_error_of_two_arguments_becomes_a_runtime_error():
+    with pytest.raises(RuntimeError, match="Caught TwoArguments in DataLoader worker process 0"):
+        list(DataLoader(Numbers(odd_error=0), num_workers=1))
+
+
+def test_an_error_of_a_local_class_arrives():
+    class Local(Exception):
+        pass
+
+    with pytest.raises(RuntimeError, match="Caught Local in DataLoader"):
+        list(DataLoader([1], num_workers=1, collate_fn=lambda _: fail(Local("here"))))
+
+
+def test_a_batch_that_cannot_be_pickled_is_an_error():
+    with pytest.raises(Exception, match="in DataLoader worker process 0"):
+        list(DataLoader([1], num_workers=1, collate_fn=lambda _: lambda: 1, timeout=20))
+
+
+class OnlyHere:
+    def __reduce__(self):
+        return fail, (ValueError("not over there"),)
+
+
+def test_keys_that_do_not_arrive_are_an_error():
+    loader = DataLoader({}, None, sampler=[OnlyHere()], num_workers=1, timeout=20)
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(loader)
+
+
+@pytest.mark.parametrize("how", ["exit", "kill"])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_dead_worker_is_an_error(how, persistent):
+    loader = DataLoader(
+        Numbers(**{how: 6}), num_workers=2, timeout=30, persistent_workers=persistent
+    )
+    iterator = iter(loader)
+    pids = [process.pid for process, _, _ in iterator._workers]
+    with pytest.raises(RuntimeError, match=r"worker \(pid\(s\) \d+\) exited unexpectedly"):
+        list(iterator)
+    assert not any(map(is_alive, pids))
+    assert next(iter(loader)).tolist() == [0]
+
+
+def test_timeout():
+    iterator = iter(DataLoader(Numbers(sleep=0), num_workers=1, timeout=0.3))
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
+        next(iterator)
+    iterator._workers[0][0].kill()
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_leaving_early_ends_the_workers(persistent):
+    loader = DataLoader(
+        Numbers(10_000), 2000, num_workers=2, prefetch_factor=8, persistent_workers=persistent
+    )
+    iterator = iter(loader)
+    next(iterator)
+    pids = [process.pid for process, _, _ in iterator._workers]
+    assert all(map(is_alive, pids))
+    del iterator, loader
+    assert not any(map(is_alive, pids))
+
+
+def test_persistent_workers_serve_every_epoch():
+    loader = DataLoader(Numbers(), 3, num_workers=2, persistent_workers=True)
+    first = values(loader)
+    pids = [process.pid for process, _, _ in loader._iterator._workers]
+    next(iter(loader))  # an epoch left early
+    assert values(loader) == first == values(DataLoader(Numbers(), 3))
+    assert pids == [process.pid for process, _, _ in loader._iterator._workers]
+
+
+def where(samples):
+    info = get_worker_info()
+    drawn = random.random(), np.random.rand()  # noqa: S311
+    return (os.getpid(), info.id, info.num_workers, info.seed, *drawn)
+
+
+def test_workers_know_who_they_are_and_draw_different_numbers():
+    def draw(seed):
+        rt.manual_seed(seed)
+        return list(DataLoader(range(4), 1, num_workers=2, collate_fn=where))
+
+    a, b, *_ = found = draw(1)
+    assert [x[1:3] for x in found] == [(0, 2), (1, 2)] * 2
+    assert b[3] == a[3] + 1
+    assert os.getpid() not in {a[0], b[0]}
+    assert a[4] != b[4]
+    assert a[5] != b[5]
+    assert [x[1:] for x in found] == [x[1:] for x in draw(1)]
+    assert found[0][3] != draw(2)[0][3]
+    assert get_worker_info() is None
+
+
+def test_worker_init_fn_may_change_the_dataset():
+    def init(worker_id):
+        get_worker_info().dataset.size = 3
+
+    found = flat(DataLoader(Shards(0), num_workers=2, worker_init_fn=init))
+    assert sorted(found) == [0, 1, 2]
+
+
+def test_an_error_in_worker_init_fn():
+    def init(worker_id):
+        raise ValueError("no disk")
+
+    with pytest.raises(ValueError, match="no disk"):
+        list(DataLoader(range(3), num_workers=1, worker_init_fn=init))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3])
+@pytest.mark.parametrize("batch_size", [None, 1, 4])
+def test_iterable_shards_cover_all(workers, batch_size):
+    loader = DataLoader(Shards(11), batch_size, num_workers=workers)
+    found = list(loader) if batch_size is None else flat(loader)
+    assert sorted(found) == list(range(11))
+
+
+def test_a_worker_with_nothing_to_read():
+    assert flat(DataLoader(Shards(9, uneven=True), 2, num_workers=2)) == list(range(9))
+
+
+def test_iterable_epochs_of_persistent_workers():
+    loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
+    assert values(loader) == values(loader)
+
+
+def test_drop_last_is_per_worker():
+    loader = DataLoader(Shards(10), 2, num_workers=2, drop_last=True)
+    assert sorted(values(loader)) == [[0, 2], [1, 3], [4, 6], [5, 7]]
+
+
+ORPHANS = """
+import os, sys, time
+import numpy as np
+from tidy.runtime.data import DataLoader
+class Slow:
+    def __len__(self): return 1000
+    def __getitem__(self, key):
+        if key > 1: time.sleep(0.05)
+        return np.zeros(100_000)
+loader = DataLoader(Slow(), num_workers=2, prefetch_factor=8, persistent_workers=True)
+iterator = iter(loader)
+next(iterator)
+print(*(process.pid for process, _, _ in iterator._workers), flush=True)
+{end}
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("end", ["", "time.sleep(60)", "sys.exit(3)", "os._exit(0)"])
+def test_no_process_outlives_its_parent(end):
+    """Whether the parent ends, is interrupted, exits, or is gone without a word."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ORPHANS.format(end=end)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert len(pids) == 2
+    if "sleep" in end:
+        os.killpg(parent.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
+    _, errors = parent.communicate(timeout=30)
+    assert errors.count(b"Traceback") == ("sleep" in end), errors
+    assert eventually(lambda: not any(map(is_alive, pids)))
+
+
+def test_a_killed_parent_leaves_no_workers():
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ORPHANS.format(end="time.sleep(60)")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    parent.kill()
+    parent.communicate(timeout=30)
+    assert eventually(lambda: not any(map(is_alive, pids)))
+
+
+def test_an_iterator_in_a_cycle_is_stopped_by_the_collector():
+    iterator = iter(DataLoader(range(50), num_workers=1))
+    iterator.itself = iterator
+    pid = iterator._workers[0][0].pid
+    del iterator
+    gc.collect()
+    assert not is_alive(pid)

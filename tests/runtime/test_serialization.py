@@ -1,0 +1,245 @@
+"""save and load; no PyTorch needed but for reading a file of its."""
+
+import io
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+from collections import Counter, OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tidy.runtime as rt
+from tidy.runtime.serialization import load, save
+
+ROOT = Path(__file__).parents[2]
+
+
+def through(value):
+    file = io.BytesIO()
+    save(value, file)
+    file.seek(0)
+    return load(file)
+
+
+def same(a, b):
+    """Equal in class and value, arrays and tensors too."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, rt.Tensor):
+        return a.requires_grad == b.requires_grad and same(a.array, b.array)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
+        return len(a) == len(b) and all(
+            same(x, y) for x, y in zip(a.items(), b.items(), strict=True)
+        )
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return repr(a) == repr(b)
+
+
+dtypes = st.sampled_from("float16 float32 float64 int8 int64 uint8 bool complex64".split())
+shapes = st.lists(st.integers(0, 3), max_size=3)
+some_arrays = st.builds(
+    lambda dtype, shape: (np.arange(np.prod(shape)) - 1).reshape(shape).astype(dtype),
+    dtypes,
+    shapes,
+)
+tensors = some_arrays.flatmap(
+    lambda a: st.builds(
+        lambda needs: rt.tensor(a, requires_grad=needs and a.dtype.kind in "fc"), st.booleans()
+    )
+)
+keys = st.none() | st.booleans() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
+leaves = keys | st.floats() | st.complex_numbers() | tensors | some_arrays | dtypes.map(np.dtype)
+trees = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(keys, inner)
+        | st.dictionaries(keys, inner).map(OrderedDict)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60)
+@given(trees)
+def test_whatever_is_nested_comes_back(tree):
+    assert same(through(tree), tree)
+
+
+def test_a_training_state_comes_back(tmp_path):
+    weight = rt.randn(3, 2, requires_grad=True)
+    state = {
+        "model": OrderedDict(weight=weight, bias=rt.zeros(3), steps=rt.tensor(7)),
+        "optimizer": {
+            "state": {0: {"step": rt.tensor(3.0), "exp_avg": rt.randn(3, 2)}},
+            "param_groups": [{"lr": 1e-3, "betas": (0.9, 0.999), "foreach": None, "params": [0]}],
+        },
+        "milestones": Counter({30: 1, 80: 2}),
+        "dtype": rt.float32,
+        "shape": weight.shape,
+    }
+    path = tmp_path / "state.pt"
+    save(state, path)
+    assert same(load(path, map_location="cpu", weights_only=True), state)
+    save(state, str(path))
+    assert same(load(str(path)), state)
+    assert [p.name for p in tmp_path.iterdir()] == ["state.pt"]
+
+
+def test_a_subclass_of_tensor_comes_back_as_a_tensor():
+    class Parameter(rt.Tensor):
+        pass
+
+    found = through(Parameter(np.ones(2), requires_grad=True))
+    assert type(found) is rt.Tensor
+    assert found.requires_grad
+
+
+def test_what_was_shared_is_shared():
+    base = rt.arange(12).reshape(3, 4)
+    found = through({"a": base, "tied": base, "row": base[1], "t": base.t(), "copy": base.clone()})
+    assert found["a"] is found["tied"]
+    found["a"].fill_(-1)
+    assert found["row"].tolist() == [-1] * 4
+    assert found["t"].shape == (4, 3)
+    assert found["t"][0].tolist() == [-1] * 3
+    assert found["copy"].tolist() == base.tolist()
+
+
+def test_numpy_reads_the_arrays(tmp_path):
+    save({"w": rt.tensor([1.0, 2.0])}, tmp_path / "w.npz")
+    with np.load(tmp_path / "w.npz") as file:
+        assert file["0"].tolist() == [1.0, 2.0]
+
+
+class Opaque:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"optimizer": {"fn": print}},
+            r"class builtin_function_or_method, at \['optimizer'\]\['fn'\]",
+        ),
+        ([1, (2, {3})], r"class set, at \[1\]\[1\]"),
+        ({1: Opaque()}, r"class Opaque, at \[1\]"),
+        ({Opaque: 1}, "class type, at , key <class"),
+        (Opaque(), "class Opaque, at the top"),
+        ([np.array([None])], r"class ndarray, at \[0\]"),
+    ],
+)
+def test_what_cannot_be_saved_is_named(value, message, tmp_path):
+    path = tmp_path / "old"
+    save([1], path)
+    with pytest.raises(TypeError, match=message):
+        save(value, path)
+    assert load(path) == [1]
+    assert [p.name for p in tmp_path.iterdir()] == ["old"]
+
+
+def test_every_truncation_is_an_error():
+    file = io.BytesIO()
+    save({"w": rt.randn(20), "b": rt.randn(3)}, file)
+    whole = file.getvalue()
+    for length in range(len(whole)):
+        with pytest.raises(RuntimeError, match="cannot load") as caught:
+            load(io.BytesIO(whole[:length]))
+        assert "\n" not in str(caught.value)
+
+
+@given(st.data())
+def test_a_flipped_byte_is_an_error_or_does_not_matter(data):
+    tree = {"w": rt.arange(20), "n": [1, "two"]}
+    file = io.BytesIO()
+    save(tree, file)
+    spoilt = bytearray(file.getvalue())
+    spoilt[data.draw(st.integers(0, len(spoilt) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        found = load(io.BytesIO(spoilt))
+    except RuntimeError:
+        return
+    assert same(found, tree)
+
+
+def test_other_files(tmp_path):
+    path = tmp_path / "other"
+    for content, message in (
+        (b"", "not a file of save"),
+        (b"some text", "not a file of save"),
+        (pickle.dumps([1]), "PyTorch as a pickle"),
+        (b"PK\3\4 and so on", "truncated or damaged"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(RuntimeError, match=f"cannot load {path}: .*{message}"):
+            load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("notes.txt", "")
+    with pytest.raises(RuntimeError, match="truncated or damaged"):
+        load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing")
+
+
+def test_a_file_made_to_harm_is_refused():
+    """Objects are never made from bytes, nor memory read outside what the file holds."""
+    for view in ([0, [1], "|O", 0, [8], None], [0, [99], "<i8", 0, [8], None]):
+        file = io.BytesIO()
+        save(np.arange(4), file)
+        with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("structure.json", json.dumps({"array": view}))
+        with pytest.raises(RuntimeError, match="damaged"):
+            load(file)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("as_zip", [True, False])
+def test_a_file_of_pytorch_is_said_to_be_one(as_zip, tmp_path):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "model.pt"
+    torch.save({"w": torch.ones(2)}, path, _use_new_zipfile_serialization=as_zip)
+    with pytest.raises(RuntimeError, match="written by PyTorch"):
+        load(path)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from tidy.runtime.serialization import save
+class Fatal(np.ndarray):
+    def reshape(self, *args, **kwargs):  # called when the first array is being written
+        os.kill(os.getpid(), signal.SIGKILL)
+save([Fatal(2)], sys.argv[1])
+"""
+
+
+def test_a_killed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "state"
+    save("old", path)
+    done = subprocess.run([sys.executable, "-c", KILLED, path], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert load(path) == "old"
+
+
+def test_devices_and_links_stay_what_they_are(tmp_path):
+    save([1], os.devnull)
+    assert not Path(os.devnull).is_file()
+    real, link = tmp_path / "real", tmp_path / "link"
+    save("old", real)
+    link.symlink_to(real)
+    save("new", link)
+    assert link.is_symlink()
+    assert load(real) == "new"

@@ -1,0 +1,1 @@
+"""Trainings that both runtimes run."""
