@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math as _math
 from builtins import bool as _bool
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
+import numpy as _np
+
 from . import autograd as autograd
-from . import fft as fft
-from . import linalg as linalg
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
 from .dtypes import bool_ as bool
@@ -59,21 +60,36 @@ from .ops.table import PUBLIC as _PUBLIC
 from .record_function import add_callback, record_function
 from .tensor import Size, Tensor
 
+globals().update(_PUBLIC["torch"])
+contiguous_format, preserve_format = "contiguous_format", "preserve_format"
+channels_last, strided = "channels_last", "torch.strided"
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+finfo, iinfo, dtype = _np.finfo, _np.iinfo, _np.dtype
+
+# What is loaded when first asked for: the module it is in, and its name there.
+_LATER = {
+    **{name: (name, None) for name in "amp backends cuda fft linalg optim utils".split()},
+    "autocast": ("amp", "autocast"),
+    "is_autocast_enabled": ("amp", "is_autocast_enabled"),
+    "get_autocast_dtype": ("amp", "get_autocast_dtype"),
+    "save": ("serialization", "save"),
+    "load": ("serialization", "load"),
+}
+
 
 def is_tensor(obj: object) -> _bool:
     """Whether it is a tensor."""
     return isinstance(obj, Tensor)
 
 
-globals().update(_PUBLIC["torch"])
-contiguous_format, preserve_format, channels_last = (
-    "contiguous_format",
-    "preserve_format",
-    "channels_last",
-)
-strided = "torch.strided"
-inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+def set_num_threads(count: int) -> None:
+    """Taken, and left to numpy: its BLAS reads OMP_NUM_THREADS and the like when it starts."""
 
 
 def __getattr__(name: str) -> _Any:
-    raise AttributeError(f"tidy.runtime has no {name!r}; docs/runtime.md lists what it has")
+    if name not in _LATER:
+        raise AttributeError(f"tidy.runtime has no {name!r}; docs/runtime.md lists what it has")
+    module, inner = _LATER[name]
+    found = _import_module(f"{__name__}.{module}")
+    globals()[name] = found = found if inner is None else getattr(found, inner)
+    return found

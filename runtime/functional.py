@@ -13,8 +13,7 @@ from typing import Any
 
 from .autograd import grad
 from .grad_mode import enable_grad
-from .ops.creation import ones_like, zeros_like
-from .ops.joining import stack
+from .ops.table import aten
 from .tensor import Tensor
 
 Function = Callable[..., Any]
@@ -40,7 +39,7 @@ def _vector(v: Any, like: Tensors, create_graph: bool) -> Tensors:
     """`v` as a tuple; left out, 1 for a single number."""
     if v is None and (len(like) != 1 or like[0].numel() != 1):
         raise RuntimeError("The vector v can only be None if it is for a single element.")
-    found = (ones_like(like[0]),) if v is None else _fresh(v, create_graph, needs=False)
+    found = (aten.ones_like(like[0]),) if v is None else _fresh(v, create_graph, needs=False)
     if [x.shape for x in found] != [x.shape for x in like]:
         raise RuntimeError(f"v has invalid size: should be {[list(x.shape) for x in like]}.")
     return found
@@ -56,7 +55,7 @@ def _grad(outputs: Tensors, inputs: Tensors, v: Tensors, graph: bool, strict: bo
     lost = any(x is None or (graph and not x.requires_grad) for x in found)
     if strict and (lost or len(pairs) < len(outputs)):
         raise RuntimeError("An output is independent of an input; not allowed in strict mode.")
-    return tuple(zeros_like(i) if x is None else x for i, x in zip(inputs, found, strict=True))
+    return tuple(aten.zeros_like(i) if x is None else x for i, x in zip(inputs, found, strict=True))
 
 
 def _nested(found: Any, create_graph: bool, *like: Any) -> Any:
@@ -89,7 +88,7 @@ def jvp(
 ) -> tuple[Any, Any]:
     """`func(*inputs)`, and the Jacobian times `v` (of the inputs' shapes), by two backwards."""
     at, result, outputs = _evaluate(func, inputs, create_graph)
-    weights = tuple(zeros_like(o, requires_grad=True) for o in outputs)
+    weights = tuple(aten.zeros_like(o, requires_grad=True) for o in outputs)
     linear = _grad(outputs, at, weights, True, strict)  # in the weights
     found = _grad(linear, weights, _vector(v, at, create_graph), create_graph, strict)
     return _nested(outputs, create_graph, result), _nested(found, create_graph, result)
@@ -105,9 +104,11 @@ def jacobian(
     found = []
     with enable_grad():
         for out in outputs:
-            rows = [_grad((x,), at, (ones_like(x),), create_graph, strict) for x in out.reshape(-1)]
+            rows = [
+                _grad((x,), at, (aten.ones_like(x),), create_graph, strict) for x in out.reshape(-1)
+            ]
             pairs = zip(zip(*rows, strict=True), at, strict=True)
-            found.append([stack(list(c)).reshape((*out.shape, *x.shape)) for c, x in pairs])
+            found.append([aten.stack(list(c)).reshape((*out.shape, *x.shape)) for c, x in pairs])
     return _nested(found, create_graph, result, inputs)
 
 
@@ -117,7 +118,7 @@ def _gradient(func: Function, inputs: Any, strict: bool, seen: list[Tensor], *at
     if not isinstance(output, Tensor) or output.numel() != 1:
         raise RuntimeError("The function should return a single Tensor with a single element")
     seen.append(output)
-    return _nested(_grad((output,), at, (ones_like(output),), True, strict), True, inputs)
+    return _nested(_grad((output,), at, (aten.ones_like(output),), True, strict), True, inputs)
 
 
 def hessian(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ops.creation import tensor
-from ..ops.joining import stack
+from ..ops.table import aten
 from ..tensor import Tensor, wrap
 
 _BAD = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found"
@@ -39,9 +39,9 @@ def default_collate(batch: Any) -> Any:
     first = batch[0]
     found: Any
     if isinstance(first, Tensor):
-        found = stack(batch, 0)
+        found = aten.stack(batch, 0)
     elif isinstance(first, np.ndarray) and first.dtype.kind not in "SUO":
-        found = stack([wrap(array) for array in batch], 0)
+        found = aten.stack([wrap(array) for array in batch], 0)
     elif isinstance(first, (np.bool_, np.number)):
         found = wrap(np.array(batch))
     elif isinstance(first, (float, int)):

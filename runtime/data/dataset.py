@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
 from typing import Any, Generic, TypeVar
 
-from ..ops.creation import Generator, randperm
+from ..ops.creation import Generator
+from ..ops.table import aten
 from ..tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -106,5 +107,5 @@ def random_split(
             warnings.warn(f"Length of split at index {sizes.index(0)} is 0.", stacklevel=2)
     if sum(sizes) != size:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    keys = iter(randperm(size, generator=generator).tolist())
+    keys = iter(aten.randperm(size, generator=generator).tolist())
     return [Subset(dataset, list(islice(keys, length))) for length in sizes]

@@ -8,7 +8,8 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ..ops.creation import Generator, default_generator, randint, randperm
+from ..ops.creation import Generator, default_generator, randint
+from ..ops.table import aten
 from .dataset import T_co
 
 
@@ -65,7 +66,7 @@ class RandomSampler(Sampler[int]):
             if self.replacement:
                 drawn = randint(size, (min(left, 32),), generator=self.generator)
             else:
-                drawn = randperm(size, generator=self.generator)
+                drawn = aten.randperm(size, generator=self.generator)
             yield from drawn.tolist()[:left]
             left -= 32 if self.replacement else size
 
@@ -80,7 +81,7 @@ class SubsetRandomSampler(Sampler[Any]):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[Any]:
-        order = randperm(len(self.indices), generator=self.generator).tolist()
+        order = aten.randperm(len(self.indices), generator=self.generator).tolist()
         return (self.indices[n] for n in order)
 
     def __len__(self) -> int:

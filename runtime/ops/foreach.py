@@ -14,8 +14,7 @@ from ..dtypes import promote, to_float
 from ..grad_mode import is_grad_enabled
 from ..tensor import Tensor, bump_version, wrap
 from ..view import check_inplace
-from .composite import composite
-from .table import raw
+from .table import composite
 
 _TABLE: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
@@ -38,7 +37,6 @@ _TABLE: dict[str, Callable[..., Any]] = {
 
 
 def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callable[..., Any]:
-    @composite(name)
     def call(tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         every = (tensors, *args, *kwargs.values())
         lists = [x for x in every if isinstance(x, (list, tuple))]
@@ -51,7 +49,8 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
                 raise NotImplementedError(f"{name} is not differentiable; call it under no_grad")
         found = []
         for number, tensor in enumerate(tensors):
-            row = [raw(x[number] if isinstance(x, (list, tuple)) else x) for x in every]
+            row = [x[number] if isinstance(x, (list, tuple)) else x for x in every]
+            row = [getattr(x, "array", x) for x in row]
             dtype = tensor.array.dtype
             if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
                 row = [*promote(*row)]
@@ -66,7 +65,8 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
             bump_version(tensor)
         return list(tensors) if in_place else tuple(found)
 
-    return call
+    call.__name__ = name.partition("::")[2]
+    return composite("torch", name)(call)
 
 
 OPERATORS = {

@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     convolution,
     creation,
     elementwise,
+    foreach,
     indexing,
     joining,
     linalg,

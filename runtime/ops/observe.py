@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import anomaly
+from .. import amp, anomaly
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..node import thread
 from ..record_function import RecordScope, begin, end
@@ -25,6 +25,9 @@ def interpose(
         inner: the operator, which does not look for observers itself.
     """
     kwargs = kwargs or {}
+    if amp.is_autocast_enabled():
+        args = amp.cast(name, args)
+        kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
     recording = is_grad_enabled() and any(isinstance(x, Tensor) and x._rg for x in args)
     number = thread.sequence_nr
     running = begin(

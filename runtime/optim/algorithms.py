@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import full_like, tensor, zeros_like
+from ..ops.creation import tensor
+from ..ops.table import aten
 from ..tensor import Tensor
 from .optimizer import Group, Optimizer, Options, TensorList, each
 
@@ -80,9 +81,11 @@ class Adam(
     """Adam (Kingma and Ba, 2014), and AMSGrad (Reddi et al., 2018)."""
 
     def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
+        state.update(
+            step=tensor(0.0), exp_avg=aten.zeros_like(param), exp_avg_sq=aten.zeros_like(param)
+        )
         if group["amsgrad"]:
-            state["max_exp_avg_sq"] = zeros_like(param)
+            state["max_exp_avg_sq"] = aten.zeros_like(param)
 
     def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
         grad, rate, (beta1, beta2) = _begin(param, grad, state, group), group["lr"], group["betas"]
@@ -111,11 +114,11 @@ class RMSprop(
     """RMSprop (Hinton's lecture 6e), centered as in Graves, 2013."""
 
     def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state.update(step=tensor(0.0), square_avg=zeros_like(param))
+        state.update(step=tensor(0.0), square_avg=aten.zeros_like(param))
         if group["momentum"]:
-            state["momentum_buffer"] = zeros_like(param)
+            state["momentum_buffer"] = aten.zeros_like(param)
         if group["centered"]:
-            state["grad_avg"] = zeros_like(param)
+            state["grad_avg"] = aten.zeros_like(param)
 
     def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
         grad, alpha = _begin(param, grad, state, group), group["alpha"]
@@ -142,7 +145,7 @@ class Adagrad(
         """As for every optimizer; the state is there from the start."""
         super().add_param_group(param_group)
         for p in param_group["params"]:
-            total = full_like(p, param_group["initial_accumulator_value"])
+            total = aten.full_like(p, param_group["initial_accumulator_value"])
             self.state[p].update(step=tensor(0.0), sum=total)
 
     def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:

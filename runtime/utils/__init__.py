@@ -1,0 +1,1 @@
+"""torch.utils' names; its modules are loaded when first asked for."""
