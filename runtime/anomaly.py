@@ -12,7 +12,10 @@ import traceback
 import warnings
 from contextvars import ContextVar
 
+import numpy as np
+
 from .grad_mode import Mode
+from .hooks import check
 from .node import Grads, Node, thread
 from .record_function import active
 
@@ -27,22 +30,18 @@ def is_anomaly_enabled() -> bool:
 class detect_anomaly(Mode):  # noqa: N801  (PyTorch's name)
     """Note the forward stack of each node; with `check_nan`, a NaN gradient is an error."""
 
-    def __init__(self, check_nan: bool = True) -> None:
-        self.check_nan = check_nan
-        self._before: list[tuple[bool, bool]] = []
+    variable = _mode
 
-    def clone(self) -> Mode:
-        """Another, with the same check."""
-        return detect_anomaly(self.check_nan)
+    def __init__(self, check_nan: bool = True) -> None:
+        self.value = (True, check_nan)
 
     def __enter__(self) -> None:
-        self._before.append(_mode.get())
-        _mode.set((True, self.check_nan))
+        super().__enter__()
         active.append(self)
 
     def __exit__(self, *exc: object) -> None:
         active.remove(self)
-        _mode.set(self._before.pop())
+        super().__exit__()
 
 
 class set_detect_anomaly(Mode):  # noqa: N801  (PyTorch's name)
@@ -51,15 +50,13 @@ class set_detect_anomaly(Mode):  # noqa: N801  (PyTorch's name)
     _token: list[object] = []  # noqa: RUF012  (one for the process, as the mode is in PyTorch)
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = _mode.get()
-        self._mode = (mode, check_nan)
-        self._apply(self._mode)
+        self._outer, self._mode = _mode.get(), (mode, check_nan)
+        self._set(self._mode)
 
     def clone(self) -> Mode:
-        """Another, of the same mode."""
         return set_detect_anomaly(*self._mode)
 
-    def _apply(self, mode: tuple[bool, bool]) -> None:
+    def _set(self, mode: tuple[bool, bool]) -> None:
         _mode.set(mode)
         if mode[0] and not self._token:
             self._token.append(self)
@@ -68,10 +65,10 @@ class set_detect_anomaly(Mode):  # noqa: N801  (PyTorch's name)
             active.remove(self._token.pop())
 
     def __enter__(self) -> None:
-        self._apply(self._mode)
+        self._set(self._mode)
 
     def __exit__(self, *exc: object) -> None:
-        self._apply(self._before)
+        self._set(self._outer)
 
 
 def note(node: Node) -> None:
@@ -85,27 +82,19 @@ def note(node: Node) -> None:
 
 def explain(node: Node) -> None:
     """Warn with the forward stack of a node that failed, and of those it was made for."""
-    message = f"Error detected in {node.name()}. "
-    stack = node.metadata.get("traceback_")
-    if stack is None:
-        message += (
-            "No forward pass information available. Enable detect anomaly during forward pass "
-            "for more information."
-        )
-    else:
-        message += "Traceback of forward call that caused the error:\n"
-        message += "".join(traceback.format_list(stack))
-    warnings.warn(message, stacklevel=2)
-    parent = node.metadata.get("parent_")
-    while parent is not None:
-        stack = parent.metadata.get("traceback_", ())
-        warnings.warn(
-            f"\n\nPrevious calculation was induced by {parent.name()}. "
-            "Traceback of forward call that induced the previous calculation:\n"
-            + "".join(traceback.format_list(stack)),
-            stacklevel=2,
-        )
-        parent = parent.metadata.get("parent_")
+    what = "Traceback of forward call that caused the error:\n"
+    if "traceback_" not in node.metadata:
+        what = "No forward pass information available. Enable detect anomaly during forward pass "
+        what += "for more information."
+    message = f"Error detected in {node.name()}. {what}"
+    at: Node | None = node
+    while at is not None:
+        stack = at.metadata.get("traceback_", ())
+        warnings.warn(message + "".join(traceback.format_list(stack)), stacklevel=2)
+        at = at.metadata.get("parent_")
+        if at is not None:
+            message = f"\n\nPrevious calculation was induced by {at.name()}. "
+            message += "Traceback of forward call that induced the previous calculation:\n"
 
 
 def check_nan(node: Node, grads: Grads) -> None:
@@ -113,9 +102,7 @@ def check_nan(node: Node, grads: Grads) -> None:
     if not all(_mode.get()):
         return
     for index, grad in enumerate(grads):
-        if grad is None or grad.array.dtype.kind not in "fc":
-            continue
-        if (grad.array != grad.array).any():
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {index}th output."
-            )
+        if grad is not None and grad.array.dtype.kind in "fc":
+            array = grad._values().array if grad.is_sparse else grad.array
+            where = f"Function '{node.name()}' returned nan values in its {index}th output."
+            check(not np.isnan(array).any(), where)

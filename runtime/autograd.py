@@ -5,93 +5,77 @@ Source: torch/autograd/__init__.py.
 
 from __future__ import annotations
 
-import contextvars
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import function, graph
+from . import engine, function, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
-from .engine import execute
+from .engine import execute, in_background
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
+from .hooks import check
 from .node import Edge, Grads
 from .tensor import Tensor, gradient_edge, wrap
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = [
-    "Function",
-    "backward",
-    "backward_async",
-    "detect_anomaly",
-    "enable_grad",
-    "function",
-    "grad",
-    "grad_async",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
-    "inference_mode",
-    "no_grad",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+__all__ = ["Function", "Variable", "backward", "backward_async", "grad", "grad_async"]
+__all__ += ["detect_anomaly", "enable_grad", "function", "gradcheck", "gradgradcheck", "graph"]
+__all__ += ["inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
 
 Tensors = Tensor | Sequence[Tensor]
+
+
+Variable = Tensor
+Tensor._execution_engine = engine  # for Variable._execution_engine.queue_callback
+_NEEDS_NONE = "One of the differentiated Tensors does not require grad"
+_UNUSED = (
+    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "allow_unused=True if this is the desired behavior."
+)
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:
     return (tensors,) if tensors is None or isinstance(tensors, Tensor) else tuple(tensors)
 
 
-def _roots(outputs: Sequence[Tensor], grads: Sequence[Tensor | None]) -> tuple[list[Edge], Grads]:
+def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
     """Where to start, and with which gradients: ones for scalars where none is given."""
-    edges: list[Edge] = []
-    found: Grads = []
-    if len(grads) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
-    for index, (output, given) in enumerate(zip(outputs, grads, strict=True)):
-        array = output.array
-        grad = given
+    outputs = _as_tuple(outputs)
+    grads = (None,) * len(outputs) if grads is None else _as_tuple(grads)
+    check(len(grads) == len(outputs), f"got {len(outputs)} tensors and {len(grads)} gradients")
+    edges, found = list[Edge](), list[Tensor | None]()
+    for index, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        array, dtype = output.array, output.array.dtype
         if grad is not None:
-            if not isinstance(grad, Tensor):
-                raise TypeError(
-                    f"gradients can be either Tensors or None, but got {type(grad).__name__}"
-                )
-            if grad.array.shape != array.shape:
+            wrong = f"gradients can be either Tensors or None, but got {type(grad).__name__}"
+            check(isinstance(grad, Tensor), wrong, TypeError)
+            given = grad.array
+            if given.shape != array.shape:
                 raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{index}] has a shape of "
-                    f"{list(grad.array.shape)} and output[{index}] has a shape of "
-                    f"{list(array.shape)}."
+                    f"Mismatch in shape: grad_output[{index}] has a shape of {list(given.shape)} "
+                    f"and output[{index}] has a shape of {list(array.shape)}."
                 )
-            if (grad.array.dtype.kind == "c") != (array.dtype.kind == "c"):
+            if (given.dtype.kind == "c") != (dtype.kind == "c"):
                 raise RuntimeError(
                     "For complex Tensors, both grad_output and output are required to have the "
-                    f"same dtype; got {grad.array.dtype} and {array.dtype}"
+                    f"same dtype; got {given.dtype} and {dtype}"
                 )
         elif output._rg:
-            if array.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if array.dtype.kind == "c":
-                raise RuntimeError(
-                    "grad can be implicitly created only for real scalar outputs but got "
-                    f"{array.dtype}"
-                )
-            grad = wrap(np.ones(array.shape, array.dtype))
+            only = "grad can be implicitly created only for"
+            check(array.size == 1, f"{only} scalar outputs")
+            if dtype.kind == "c":
+                raise RuntimeError(f"{only} real scalar outputs but got {dtype}")
+            grad = wrap(np.ones(array.shape, dtype))  # noqa: PLW2901
         edge = gradient_edge(output)
-        if edge[0] is None:
-            raise RuntimeError(
-                f"element {index} of tensors does not require grad and does not have a grad_fn"
-            )
-        if grad is not None and grad.array.dtype is not array.dtype:
-            grad = grad.to(array.dtype)
+        none = f"element {index} of tensors does not require grad and does not have a grad_fn"
+        check(edge[0] is not None, none)
         edges.append(edge)
-        found.append(grad)
+        found.append(grad if grad is None or grad.array.dtype is dtype else grad.to(dtype))
     return edges, found
 
 
@@ -116,21 +100,16 @@ def backward(
         RuntimeError: no graph, a freed one, or a gradient that does not fit.
     """
     del grad_variables
-    outputs = _as_tuple(tensors)
-    grads = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     wanted: list[Edge] = []
     if inputs is not None:
         leaves = _as_tuple(inputs)
-        if not leaves:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        check(len(leaves) > 0, "`inputs` argument to `backward()` cannot be empty.")
         for leaf in leaves:
-            if not leaf._rg:
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            check(leaf._rg, _NEEDS_NONE)
             leaf.retain_grad()
             wanted.append(gradient_edge(leaf))
     keep = create_graph if retain_graph is None else retain_graph
-    edges, found = _roots(outputs, grads)
-    execute(edges, found, keep, create_graph, wanted)
+    execute(*_roots(tensors, grad_tensors), keep, create_graph, wanted)
 
 
 def grad(
@@ -153,61 +132,34 @@ def grad(
     Raises:
         RuntimeError: an input was not used, or needs no gradient; otherwise as for `backward`.
     """
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, "
-            "but got: allow_unused=False."
-        )
-    if not only_inputs or is_grads_batched:
-        raise NotImplementedError("only_inputs=False and is_grads_batched=True are not supported")
-    allow_unused = materialize_grads if allow_unused is None else allow_unused
-    out, leaves = _as_tuple(outputs), _as_tuple(inputs)
-    given = (None,) * len(out) if grad_outputs is None else _as_tuple(grad_outputs)
-    if not leaves:
-        raise ValueError("grad requires non-empty inputs.")
-    for leaf in leaves:
-        if not leaf._rg:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    check(
+        not materialize_grads or allow_unused is not False,
+        "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+        "allow_unused=False.",
+        ValueError,
+    )
+    unsupported = "only_inputs=False and is_grads_batched=True are not supported"
+    check(only_inputs and not is_grads_batched, unsupported, NotImplementedError)
+    leaves = _as_tuple(inputs)
+    check(len(leaves) > 0, "grad requires non-empty inputs.", ValueError)
+    check(all(leaf._rg for leaf in leaves), _NEEDS_NONE)
     wanted = [gradient_edge(leaf) for leaf in leaves]
     keep = create_graph if retain_graph is None else retain_graph
-    edges, found = _roots(out, given)
-    result = execute(edges, found, keep, create_graph, wanted, accumulate_grad=False)
-    for place, one in enumerate(result):
-        if one is None:
-            if not allow_unused:
-                raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. "
-                    "Set allow_unused=True if this is the desired behavior."
-                )
+    result = execute(*_roots(outputs, grad_outputs), keep, create_graph, wanted, False)
+    for place, leaf in enumerate(leaves):
+        if result[place] is None:
+            check(allow_unused or materialize_grads, _UNUSED)
             if materialize_grads:
-                result[place] = wrap(np.zeros_like(leaves[place].array))
-                result[place].requires_grad = create_graph  # type: ignore[union-attr]
+                result[place] = zeros = wrap(np.zeros_like(leaf.array))
+                zeros.requires_grad = create_graph
     return tuple(result)
-
-
-def _in_background(function: Callable[..., Any], args: Any, kwargs: Any) -> Future[Any]:
-    from concurrent.futures import Future  # brings logging along
-
-    future: Future[Any] = Future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            future.set_result(context.run(function, *args, **kwargs))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=work, name=f"tidy-{function.__name__}", daemon=True).start()
-    return future
 
 
 def backward_async(*args: Any, **kwargs: Any) -> Future[None]:
     """`backward`, on a thread of its own and in a copy of the caller's modes."""
-    return _in_background(backward, args, kwargs)
+    return in_background(backward, *args, **kwargs)
 
 
 def grad_async(*args: Any, **kwargs: Any) -> Future[tuple[Tensor | None, ...]]:
     """`grad`, on a thread of its own and in a copy of the caller's modes."""
-    return _in_background(grad, args, kwargs)
+    return in_background(grad, *args, **kwargs)

@@ -12,9 +12,7 @@
             (y,) = ctx.saved_tensors
             return grad * y
 
-    Exp.apply(x)
-
-`ctx` is the node itself, so what is put on it lives as long as the graph.
+`Exp.apply(x)` runs it; `ctx` is the node itself, so what is put on it lives as long as the graph.
 
 Source: torch/autograd/function.py, torch/csrc/autograd/python_function.cpp.
 """
@@ -23,34 +21,47 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import compress
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .grad_mode import _grad, is_grad_enabled
+from .grad_mode import is_grad_enabled, without_grad
+from .hooks import check
 from .node import NO_EDGE, SECOND_BACKWARD, Grads, Node
-from .record_function import RecordScope, active, begin, end
+from .record_function import RecordScope, active, begin, during
 from .saved_variable import SavedVariable
 from .tensor import Tensor, bump_version, gradient_edge, wrap
 from .view import check_inplace, rebase_history
 
+_NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom Function to use it with "
+    "backward mode AD."
+)
+
+
+def _as_list(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (tuple, list)) else [given]
+
 
 class FunctionCtx(Node):
-    """The node of one call of a Function, and what its forward and backward share."""
+    """The node of one call of a Function, and what its forward and backward share.
+
+    `needs_input_grad` says for each argument of forward whether it requires a gradient.
+    """
 
     __slots__ = ()
     function: ClassVar[type[Function]]
-    needs: tuple[bool, ...]
 
-    def __init__(self) -> None:
+    def __init__(self, args: tuple[Any, ...]) -> None:
         super().__init__(())
         self._to_save: tuple[Any, ...] = ()
         self._saved: list[SavedVariable | None] | None = []
         self._dirty: tuple[Tensor, ...] = ()
         self._plain: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._count = 0  # of forward's arguments
-        self._places: list[int] = []  # of the tensors among them
+        self._is_tensor = [isinstance(a, Tensor) for a in args]
+        self.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or outputs (only those, and only here) for backward."""
@@ -69,20 +80,14 @@ class FunctionCtx(Node):
         self._materialize = value
 
     @property
-    def needs_input_grad(self) -> tuple[bool, ...]:
-        """For each argument of forward, whether it is a tensor that requires a gradient."""
-        return self.needs
-
-    @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What save_for_backward kept.
 
         Raises:
             RuntimeError: freed by an earlier backward, or modified in place since.
         """
-        if self._saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        return tuple(None if s is None else s.unpack(self) for s in self._saved)
+        check(self._saved is not None, SECOND_BACKWARD)
+        return tuple(None if s is None else s.unpack(self) for s in self._saved or ())
 
     def apply(self, grads: Grads) -> Grads:
         """The user's backward, with its results checked."""
@@ -91,80 +96,63 @@ class FunctionCtx(Node):
             for i, (shape, dtype) in enumerate(self.input_metadata):
                 if seen[i] is None:
                     seen[i] = wrap(np.zeros(shape, dtype))
-        found = self.function.backward(self, *seen)
-        given = list(found) if isinstance(found, (tuple, list)) else [found]
-        name = self.name()
-        while len(given) > self._count and given[-1] is None:
+        given = _as_list(self.function.backward(self, *seen))
+        who, count = f"function {self.name()} returned", len(self._is_tensor)
+        while len(given) > count and given[-1] is None:
             given.pop()
-        if len(given) != self._count:
+        if len(given) != count:
             raise RuntimeError(
-                f"function {name} returned an incorrect number of gradients "
-                f"(expected {self._count}, got {len(given)})"
+                f"{who} an incorrect number of gradients (expected {count}, got {len(given)})"
             )
-        for place, grad in enumerate(given):
-            if grad is None:
-                continue
-            if not isinstance(grad, Tensor):
+        for place, (grad, is_tensor) in enumerate(zip(given, self._is_tensor, strict=True)):
+            if grad is not None and not isinstance(grad, Tensor):
                 raise TypeError(
-                    f"function {name} returned a gradient of type {type(grad).__name__} at "
-                    f"position {place}, but a Tensor or None was expected"
+                    f"{who} a gradient of type {type(grad).__name__} at position {place}, but a "
+                    "Tensor or None was expected"
                 )
-            if place not in self._places:
+            if grad is not None and not is_tensor:
                 raise RuntimeError(
-                    f"function {name} returned a gradient different from None at position "
-                    f"{place + 1}, but the corresponding forward input was not a Variable"
+                    f"{who} a gradient different from None at position {place + 1}, but the "
+                    "corresponding forward input was not a Variable"
                 )
-        return [given[place] for place in self._places]
+        return list(compress(given, self._is_tensor))
 
     def release_variables(self) -> None:
-        """Free what was saved."""
         if self._saved:
             self._saved = None
 
-    def _finish(  # noqa: PLR0912
-        self, args: tuple[Any, ...], outputs: list[Any], recording: bool
-    ) -> None:
+    def _finish(self, args: tuple[Any, ...], outputs: list[Any]) -> None:
         """Tie the outputs to the node, and keep what was to be saved."""
-        dirty = {id(t) for t in self._dirty}
-        plain = {id(t) for t in self._plain}
-        inputs = {id(a) for a in args if isinstance(a, Tensor)}
+        recording = is_grad_enabled() and any(self.needs_input_grad)
+        inputs = {id(a) for a in compress(args, self._is_tensor)}
+        dirty, plain = {id(t) for t in self._dirty}, {id(t) for t in self._plain}
         for tensor in self._dirty:
             check_inplace(tensor, recording)
         if recording:
-            self.next_edges = tuple(
-                gradient_edge(args[i]) if self.needs[i] else NO_EDGE for i in self._places
-            )
+            needs = zip(args, self.needs_input_grad, strict=True)
+            edges = [gradient_edge(a) if need else NO_EDGE for a, need in needs]
+            self.next_edges = tuple(compress(edges, self._is_tensor))
         for tensor in self._dirty:
             bump_version(tensor)
-        saved = [id(t) for t in self._to_save]
-        before = list(outputs)
         metadata = []
         for number, out in enumerate(outputs):
-            if not isinstance(out, Tensor):
-                metadata.append(((), np.dtype("float32")))
+            array = out.array if isinstance(out, Tensor) else np.empty((), "float32")
+            metadata.append((array.shape, array.dtype))
+            if not recording or not isinstance(out, Tensor) or array.dtype.kind not in "fc":
                 continue
-            metadata.append((out.array.shape, out.array.dtype))
-            if not recording or id(out) in plain or out.array.dtype.kind not in "fc":
-                continue
-            if id(out) in dirty:
+            if id(out) in dirty and id(out) not in plain:
                 rebase_history(out, self)
-            else:
-                if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
-                    alias = wrap(out.array)
-                    alias._counter = out._counter
-                    outputs[number] = out = alias  # noqa: PLW2901
-                out._rg, out._node, out.output_nr = True, self, number
+            if id(out) in dirty or id(out) in plain:
+                continue
+            if id(out) in inputs:  # handed through: a tensor of its own, on the same memory
+                outputs[number] = alias = wrap(out.array)
+                alias._counter = out._counter
+                out = alias  # noqa: PLW2901
+            out._rg, out._node, out.output_nr = True, self, number
         self.input_metadata = tuple(metadata)
-        made = {id(b): o for b, o in zip(before, outputs, strict=True) if isinstance(o, Tensor)}
-        self._saved = []
-        for place, key in enumerate(saved):
-            tensor = self._to_save[place]
-            if tensor is None or not recording:
-                self._saved.append(None if tensor is None else SavedVariable(tensor))
-            elif key in made and (key not in inputs or key in dirty):
-                self._saved.append(SavedVariable(made[key], made[key]._node is self))
-            else:
-                self._saved.append(SavedVariable(tensor))
+        self._saved = [
+            None if t is None else SavedVariable(t, t._node is self) for t in self._to_save
+        ]
         self._to_save = self._dirty = self._plain = ()
 
 
@@ -192,41 +180,25 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """One gradient (or None) per argument of forward."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom Function to use "
-            "it with backward mode AD."
-        )
+        raise NotImplementedError(_NO_BACKWARD)
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run forward outside autograd, and record backward."""
         if not active:
             return cls._apply(args)
-        running = begin(cls.__name__, RecordScope.FUNCTION, args)
-        try:
-            return cls._apply(args)
-        finally:
-            end(running)
+        return during(begin(cls.__name__, RecordScope.FUNCTION, args), cls._apply, args)
 
     @classmethod
     def _apply(cls, args: tuple[Any, ...]) -> Any:
-        ctx = cls._node()
-        recording = is_grad_enabled()
-        ctx.needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        ctx._count = len(args)
-        ctx._places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        recording = recording and any(ctx.needs)
-        token = _grad.set(False)
-        try:
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args)
-            else:
-                output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)
-        finally:
-            _grad.reset(token)
-        outputs = list(output) if isinstance(output, (tuple, list)) else [output]
-        ctx._finish(args, outputs, recording)
+        ctx = cls._node(args)
+        if cls.setup_context is Function.setup_context:
+            output = without_grad(cls.forward, ctx, *args)
+        else:
+            output = without_grad(cls.forward, *args)
+            without_grad(cls.setup_context, ctx, args, output)
+        outputs = _as_list(output)
+        ctx._finish(args, outputs)
         return tuple(outputs) if isinstance(output, (tuple, list)) else outputs[0]
 
 
@@ -235,33 +207,24 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(ctx: Any, *grads: Any) -> Any:
-        token = _grad.set(False)
-        try:
-            found = function(ctx, *grads)
-        finally:
-            _grad.reset(token)
+        found = without_grad(function, ctx, *grads)
         if not is_grad_enabled() or not any(isinstance(g, Tensor) and g._rg for g in grads):
             return found
-        outputs = list(found) if isinstance(found, (tuple, list)) else [found]
+        outputs = _as_list(found)
         for i, out in enumerate(outputs):
             if isinstance(out, Tensor):
                 outputs[i] = fresh = wrap(out.array)
-                fresh._rg, fresh._node = True, _NotTwice(fresh)
+                fresh._rg = True
+                fresh._node = Error((), ((out.array.shape, out.array.dtype),))
         return tuple(outputs) if isinstance(found, (tuple, list)) else outputs[0]
 
     return call
 
 
-class _NotTwice(Node):
+class Error(Node):
     """Stands where a second derivative would be."""
 
     __slots__ = ()
-
-    def __init__(self, tensor: Tensor) -> None:
-        super().__init__((), ((tensor.array.shape, tensor.array.dtype),))
-
-    def name(self) -> str:
-        return "Error"
 
     def apply(self, grads: Grads) -> Grads:
         raise RuntimeError(

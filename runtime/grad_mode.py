@@ -9,6 +9,7 @@ Source: torch/autograd/grad_mode.py, torch/utils/_contextlib.py.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -25,47 +26,59 @@ is_grad_enabled = _grad.get
 is_inference_mode_enabled = _inference.get
 
 
+def without_grad(function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)` in no_grad mode; for the runtime itself, as it is cheaper than a `with`."""
+    token = _grad.set(False)
+    try:
+        return function(*args)
+    finally:
+        _grad.reset(token)
+
+
 class Mode:
-    """A mode of the current context, usable as `with Mode():` and as `@Mode()`."""
+    """A mode of the current context: `with Mode():`, `@Mode()` and `@Mode`."""
+
+    variable: ContextVar[Any] = _grad
+    value: Any  # of the variable, inside
+    _before: list[Any]  # what it was, for each `with` that this is in
+
+    def __new__(cls, function: Any = None, *_: Any, **__: Any) -> Any:
+        """A mode, or as a decorator without brackets the function."""
+        mode = super().__new__(cls)
+        mode._before = []
+        if callable(function):
+            mode.__init__()  # type: ignore[misc]
+            return mode(function)
+        return mode
 
     def clone(self) -> Mode:
         """A fresh one, for a decorated function's every call."""
-        return type(self)()
+        made = copy.copy(self)
+        made._before = []
+        return made
 
     def __enter__(self) -> None:
-        raise NotImplementedError
+        self._before.append(self.variable.get())
+        self.variable.set(self.value)
 
     def __exit__(self, *exc: object) -> None:
-        raise NotImplementedError
+        self.variable.set(self._before.pop())
 
     def __call__(self, function: F) -> F:
         """`function`, run in this mode; generators are in it only while they run."""
         import inspect  # slow to load
 
-        if inspect.isgeneratorfunction(function):
-            return self._generator(function)
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def coroutine(*args: Any, **kwargs: Any) -> Any:
-                with self.clone():
-                    return await function(*args, **kwargs)
-
-            return coroutine  # type: ignore[return-value]
-
-        @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
-
-    def _generator(self, function: F) -> F:
-        @functools.wraps(function)
-        def generate(*args: Any, **kwargs: Any) -> Any:
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
-                inner = function(*args, **kwargs)
-            step: Callable[[], Any] = functools.partial(next, inner)
+                return await function(*args, **kwargs)
+
+        def generate(*args: Any, **kwargs: Any) -> Any:
+            inner = function(*args, **kwargs)
+            step = functools.partial(inner.send, None)
             while True:
                 try:
                     with self.clone():
@@ -73,44 +86,25 @@ class Mode:
                 except StopIteration as stop:
                     return stop.value
                 try:
-                    sent = yield value
-                    step = functools.partial(inner.send, sent)
-                except GeneratorExit:
-                    with self.clone():
-                        inner.close()
-                    raise
+                    step = functools.partial(inner.send, (yield value))
                 except BaseException as error:
                     step = functools.partial(inner.throw, error)
 
-        return generate  # type: ignore[return-value]
+        made: Callable[..., Any] = call
+        if inspect.isgeneratorfunction(function):
+            made = generate
+        elif inspect.iscoroutinefunction(function):
+            made = coroutine
+        return functools.wraps(function)(made)  # type: ignore[return-value]
 
 
-class _GradMode(Mode):
-    value = False
-
-    def __new__(cls, function: Any = None) -> Any:
-        """`@no_grad` without brackets works too."""
-        mode = super().__new__(cls)
-        if callable(function):
-            return mode(function)
-        return mode
-
-    def __init__(self, function: Any = None) -> None:
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(_grad.get())
-        _grad.set(self.value)
-
-    def __exit__(self, *exc: object) -> None:
-        _grad.set(self._before.pop())
-
-
-class no_grad(_GradMode):  # noqa: N801
+class no_grad(Mode):  # noqa: N801
     """Operators record nothing; their results need no gradient."""
 
+    value = False
 
-class enable_grad(_GradMode):  # noqa: N801
+
+class enable_grad(Mode):  # noqa: N801
     """Operators record again, inside a `no_grad`."""
 
     value = True
@@ -120,53 +114,39 @@ class set_grad_enabled(Mode):  # noqa: N801
     """Set the mode: at once when called, and until the end of the block as a context manager."""
 
     def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before = _grad.get()
-        _grad.set(mode)
+        self.value = mode
+        super().__enter__()
 
     def clone(self) -> Mode:
-        """Another, entered again."""
-        return set_grad_enabled(self.mode)
+        return set_grad_enabled(self.value)
 
     def __enter__(self) -> None:
-        _grad.set(self.mode)
+        _grad.set(self.value)
 
     def __exit__(self, *exc: object) -> None:
-        _grad.set(self._before)
+        _grad.set(self._before[0])
 
     def __call__(self, function: F) -> F:
         """As a decorator it leaves the caller's mode alone."""
-        _grad.set(self._before)
+        self.__exit__()
         return super().__call__(function)
 
 
 class inference_mode(Mode):  # noqa: N801
     """As `no_grad`, and results are for ever outside autograd: they keep no version."""
 
-    def __new__(cls, mode: Any = True) -> Any:
-        """`@inference_mode` without brackets works too."""
-        made = super().__new__(cls)
-        if callable(mode):
-            made.__init__()  # type: ignore[misc]
-            return made(mode)
-        return made
+    variable = _inference
 
     def __init__(self, mode: bool = True) -> None:
-        self.mode = mode
-        self._before: list[tuple[bool, bool]] = []
-
-    def clone(self) -> Mode:
-        """Another, of the same mode."""
-        return inference_mode(self.mode)
+        self.value = mode
 
     def __enter__(self) -> None:
-        self._before.append((_grad.get(), _inference.get()))
-        _inference.set(self.mode)
-        _grad.set(not self.mode)
+        self._before.append(_grad.get())
+        _grad.set(not self.value)
+        super().__enter__()
         active.append(self)
 
     def __exit__(self, *exc: object) -> None:
         active.remove(self)
-        grad, inference = self._before.pop()
-        _grad.set(grad)
-        _inference.set(inference)
+        super().__exit__()
+        _grad.set(self._before.pop())

@@ -63,12 +63,8 @@ def gradcheck(
         if tied:
             from .autograd import grad
 
-            found = grad(
-                [o for o, _ in tied],
-                [args[i] for i in checked],
-                [wrap(w) for _, w in tied],
-                allow_unused=True,
-            )
+            weighted, starts = [wrap(w) for _, w in tied], [args[i] for i in checked]
+            found = grad([o for o, _ in tied], starts, weighted, allow_unused=True)
         for i, analytic in zip(checked, found, strict=True):
             towards = stream.standard_normal(args[i].array.shape)
             ends = []
@@ -93,11 +89,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    function: Callable[..., Any],
-    inputs: Tensor | Sequence[Any],
-    *,
-    seed: int = 0,
-    **kwargs: Any,
+    function: Callable[..., Any], inputs: Tensor | Sequence[Any], *, seed: int = 0, **kwargs: Any
 ) -> bool:
     """Whether the gradient's own gradients are right; takes what gradcheck takes."""
     args = _as_tuple(inputs)
@@ -110,19 +102,13 @@ def gradgradcheck(
         from .autograd import grad
 
         given = list(both[: len(args)])
-
         with enable_grad():
             for i in places:
                 if not given[i].requires_grad:
                     given[i] = given[i].detach().requires_grad_()
             outs = [o for o in _floating(function(*given)) if o.requires_grad]
-            return grad(  # type: ignore[return-value]
-                outs,
-                [given[i] for i in places],
-                both[len(args) :],
-                create_graph=True,
-                materialize_grads=True,
-            )
+            starts, weights = [given[i] for i in places], both[len(args) :]
+            return grad(outs, starts, weights, create_graph=True, materialize_grads=True)  # type: ignore[return-value]
 
     gradient.__name__ = f"the gradient of {getattr(function, '__name__', repr(function))}"
     return gradcheck(gradient, (*args, *grads), seed=seed, **kwargs)

@@ -16,10 +16,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .node import Grads
     from .tensor import Tensor
 
 Hook = Callable[..., Any]
 _ids = itertools.count()
+
+
+def check(holds: bool, message: str, kind: type[Exception] = RuntimeError) -> None:
+    """Raise `kind(message)` unless it holds."""
+    if not holds:
+        raise kind(message)
 
 
 class HookDict(dict[int, Hook]):
@@ -29,17 +36,14 @@ class HookDict(dict[int, Hook]):
 
 
 class RemovableHandle:
-    """Removes its hook by `remove()`, or at the end of a `with`."""
+    """Removes its hook by `remove()` (once; again does nothing), or at the end of a `with`."""
 
     def __init__(self, hooks: HookDict) -> None:
         self.id = next(_ids)
         self._hooks = weakref.ref(hooks)
 
     def remove(self) -> None:
-        """Remove the hook; a second time does nothing."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
+        (self._hooks() or {}).pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -66,7 +70,7 @@ class NodeHooks:
         self.pre = HookDict()
         self.post = HookDict()
 
-    def call_tensor_pre(self, grads: list[Tensor | None]) -> list[Tensor | None]:
+    def call_tensor_pre(self, grads: Grads) -> Grads:
         """Tensor pre-hooks may replace their gradient; retain_grad only looks."""
         grads = list(grads)
         for index, hooks in self.tensor_pre.items():
@@ -76,58 +80,40 @@ class NodeHooks:
                     break
                 changed = hook(grad)
                 if changed is not None:
-                    grads[index] = check_hook_result(hook, grad, changed)
+                    grads[index] = _like(grad, changed, hook)
         for index, ref in self.retain.items():
             tensor, grad = ref(), grads[index]
             if tensor is not None and grad is not None:
-                if tensor._grad is None:
-                    tensor._grad = grad
-                else:
-                    tensor._grad = tensor._grad + grad
+                tensor._grad = grad if tensor._grad is None else tensor._grad + grad
         return grads
 
-    def call_pre(self, grads: list[Tensor | None]) -> list[Tensor | None]:
-        """Node pre-hooks see and may replace the tuple of gradients."""
-        for hook in list(self.pre.values()):
-            changed = hook(tuple(grads))
-            if changed is not None:
-                grads = as_grads(changed, len(grads), hook)
-        return grads
 
-    def call_post(
-        self, outputs: list[Tensor | None], inputs: list[Tensor | None]
-    ) -> list[Tensor | None]:
-        """Node post-hooks see (what the node gave, what it got) and may replace the first."""
-        for hook in list(self.post.values()):
-            changed = hook(tuple(outputs), tuple(inputs))
-            if changed is not None:
-                outputs = as_grads(changed, len(outputs), hook)
-        return outputs
+def call_all(hooks: HookDict, grads: Grads, *seen: tuple[Tensor | None, ...]) -> Grads:
+    """`hook(grads, *seen)` of each; what it gives back replaces `grads`."""
+    for hook in list(hooks.values()):
+        changed = hook(tuple(grads), *seen)
+        if changed is not None:
+            found = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+            check(
+                len(found) == len(grads),
+                f"hook '{_name(hook)}' has returned an incorrect number of values "
+                f"(got {len(found)}, but expected {len(grads)})",
+            )
+            grads = found
+    return grads
 
 
-def as_grads(changed: Any, count: int, hook: Hook) -> list[Tensor | None]:
-    """What a node hook gave back, as a list of the right length."""
-    found = list(changed) if isinstance(changed, (tuple, list)) else [changed]
-    if len(found) != count:
-        name = getattr(hook, "__name__", repr(hook))
-        raise RuntimeError(
-            f"hook '{name}' has returned an incorrect number of values "
-            f"(got {len(found)}, but expected {count})"
-        )
-    return found
+def _name(hook: Hook) -> str:
+    return str(getattr(hook, "__name__", repr(hook)))
 
 
-def check_hook_result(hook: Hook, before: Tensor, after: Any) -> Tensor:
+def _like(before: Tensor, after: Any, hook: Hook) -> Tensor:
     """A tensor hook may only give a tensor of the gradient's own shape and dtype."""
-    name = getattr(hook, "__name__", repr(hook))
-    if not hasattr(after, "array"):
-        raise TypeError(f"hook '{name}' must give a Tensor or None, not {type(after).__name__}")
-    if after.array.dtype != before.array.dtype:
-        raise RuntimeError(
-            f"hook '{name}' has changed the type of value "
-            f"(was {before.dtype} got {after.array.dtype})"
-        )
-    if after.array.shape != before.array.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    found: Tensor = after
-    return found
+    who, kind = f"hook '{_name(hook)}'", type(after).__name__
+    check(hasattr(after, "array"), f"{who} must give a Tensor or None, not {kind}", TypeError)
+    dtype = after.array.dtype
+    if dtype != before.array.dtype:  # (to write a dtype takes long)
+        changed = f"the type of value (was {before.dtype} got {dtype})"
+        raise RuntimeError(f"{who} has changed {changed}")
+    check(after.array.shape == before.array.shape, f"{who} has changed the size of value")
+    return after  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 A node's buffer is a list with one place per output of its operator. The first gradient is kept as
 it is (somebody else may hold it too); a second one makes a sum of our own, and to that the third
-and later ones are added in place.
+and later ones are added in place. Sums with a sparse gradient are always made anew.
 
 Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (validate_outputs).
 """
@@ -16,21 +16,22 @@ from .node import Grads, Node
 from .record_function import active
 from .tensor import Tensor, wrap
 
-Owned = dict[tuple[Node, int], bool]
+Owned = set[tuple[Node, int]]
 
 
 def add(buffer: Grads, node: Node, nr: int, grad: Tensor, owned: Owned) -> None:
-    """Add `grad` to place `nr` of `node`'s buffer."""
+    """Add `grad` to what is in place `nr` of `node`'s buffer."""
     old = buffer[nr]
-    if old is None:
-        buffer[nr] = grad
-    elif _grad.get():
+    assert old is not None
+    if old.is_sparse:
+        buffer[nr] = grad + old
+    elif _grad.get() or grad.is_sparse:
         buffer[nr] = old + grad
     elif (node, nr) in owned:
         np.add(old.array, grad.array, out=old.array)
     else:
         buffer[nr] = wrap(np.add(old.array, grad.array))
-        owned[node, nr] = True
+        owned.add((node, nr))
 
 
 def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor:
@@ -44,9 +45,11 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
     shape, dtype = target.input_metadata[nr]
     have = grad.array.shape
     if have != shape:
-        if have[1:] == shape and not active and not _grad.get():
+        if have[1:] == shape and not (active or _grad.get() or grad.is_sparse):
             grad = wrap(np.add.reduce(grad.array, 0))  # a bias: worth a shorter way
-        elif _expandable(shape, have):
+        elif len(shape) <= len(have) and all(
+            s in (1, t) for s, t in zip(shape[::-1], have[::-1], strict=False)
+        ):
             grad = grad.sum_to_size(shape)
         else:
             raise RuntimeError(
@@ -57,11 +60,3 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
         grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
         grad = grad.to(dtype)
     return grad
-
-
-def _expandable(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    """Whether broadcasting can turn the shape `small` into `large`."""
-    if len(small) > len(large):
-        return False
-    tail = large[len(large) - len(small) :]
-    return all(s in (1, t) for s, t in zip(small, tail, strict=True))

@@ -5,13 +5,13 @@ A node's inputs in backward are its operator's outputs in forward, hence `input_
 (shape, dtype) per output. Sequence numbers grow with time in each thread; the engine runs the
 greatest first.
 
-Source: torch/csrc/autograd/function.h, edge.h, functions/accumulate_grad.cpp.
+Source: torch/csrc/autograd/function.h, edge.h.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,7 @@ SECOND_BACKWARD = (
 class _PerThread(threading.local):
     sequence_nr = 0  # the next node's
     exec_info: dict[Node, bool] | None = None  # the running graph task's, if it is trimmed
+    callbacks: list[Callable[[], object]] | None = None  # for the running graph task's end
     node: Node | None = None  # the one being run, in anomaly mode
     depth = 0  # of backward inside backward
 
@@ -48,14 +49,7 @@ thread = _PerThread()
 class Node:
     """One function of the backward graph."""
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "hooks",
-        "input_metadata",
-        "next_edges",
-        "sequence_nr",
-    )
+    __slots__ = ("__dict__", "__weakref__", "hooks", "input_metadata", "next_edges", "sequence_nr")
 
     def __init__(
         self, next_edges: Sequence[Edge], input_metadata: Sequence[InputMetadata] = ()
@@ -74,30 +68,23 @@ class Node:
         """Drop what was saved for backward."""
 
     def name(self) -> str:
-        """As PyTorch shows it."""
         return type(self).__name__
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:
-        """The edges, as PyTorch shows them."""
         return tuple(self.next_edges)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """Anything a user wants to note on a node; anomaly mode writes here."""
-        found: dict[str, Any] = self.__dict__.setdefault("_metadata", {})
-        return found
+        return self.__dict__.setdefault("_metadata", {})  # type: ignore[no-any-return]
 
     def task_should_compute_output(self, index: int) -> bool:
         """Whether the running graph task has a use for the gradient of edge `index`."""
-        node = self.next_edges[index][0]
-        if node is None:
-            return False
-        exec_info = thread.exec_info
-        return exec_info is None or exec_info.get(node) is not None
+        node, exec_info = self.next_edges[index][0], thread.exec_info
+        return node is not None and (exec_info is None or node in exec_info)
 
     def own_hooks(self) -> NodeHooks:
-        """The hooks, made when first asked for."""
         if self.hooks is None:
             self.hooks = NodeHooks()
         return self.hooks
@@ -115,14 +102,9 @@ class Node:
 
 
 class GraphRoot(Node):
-    """Where a backward starts: its edges are the outputs', its gradients theirs."""
+    """Where a backward of several outputs starts: what it is given goes to them."""
 
-    __slots__ = ("grads",)
-
-    def __init__(self, next_edges: Sequence[Edge], grads: Grads) -> None:
-        super().__init__(next_edges)
-        self.grads = grads
+    __slots__ = ()
 
     def apply(self, grads: Grads) -> Grads:
-        """The gradients it was made with."""
-        return self.grads
+        return grads

@@ -4,17 +4,15 @@
     ...
     handle.remove()
 
-`on_enter(record)` returns anything; `on_exit(record, that)` gets it back. The runtime knows no
-profiler: a profiler registers callbacks. With none registered an operator pays one truth test of
-the list `active`, which also holds whatever else has to see every operator (anomaly and inference
-mode).
+`on_enter(record)` returns anything; `on_exit(record, that)` gets it back. With no callback an
+operator pays one truth test of the list `active`, which also holds whatever else has to see every
+operator (anomaly and inference mode). The runtime knows no profiler: that registers callbacks.
 
 Source: aten/src/ATen/record_function.h.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import IntEnum
@@ -22,17 +20,16 @@ from typing import Any
 
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
+Inputs = tuple[Any, ...]
+Running = list[tuple["CallbackHandle", "RecordFunction", Any]]
 
-# Not empty while something has to see every operator. Each adds one object.
-active: list[object] = []
+active: list[object] = []  # one object for each that has to see every operator
 
 
 class RecordScope(IntEnum):
     """What a record is about."""
 
-    FUNCTION = 0
-    BACKWARD_FUNCTION = 1
-    USER_SCOPE = 7
+    FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
 
 
 class RecordFunction:
@@ -41,77 +38,46 @@ class RecordFunction:
     __slots__ = ("forward_thread_id", "inputs", "name", "scope", "sequence_nr")
 
     def __init__(
-        self,
-        name: str,
-        scope: RecordScope,
-        inputs: tuple[Any, ...] = (),
-        sequence_nr: int = -1,
-        forward_thread_id: int = 0,
+        self, name: str, scope: RecordScope, inputs: Inputs, sequence_nr: int, thread_id: int
     ) -> None:
-        self.name = name
-        self.scope = scope
-        self.inputs = inputs
-        self.sequence_nr = sequence_nr
-        self.forward_thread_id = forward_thread_id
-
-
-class _Callback:
-    __slots__ = ("needs_inputs", "on_enter", "on_exit", "sampling", "scopes")
-
-    def __init__(
-        self,
-        on_enter: Enter,
-        on_exit: Exit | None,
-        needs_inputs: bool,
-        scopes: frozenset[RecordScope] | None,
-        sampling: float,
-    ) -> None:
-        self.on_enter = on_enter
-        self.on_exit = on_exit
-        self.needs_inputs = needs_inputs
-        self.scopes = scopes
-        self.sampling = sampling
-
-    def wants(self, scope: RecordScope) -> bool:
-        if self.scopes is not None and scope not in self.scopes:
-            return False
-        if self.sampling >= 1.0:
-            return True
-        import random
-
-        return random.random() < self.sampling  # noqa: S311
-
-
-_lock = threading.Lock()
-_global: tuple[_Callback, ...] = ()
-_thread: ContextVar[tuple[_Callback, ...]] = ContextVar("tidy_callbacks", default=())
+        self.name, self.scope, self.inputs = name, scope, inputs
+        self.sequence_nr, self.forward_thread_id = sequence_nr, thread_id
 
 
 class CallbackHandle:
     """What add_callback gives back; `remove()` may be called twice, and `with` removes too."""
 
-    def __init__(self, callback: _Callback, thread_local: bool) -> None:
-        self._callback: _Callback | None = callback
-        self._thread_local = thread_local
+    on_enter: Enter
+    on_exit: Exit | None
+    needs_inputs: bool
+    scopes: frozenset[RecordScope] | None
+    sampling: float
+
+    def wants(self, scope: RecordScope) -> bool:
+        if self.sampling < 1.0:
+            import random  # slow to load
+
+            if random.random() >= self.sampling:  # noqa: S311
+                return False
+        return self.scopes is None or scope in self.scopes
 
     def remove(self) -> None:
         """No further calls of these callbacks begin; those that began still end."""
-        global _global  # noqa: PLW0603
-        callback, self._callback = self._callback, None
-        if callback is None:
-            return
-        with _lock:
-            active.remove(callback)
-            if self._thread_local:
-                _thread.set(tuple(c for c in _thread.get() if c is not callback))
-            else:
-                _global = tuple(c for c in _global if c is not callback)
+        if self in active:
+            active.remove(self)
+            _thread.set(tuple(c for c in _thread.get() if c is not self))
+        if self in _global:
+            _global.remove(self)
 
     def __enter__(self) -> CallbackHandle:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+
+_global: list[CallbackHandle] = []
+_thread: ContextVar[tuple[CallbackHandle, ...]] = ContextVar("tidy_callbacks", default=())
 
 
 def add_callback(
@@ -131,34 +97,26 @@ def add_callback(
         sampling: the share of records seen, 0 to 1.
         thread_local: only what runs in this thread (and in a backward that it starts).
     """
-    global _global  # noqa: PLW0603
-    callback = _Callback(on_enter, on_exit, needs_inputs, scopes, sampling)
-    with _lock:
-        if thread_local:
-            _thread.set((*_thread.get(), callback))
-        else:
-            _global = (*_global, callback)
-        active.append(callback)
-    return CallbackHandle(callback, thread_local)
-
-
-Running = list[tuple[_Callback, RecordFunction, Any]]
+    made = CallbackHandle()
+    made.on_enter, made.on_exit, made.needs_inputs = on_enter, on_exit, needs_inputs
+    made.scopes, made.sampling = scopes, sampling
+    if thread_local:
+        _thread.set((*_thread.get(), made))
+    else:
+        _global.append(made)
+    active.append(made)
+    return made
 
 
 def begin(
-    name: str,
-    scope: RecordScope,
-    inputs: tuple[Any, ...] = (),
-    sequence_nr: int = -1,
-    forward_thread_id: int = 0,
+    name: str, scope: RecordScope, inputs: Inputs = (), sequence_nr: int = -1, thread_id: int = 0
 ) -> Running:
     """Enter one record: every callback that wants it is called. Give the answer to `end`."""
-    callbacks = _global + _thread.get()
+    callbacks = [c for c in (*_global, *_thread.get()) if c.wants(scope)]
     if not callbacks:
         return []
-    callbacks = tuple(c for c in callbacks if c.wants(scope))
     shown = inputs if any(c.needs_inputs for c in callbacks) else ()
-    record = RecordFunction(name, scope, shown, sequence_nr, forward_thread_id)
+    record = RecordFunction(name, scope, shown, sequence_nr, thread_id)
     return [(c, record, c.on_enter(record)) for c in callbacks]
 
 
@@ -169,18 +127,23 @@ def end(running: Running) -> None:
             callback.on_exit(record, context)
 
 
+def during(running: Running, function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)`, between what `begin` entered and its `end`."""
+    try:
+        return function(*args)
+    finally:
+        end(running)
+
+
 class record_function:  # noqa: N801  (PyTorch's name)
     """`with record_function("name"):` shows a range of the user's own to the observers."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
-        self.name = name
-        self.args = args
-        self._running: list[Running] = []
+        self.name, self.args, self._running = name, args, list[Running]()
 
     def __enter__(self) -> record_function:
         inputs = () if self.args is None else (self.args,)
-        found = begin(self.name, RecordScope.USER_SCOPE, inputs) if active else []
-        self._running.append(found)
+        self._running.append(begin(self.name, RecordScope.USER_SCOPE, inputs) if active else [])
         return self
 
     def __exit__(self, *exc: object) -> None:

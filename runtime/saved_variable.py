@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from .grad_mode import _grad
+from .grad_mode import without_grad
 from .node import Edge, Node
 from .tensor import AccumulateGrad, Tensor, gradient_edge, shape_name, wrap
 
@@ -63,16 +63,25 @@ class SavedVariable:
         if self.is_output:
             shown = wrap(variable.array)
             shown._counter = variable._counter
-        token = _grad.set(False)
-        try:
-            self.packed = (pack(shown), unpack, edge)
-        finally:
-            _grad.reset(token)
+        self.packed = (without_grad(pack, shown), unpack, edge)
 
-    def _unpack_packed(self, saved_for: Node) -> Tensor:
-        assert self.packed is not None
-        data, unpack, edge = self.packed
-        found = wrap(unpack(data).array)
+    def unpack(self, saved_for: Node) -> Tensor:
+        """The tensor again.
+
+        Raises:
+            RuntimeError: it was modified in place since, or freed by an earlier backward.
+        """
+        edge: Edge | None = None
+        if self.packed is None:
+            if self.counter[0] != self.version:
+                self._modified(saved_for)
+            if self.variable is not None:
+                return self.variable
+            found = wrap(self.array)
+            found._counter = self.counter
+        else:
+            data, unpack, edge = self.packed
+            found = wrap(unpack(data).array)
         if self.is_output:
             edge = (saved_for, self.output_nr)
         if edge is not None:
@@ -83,49 +92,24 @@ class SavedVariable:
                 found._node, found.output_nr = edge
         return found
 
-    def unpack(self, saved_for: Node) -> Tensor:
-        """The tensor again.
-
-        Raises:
-            RuntimeError: it was modified in place since, or freed by an earlier backward.
-        """
-        counter = self.counter
-        if self.packed is not None:
-            return self._unpack_packed(saved_for)
-        if counter[0] != self.version:
-            self._modified(saved_for)
-        if not self.is_output:
-            assert self.variable is not None
-            return self.variable
-        found = wrap(self.array)
-        found._counter = counter
-        found._rg = True
-        found._node = saved_for
-        found.output_nr = self.output_nr
-        return found
-
     def unpack_array(self, saved_for: Node) -> Any:
         """`unpack`, for formulas that work on arrays."""
-        counter = self.counter
-        if self.packed is not None or counter[0] != self.version:
+        if self.packed is not None or self.counter[0] != self.version:
             return self.unpack(saved_for).array
         return self.array if self.is_output else self.variable.array  # type: ignore[union-attr]
 
     def _modified(self, saved_for: Node) -> None:
         tensor = self.variable
-        array = self.array if tensor is None else tensor.array
-        assert array is not None
-        who = ""
-        node = saved_for if self.is_output else (tensor._node if tensor is not None else None)
-        if node is not None:
-            number = self.output_nr if tensor is None else tensor.output_nr
-            who = f", which is output {number} of {node.name()},"
+        if tensor is None:
+            array, node, number = self.array, saved_for, self.output_nr
+        else:
+            array, node, number = tensor.array, tensor._node, tensor.output_nr
+        who = "" if node is None else f", which is output {number} of {node.name()},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [{shape_name(array)}]{who} is at version {self.counter[0]}; "
-            f"expected version {self.version} instead. Hint: enable anomaly detection to find the "
-            "operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)."
+            f"operation: [{shape_name(array)}]{who} is at version {self.counter[0]}; expected "
+            f"version {self.version} instead. Hint: enable anomaly detection to find the operation "
+            "that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
         )
 
 

@@ -14,6 +14,9 @@ Source: torch/csrc/autograd/variable.h.
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -21,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grad_mode
-from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, register
+from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, check, register
 from .node import NO_EDGE, RUNS_FIRST, Edge, Grads, Node
 
 if TYPE_CHECKING:
@@ -37,80 +40,50 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def numel(self) -> int:
-        """How many elements it has."""
-        count = 1
-        for size in self:
-            count *= size
-        return count
+        return math.prod(self)
 
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
 
-class Tensor:
+_NOT_A_LEAF = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+)
+_GRAD_OF_NON_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on it."
+)
+_NO_HOOKS = "cannot register a hook on a tensor that doesn't require gradient"
+_Operators: Any = object  # to a type checker: all that ops.methods puts on Tensor
+
+
+class Tensor(_Operators):  # type: ignore[misc]
     """A multi-dimensional array that can take part in autograd."""
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_counter",
-        "_node",
-        "_rg",
-        "_view",
-        "array",
-        "output_nr",
-    )
-
+    __slots__ = "__dict__ __weakref__ _counter _node _rg _view array output_nr".split()
     array: Array
     _rg: bool
     _node: Node | None
     _counter: Any  # VersionCounter; None in inference mode's tensors
     _view: ViewInfo | None
     output_nr: int
+    shape: Size
+    dtype: np.dtype[Any]
 
     _grad: Tensor | None = None
     _accumulator: weakref.ref[AccumulateGrad] | None = None
     _hooks: NodeHooks | None = None  # of a leaf
     _post_accumulate: HookDict | None = None
     _retains_grad = False
+    is_sparse = False
     __array_priority__ = 1000  # so that numpy leaves `array + tensor` to us
     __array_ufunc__ = None
 
-    if TYPE_CHECKING:  # what ops.methods puts here
-
-        def __getattr__(self, name: str) -> Any: ...
-
-        shape: Size
-        dtype: np.dtype[Any]
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __pow__: Any
-        __matmul__: Any
-        __neg__: Any
-        __lt__: Any
-        __gt__: Any
-        __le__: Any
-        __ge__: Any
-        __hash__: Any
-        __eq__: Any
-        __ne__: Any
-        __getitem__: Any
-        __setitem__: Any
-
     def __init__(self, data: Any = (), requires_grad: bool = False) -> None:
-        array = np.asarray(data.array if isinstance(data, Tensor) else data)
-        self.array = array
-        self._rg = False
-        self._node = None
-        self._counter = [0]
-        self._view = None
-        self.output_nr = 0
+        self.array = np.asarray(data.array if isinstance(data, Tensor) else data)
+        self._rg, self._node, self._counter, self._view, self.output_nr = False, None, [0], None, 0
         if requires_grad:
             self.requires_grad = True
 
@@ -119,76 +92,53 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether operators on it record a graph."""
-        if not self._rg and self._view is not None and self._view.version != self._counter[0]:
-            self._view.regenerate(self)  # its base may have come to need one
-        return self._rg
+        return self._rg or late_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if self._node is not None and not value:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
-            )
-        if value and self.array.dtype.kind not in "fcV":
-            raise RuntimeError(
-                "only Tensors of floating point and complex dtype can require gradients"
-            )
-        if value and self._counter is None and not grad_mode.is_inference_mode_enabled():
-            raise RuntimeError("Setting requires_grad=True on inference tensor is not allowed.")
+        check(value or self._node is None, _NOT_A_LEAF)
+        if value:
+            floating = "only Tensors of floating point and complex dtype can require gradients"
+            check(self.array.dtype.kind in "fcV", floating)
+            inference = self._counter is None and not grad_mode.is_inference_mode_enabled()
+            not_here = "Setting requires_grad=True on inference tensor is not allowed."
+            check(not inference, not_here)
         self._rg = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set requires_grad, and give the tensor back."""
         self.requires_grad = requires_grad
         return self
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that made it; for a view whose base was modified, made anew."""
-        view = self._view
-        if view is not None and self._rg and view.version != self._counter[0]:
-            view.regenerate(self)
+        late_grad(self)
         return self._node
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operator made it."""
         return self._node is None
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated so far, with the tensor's own shape and dtype."""
         if self._grad is None and self._node is not None and not self._retains_grad:
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
-                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
-                stacklevel=2,
-            )
+            warnings.warn(_GRAD_OF_NON_LEAF, stacklevel=2)
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(
-                    "assigned grad expected to be a Tensor or None but got grad of "
-                    f"type {type(value).__name__!r}"
-                )
-            if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
-            if value.array.dtype != self.array.dtype:
-                raise RuntimeError(
-                    "attempting to assign a gradient with dtype "
-                    f"'{value.array.dtype}' to a tensor with dtype '{self.array.dtype}'"
-                )
-            if value.array.shape != self.array.shape:
-                raise RuntimeError(
-                    f"assigned grad has data of a different size: {list(value.array.shape)}, "
-                    f"expected {list(self.array.shape)}"
-                )
+            kind = f"but got grad of type {type(value).__name__!r}"
+            wrong = f"assigned grad expected to be a Tensor or None {kind}"
+            check(isinstance(value, Tensor), wrong, TypeError)
+            check(value is not self, "can't assign Variable as its own grad")
+            got, ours = value.array, self.array
+            if got.dtype != ours.dtype:
+                wrong = f"with dtype '{got.dtype}' to a tensor with dtype '{ours.dtype}'"
+                raise RuntimeError(f"attempting to assign a gradient {wrong}")
+            wrong = f"of a different size: {list(got.shape)}, expected {list(ours.shape)}"
+            check(got.shape == ours.shape, f"assigned grad has data {wrong}")
         self._grad = value
 
     @grad.deleter
@@ -210,67 +160,52 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        if self._counter is None:
-            raise RuntimeError("Inference tensors do not track version counter.")
+        check(self._counter is not None, "Inference tensors do not track version counter.")
         return int(self._counter[0])
 
     def _is_view(self) -> bool:
         return self._view is not None
 
     def is_inference(self) -> bool:
-        """Whether it was made in inference mode."""
         return self._counter is None
 
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf in `.grad` too."""
-        if not self._rg:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        check(self._rg, "can't retain_grad on Tensor that has requires_grad=False")
         node = self.grad_fn
-        if node is None or self._retains_grad:
-            return
-        self._retains_grad = True
-        node.own_hooks().retain[self.output_nr] = weakref.ref(self)
+        if node is not None and not self._retains_grad:
+            self._retains_grad = True
+            node.own_hooks().retain[self.output_nr] = weakref.ref(self)
 
     @property
     def retains_grad(self) -> bool:
-        """Whether retain_grad was called on this non-leaf."""
         return self._retains_grad
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(grad)` runs when the gradient is complete; what it returns replaces it."""
-        if not self._rg:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        node = self.grad_fn
-        if node is not None:
-            hooks = node.own_hooks()
-        else:
+        check(self._rg, _NO_HOOKS)
+        hooks = None if self.grad_fn is None else self.grad_fn.own_hooks()
+        if hooks is None:
+            live = None if self._accumulator is None else self._accumulator()
             if self._hooks is None:
-                self._hooks = NodeHooks()
-                live = None if self._accumulator is None else self._accumulator()
-                if live is not None and live.hooks is not None:  # node hooks came first
-                    self._hooks = live.hooks
-                elif live is not None:
-                    live.hooks = self._hooks
+                self._hooks = NodeHooks() if live is None else live.own_hooks()
             hooks = self._hooks
         return register(hooks.tensor_pre.setdefault(self.output_nr, HookDict()), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(tensor)` runs after a backward has added to this leaf's `.grad`."""
-        if not self._rg:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._node is not None:
-            raise RuntimeError(
-                "post accumulate grad hooks cannot be registered on non-leaf tensors"
-            )
+        check(self._rg, _NO_HOOKS)
+        wrong = "post accumulate grad hooks cannot be registered on non-leaf tensors"
+        check(self._node is None, wrong)
         if self._post_accumulate is None:
             self._post_accumulate = HookDict()
         return register(self._post_accumulate, hook)
 
     def backward(
         self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: Any = False,
         inputs: Any = None,
     ) -> None:
         """Add the gradient of this tensor to the leaves' `.grad`; see `autograd.backward`."""
@@ -287,26 +222,27 @@ def wrap(array: Any) -> Tensor:
     if array.__class__ is not np.ndarray:
         array = np.asarray(array)
     tensor = _new(Tensor)
-    tensor.array = array
-    tensor._rg = False
-    tensor._node = None
-    tensor._counter = [0]
-    tensor._view = None
-    tensor.output_nr = 0
+    tensor.array, tensor._rg, tensor._node = array, False, None
+    tensor._counter, tensor._view, tensor.output_nr = [0], None, 0
     return tensor
+
+
+def late_grad(tensor: Tensor) -> bool:
+    """Whether a tensor needs a gradient by now: a view may, because its base came to need one."""
+    view = tensor._view
+    if view is not None and view.version != tensor._counter[0]:
+        view.regenerate(tensor)
+    return tensor._rg
 
 
 def gradient_edge(tensor: Tensor) -> Edge:
     """Where a gradient for `tensor` goes: its grad_fn, or its AccumulateGrad."""
     view = tensor._view
-    if view is not None and tensor._rg and view.version != tensor._counter[0]:
+    if view is not None and view.version != tensor._counter[0]:
         view.regenerate(tensor)
-    node = tensor._node
-    if node is not None:
-        return (node, tensor.output_nr)
-    if tensor._rg:
-        return (accumulator(tensor), 0)
-    return NO_EDGE
+    if tensor._node is not None:
+        return (tensor._node, tensor.output_nr)
+    return (accumulator(tensor), 0) if tensor._rg else NO_EDGE
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
@@ -332,11 +268,68 @@ class AccumulateGrad(Node):
         self.variable = variable
 
     def apply(self, grads: Grads) -> Grads:
-        """Engine's way in: see engine.accumulate."""
-        from .engine import accumulate
-
-        accumulate(self, grads)
+        grad, grads[0] = grads[0], None
+        if grad is not None:
+            self.add(grad)
         return []
+
+    def add(self, grad: Tensor) -> None:
+        """`.grad` += `grad`, which is taken over as it is where nobody else can see it."""
+        variable, recording = self.variable, grad_mode._grad.get()
+        with _accumulating:
+            old = variable._grad
+            if old is None:
+                sole = not recording and sys.getrefcount(grad) <= _SOLE_TENSOR
+                if sole and (grad.is_sparse or _sole_owner(grad, variable.array.strides)):
+                    variable._grad = grad
+                elif recording or grad.is_sparse:
+                    variable._grad = grad.clone()
+                else:
+                    copy = np.empty_like(variable.array)
+                    copy[...] = grad.array
+                    variable._grad = wrap(copy)
+            elif recording:
+                variable._grad = old + grad
+            elif old.is_sparse and not grad.is_sparse:
+                variable._grad = grad + old
+            elif old.is_sparse:
+                old.array = (old + grad).array
+                bump_version(old)
+            else:
+                dense = grad.to_dense() if grad.is_sparse else grad
+                np.add(old.array, dense.array, out=old.array)
+                bump_version(old)
+        if variable._post_accumulate is not None:
+            for hook in list(variable._post_accumulate.values()):
+                hook(variable)
+
+
+def _sole_owner(grad: Tensor, strides: tuple[int, ...]) -> bool:
+    """Whether no other array sees this memory, which is laid out as the leaf's."""
+    array, base = grad.array, grad.array.base
+    if not grad._counter or grad._rg or array.strides != strides:
+        return False
+    if sys.getrefcount(array) > _SOLE_ARRAY:
+        return False
+    return base is None or (
+        isinstance(base, np.ndarray) and sys.getrefcount(base) <= _SOLE_ARRAY and base.base is None
+    )
+
+
+def _references(outputs: Grads) -> tuple[int, int]:
+    """How many references Python shows for a tensor, and its array, that has a single owner."""
+
+    def count(grad: Tensor) -> tuple[int, int]:
+        array = grad.array
+        return sys.getrefcount(grad), sys.getrefcount(array)
+
+    for _, grad in zip((0,), outputs):  # noqa: B905
+        found = count(grad)  # type: ignore[arg-type]
+    return found
+
+
+_SOLE_TENSOR, _SOLE_ARRAY = _references([wrap(np.zeros(1))])
+_accumulating = threading.Lock()
 
 
 def bump_version(tensor: Tensor) -> None:

@@ -13,11 +13,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .grad_mode import _grad
+from .grad_mode import enable_grad
+from .hooks import check
 from .node import SECOND_BACKWARD, Grads, Node, thread
-from .tensor import Tensor, gradient_edge
+from .tensor import Tensor, gradient_edge, late_grad  # noqa: F401  (operators look for it here)
 
 Step = tuple[Callable[..., Tensor], tuple[Any, ...]]
+
+_LEAF = "a {}leaf Variable that requires grad is being used in an in-place operation."
+_ONE_OF_SEVERAL = (
+    "Output {} of {} is a view and is being modified inplace. This view is the output of a "
+    "function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+_MADE_IN_NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
 
 
 class ViewInfo:
@@ -29,14 +43,10 @@ class ViewInfo:
         self, source: Tensor, call: Callable[..., Any], args: tuple[Any, ...], recorded: bool
     ) -> None:
         before = source._view
-        if before is None:
-            self.base = source
-            self.steps: tuple[Step, ...] = ((call, args),)
-        else:
-            self.base = before.base
-            self.steps = (*before.steps, (call, args))
-            recorded = recorded and before.recorded
-        self.recorded: bool = recorded  # made while gradients were on
+        step: Step = (call, args)
+        self.base = source if before is None else before.base
+        self.steps: tuple[Step, ...] = (step,) if before is None else (*before.steps, step)
+        self.recorded = recorded and (before is None or before.recorded)  # while gradients were on
         self.multi: Node | None = None  # the node, if it is one of several views made at once
         self.version = source._counter[0] if source._counter else 0  # that its grad_fn is good for
 
@@ -49,22 +59,10 @@ class ViewInfo:
     def regenerate(self, view: Tensor) -> None:
         """Give the view a grad_fn that goes through its base's present one."""
         self.version = view._counter[0]
-        if not self.base._rg:
-            return
-        token = _grad.set(True)
-        try:
-            again = self.replay(self.base)
-        finally:
-            _grad.reset(token)
-        _set_history(view, again._node, again.output_nr)
-
-
-def late_grad(tensor: Tensor) -> bool:
-    """Whether a view needs a gradient by now, because its base came to need one."""
-    view = tensor._view
-    if view is not None and view.version != tensor._counter[0]:
-        view.regenerate(tensor)
-    return tensor._rg
+        if self.base._rg:
+            with enable_grad():
+                again = self.replay(self.base)
+            _set_history(view, again._node, again.output_nr)
 
 
 def _set_history(tensor: Tensor, node: Node | None, output_nr: int) -> None:
@@ -85,32 +83,13 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
     view = tensor._view
     if not recording:
         return
-    if view is None:
-        if tensor._rg and tensor._node is None:
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
-        return
-    base = view.base
+    base = tensor if view is None else view.base
     if base._rg and base._node is None:
-        raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
-        )
-    if view.multi is not None:
-        raise RuntimeError(
-            f"Output {tensor.output_nr} of {view.multi.name()} is a view and is being modified "
-            "inplace. This view is the output of a function that returns multiple views. Such "
-            "functions do not allow the output views to be modified inplace. You should replace "
-            "the inplace operation by an out-of-place one."
-        )
-    if not view.recorded:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode "
-            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You "
-            "can clarify your code by moving both the view and the inplace either both inside the "
-            "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
-            "want the inplace to be tracked)."
-        )
+        raise RuntimeError(_LEAF.format("" if view is None else "view of a "))
+    if view is not None:
+        if view.multi is not None:
+            raise RuntimeError(_ONE_OF_SEVERAL.format(tensor.output_nr, view.multi.name()))
+        check(view.recorded, _MADE_IN_NO_GRAD)
 
 
 def rebase_history(tensor: Tensor, node: Node) -> None:
@@ -118,26 +97,23 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     view = tensor._view
     if view is None:
         _set_history(tensor, node, 0)
-        return
-    base = view.base
-    _set_history(base, CopySlices(base, view, node), 0)
-    view.regenerate(tensor)
+    else:
+        _set_history(view.base, CopySlices(view.base, view, node), 0)
+        view.regenerate(tensor)
 
 
 class CopySlices(Node):
     """The base's gradient, with an in-place operator's node applied to the part a view saw."""
 
     __slots__ = ("node", "view")
+    node: Node | None
 
     def __init__(self, base: Tensor, view: ViewInfo, node: Node) -> None:
-        super().__init__(
-            (gradient_edge(base), *node.next_edges[1:]), ((base.array.shape, base.array.dtype),)
-        )
-        self.view = view
-        self.node: Node | None = node
+        edges = (gradient_edge(base), *node.next_edges[1:])
+        super().__init__(edges, ((base.array.shape, base.array.dtype),))
+        self.view, self.node = view, node
 
     def name(self) -> str:
-        """With the name space that PyTorch shows for it alone."""
         return "torch::autograd::CopySlices"
 
     def apply(self, grads: Grads) -> Grads:
