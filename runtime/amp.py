@@ -73,6 +73,7 @@ def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(x, (list, tuple)):
             return type(x)(to(y) for y in x)
         eligible = isinstance(x, Tensor) and x.array.dtype.kind in "fV" and x.array.itemsize < 8
+        eligible = eligible and x.array.dtype != dtype
         return x.to(dtype) if eligible else x
 
     return to(args)  # type: ignore[no-any-return]

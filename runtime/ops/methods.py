@@ -174,7 +174,6 @@ _PROPERTIES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "imag": (lambda self: aten.imag(self), "The imaginary part."),
     "device": (lambda self: Device("cpu"), "Always the CPU."),
     "is_cuda": (lambda self: False, "Never."),
-    "is_sparse": (lambda self: False, "Never, but for gradients of sparse embeddings."),
     "layout": (lambda self: "torch.strided", "Always strided."),
     "nbytes": (lambda self: self.array.nbytes, "Bytes of its elements."),
     "itemsize": (lambda self: self.array.itemsize, "Bytes of one element."),

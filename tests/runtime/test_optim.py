@@ -253,19 +253,13 @@ def test_callable_objects_are_stored_with_their_state():
 # Mixed precision
 
 
-def product(x, y):
-    """A product as an operator under autocast computes it."""
-    a, b = amp.cast("aten::mm", (x, y))
-    return a.mm(b)
-
-
 def test_autocast_lowers_products():
     x = rt.ones(2, 2)
     assert amp.cast("aten::mm", (x,)) == (x,)
     with amp.autocast("cpu", dtype=rt.float16):
         assert amp.is_autocast_enabled()
         assert amp.get_autocast_dtype() == rt.float16
-        low = product(x, x)
+        low = x.mm(x)
         assert low.dtype == rt.float16
         assert amp.cast("aten::mse_loss", (low, x))[0].dtype == rt.float32
         assert amp.cast("aten::add", (low, x)) == (low, x)
@@ -273,7 +267,7 @@ def test_autocast_lowers_products():
         assert amp.cast("aten::linear", ([x, 1], None))[0][0].dtype == rt.float16
         with amp.autocast("cpu", enabled=False):
             assert not amp.is_autocast_enabled()
-            assert product(x, x).dtype == rt.float32
+            assert x.mm(x).dtype == rt.float32
         assert amp.is_autocast_enabled()
     assert not amp.is_autocast_enabled()
 
@@ -290,7 +284,7 @@ def test_autocast_decorates_and_casts_are_recorded():
 
     @amp.autocast("cpu", dtype=rt.float16)
     def f(a):
-        return product(a, a.t())
+        return a.mm(a.t())
 
     assert f(x).dtype == rt.float16
     assert names_in(lambda: f(x)).count("aten::to") == 2
