@@ -9,6 +9,8 @@ Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (vali
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .grad_mode import _grad
@@ -46,7 +48,7 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
     have = grad.array.shape
     if have != shape:
         if have[1:] == shape and not (active or _grad.get() or grad.is_sparse):
-            grad = wrap(np.add.reduce(grad.array, 0))  # a bias: worth a shorter way
+            grad = wrap(_sum_of_rows(grad.array))  # a bias: worth a shorter way
         elif len(shape) <= len(have) and all(
             s in (1, t) for s, t in zip(shape[::-1], have[::-1], strict=False)
         ):
@@ -60,3 +62,17 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
         grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
         grad = grad.to(dtype)
     return grad
+
+
+_ones: dict[tuple[int, np.dtype[Any]], Any] = {}
+
+
+def _sum_of_rows(array: Any) -> Any:
+    """The sum over the first dimension; of small matrices as a product, which takes a third."""
+    if array.ndim != 2 or array.size > 2**16 or array.dtype.char not in "fd":
+        return np.add.reduce(array, 0)
+    key = array.shape[0], array.dtype
+    found = _ones.get(key)
+    if found is None:
+        found = _ones[key] = np.ones(*key)
+    return found.dot(array)

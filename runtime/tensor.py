@@ -250,7 +250,12 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     ref = leaf._accumulator
     node = None if ref is None else ref()
     if node is None:
-        node = AccumulateGrad(leaf)
+        node = _new(AccumulateGrad)  # a leaf may be new in each step, so this must not take long
+        node.next_edges = ()
+        node.input_metadata = ((leaf.array.shape, leaf.array.dtype),)
+        node.hooks = leaf._hooks
+        node.sequence_nr = RUNS_FIRST
+        node.variable = leaf
         leaf._accumulator = weakref.ref(node)
     return node
 
@@ -260,12 +265,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("variable",)
 
-    def __init__(self, variable: Tensor) -> None:
-        self.next_edges = ()
-        self.input_metadata = ((variable.array.shape, variable.array.dtype),)
-        self.hooks = variable._hooks
-        self.sequence_nr = RUNS_FIRST
-        self.variable = variable
+    variable: Tensor
 
     def apply(self, grads: Grads) -> Grads:
         grad, grads[0] = grads[0], None

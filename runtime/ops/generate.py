@@ -263,34 +263,35 @@ def _any(op: Op) -> str:
 
 
 def _save(op: Op, indent: str, made: Callable[[str], str]) -> list[str]:
-    """Fill the node's slots."""
+    """Fill the node's slots; op_node.py says with what."""
     lines = []
     for name in op.saved:
+        owner, _, what = name.rpartition("_")
+        p = next((p for p in op.params if p.name in {name, owner}), None)
         if op.is_output(name):
             value = made(name)
-        elif op.is_freed(name):
-            p = next(p for p in op.params if p.name == name)
-            t = _tensor(op, p)
-            if name == "self" and op.in_place:
-                t = "old"
-            if "on_list" in op.flags:
-                value = f"list({t})"
-            elif p.kind or p.default is not None or "promote" in op.flags:
-                value = f"SavedVariable({t}) if isinstance({t}, Tensor) else {t}"
-            else:
-                value = f"SavedVariable({t})"
-        elif name == "self_shapes":
+        elif p is not None and p.name == name:
+            value = _saved(op, p)
+        elif what == "shapes":
             value = "[x.shape for x in self]"
-        elif any(p.name == name for p in op.params):
-            value = name
         else:
-            owner, _, what = name.rpartition("_")
-            loose = "promote" in op.flags or any(p.name == owner and p.kind for p in op.params)
+            loose = "promote" in op.flags or (p is not None and p.kind)
             value = f"np.asarray({owner}).{what}" if loose else f"{owner}.{what}"
         if op.used_by(name) and op.is_freed(name):
             value = f"({value}) if {op.used_by(name)} else None"
         lines.append(f"{indent}node.s_{name} = {value}")
     return lines
+
+
+def _saved(op: Op, p: Param) -> str:
+    if not p.is_tensor:
+        return p.name
+    t = "old" if p.name == "self" and op.in_place else _tensor(op, p)
+    if "on_list" in op.flags:
+        return f"list({t})"
+    value = f"({t}, {t}._counter[0]) if not hooked and {t}._counter else SavedVariable({t})"
+    optional = p.kind or p.default is not None or "promote" in op.flags
+    return f"({value}) if isinstance({t}, Tensor) else {t}" if optional else value
 
 
 def _new_node(op: Op, indent: str, metadata: str) -> list[str]:
@@ -338,7 +339,9 @@ def _record(op: Op) -> list[str]:
         lines += [start, f"{inner}array = out.array"]
         lines += _new_node(op, inner, "((array.shape, array.dtype),)")
         lines += [f"{inner}out._node = node", f"{inner}out._rg = True"]
-        lines += _save(op, inner, lambda _: "SavedVariable(out, True)")
+        lines += _save(
+            op, inner, lambda _: "SavedVariable(out, True) if hooked else (array, out._counter, 0)"
+        )
     return [*lines, "    return out"]
 
 

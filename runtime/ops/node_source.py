@@ -13,6 +13,7 @@ def node_source(op: Op) -> str:
     lines = [
         f"class {op.title}(OpNode):",
         f"    __slots__ = ({slots})",
+        f"    tensors = {tuple(name for name in op.saved if op.is_freed(name))}",
         "    def apply(node, grads):",
     ]
     count = len(op.differentiable)
@@ -26,12 +27,10 @@ def node_source(op: Op) -> str:
     else:
         lines.append(f"        if not [g for g in grads if g is not None]: return [None] * {count}")
     if count > 1:
-        lines.append("        wanted = thread.exec_info")
-        for i in range(count):
-            lines += [
-                f"        target = node.next_edges[{i}][0]",
-                f"        n{i} = target is not None and (wanted is None or target in wanted)",
-            ]
+        targets = ", ".join(f"(n{i}, _)" for i in range(count))
+        lines += [f"        {targets} = node.next_edges", "        wanted = thread.exec_info"]
+        lines.append("        if wanted is not None:")
+        lines += [f"            n{i} = n{i} in wanted and n{i}" for i in range(count)]
     on_arrays = _array_formulas(op)
     if on_arrays:
         lines += [
@@ -70,8 +69,19 @@ def _unpacked(op: Op, how: str, indent: str) -> list[str]:
         if not op.is_freed(name) or "on_list" in op.flags:
             lines.append(f"{indent}{name} = node.s_{name}")
             continue
-        test = f"if {op.used_by(name)}: " if op.used_by(name) else ""
-        lines.append(f"{indent}{test}{name} = {how}(node.s_{name}, node)")
+        if op.used_by(name):
+            lines.append(f"{indent}if {op.used_by(name)}:")
+        deeper = indent + "    " if op.used_by(name) else indent
+        lines.append(f"{deeper}{name} = node.s_{name}")
+        slow = f"{how}({name}, node)"
+        if how == "unpack":
+            lines.append(f"{deeper}{name} = {slow}")
+            continue
+        fresh, array = f"{name}[0]._counter[0] == {name}[1]", f"{name}[0].array"
+        if op.is_output(name):
+            fresh, array = f"{name}[1][0] == {name}[2]", f"{name}[0]"
+        test = f"{name}.__class__ is tuple and {fresh}"
+        lines.append(f"{deeper}{name} = {array} if {test} else {slow}")
     return lines
 
 
