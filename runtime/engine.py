@@ -107,7 +107,7 @@ class GraphTask:
         try:
             while True:
                 hooks = node.hooks
-                following: Ready | None = None  # the first that is ready; the heap is for others
+                following: Node | None = None  # the first that is ready; the heap is for others
                 if exec_info is None or self.wants(node, inputs):
                     if hooks is not None:
                         inputs = call_all(hooks.pre, hooks.call_tensor_pre(inputs))
@@ -152,9 +152,10 @@ class GraphTask:
                             dependencies[target] = left
                             buffers[target] = buffer
                             continue
-                        buffers.pop(target, None)
+                        if buffers:
+                            buffers.pop(target, None)
                         if following is None:
-                            following = (-target.sequence_nr, count, target, buffer)
+                            following, arrived, place = target, buffer, count
                         else:
                             heappush(ready, (-target.sequence_nr, count, target, buffer))
                         count += 1
@@ -162,10 +163,14 @@ class GraphTask:
                 if following is None:
                     if not ready:
                         return
-                    following = heappop(ready)
+                    _, _, node, inputs = heappop(ready)
                 elif ready:
-                    following = heappushpop(ready, following)
-                _, _, node, inputs = following
+                    first = (-following.sequence_nr, place, following, arrived)
+                    _, _, node, inputs = heappushpop(ready, first)
+                    first = arrived = None  # type: ignore[assignment]
+                else:
+                    node, inputs = following, arrived
+                    arrived = None  # type: ignore[assignment]
         except BaseException as error:
             _name_the_node(node, error)
             raise
