@@ -1,4 +1,5 @@
 """torch.utils.data's names."""
 
-from ..data import *  # noqa: F403
-from ..data import __all__ as __all__
+from .. import data
+
+globals().update({name: found for name, found in vars(data).items() if not name.startswith("_")})
