@@ -74,6 +74,7 @@ _LATER = {
     "get_autocast_dtype": ("amp", "get_autocast_dtype"),
     "save": ("serialization", "save"),
     "load": ("serialization", "load"),
+    "bfloat16": ("dtypes", "bfloat16"),
 }
 
 

@@ -74,7 +74,7 @@ def _combine(high: DType | None, low: DType | None) -> DType | None:
         return low if high is None else high
     if high.kind == "c":
         return high
-    if high.kind == "f":
+    if high.kind in "fV":
         return _complex_of(high) if low.kind == "c" else high
     if high.kind == "b" or low.kind in "fc":
         return promote_types(high, low)
@@ -120,3 +120,14 @@ def promote(*operands: Any) -> tuple[Array, ...]:
 def to_float(array: Array) -> Array:
     """Integers and bools as the default dtype; the rest as they are."""
     return array if array.dtype.kind in "fcV" else array.astype(_default)
+
+
+def __getattr__(name: str) -> DType:
+    """`bfloat16`, which takes a package of its own."""
+    if name != "bfloat16":
+        raise AttributeError(f"no dtype {name!r}")
+    try:
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise AttributeError("bfloat16 needs ml_dtypes: pip install 'torchtidy[bfloat16]'") from None
+    return np.dtype(ml_dtypes.bfloat16)
