@@ -28,15 +28,10 @@ __all__ += ["detect_anomaly", "enable_grad", "function", "gradcheck", "gradgradc
 __all__ += ["inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
 
 Tensors = Tensor | Sequence[Tensor]
-
-
 Variable = Tensor
 Tensor._execution_engine = engine  # for Variable._execution_engine.queue_callback
 _NEEDS_NONE = "One of the differentiated Tensors does not require grad"
-_UNUSED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set "
-    "allow_unused=True if this is the desired behavior."
-)
+_UNUSED = "One of the differentiated Tensors was not used in the graph; allow_unused=True allows it"
 
 
 def _as_tuple(tensors: Any) -> tuple[Any, ...]:
@@ -56,20 +51,13 @@ def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
             check(isinstance(grad, Tensor), wrong, TypeError)
             given = grad.array
             if given.shape != array.shape:
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{index}] has a shape of {list(given.shape)} "
-                    f"and output[{index}] has a shape of {list(array.shape)}."
-                )
-            if (given.dtype.kind == "c") != (dtype.kind == "c"):
-                raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the "
-                    f"same dtype; got {given.dtype} and {dtype}"
-                )
+                wrong = f"has a shape of {list(given.shape)}, the output {list(array.shape)}"
+                raise RuntimeError(f"Mismatch in shape: grad_output[{index}] {wrong}")
+            same = (given.dtype.kind == "c") == (dtype.kind == "c")
+            check(same, "grad_output and output must both be complex, or neither")
         elif output._rg:
-            only = "grad can be implicitly created only for"
-            check(array.size == 1, f"{only} scalar outputs")
-            if dtype.kind == "c":
-                raise RuntimeError(f"{only} real scalar outputs but got {dtype}")
+            scalar = array.size == 1 and dtype.kind != "c"
+            check(scalar, "grad can be implicitly created only for real scalar outputs")
             grad = wrap(np.ones(array.shape, dtype))  # noqa: PLW2901
         edge = gradient_edge(output)
         none = f"element {index} of tensors does not require grad and does not have a grad_fn"
@@ -90,7 +78,6 @@ def backward(
     """Add the sum of the tensors' gradients to the `.grad` of the leaves (or of `inputs`).
 
     Args:
-        tensors: what to differentiate; several are summed.
         grad_tensors: the gradient of something with respect to each; may be left out for scalars.
         retain_graph: keep what was saved, for another backward; by default as `create_graph`.
         create_graph: record the backward itself, so that it can be differentiated.
@@ -99,7 +86,6 @@ def backward(
     Raises:
         RuntimeError: no graph, a freed one, or a gradient that does not fit.
     """
-    del grad_variables
     wanted: list[Edge] = []
     if inputs is not None:
         leaves = _as_tuple(inputs)
@@ -132,12 +118,8 @@ def grad(
     Raises:
         RuntimeError: an input was not used, or needs no gradient; otherwise as for `backward`.
     """
-    check(
-        not materialize_grads or allow_unused is not False,
-        "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-        "allow_unused=False.",
-        ValueError,
-    )
+    wrong = "materialize_grads=True goes with allow_unused=True only"
+    check(not materialize_grads or allow_unused is not False, wrong, ValueError)
     unsupported = "only_inputs=False and is_grads_batched=True are not supported"
     check(only_inputs and not is_grads_batched, unsupported, NotImplementedError)
     leaves = _as_tuple(inputs)

@@ -2,9 +2,7 @@
 
 A dtype is numpy's. Promotion is PyTorch's: tensors with dimensions decide over those without, and
 these over Python's numbers, unless the lesser one is of a higher category (bool, integer, floating,
-complex).
-
-Source: c10/core/ScalarType.h, aten/src/ATen/native/TypeProperties.cpp.
+complex). Source: c10/core/ScalarType.h, aten/src/ATen/native/TypeProperties.cpp.
 """
 
 from __future__ import annotations
@@ -16,17 +14,10 @@ import numpy as np
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
 
-float16 = half = np.dtype("float16")
-float32 = float = np.dtype("float32")  # noqa: A001
-float64 = double = np.dtype("float64")
-int8 = np.dtype("int8")
-int16 = short = np.dtype("int16")
-int32 = int_ = np.dtype("int32")
-int64 = long = np.dtype("int64")
-uint8 = np.dtype("uint8")
-bool_ = np.dtype("bool")
-complex64 = cfloat = np.dtype("complex64")
-complex128 = cdouble = np.dtype("complex128")
+float16, float32, float64 = half, float, double = [np.dtype(f"float{n}") for n in (16, 32, 64)]
+int16, int32, int64 = short, int_, long = [np.dtype(f"int{n}") for n in (16, 32, 64)]
+int8, uint8, bool_ = np.dtype("int8"), np.dtype("uint8"), np.dtype("bool")
+complex64, complex128 = cfloat, cdouble = np.dtype("complex64"), np.dtype("complex128")
 
 SCALARS = frozenset(type(x) for x in (True, 1, 1.0, 1j))
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
@@ -39,16 +30,11 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Set what Python floats become.
-
-    Raises:
-        TypeError: not a floating dtype.
-    """
+    """Set what Python floats become; a TypeError if it is not a floating dtype."""
     global _default  # noqa: PLW0603
-    found = np.dtype(dtype)
-    if found.kind != "f":
+    if np.dtype(dtype).kind != "f":
         raise TypeError("only floating-point types are supported as the default type")
-    _default = found
+    _default = np.dtype(dtype)
 
 
 def _complex_of(dtype: DType) -> DType:
@@ -72,10 +58,8 @@ def _combine(high: DType | None, low: DType | None) -> DType | None:
     """`high` decides, unless `low` is of a higher category."""
     if high is None or low is None:
         return low if high is None else high
-    if high.kind == "c":
-        return high
-    if high.kind in "fV":
-        return _complex_of(high) if low.kind == "c" else high
+    if high.kind in "fVc":
+        return _complex_of(high) if high.kind != "c" and low.kind == "c" else high
     if high.kind == "b" or low.kind in "fc":
         return promote_types(high, low)
     return high
@@ -83,32 +67,22 @@ def _combine(high: DType | None, low: DType | None) -> DType | None:
 
 def result_dtype(*operands: Any) -> DType:
     """The dtype of an operator on these arrays and Python numbers."""
-    dims: DType | None = None
-    zeros: DType | None = None
-    numbers: DType | None = None
+    found: list[DType | None] = [None, None, None]  # of arrays with dimensions, without, of numbers
     for x in operands:
-        if isinstance(x, (np.ndarray, np.generic)):
-            if x.ndim:
-                dims = x.dtype if dims is None else promote_types(dims, x.dtype)
-            else:
-                zeros = x.dtype if zeros is None else promote_types(zeros, x.dtype)
-        else:
-            one = number_dtype(x)
-            numbers = one if numbers is None else promote_types(numbers, one)
-    found = _combine(dims, _combine(zeros, numbers))
-    assert found is not None
-    return found
+        is_array = isinstance(x, (np.ndarray, np.generic))
+        place = 2 if not is_array else 0 if x.ndim else 1
+        dtype, before = x.dtype if is_array else number_dtype(x), found[place]
+        found[place] = dtype if before is None else promote_types(before, dtype)
+    result = _combine(found[0], _combine(found[1], found[2]))
+    assert result is not None
+    return result
 
 
 def number_dtype(x: Any) -> DType:
     """What a Python number is as a tensor."""
-    if isinstance(x, bool):
-        return bool_
     if isinstance(x, int):
-        return int64
-    if isinstance(x, complex):
-        return _complex_of(_default)
-    return _default
+        return bool_ if isinstance(x, bool) else int64
+    return _complex_of(_default) if isinstance(x, complex) else _default
 
 
 def promote(*operands: Any) -> tuple[Array, ...]:

@@ -1,7 +1,7 @@
 """The engine: walks the graph backwards from the outputs, each node once all its gradients are in.
 
     ready:  [MseLoss]   ->  [Addmm]   ->  [T] [Tanh]   ->  ...
-    deps:   how many edges into a node are still open; at 0 it is ready
+    dependencies: how many edges into a node are still open; at 0 it is ready
     buffers: the gradients that wait for a node's other edges
 
 A GraphTask is one backward. The ready nodes run in order of their sequence numbers, greatest
@@ -10,9 +10,7 @@ exec_info, with the nodes on a path to the inputs; the others are not run, and a
 does not compute gradients for edges that leave it (`Node.task_should_compute_output`).
 
 Nothing here recurses over the graph. A backward inside a backward runs as a nested call, and past
-`MAX_DEPTH` of those, on a fresh thread.
-
-Source: torch/csrc/autograd/engine.cpp, graph_task.h.
+`MAX_DEPTH` of those, on a fresh thread. Source: torch/csrc/autograd/engine.cpp, graph_task.h.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import anomaly, input_buffer
 from .grad_mode import _grad
-from .hooks import call_all, check
+from .hooks import call_all
 from .node import RUNS_FIRST, Edge, Grads, GraphRoot, Node, thread
-from .record_function import RecordScope, active, begin, during
+from .record_function import RecordScope, active, begin, during, end
 from .tensor import AccumulateGrad
 
 if TYPE_CHECKING:
@@ -40,8 +38,6 @@ Ready = tuple[int, int, Node, Grads]  # minus the sequence number, which came fi
 
 
 class GraphTask:
-    """One backward: its graph, and how far it is."""
-
     def __init__(self, root: Node, keep_graph: bool) -> None:
         self.keep_graph = keep_graph
         self.exec_info: dict[Node, bool] | None = None  # node: whether to run it; None is all
@@ -52,28 +48,20 @@ class GraphTask:
         stack = [root]
         while stack:
             for node, _ in stack.pop().next_edges:
-                if node is None:
-                    continue
                 if node in dependencies:
                     dependencies[node] += 1
-                else:
+                elif node is not None:
                     dependencies[node] = 1
                     stack.append(node)
 
     def trim(self, root: Node, outputs: Sequence[Edge], accumulate: bool) -> None:
-        """Keep only what lies on a path from the root to `outputs`.
-
-        With `accumulate` those nodes are run, else the gradients that reach them are captured.
-        """
-        self.exec_info = info = dict[Node, bool]()
+        """Keep only what lies on a path to `outputs`, which are run or else captured."""
+        self.exec_info = info = {node: accumulate for node, _ in outputs if node is not None}
         self.captured = [None] * len(outputs)
         for place, (node, nr) in enumerate(outputs):
-            if node is not None:
-                info[node] = accumulate
-                if not accumulate:
-                    self.captures.setdefault(node, []).append((nr, place))
-        open_edges = dict(self.dependencies)
-        order = [root]
+            if node is not None and not accumulate:
+                self.captures.setdefault(node, []).append((nr, place))
+        open_edges, order = self.dependencies.copy(), [root]
         for node in order:  # grows: each node once all nodes before it are in
             for child, _ in node.next_edges:
                 if child is not None:
@@ -85,14 +73,11 @@ class GraphTask:
                 info[node] = True
 
     def wants(self, node: Node, inputs: Grads) -> bool:
-        """Keep what is wanted of these inputs; say whether to run the node.
-
-        Tensor hooks run once: before the capture if the node itself is not run, else after it.
-        """
+        """Capture what is wanted of these inputs; say whether to run the node."""
         assert self.exec_info is not None
         needed = self.exec_info.get(node, isinstance(node, GraphRoot))
         if not needed and node.hooks is not None:
-            inputs = node.hooks.call_tensor_pre(inputs)
+            inputs = node.hooks.call_tensor_pre(inputs)  # else run() does, after the capture
         for nr, place in self.captures.get(node, ()):
             self.captured[place] = inputs[nr]
         return needed
@@ -186,12 +171,8 @@ def execute(
 ) -> Grads:
     """Run a backward from `roots`, each with its gradient.
 
-    Args:
-        outputs: only these edges' gradients are wanted; empty is all leaves'.
-        accumulate_grad: add them to the leaves' `.grad`, rather than returning them.
-
-    Returns:
-        The gradients for `outputs` (empty if they were accumulated); None where none arrived.
+    With `outputs` only these edges' gradients are wanted. They are added to the leaves' `.grad`, or
+    else (`accumulate_grad=False`) returned; None where none arrived.
     """
     if thread.depth >= MAX_DEPTH:
         rest = (keep_graph, create_graph, outputs, accumulate_grad)
@@ -220,47 +201,42 @@ def execute(
 
 
 def queue_callback(callback: Callable[[], object]) -> None:
-    """Call `callback()` at the end of the backward that is running."""
-    callbacks = thread.callbacks
-    if callbacks is None:
+    """Have it called at the end of the backward that is running."""
+    if thread.callbacks is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    callbacks.append(callback)
+    thread.callbacks.append(callback)
 
 
 def _observed(node: Node, inputs: Grads) -> Grads:
     """Run a node for those who watch: profilers and anomaly mode."""
-    name, shown = node.name(), tuple(inputs[: len(node.input_metadata)])
-    number = -1 if node.sequence_nr == RUNS_FIRST else node.sequence_nr
-    where = shown, number, node.__dict__.get("thread_id", 0)
-
-    def apply() -> Grads:
+    name, number = node.name(), -1 if node.sequence_nr == RUNS_FIRST else node.sequence_nr
+    where = tuple(inputs[: len(node.input_metadata)]), number, node.__dict__.get("thread_id", 0)
+    outer = begin(f"autograd::engine::evaluate_function: {name}", RecordScope.FUNCTION, *where)
+    before, thread.node = thread.node, node
+    try:
         running = begin(name, RecordScope.BACKWARD_FUNCTION, *where)
         outputs: Grads = during(running, node.apply, inputs)
         anomaly.check_nan(node, outputs)
         return outputs
-
-    title = f"autograd::engine::evaluate_function: {name}"
-    before, thread.node = thread.node, node
-    try:
-        return during(begin(title, RecordScope.FUNCTION, *where), apply)  # type: ignore[no-any-return]
     finally:
         thread.node = before
+        end(outer)
 
 
 def _right_length(node: Node, outputs: Grads) -> Grads:
     """As many gradients as edges: None may be left over at the end."""
     wanted, got = len(node.next_edges), len(outputs)
-    fits = got >= wanted and all(g is None for g in outputs[wanted:])
-    what = f"an invalid number of gradients - expected {wanted}, but got {got}"
-    check(fits, f"Function {node.name()} returned {what}")
+    if got < wanted or any(g is not None for g in outputs[wanted:]):
+        what = f"an invalid number of gradients - expected {wanted}, but got {got}"
+        raise RuntimeError(f"Function {node.name()} returned {what}")
     return outputs[:wanted]
 
 
 def _name_the_node(node: Node, error: BaseException) -> None:
     """Say which node failed; the exception and its traceback stay what they are."""
-    if "_tidy_node" in error.__dict__:
+    if "_tidy_node" in vars(error):
         return  # a backward inside this one has said it
-    error.__dict__["_tidy_node"] = node.name()
+    vars(error)["_tidy_node"] = node.name()
     if hasattr(error, "add_note"):
         error.add_note(f"in the backward of {node.name()} (sequence_nr {node.sequence_nr})")
     if anomaly.is_anomaly_enabled():
@@ -271,8 +247,7 @@ def in_background(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Fu
     """`function(*args, **kwargs)` on a thread of its own, in a copy of the caller's modes."""
     from concurrent.futures import Future  # brings logging along
 
-    future: Future[Any] = Future()
-    context = contextvars.copy_context()
+    future, context = Future[Any](), contextvars.copy_context()
 
     def work() -> None:
         if future.set_running_or_notify_cancel():

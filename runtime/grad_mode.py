@@ -2,9 +2,7 @@
 
 Modes are context variables: safe under threads (a new thread starts with gradients on, as in
 PyTorch) and under async. Each is a context manager and a decorator of functions, generators and
-coroutines.
-
-Source: torch/autograd/grad_mode.py, torch/utils/_contextlib.py.
+coroutines. Source: torch/autograd/grad_mode.py, torch/utils/_contextlib.py.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import copy
 import functools
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from .record_function import active
 
@@ -21,7 +19,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _grad: ContextVar[bool] = ContextVar("tidy_grad_mode", default=True)
 _inference: ContextVar[bool] = ContextVar("tidy_inference_mode", default=False)
-
 is_grad_enabled = _grad.get
 is_inference_mode_enabled = _inference.get
 
@@ -40,13 +37,14 @@ class Mode:
 
     variable: ContextVar[Any] = _grad
     value: Any  # of the variable, inside
-    _before: list[Any]  # what it was, for each `with` that this is in
+    listed: ClassVar[list[Any]] = []  # where it stands while inside, for those who look there
+    _before: list[Any]  # what the variable was, for each `with` that this is in
 
-    def __new__(cls, function: Any = None, *_: Any, **__: Any) -> Any:
+    def __new__(cls, function: Any = None, *args: Any, **kwargs: Any) -> Any:
         """A mode, or as a decorator without brackets the function."""
         mode = super().__new__(cls)
         mode._before = []
-        if callable(function):
+        if callable(function) and not (args or kwargs):
             mode.__init__()  # type: ignore[misc]
             return mode(function)
         return mode
@@ -60,15 +58,17 @@ class Mode:
     def __enter__(self) -> None:
         self._before.append(self.variable.get())
         self.variable.set(self.value)
+        self.listed.append(self)
 
     def __exit__(self, *exc: object) -> None:
+        self.listed.remove(self)
         self.variable.set(self._before.pop())
 
     def __call__(self, function: F) -> F:
         """`function`, run in this mode; generators are in it only while they run."""
         import inspect  # slow to load
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def made(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
@@ -76,7 +76,7 @@ class Mode:
             with self.clone():
                 return await function(*args, **kwargs)
 
-        def generate(*args: Any, **kwargs: Any) -> Any:
+        def generator(*args: Any, **kwargs: Any) -> Any:
             inner = function(*args, **kwargs)
             step = functools.partial(inner.send, None)
             while True:
@@ -90,41 +90,43 @@ class Mode:
                 except BaseException as error:
                     step = functools.partial(inner.throw, error)
 
-        made: Callable[..., Any] = call
         if inspect.isgeneratorfunction(function):
-            made = generate
+            made = generator
         elif inspect.iscoroutinefunction(function):
             made = coroutine
         return functools.wraps(function)(made)  # type: ignore[return-value]
 
 
-class no_grad(Mode):  # noqa: N801
+class no_grad(Mode):
     """Operators record nothing; their results need no gradient."""
 
     value = False
 
 
-class enable_grad(Mode):  # noqa: N801
+class enable_grad(Mode):
     """Operators record again, inside a `no_grad`."""
 
     value = True
 
 
-class set_grad_enabled(Mode):  # noqa: N801
+class set_grad_enabled(Mode):
     """Set the mode: at once when called, and until the end of the block as a context manager."""
 
-    def __init__(self, mode: bool) -> None:
-        self.value = mode
-        super().__enter__()
+    def __init__(self, mode: Any) -> None:
+        self.value, self._outer = mode, self.variable.get()
+        self._set(mode)
 
     def clone(self) -> Mode:
-        return set_grad_enabled(self.value)
+        return type(self)(self.value)
+
+    def _set(self, value: Any) -> None:
+        self.variable.set(value)
 
     def __enter__(self) -> None:
-        _grad.set(self.value)
+        self._set(self.value)
 
     def __exit__(self, *exc: object) -> None:
-        _grad.set(self._before[0])
+        self._set(self._outer)
 
     def __call__(self, function: F) -> F:
         """As a decorator it leaves the caller's mode alone."""
@@ -132,10 +134,10 @@ class set_grad_enabled(Mode):  # noqa: N801
         return super().__call__(function)
 
 
-class inference_mode(Mode):  # noqa: N801
+class inference_mode(Mode):
     """As `no_grad`, and results are for ever outside autograd: they keep no version."""
 
-    variable = _inference
+    variable, listed = _inference, active
 
     def __init__(self, mode: bool = True) -> None:
         self.value = mode
@@ -144,9 +146,7 @@ class inference_mode(Mode):  # noqa: N801
         self._before.append(_grad.get())
         _grad.set(not self.value)
         super().__enter__()
-        active.append(self)
 
     def __exit__(self, *exc: object) -> None:
-        active.remove(self)
         super().__exit__()
         _grad.set(self._before.pop())

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import autograd
 from .grad_mode import enable_grad, no_grad
 from .tensor import Tensor, wrap
 
@@ -61,10 +62,8 @@ def gradcheck(
         tied = [(o, w) for o, w in zip(outputs, weights, strict=True) if o.requires_grad]
         found: Sequence[Tensor | None] = [None] * len(checked)
         if tied:
-            from .autograd import grad
-
             weighted, starts = [wrap(w) for _, w in tied], [args[i] for i in checked]
-            found = grad([o for o, _ in tied], starts, weighted, allow_unused=True)
+            found = autograd.grad([o for o, _ in tied], starts, weighted, allow_unused=True)
         for i, analytic in zip(checked, found, strict=True):
             towards = stream.standard_normal(args[i].array.shape)
             ends = []
@@ -73,18 +72,14 @@ def gradcheck(
                 moved[i] = wrap(args[i].array + sign * eps * towards)
                 with no_grad():
                     ends.append([o.array for o in _floating(function(*moved))])
-            numeric = sum(
-                float((w * (a - b)).sum()) for w, a, b in zip(weights, *ends, strict=True)
-            ) / (2 * eps)
+            changes = [(w * (a - b)).sum() for w, a, b in zip(weights, *ends, strict=True)]
+            numeric = float(sum(changes)) / (2 * eps)
             ours = 0.0 if analytic is None else float((analytic.array * towards).sum())
             if not abs(ours - numeric) <= atol + rtol * abs(numeric):
                 if not raise_exception:
                     return False
-                name = getattr(function, "__name__", repr(function))
-                raise GradcheckError(
-                    f"gradient of {name} with respect to input {i}: "
-                    f"analytic {ours!r}, numeric {numeric!r}"
-                )
+                what = f"{getattr(function, '__name__', function)} with respect to input {i}"
+                raise GradcheckError(f"gradient of {what}: analytic {ours!r}, numeric {numeric!r}")
     return True
 
 
@@ -99,8 +94,6 @@ def gradgradcheck(
     grads = [wrap(stream.standard_normal(o.array.shape)).requires_grad_() for o in outputs]
 
     def gradient(*both: Any) -> tuple[Tensor, ...]:
-        from .autograd import grad
-
         given = list(both[: len(args)])
         with enable_grad():
             for i in places:
@@ -108,7 +101,7 @@ def gradgradcheck(
                     given[i] = given[i].detach().requires_grad_()
             outs = [o for o in _floating(function(*given)) if o.requires_grad]
             starts, weights = [given[i] for i in places], both[len(args) :]
-            return grad(outs, starts, weights, create_graph=True, materialize_grads=True)  # type: ignore[return-value]
+            return autograd.grad(outs, starts, weights, create_graph=True, materialize_grads=True)  # type: ignore[return-value]
 
-    gradient.__name__ = f"the gradient of {getattr(function, '__name__', repr(function))}"
+    gradient.__name__ = f"the gradient of {getattr(function, '__name__', function)}"
     return gradcheck(gradient, (*args, *grads), seed=seed, **kwargs)

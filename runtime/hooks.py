@@ -1,10 +1,9 @@
 """Hooks, and the order they run in.
 
 For one node: tensor pre-hooks (in the order they were registered, output by output), then
-retain_grad's, then node pre-hooks, the node itself, and node post-hooks. What `grad()` captures it
-captures before all of them, unless the node itself is not run: then after the tensor pre-hooks.
-For a leaf the last step is `AccumulateGrad`, followed by post-accumulate-grad hooks.
-
+retain_grad's, then node pre-hooks, the node itself, and node post-hooks; for a leaf the node is
+AccumulateGrad, and post-accumulate-grad hooks follow. What `grad()` captures it captures before all
+of them, unless the node itself is not run: then after the tensor pre-hooks.
 Source: torch/csrc/autograd/function_hook.h, torch/utils/hooks.py.
 """
 
@@ -24,7 +23,6 @@ _ids = itertools.count()
 
 
 def check(holds: bool, message: str, kind: type[Exception] = RuntimeError) -> None:
-    """Raise `kind(message)` unless it holds."""
     if not holds:
         raise kind(message)
 
@@ -39,11 +37,10 @@ class RemovableHandle:
     """Removes its hook by `remove()` (once; again does nothing), or at the end of a `with`."""
 
     def __init__(self, hooks: HookDict) -> None:
-        self.id = next(_ids)
-        self._hooks = weakref.ref(hooks)
+        self.id, self._hooks = next(_ids), weakref.ref(hooks)
 
     def remove(self) -> None:
-        (self._hooks() or {}).pop(self.id, None)
+        (self._hooks() or HookDict()).pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -53,7 +50,6 @@ class RemovableHandle:
 
 
 def register(hooks: HookDict, hook: Hook) -> RemovableHandle:
-    """Add `hook` behind the others."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -67,20 +63,14 @@ class NodeHooks:
     def __init__(self) -> None:
         self.tensor_pre: dict[int, HookDict] = {}  # by output number
         self.retain: dict[int, weakref.ref[Tensor]] = {}
-        self.pre = HookDict()
-        self.post = HookDict()
+        self.pre, self.post = HookDict(), HookDict()
 
     def call_tensor_pre(self, grads: Grads) -> Grads:
         """Tensor pre-hooks may replace their gradient; retain_grad only looks."""
         grads = list(grads)
         for index, hooks in self.tensor_pre.items():
-            for hook in list(hooks.values()):
-                grad = grads[index]
-                if grad is None:
-                    break
-                changed = hook(grad)
-                if changed is not None:
-                    grads[index] = _like(grad, changed, hook)
+            for hook in list(hooks.values()) if grads[index] is not None else ():
+                grads[index] = _call(hook, grads[index])
         for index, ref in self.retain.items():
             tensor, grad = ref(), grads[index]
             if tensor is not None and grad is not None:
@@ -94,26 +84,20 @@ def call_all(hooks: HookDict, grads: Grads, *seen: tuple[Tensor | None, ...]) ->
         changed = hook(tuple(grads), *seen)
         if changed is not None:
             found = list(changed) if isinstance(changed, (tuple, list)) else [changed]
-            check(
-                len(found) == len(grads),
-                f"hook '{_name(hook)}' has returned an incorrect number of values "
-                f"(got {len(found)}, but expected {len(grads)})",
-            )
+            who = f"hook {getattr(hook, '__name__', hook)!r} has returned an incorrect number of"
+            wrong = f"{who} values (got {len(found)}, but expected {len(grads)})"
+            check(len(found) == len(grads), wrong)
             grads = found
     return grads
 
 
-def _name(hook: Hook) -> str:
-    return str(getattr(hook, "__name__", repr(hook)))
-
-
-def _like(before: Tensor, after: Any, hook: Hook) -> Tensor:
-    """A tensor hook may only give a tensor of the gradient's own shape and dtype."""
-    who, kind = f"hook '{_name(hook)}'", type(after).__name__
-    check(hasattr(after, "array"), f"{who} must give a Tensor or None, not {kind}", TypeError)
-    dtype = after.array.dtype
-    if dtype != before.array.dtype:  # (to write a dtype takes long)
-        changed = f"the type of value (was {before.dtype} got {dtype})"
-        raise RuntimeError(f"{who} has changed {changed}")
-    check(after.array.shape == before.array.shape, f"{who} has changed the size of value")
-    return after  # type: ignore[no-any-return]
+def _call(hook: Hook, grad: Any) -> Any:
+    """A tensor hook may only give None, or a tensor of the gradient's own shape and dtype."""
+    found = hook(grad)
+    if found is None:
+        return grad
+    who, kind = f"hook {getattr(hook, '__name__', hook)!r}", type(found).__name__
+    check(hasattr(found, "array"), f"{who} must give a Tensor or None, not {kind}", TypeError)
+    check(found.array.dtype == grad.array.dtype, f"{who} has changed the type of value")
+    check(found.array.shape == grad.array.shape, f"{who} has changed the size of value")
+    return found

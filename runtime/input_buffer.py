@@ -3,7 +3,6 @@
 A node's buffer is a list with one place per output of its operator. The first gradient is kept as
 it is (somebody else may hold it too); a second one makes a sum of our own, and to that the third
 and later ones are added in place. Sums with a sparse gradient are always made anew.
-
 Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (validate_outputs).
 """
 

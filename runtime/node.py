@@ -3,9 +3,7 @@
 An edge is a pair (function, input_nr): the gradient goes to that node, as its input of that number.
 A node's inputs in backward are its operator's outputs in forward, hence `input_metadata`, one
 (shape, dtype) per output. Sequence numbers grow with time in each thread; the engine runs the
-greatest first.
-
-Source: torch/csrc/autograd/function.h, edge.h.
+greatest first. Source: torch/csrc/autograd/function.h, edge.h.
 """
 
 from __future__ import annotations
@@ -22,16 +20,14 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 Edge = tuple["Node | None", int]
-InputMetadata = tuple[tuple[int, ...], "np.dtype[Any]"]
+Metadata = Sequence[tuple[tuple[int, ...], "np.dtype[Any]"]]
 Grads = list["Tensor | None"]
 
 NO_EDGE: Edge = (None, 0)
 RUNS_FIRST = 2**64 - 1  # the sequence number of AccumulateGrad
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after "
-    "they have already been freed). Saved intermediate values of the graph are freed when you call "
-    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
-    "graph a second time or if you need to access saved tensors after calling backward."
+    "they have already been freed). Specify retain_graph=True in the first backward to keep them."
 )
 
 
@@ -47,15 +43,10 @@ thread = _PerThread()
 
 
 class Node:
-    """One function of the backward graph."""
-
     __slots__ = ("__dict__", "__weakref__", "hooks", "input_metadata", "next_edges", "sequence_nr")
 
-    def __init__(
-        self, next_edges: Sequence[Edge], input_metadata: Sequence[InputMetadata] = ()
-    ) -> None:
-        self.next_edges = next_edges
-        self.input_metadata = input_metadata
+    def __init__(self, next_edges: Sequence[Edge], input_metadata: Metadata = ()) -> None:
+        self.next_edges, self.input_metadata = next_edges, input_metadata
         self.hooks: NodeHooks | None = None
         self.sequence_nr = thread.sequence_nr
         thread.sequence_nr += 1
@@ -70,9 +61,7 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
-    @property
-    def next_functions(self) -> tuple[Edge, ...]:
-        return tuple(self.next_edges)
+    next_functions = property(lambda self: tuple(self.next_edges))
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -85,8 +74,7 @@ class Node:
         return node is not None and (exec_info is None or node in exec_info)
 
     def own_hooks(self) -> NodeHooks:
-        if self.hooks is None:
-            self.hooks = NodeHooks()
+        self.hooks = self.hooks or NodeHooks()
         return self.hooks
 
     def register_prehook(self, hook: Hook) -> RemovableHandle:

@@ -7,7 +7,6 @@
 `on_enter(record)` returns anything; `on_exit(record, that)` gets it back. With no callback an
 operator pays one truth test of the list `active`, which also holds whatever else has to see every
 operator (anomaly and inference mode). The runtime knows no profiler: that registers callbacks.
-
 Source: aten/src/ATen/record_function.h.
 """
 
@@ -16,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
+
+from .hooks import RemovableHandle
 
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
@@ -27,31 +28,46 @@ active: list[object] = []  # one object for each that has to see every operator
 
 
 class RecordScope(IntEnum):
-    """What a record is about."""
-
     FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
 
 
-class RecordFunction:
-    """One call being observed: its name, scope, inputs, sequence number and forward thread."""
+class RecordFunction(NamedTuple):
+    """One call being observed."""
 
-    __slots__ = ("forward_thread_id", "inputs", "name", "scope", "sequence_nr")
+    name: str
+    scope: RecordScope
+    inputs: Inputs
+    sequence_nr: int
+    forward_thread_id: int
+
+
+class CallbackHandle(RemovableHandle):
+    """Calls `on_enter(record)` and `on_exit(record, context)` around every record, until removed.
+
+    Args:
+        needs_inputs: fill `record.inputs`; without it they are `()`.
+        scopes: only these; None is all.
+        sampling: the share of records seen, 0 to 1.
+        thread_local: only what runs in this thread (and in a backward that it starts).
+    """
 
     def __init__(
-        self, name: str, scope: RecordScope, inputs: Inputs, sequence_nr: int, thread_id: int
+        self,
+        on_enter: Enter,
+        on_exit: Exit | None = None,
+        *,
+        needs_inputs: bool = False,
+        scopes: frozenset[RecordScope] | None = None,
+        sampling: float = 1.0,
+        thread_local: bool = False,
     ) -> None:
-        self.name, self.scope, self.inputs = name, scope, inputs
-        self.sequence_nr, self.forward_thread_id = sequence_nr, thread_id
-
-
-class CallbackHandle:
-    """What add_callback gives back; `remove()` may be called twice, and `with` removes too."""
-
-    on_enter: Enter
-    on_exit: Exit | None
-    needs_inputs: bool
-    scopes: frozenset[RecordScope] | None
-    sampling: float
+        self.on_enter, self.on_exit, self.needs_inputs = on_enter, on_exit, needs_inputs
+        self.scopes, self.sampling = scopes, sampling
+        if thread_local:
+            _thread.set((*_thread.get(), self))
+        else:
+            _global.append(self)
+        active.append(self)
 
     def wants(self, scope: RecordScope) -> bool:
         if self.sampling < 1.0:
@@ -69,43 +85,10 @@ class CallbackHandle:
         if self in _global:
             _global.remove(self)
 
-    def __enter__(self) -> CallbackHandle:
-        return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
+add_callback = CallbackHandle
 _global: list[CallbackHandle] = []
 _thread: ContextVar[tuple[CallbackHandle, ...]] = ContextVar("tidy_callbacks", default=())
-
-
-def add_callback(
-    on_enter: Enter,
-    on_exit: Exit | None = None,
-    *,
-    needs_inputs: bool = False,
-    scopes: frozenset[RecordScope] | None = None,
-    sampling: float = 1.0,
-    thread_local: bool = False,
-) -> CallbackHandle:
-    """Call `on_enter(record)` and `on_exit(record, context)` around every record.
-
-    Args:
-        needs_inputs: fill `record.inputs`; without it they are `()`.
-        scopes: only these; None is all.
-        sampling: the share of records seen, 0 to 1.
-        thread_local: only what runs in this thread (and in a backward that it starts).
-    """
-    made = CallbackHandle()
-    made.on_enter, made.on_exit, made.needs_inputs = on_enter, on_exit, needs_inputs
-    made.scopes, made.sampling = scopes, sampling
-    if thread_local:
-        _thread.set((*_thread.get(), made))
-    else:
-        _global.append(made)
-    active.append(made)
-    return made
 
 
 def begin(
@@ -135,7 +118,7 @@ def during(running: Running, function: Callable[..., Any], *args: Any) -> Any:
         end(running)
 
 
-class record_function:  # noqa: N801  (PyTorch's name)
+class record_function:
     """`with record_function("name"):` shows a range of the user's own to the observers."""
 
     def __init__(self, name: str, args: str | None = None) -> None:

@@ -2,7 +2,6 @@
 
 An input is kept as it is. An output is kept without its grad_fn (that would be a cycle: the node
 keeps the output, the output its node) and gets it back when it is unpacked.
-
 Source: torch/csrc/autograd/saved_variable.cpp, torch/autograd/graph.py.
 """
 
@@ -11,28 +10,21 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .grad_mode import without_grad
+from .grad_mode import Mode, without_grad
 from .node import Edge, Node
-from .tensor import AccumulateGrad, Tensor, gradient_edge, shape_name, wrap
+from .tensor import AccumulateGrad, Array, Tensor, gradient_edge, shape_name, wrap
 
-if TYPE_CHECKING:
-    import numpy as np
-
-Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
-
-_hooks: ContextVar[tuple[Hooks, ...]] = ContextVar("tidy_saved_tensors_hooks", default=())
+_hooks: ContextVar[Any] = ContextVar("tidy_saved_tensors_hooks", default=None)  # or (pack, unpack)
 hooked: list[Any] = []  # not empty while anybody, in any context, has hooks
 
 
 class SavedVariable:
-    """One saved tensor, with the version it had."""
-
     __slots__ = ("array", "counter", "is_output", "output_nr", "packed", "variable", "version")
 
     variable: Tensor | None
-    array: np.ndarray[Any, Any] | None
+    array: Array | None
 
     def __init__(self, variable: Tensor, is_output: bool = False) -> None:
         counter = variable._counter
@@ -55,15 +47,13 @@ class SavedVariable:
             self.variable = variable
 
     def _pack(self, variable: Tensor) -> None:
-        pack, unpack = _hooks.get()[-1]
-        self.variable = self.array = None
-        self.output_nr = variable.output_nr
+        pack, unpack = _hooks.get()
+        self.variable, self.array, self.output_nr = None, None, variable.output_nr
         edge = None if self.is_output or not variable._rg else gradient_edge(variable)
-        shown = variable
         if self.is_output:
-            shown = wrap(variable.array)
-            shown._counter = variable._counter
-        self.packed = (without_grad(pack, shown), unpack, edge)
+            variable = wrap(variable.array)
+            variable._counter = self.counter
+        self.packed = (without_grad(pack, variable), unpack, edge)
 
     def unpack(self, saved_for: Node) -> Tensor:
         """The tensor again.
@@ -99,34 +89,24 @@ class SavedVariable:
         return self.array if self.is_output else self.variable.array  # type: ignore[union-attr]
 
     def _modified(self, saved_for: Node) -> None:
-        tensor = self.variable
-        if tensor is None:
-            array, node, number = self.array, saved_for, self.output_nr
-        else:
-            array, node, number = tensor.array, tensor._node, tensor.output_nr
-        who = "" if node is None else f", which is output {number} of {node.name()},"
+        tensor: Any = self if self.variable is None else self.variable
+        node = saved_for if self.variable is None else self.variable._node
+        who = f", which is output {tensor.output_nr} of {node.name()}," if node else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [{shape_name(array)}]{who} is at version {self.counter[0]}; expected "
-            f"version {self.version} instead. Hint: enable anomaly detection to find the operation "
-            "that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+            f"operation: [{shape_name(tensor.array)}]{who} is at version {self.counter[0]}; "
+            f"expected version {self.version} instead. Hint: autograd.set_detect_anomaly(True)."
         )
 
 
-class saved_tensors_hooks:  # noqa: N801  (PyTorch's name)
+class saved_tensors_hooks(Mode):
     """Inside the block, save `pack(tensor)` instead of each tensor; backward gets `unpack` of it.
 
     with saved_tensors_hooks(lambda x: x.numpy().tofile(...), read_back):
         y = f(x)
     """
 
+    variable, listed = _hooks, hooked
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        self._pair: Hooks = (pack_hook, unpack_hook)
-
-    def __enter__(self) -> None:
-        _hooks.set((*_hooks.get(), self._pair))
-        hooked.append(self)
-
-    def __exit__(self, *exc: object) -> None:
-        _hooks.set(_hooks.get()[:-1])
-        hooked.remove(self)
+        self.value = (pack_hook, unpack_hook)

@@ -34,16 +34,13 @@ class SparseTensor(Tensor):
         self.array = Coo(indices=indices, values=values, shape=shape, dtype=values.dtype)
         self.array.coalesced = tidy or len(values) < 2  # in order, and one row for each place
 
-    def _read(self, name: str, checked: bool) -> Tensor:
+    def _read(self, name: str, checked: bool = False) -> Tensor:
         refusal = f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
         check(self.array.coalesced or not checked, refusal)
         return wrap(getattr(self.array, name))
 
-    indices, _indices = (
-        partialmethod(_read, "indices", True),
-        partialmethod(_read, "indices", False),
-    )
-    values, _values = partialmethod(_read, "values", True), partialmethod(_read, "values", False)
+    indices, values = partialmethod(_read, "indices", True), partialmethod(_read, "values", True)
+    _indices, _values = partialmethod(_read, "indices"), partialmethod(_read, "values")
 
     def _nnz(self) -> int:
         return len(self.array.values)

@@ -6,10 +6,8 @@
     _counter    [n], counted up by each in-place operation; one list for a tensor and all its views
     _view       how a view came from its base (ViewInfo), or None
 
-Those are slots, because every operator touches them. The rest are rare and live in the instance's
-dict, with their defaults here. No mathematics here: `ops` puts the operators on.
-
-Source: torch/csrc/autograd/variable.h.
+Those are slots, because every operator touches them; the rest is rare and lives in the instance's
+dict. `ops` puts the operators on. Source: torch/csrc/autograd/variable.h.
 """
 
 from __future__ import annotations
@@ -31,12 +29,9 @@ if TYPE_CHECKING:
     from .view import ViewInfo
 
 Array = np.ndarray[Any, Any]
-VersionCounter = list[int]
 
 
 class Size(tuple[int, ...]):
-    """A shape."""
-
     __slots__ = ()
 
     def numel(self) -> int:
@@ -46,15 +41,9 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
 
-_NOT_A_LEAF = (
-    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-)
-_GRAD_OF_NON_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
-    "to be populated for a non-leaf Tensor, use .retain_grad() on it."
-)
+_NOT_A_LEAF = "you can only change requires_grad flags of leaf variables; detach() it first"
+_NOT_KEPT = "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed."
+_NAMES = {"float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor"}
 _NO_HOOKS = "cannot register a hook on a tensor that doesn't require gradient"
 _Operators: Any = object  # to a type checker: all that ops.methods puts on Tensor
 
@@ -66,7 +55,7 @@ class Tensor(_Operators):  # type: ignore[misc]
     array: Array
     _rg: bool
     _node: Node | None
-    _counter: Any  # VersionCounter; None in inference mode's tensors
+    _counter: Any  # list[int]; None in inference mode's tensors
     _view: ViewInfo | None
     output_nr: int
     shape: Size
@@ -74,7 +63,7 @@ class Tensor(_Operators):  # type: ignore[misc]
 
     _grad: Tensor | None = None
     _accumulator: weakref.ref[AccumulateGrad] | None = None
-    _hooks: NodeHooks | None = None  # of a leaf
+    _hooks: NodeHooks | None = None  # of a leaf, whose accumulator may be made anew
     _post_accumulate: HookDict | None = None
     _retains_grad = False
     is_sparse = False
@@ -84,25 +73,20 @@ class Tensor(_Operators):  # type: ignore[misc]
     def __init__(self, data: Any = (), requires_grad: bool = False) -> None:
         self.array = np.asarray(data.array if isinstance(data, Tensor) else data)
         self._rg, self._node, self._counter, self._view, self.output_nr = False, None, [0], None, 0
-        if requires_grad:
-            self.requires_grad = True
-
-    # Autograd
+        self.requires_grad = requires_grad
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operators on it record a graph."""
         return self._rg or late_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         check(value or self._node is None, _NOT_A_LEAF)
         if value:
-            floating = "only Tensors of floating point and complex dtype can require gradients"
-            check(self.array.dtype.kind in "fcV", floating)
-            inference = self._counter is None and not grad_mode.is_inference_mode_enabled()
-            not_here = "Setting requires_grad=True on inference tensor is not allowed."
-            check(not inference, not_here)
+            fits = self.array.dtype.kind in "fcV"
+            check(fits, "only Tensors of floating point and complex dtype can require gradients")
+            normal = self._counter is not None or grad_mode.is_inference_mode_enabled()
+            check(normal, "Setting requires_grad=True on inference tensor is not allowed.")
         self._rg = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -115,48 +99,35 @@ class Tensor(_Operators):  # type: ignore[misc]
         late_grad(self)
         return self._node
 
-    @property
-    def is_leaf(self) -> bool:
-        return self._node is None
+    is_leaf = property(lambda self: self._node is None)
+    retains_grad = property(lambda self: self._retains_grad)
+    _base = property(lambda self: None if self._view is None else self._view.base)
+    data = property(  # the same memory, outside autograd and with a version of its own
+        lambda self: wrap(self.array), lambda self, value: setattr(self, "array", value.array)
+    )
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient accumulated so far, with the tensor's own shape and dtype."""
         if self._grad is None and self._node is not None and not self._retains_grad:
-            warnings.warn(_GRAD_OF_NON_LEAF, stacklevel=2)
+            warnings.warn(f"{_NOT_KEPT} It is not kept without .retain_grad().", stacklevel=2)
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            kind = f"but got grad of type {type(value).__name__!r}"
-            wrong = f"assigned grad expected to be a Tensor or None {kind}"
+            wrong = f"assigned grad expected to be a Tensor or None but got {type(value).__name__}"
             check(isinstance(value, Tensor), wrong, TypeError)
             check(value is not self, "can't assign Variable as its own grad")
             got, ours = value.array, self.array
-            if got.dtype != ours.dtype:
-                wrong = f"with dtype '{got.dtype}' to a tensor with dtype '{ours.dtype}'"
-                raise RuntimeError(f"attempting to assign a gradient {wrong}")
-            wrong = f"of a different size: {list(got.shape)}, expected {list(ours.shape)}"
-            check(got.shape == ours.shape, f"assigned grad has data {wrong}")
+            if got.dtype != ours.dtype or got.shape != ours.shape:
+                wrong = f"a gradient {shape_name(got)} to a tensor {shape_name(ours)}"
+                raise RuntimeError(f"attempting to assign {wrong}, of a different size or dtype")
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
-
-    @property
-    def data(self) -> Tensor:
-        """The same memory, outside autograd and with a version of its own."""
-        return wrap(self.array)
-
-    @data.setter
-    def data(self, value: Tensor) -> None:
-        self.array = value.array
-
-    @property
-    def _base(self) -> Tensor | None:
-        return None if self._view is None else self._view.base
 
     @property
     def _version(self) -> int:
@@ -177,28 +148,19 @@ class Tensor(_Operators):  # type: ignore[misc]
             self._retains_grad = True
             node.own_hooks().retain[self.output_nr] = weakref.ref(self)
 
-    @property
-    def retains_grad(self) -> bool:
-        return self._retains_grad
-
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(grad)` runs when the gradient is complete; what it returns replaces it."""
         check(self._rg, _NO_HOOKS)
-        hooks = None if self.grad_fn is None else self.grad_fn.own_hooks()
-        if hooks is None:
-            live = None if self._accumulator is None else self._accumulator()
-            if self._hooks is None:
-                self._hooks = NodeHooks() if live is None else live.own_hooks()
-            hooks = self._hooks
+        hooks = (self.grad_fn or accumulator(self)).own_hooks()
+        if self._node is None:
+            self._hooks = hooks
         return register(hooks.tensor_pre.setdefault(self.output_nr, HookDict()), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(tensor)` runs after a backward has added to this leaf's `.grad`."""
         check(self._rg, _NO_HOOKS)
-        wrong = "post accumulate grad hooks cannot be registered on non-leaf tensors"
-        check(self._node is None, wrong)
-        if self._post_accumulate is None:
-            self._post_accumulate = HookDict()
+        check(self.is_leaf, "post accumulate grad hooks cannot be registered on non-leaf tensors")
+        self._post_accumulate = self._post_accumulate or HookDict()
         return register(self._post_accumulate, hook)
 
     def backward(
@@ -212,9 +174,6 @@ class Tensor(_Operators):  # type: ignore[misc]
         from .autograd import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-_new = Tensor.__new__
 
 
 def wrap(array: Any) -> Tensor:
@@ -247,8 +206,7 @@ def gradient_edge(tensor: Tensor) -> Edge:
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The leaf's one AccumulateGrad, made anew if nothing holds the last one."""
-    ref = leaf._accumulator
-    node = None if ref is None else ref()
+    node = None if leaf._accumulator is None else leaf._accumulator()
     if node is None:
         node = _new(AccumulateGrad)  # a leaf may be new in each step, so this must not take long
         node.next_edges = ()
@@ -261,8 +219,6 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 
 
 class AccumulateGrad(Node):
-    """Adds what arrives to a leaf's `.grad`."""
-
     __slots__ = ("variable",)
 
     variable: Tensor
@@ -328,6 +284,7 @@ def _references(outputs: Grads) -> tuple[int, int]:
     return found
 
 
+_new = Tensor.__new__
 _SOLE_TENSOR, _SOLE_ARRAY = _references([wrap(np.zeros(1))])
 _accumulating = threading.Lock()
 
@@ -338,13 +295,8 @@ def bump_version(tensor: Tensor) -> None:
     if counter is not None:
         counter[0] += 1
     elif not grad_mode.is_inference_mode_enabled():
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
-            "a clone to get a normal tensor before doing inplace update."
-        )
-
-
-_NAMES = {"float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor"}
+        wrong = "Inplace update to inference tensor outside InferenceMode is not allowed."
+        raise RuntimeError(f"{wrong} You can clone() it to get a normal tensor.")
 
 
 def shape_name(array: Array) -> str:
