@@ -24,13 +24,13 @@ FLOAT32 = {f"aten::{name}" for name in _LOSSES.split()}
 _dtype: ContextVar[Any] = ContextVar("tidy_autocast", default=None)  # None is off
 
 
-def get_autocast_dtype(device_type: str = "cpu") -> Any:  # noqa: ARG001
+def get_autocast_dtype(device_type: str = "cpu") -> Any:
     """What products are computed in: bfloat16 where `ml_dtypes` is installed, else float16."""
     try:
         import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        ml_dtypes = None
-    return _dtype.get() or (np.dtype(ml_dtypes.bfloat16) if ml_dtypes else float16)
+        return _dtype.get() or float16
+    return _dtype.get() or np.dtype(ml_dtypes.bfloat16)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
@@ -38,7 +38,7 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
     return device_type == "cpu" and _dtype.get() is not None
 
 
-class autocast(Mode):  # noqa: N801  (PyTorch's name)
+class autocast(Mode):
     """Operators cast their tensors (float64 apart): `LOWER` to `dtype`, `FLOAT32` to that."""
 
     def __init__(self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, **_: Any):
@@ -48,7 +48,6 @@ class autocast(Mode):  # noqa: N801  (PyTorch's name)
         self._before: list[Any] = []
 
     def clone(self) -> autocast:
-        """Another, of the same dtype."""
         return autocast("cpu", self.dtype, self.enabled)
 
     def __enter__(self) -> None:
@@ -72,8 +71,7 @@ def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     def to(x: Any) -> Any:
         if isinstance(x, (list, tuple)):
             return type(x)(to(y) for y in x)
-        eligible = isinstance(x, Tensor) and x.array.dtype.kind in "fV" and x.array.itemsize < 8
-        eligible = eligible and x.array.dtype != dtype
-        return x.to(dtype) if eligible else x
+        kind, size = (x.array.dtype.kind, x.array.itemsize) if isinstance(x, Tensor) else ("", 0)
+        return x.to(dtype) if kind and kind in "fV" and size < 8 and x.dtype != dtype else x
 
     return to(args)  # type: ignore[no-any-return]

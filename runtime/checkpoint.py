@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
-from functools import partial
+from functools import partial, reduce
 from itertools import compress
 from typing import Any
 
@@ -18,6 +19,7 @@ from .amp import autocast, get_autocast_dtype, is_autocast_enabled
 from .autograd import backward
 from .function import Function
 from .grad_mode import enable_grad, is_grad_enabled
+from .hooks import check
 from .node import thread
 from .ops.creation import default_generator as generator
 from .saved_variable import SavedVariable, saved_tensors_hooks
@@ -50,8 +52,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx: Any, function: Call, then: Any, *args: Any) -> Any:
         if not any(ctx.needs_input_grad):
-            text = "None of the inputs have requires_grad=True. Gradients will be None"
-            warnings.warn(text, stacklevel=4)
+            warnings.warn("None of the inputs have requires_grad=True. No gradients", stacklevel=4)
         ctx.run, ctx.then = function, then
         ctx.others = [None if isinstance(x, Tensor) else x for x in args]
         ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in args))
@@ -59,20 +60,19 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if thread.exec_info is not None:
-            raise RuntimeError("use_reentrant=True does not go with grad() or backward(inputs=...)")
+        whole = thread.exec_info is None
+        check(whole, "use_reentrant=True does not go with grad() or backward(inputs=...)")
         pairs = zip(ctx.saved_tensors, ctx.others, strict=True)
         args = [x if t is None else t.detach().requires_grad_(t.requires_grad) for t, x in pairs]
         found = _again(ctx.run, args, ctx.then)
         outputs = found if isinstance(found, (tuple, list)) else (found,)
         needed = [isinstance(o, Tensor) and o.requires_grad for o in outputs]
-        if not any(needed):
-            raise RuntimeError("none of output has requires_grad=True, checkpoint() is needless")
+        check(any(needed), "none of output has requires_grad=True, checkpoint() is needless")
         backward(list(compress(outputs, needed)), list(compress(grads, needed)))
         return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
 
 
-def _hooks(function: Call, args: Any, then: Any, check: bool, stop: bool) -> saved_tensors_hooks:
+def _hooks(function: Call, args: Any, then: Any, strict: bool, stop: bool) -> saved_tensors_hooks:
     """Those of one call: what they keep is the arguments."""
     kept = [SavedVariable(x) if isinstance(x, Tensor) else x for x in args]
     saved: list[Any] = []  # shape and dtype of each
@@ -83,11 +83,6 @@ def _hooks(function: Call, args: Any, then: Any, check: bool, stop: bool) -> sav
         return len(saved) - 1
 
     def unpack(number: int) -> Tensor:
-        if number not in found:
-            recompute()
-        return found.pop(number)
-
-    def recompute() -> None:
         again: list[Any] = []
 
         def pack(x: Tensor) -> Tensor:
@@ -97,15 +92,13 @@ def _hooks(function: Call, args: Any, then: Any, check: bool, stop: bool) -> sav
                 raise _Stop
             return x
 
-        values = [x.unpack(None) if isinstance(x, SavedVariable) else x for x in kept]  # type: ignore[arg-type]
-        try:
-            with saved_tensors_hooks(pack, lambda x: x):
+        if number not in found:
+            values = [x.unpack(None) if isinstance(x, SavedVariable) else x for x in kept]  # type: ignore[arg-type]
+            with suppress(_Stop), saved_tensors_hooks(pack, lambda x: x):
                 _again(function, values, then)
-        except _Stop:
-            pass
-        if len(again) != len(saved) or (check and again != saved):
-            text = "torch.utils.checkpoint: recomputation saved other tensors than the forward"
-            raise CheckpointError(f"{text} did, {saved}: {again}")
+            if len(again) != len(saved) or (strict and again != saved):
+                raise CheckpointError(f"recomputation saved {again}, the forward {saved}")
+        return found.pop(number)
 
     return saved_tensors_hooks(pack, unpack)
 
@@ -126,8 +119,7 @@ def checkpoint(
     save as many tensors, or of other shapes or dtypes (unless `determinism_check="none"`).
     """
     if use_reentrant is None:
-        text = "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly."
-        warnings.warn(text, stacklevel=2)
+        warnings.warn("checkpoint: pass the use_reentrant parameter explicitly", stacklevel=2)
     if determinism_check not in {"default", "none"} or (kwargs and use_reentrant is not False):
         raise ValueError(f"Unexpected arguments: {determinism_check}, {','.join(kwargs)}")
     dtype = get_autocast_dtype() if is_autocast_enabled() else None
@@ -141,17 +133,15 @@ def checkpoint(
         return run(*args)
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, **how: Any) -> Any:  # noqa: A002
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **how: Any) -> Any:
     """The functions one after the other, in `segments` checkpoints; the last segment is none."""
     functions = list(functions)
     size = len(functions) // segments
 
     def run(part: Sequence[Call], x: Any) -> Any:
-        for function in part:
-            x = function(x)
-        return x
+        return reduce(lambda value, function: function(value), part, x)
 
     end = size * (segments - 1)
     for start in range(0, end, size):
-        input = checkpoint(run, functions[start : start + size], input, **how)  # noqa: A001
+        input = checkpoint(run, functions[start : start + size], input, **how)
     return run(functions[end:], input)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .autograd import grad
 from .grad_mode import enable_grad
+from .hooks import check
 from .ops.table import aten
 from .tensor import Tensor
 
@@ -22,8 +23,8 @@ Tensors = tuple[Tensor, ...]
 
 def _tuple(value: Any) -> Tensors:
     found = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(x, Tensor) for x in found):
-        raise TypeError("inputs, outputs and v must be a Tensor or a tuple of Tensors")
+    fits = all(isinstance(x, Tensor) for x in found)
+    check(fits, "inputs, outputs and v must be a Tensor or a tuple of Tensors", TypeError)
     return found
 
 
@@ -37,11 +38,11 @@ def _fresh(tensors: Any, create_graph: bool, needs: bool = True) -> Tensors:
 
 def _vector(v: Any, like: Tensors, create_graph: bool) -> Tensors:
     """`v` as a tuple; left out, 1 for a single number."""
-    if v is None and (len(like) != 1 or like[0].numel() != 1):
-        raise RuntimeError("The vector v can only be None if it is for a single element.")
+    one = len(like) == 1 and like[0].numel() == 1
+    check(v is not None or one, "The vector v can only be None if it is for a single element.")
     found = (aten.ones_like(like[0]),) if v is None else _fresh(v, create_graph, needs=False)
-    if [x.shape for x in found] != [x.shape for x in like]:
-        raise RuntimeError(f"v has invalid size: should be {[list(x.shape) for x in like]}.")
+    fits = [x.shape for x in found] == [x.shape for x in like]
+    check(fits, f"v should be of the sizes {[list(x.shape) for x in like]}")
     return found
 
 
@@ -53,8 +54,8 @@ def _grad(outputs: Tensors, inputs: Tensors, v: Tensors, graph: bool, strict: bo
         outs, weights = zip(*pairs, strict=True)
         found = grad(outs, inputs, weights, True, graph, allow_unused=True)
     lost = any(x is None or (graph and not x.requires_grad) for x in found)
-    if strict and (lost or len(pairs) < len(outputs)):
-        raise RuntimeError("An output is independent of an input; not allowed in strict mode.")
+    lost = strict and (lost or len(pairs) < len(outputs))
+    check(not lost, "An output is independent of an input; not allowed in strict mode.")
     return tuple(aten.zeros_like(i) if x is None else x for i, x in zip(inputs, found, strict=True))
 
 
@@ -76,7 +77,7 @@ def _evaluate(func: Function, inputs: Any, create_graph: bool) -> tuple[Tensors,
 
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+) -> Any:
     """`func(*inputs)`, and `v` (of the outputs' shapes) times the Jacobian."""
     at, result, outputs = _evaluate(func, inputs, create_graph)
     found = _grad(outputs, at, _vector(v, outputs, create_graph), create_graph, strict)
@@ -85,7 +86,7 @@ def vjp(
 
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+) -> Any:
     """`func(*inputs)`, and the Jacobian times `v` (of the inputs' shapes), by two backwards."""
     at, result, outputs = _evaluate(func, inputs, create_graph)
     weights = tuple(aten.zeros_like(o, requires_grad=True) for o in outputs)
@@ -104,9 +105,8 @@ def jacobian(
     found = []
     with enable_grad():
         for out in outputs:
-            rows = [
-                _grad((x,), at, (aten.ones_like(x),), create_graph, strict) for x in out.reshape(-1)
-            ]
+            one = (aten.ones_like(out.reshape(-1)[0]),)
+            rows = [_grad((x,), at, one, create_graph, strict) for x in out.reshape(-1)]
             pairs = zip(zip(*rows, strict=True), at, strict=True)
             found.append([aten.stack(list(c)).reshape((*out.shape, *x.shape)) for c, x in pairs])
     return _nested(found, create_graph, result, inputs)
@@ -115,8 +115,8 @@ def jacobian(
 def _gradient(func: Function, inputs: Any, strict: bool, seen: list[Tensor], *at: Tensor) -> Any:
     """The gradient of `func` at `at`, nested as `inputs`; the value is added to `seen`."""
     output = func(*at)
-    if not isinstance(output, Tensor) or output.numel() != 1:
-        raise RuntimeError("The function should return a single Tensor with a single element")
+    single = isinstance(output, Tensor) and output.numel() == 1
+    check(single, "The function should return a single Tensor with a single element")
     seen.append(output)
     return _nested(_grad((output,), at, (aten.ones_like(output),), True, strict), True, inputs)
 
@@ -125,15 +125,13 @@ def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
     """For each two inputs the second derivatives of `func`, of shape (*first, *second)."""
-    how["strategy"] = how.pop("outer_jacobian_strategy", "reverse-mode")
-    return jacobian(
-        partial(_gradient, func, inputs, strict, []), inputs, create_graph, strict, **how
-    )
+    gradient = partial(_gradient, func, inputs, strict, [])
+    return jacobian(gradient, inputs, create_graph, strict, **how)
 
 
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> tuple[Any, Any]:
+) -> Any:
     """`func(*inputs)`, one number, and `v` (of the inputs' shapes) times its Hessian."""
     seen: list[Tensor] = []
     gradient = partial(_gradient, func, inputs, strict, seen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, OrderedDict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
         return x
     if _KINDS.get(name) is kind and isinstance(x, dict):
         keys = [_encode(key, f"{place}, key {key!r}", files) for key in x]
-        pairs = zip(keys, (_encode(x[key], f"{place}[{key!r}]", files) for key in x), strict=True)
-        return {name: list(pairs)}
+        values = [_encode(x[key], f"{place}[{key!r}]", files) for key in x]
+        return {name: list(zip(keys, values, strict=True))}
     if _KINDS.get(name) is kind:
         return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
     if kind is complex or isinstance(x, np.dtype):
@@ -82,16 +83,12 @@ def save(obj: Any, f: Any, **_: Any) -> None:
     Raises:
         TypeError: naming the place of what cannot be saved.
     """
-    from io import BytesIO
-    from pathlib import Path
-
     if not isinstance(f, (str, os.PathLike)):
         return _write(obj, f)
     path = Path(f).resolve()
     if path.exists() and not path.is_file():  # /dev/null
-        _write(obj, whole := BytesIO())
-        path.write_bytes(whole.getvalue())
-        return None
+        with path.open("wb") as device:
+            return _write(obj, device)
     scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with scratch.open("wb") as file:
@@ -101,22 +98,20 @@ def save(obj: Any, f: Any, **_: Any) -> None:
         scratch.unlink(missing_ok=True)
 
 
-def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:  # noqa: ARG001
+def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
     """What `save` wrote to this path or binary file. There is one device, and no code to run.
 
     Raises:
         RuntimeError: `save` did not write it, or it is damaged.
     """
     import json
-    from pathlib import Path
     from zipfile import ZipFile
 
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
             return load(file)
     f.seek(0)
-    start = f.read(2)
-    why = "written by PyTorch as a pickle" if start[:1] == b"\x80" else "not a file of save()"
+    start, why = f.read(2), "not a file of save()"
     try:
         if start == b"PK":
             why = "truncated or damaged"
@@ -126,7 +121,8 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
                     return _decode(json.loads(archive.read("structure.json")), files, {})
-            why = "written by PyTorch, of pickles, which are not read here"
+        if start == b"PK" or start[:1] == b"\x80":
+            why = "written by PyTorch as a pickle, which is not read here"
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes
         why += f" ({type(error).__name__}: {error})"
     raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")

@@ -3,17 +3,12 @@
 Where to read first: dataloader.py (who hands out what), then worker.py (the other process).
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401, I001
 
-from .collate import default_collate, default_convert
 from .dataloader import DataLoader
-from .dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
-from .sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from .dataset import BatchSampler, ConcatDataset, Dataset, IterableDataset, RandomSampler, Sampler
+from .dataset import SequentialSampler, Subset, SubsetRandomSampler, TensorDataset
+from .dataset import WeightedRandomSampler, default_collate, default_convert, random_split
 from .worker import get_worker_info
+
+__all__ = [name for name, x in globals().items() if hasattr(x, "__module__") and name[0] != "_"]

@@ -6,6 +6,8 @@ before its turn waits in `_ready`, as the bytes that came.
 Source: torch/utils/data/dataloader.py.
 """
 
+# mypy: disable-error-code="attr-defined"
+
 from __future__ import annotations
 
 import os
@@ -13,38 +15,28 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import Any, Generic, NoReturn
 from weakref import finalize
 
+from ..hooks import check
 from ..ops.creation import Generator, default_generator
 from ..record_function import record_function
-from .collate import default_collate, default_convert, pin_memory
+from . import dataset as data
 from .dataset import IterableDataset, T_co
-from .sampler import BatchSampler, RandomSampler, SequentialSampler
 from .worker import END, ERROR, WorkerInfo, make_fetch, raise_again, worker_loop
-
-_FIXED = "batch_size batch_sampler sampler drop_last dataset persistent_workers".split()
-_STREAM = "DataLoader with IterableDataset: expected unspecified"
 
 
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, made here or by `num_workers` processes.
 
-    Args:
-        batch_size: None gives single samples.
-        timeout: seconds to wait for a worker; 0 is for ever.
-        prefetch_factor: batches that each worker makes ahead; 2 if not given.
-        persistent_workers: keep the workers from one epoch to the next.
-        in_order: False gives each batch as soon as it is there.
+    `batch_size=None` gives single samples. `timeout` is in seconds, 0 is for ever. Each worker
+    makes `prefetch_factor` batches ahead; with `persistent_workers` it stays for the next epoch.
 
     Raises:
         ValueError: options that contradict each other.
     """
-
-    if TYPE_CHECKING:  # every argument is an attribute
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(
         self,
@@ -64,66 +56,50 @@ class DataLoader(Generic[T_co]):
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
-        pin_memory_device: str = "",
-        in_order: bool = True,
     ) -> None:
         vars(self).update({k: v for k, v in locals().items() if k not in {"self", "shuffle"}})
         iterable = isinstance(dataset, IterableDataset)
-        alone, given = num_workers == 0, sampler is not None
+        own, given = batch_sampler is not None, sampler is not None
+        more = prefetch_factor is not None or persistent_workers or multiprocessing_context
+        least = min(num_workers, timeout, prefetch_factor or 0)
         batching = batch_size != 1 or shuffle or given or drop_last
-        for wrong, message in (
-            (num_workers < 0, "num_workers option should be non-negative"),
-            (timeout < 0, "timeout option should be non-negative"),
-            (alone and prefetch_factor is not None, "prefetch_factor option needs num_workers > 0"),
-            ((prefetch_factor or 0) < 0, "prefetch_factor option should be non-negative"),
-            (alone and persistent_workers, "persistent_workers option needs num_workers > 0"),
-            (alone and multiprocessing_context, "multiprocessing_context needs num_workers > 0"),
-            (iterable and shuffle, f"{_STREAM} shuffle option"),
-            (iterable and given, f"{_STREAM} sampler option"),
-            (iterable and batch_sampler is not None, f"{_STREAM} batch_sampler option"),
-            (given and shuffle, "sampler option is mutually exclusive with shuffle"),
-            (
-                batch_sampler is not None and batching,
-                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
-                "and drop_last",
-            ),
-            (
-                batch_size is None and drop_last,
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last",
-            ),
+        for wrong, text in (
+            (least < 0, "num_workers, timeout and prefetch_factor should be non-negative"),
+            (more and not num_workers, "options of workers, but num_workers is 0"),
+            (iterable and (shuffle or given or own), "options of keys for an IterableDataset"),
+            (given and shuffle, "sampler does not go with shuffle"),
+            (own and batching, "batch_sampler does not go with other options of batches"),
+            (batch_size is None and drop_last, "batch_size=None does not go with drop_last"),
         ):
-            if wrong:
-                raise ValueError(message)
+            check(not wrong, f"DataLoader: {text}", ValueError)
         if isinstance(multiprocessing_context, str):
             from multiprocessing import get_context
 
             self.multiprocessing_context = get_context(multiprocessing_context)
-        elif multiprocessing_context and not hasattr(multiprocessing_context, "Process"):
-            raise TypeError("multiprocessing_context option should be a valid context or a string")
         if iterable:
             sampler = repeat(None)  # how many keys are asked for is all that counts
         elif sampler is None:
-            sampler = RandomSampler(dataset, generator=generator) if shuffle else None
-            sampler = sampler or SequentialSampler(dataset)
+            make = (
+                partial(data.RandomSampler, generator=generator)
+                if shuffle
+                else data.SequentialSampler
+            )
+            sampler = make(dataset)
         if batch_sampler is not None:
             batch_size = None
         elif batch_size is not None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = data.BatchSampler(sampler, batch_size, drop_last)
         vars(self).update(sampler=sampler, batch_sampler=batch_sampler, batch_size=batch_size)
-        if collate_fn is None:
-            self.collate_fn = default_convert if batch_sampler is None else default_collate
+        usual, self._keys = (
+            (data.default_collate, batch_sampler)
+            if batch_sampler is not None
+            else (data.default_convert, sampler)
+        )
+        self.collate_fn = collate_fn or usual
         if prefetch_factor is None and num_workers:
             self.prefetch_factor = 2
-        self._keys = sampler if batch_sampler is None else batch_sampler
         self.check_worker_number_rationality()
         self._iterator: _MultiProcessingDataLoaderIter | None = None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and "_iterator" in vars(self):  # the last to be set
-            kind = type(self).__name__
-            raise ValueError(f"{name} attribute should not be set after {kind} is initialized")
-        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[T_co]:
         if not self.num_workers:
@@ -132,33 +108,25 @@ class DataLoader(Generic[T_co]):
             self._iterator.begin()
             return self._iterator
         made = _MultiProcessingDataLoaderIter(self)
-        if self.persistent_workers:
-            self._iterator = made
+        self._iterator = made if self.persistent_workers else None
         return made
 
     def __len__(self) -> int:
-        dataset: Any = self.dataset
-        if not isinstance(dataset, IterableDataset):
+        if not isinstance(self.dataset, IterableDataset):
             return len(self._keys)
-        size = self.batch_size or 1
-        return (len(dataset) + (0 if self.drop_last else size - 1)) // size  # type: ignore[arg-type]
+        size, length = self.batch_size or 1, len(self.dataset)  # type: ignore[arg-type]
+        return (length + (0 if self.drop_last else size - 1)) // size
 
     def check_worker_number_rationality(self) -> None:
         """Warn if there are to be more workers than CPUs that this process may use."""
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers > (cpus or 1):
-            warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our "
-                f"suggested max number of worker in current system is {cpus}, which is smaller: "
-                "loading may get slow or even freeze.",
-                stacklevel=3,
-            )
+            told = f"This DataLoader will create {self.num_workers} worker processes, but there are"
+            warnings.warn(f"{told} {cpus} CPUs: loading may get slow or freeze.", stacklevel=3)
 
 
 class _Iterator:
     """What the two ways of loading share."""
-
-    _next_data: Callable[[], Any]
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._all_keys, self._pin = loader._keys, loader.pin_memory
@@ -174,11 +142,8 @@ class _Iterator:
 
     def __next__(self) -> Any:
         with record_function(self._name):
-            data = self._next_data()
-            return pin_memory(data) if self._pin else data
-
-    def __len__(self) -> int:
-        return len(self._all_keys)
+            found = self._next_data()
+            return data.pin_memory(found) if self._pin else found
 
 
 class _SingleProcessDataLoaderIter(_Iterator):
@@ -186,8 +151,7 @@ class _SingleProcessDataLoaderIter(_Iterator):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        if loader.timeout:
-            raise AssertionError("a timeout needs num_workers > 0")
+        check(not loader.timeout, "a timeout needs num_workers > 0", AssertionError)
         self._keys, self._fetch = iter(self._all_keys), make_fetch(*self._source)
 
     def _next_data(self) -> Any:
@@ -199,20 +163,17 @@ class _MultiProcessingDataLoaderIter(_Iterator):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
-        if not loader.prefetch_factor:
-            raise AssertionError("prefetch_factor must be greater than 0")
+        check(loader.prefetch_factor > 0, "prefetch_factor must be greater than 0", AssertionError)
         import multiprocessing
 
         self._persistent, self._timeout = loader.persistent_workers, loader.timeout or None
-        self._in_order, self._prefetch = loader.in_order, loader.prefetch_factor
-        self._epoch = self._sent = 0
+        self._prefetch, self._epoch, self._sent = loader.prefetch_factor, 0, 0
         self._workers: list[tuple[Any, Any, Any]] = []  # process, where tasks go, answers come from
         self.close = finalize(self, _stop, os.getpid(), self._workers)  # at exit too
         context: Any = loader.multiprocessing_context or multiprocessing
         for n in range(loader.num_workers):
             pipes = (*context.Pipe(duplex=False), *context.Pipe(duplex=False))
-            seed = self._base_seed + n
-            info = WorkerInfo(n, loader.num_workers, seed, loader.dataset)
+            info = WorkerInfo(n, loader.num_workers, self._base_seed + n, loader.dataset)
             args = (info, self._base_seed, self._source, loader.worker_init_fn, pipes)
             process = context.Process(target=worker_loop, args=args, daemon=True)
             process.start()
@@ -235,16 +196,14 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         wanted = self._prefetch * len(self._active) - len(self._pending)
         for keys in islice(self._keys, max(wanted, 0)):
             worker = min(self._active, key=list(self._pending.values()).count)
-            try:
+            with suppress(OSError):  # a dead worker: _receive tells
                 self._workers[worker][1].send((self._epoch, self._sent, keys))
-            except OSError:
-                self._fail()
             self._pending[self._sent] = worker
             self._sent += 1
 
     def _next_data(self) -> Any:
         while self._pending:
-            task = next(iter(self._pending if self._in_order else self._ready), None)
+            task = next(iter(self._pending))
             if task not in self._ready:
                 self._receive()
                 continue
@@ -265,8 +224,7 @@ class _MultiProcessingDataLoaderIter(_Iterator):
 
         ends = [end for process, _, results in self._workers for end in (results, process.sentinel)]
         heard = wait(ends, self._timeout)
-        if not heard:
-            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        check(bool(heard), f"DataLoader timed out after {self._timeout} seconds")
         for process, _, results in self._workers:
             if results not in heard and process.sentinel not in heard:
                 continue
@@ -281,8 +239,7 @@ class _MultiProcessingDataLoaderIter(_Iterator):
             if kind != END:
                 self._ready[task] = (kind, answer)
                 continue
-            ended = self._pending[task]
-            self._active.remove(ended)
+            self._active.remove(ended := self._pending[task])
             left = {t: w for t, w in self._pending.items() if w != ended or t in self._ready}
             self._pending = left
             self._hand_out()

@@ -1,11 +1,11 @@
 """The other process: makes the batches that a DataLoader asks for.
 
-    parent  --(epoch, number, keys)-->                  _read   -> inbox ->  worker_loop
+    parent  --(epoch, number, keys)-->                  worker_loop
     parent  <--(epoch, number, kind), pickled batch--   _write  <- outbox <-
 
-The two threads empty pipe and queue at once, so the parent never waits to hand out keys, and the
-next batch is made while the last one travels. Every worker has pipes of its own: one that is
-killed while it writes spoils nothing else.
+The worker takes all keys there are before it makes a batch, and a thread sends those made: so
+neither side waits for the other to listen. Every worker has pipes of its own: one that is killed
+while it writes spoils nothing else.
 
 Source: torch/utils/data/_utils/worker.py, fetch.py.
 """
@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -45,7 +47,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def make_fetch(
-    dataset: Any, iterable: bool, batched: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+    dataset: Any, iterable: bool, batched: bool, collate_fn: Any, drop_last: bool
 ) -> Callable[[Any], Any]:
     """A function from keys to a batch; StopIteration is the end of an iterable dataset."""
     stream = iter(dataset) if iterable else None
@@ -83,16 +85,10 @@ def worker_loop(
     np.random.seed(np.random.SeedSequence([info.id, base_seed]).generate_state(4))
     _info = info
 
-    inbox: Any = SimpleQueue()
     outbox: Any = SimpleQueue()
-    latest: list[int | None] = [0]  # the epoch that the parent is at; None: it is done
-    Thread(target=_read, args=(tasks, inbox, latest), daemon=True).start()
     Thread(target=_write, args=(results, outbox), daemon=True).start()
     opened = None  # the epoch that `fetch` is for
-    while latest[0] is not None:
-        epoch, number, keys = inbox.get()
-        if epoch is None or epoch != latest[0]:
-            continue  # an epoch left early
+    for epoch, number, keys in _wanted(tasks):
         try:
             if init_fn is not None:
                 init_fn(info.id)
@@ -107,30 +103,31 @@ def worker_loop(
         outbox.put(((epoch, number, kind), answer))
 
 
-def _read(tasks: Any, inbox: Any, latest: list[int | None]) -> None:
-    """Pass on what the parent sends; one that is gone counts as one that said stop."""
+def _wanted(tasks: Any) -> Iterator[Any]:
+    """Tasks of the newest epoch, until the parent says stop (None) or is gone."""
+    todo: deque[Any] = deque()
     parent = os.getppid()
-    try:
-        while tasks.poll(5) or os.getppid() == parent:
-            if tasks.poll():
-                task = tasks.recv()
-                latest[0] = task[0]
-                inbox.put(task)
-    except (EOFError, OSError):
-        pass
-    finally:  # also when keys cannot be unpickled: better no worker than one that never answers
-        latest[0] = None
-        inbox.put((None, 0, None))
+    while True:
+        try:
+            while not todo or tasks.poll():
+                while not tasks.poll(5):
+                    if os.getppid() != parent:
+                        return
+                todo.append(tasks.recv())
+        except (EOFError, OSError):
+            return
+        if todo[-1][0] is None:
+            return
+        if (task := todo.popleft())[0] == (todo or [task])[-1][0]:
+            yield task
 
 
 def _write(results: Any, outbox: Any) -> None:
-    try:
+    with suppress(OSError):  # nobody listens
         while True:
             header, answer = outbox.get()
             results.send(header)
             results.send_bytes(answer)
-    except OSError:
-        pass  # nobody listens; _read learns why
 
 
 def _described(error: Exception, worker_id: int) -> bytes:

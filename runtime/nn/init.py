@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..hooks import check
 from ..ops.creation import default_generator
 from ..tensor import Tensor, bump_version
 
@@ -21,36 +24,17 @@ def constant_(tensor: Tensor, val: Any) -> Tensor:
     return tensor
 
 
-def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
-    return constant_(tensor, 0)
-
-
-def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
-    return constant_(tensor, 1)
-
-
-def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix."""
-    if tensor.array.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    return constant_(tensor, np.eye(*tensor.array.shape))
+zeros_, ones_ = partial(constant_, val=0), partial(constant_, val=1)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Uniform in [a, b)."""
-    if a > b:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}"
-        )
+    check(a <= b, f"uniform_ expects a range, but found from={a} > to={b}")
     return constant_(tensor, default_generator.stream.uniform(a, b, tensor.array.shape))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Normal."""
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    check(std >= 0, f"normal expects std >= 0.0, but found std {std}")
     return constant_(tensor, default_generator.stream.normal(mean, std, tensor.array.shape))
 
 
@@ -61,72 +45,52 @@ def trunc_normal_(
     values: Any = default_generator.stream.normal(mean, std, tensor.array.shape)
     for _ in range(100):
         outside = (values < a) | (values > b)
-        count = np.count_nonzero(outside)
-        if not count:
-            break
-        values[outside] = default_generator.stream.normal(mean, std, count)
+        values[outside] = default_generator.stream.normal(mean, std, np.count_nonzero(outside))
     return constant_(tensor, np.clip(values, a, b))
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """How many inputs each output of a weight (out, in, *kernel) has, and the reverse."""
-    if tensor.array.ndim < 2:
-        raise ValueError(
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-        )
+    check(tensor.array.ndim >= 2, "Fan in and fan out need 2 or more dimensions", ValueError)
     fan_out, fan_in, *kernel = tensor.array.shape
     return fan_in * math.prod(kernel), fan_out * math.prod(kernel)
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """By how much a nonlinearity's inputs are to be scaled."""
+    """By how much a nonlinearity's inputs are to be scaled; `param` is leaky_relu's slope."""
     if nonlinearity == "leaky_relu":
-        if isinstance(param, bool) or not isinstance(param, (int, float, type(None))):
-            raise ValueError(f"negative_slope {param} not a valid number")
-        return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
-    if nonlinearity not in _GAINS:
-        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+        slope = 0.01 if param is None else param
+        check(isinstance(slope, (int, float)), f"negative_slope {slope} not a number", ValueError)
+        return math.sqrt(2 / (1 + slope**2))
+    check(nonlinearity in _GAINS, f"Unsupported nonlinearity {nonlinearity}", ValueError)
     return _GAINS[nonlinearity]
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Normal, of variance gain^2 * 2 / (fan in + fan out)."""
-    return normal_(tensor, 0, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))))
+def _families(fill: Callable[[Tensor, float], Tensor]) -> Any:
+    def xavier(tensor: Tensor, gain: float = 1.0) -> Tensor:
+        """Of variance gain^2 * 2 / (fan in + fan out)."""
+        return fill(tensor, gain * math.sqrt(2 / sum(_calculate_fan_in_and_fan_out(tensor))))
+
+    def kaiming(
+        tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    ) -> Tensor:
+        """Of variance gain^2 / fan."""
+        check(mode in {"fan_in", "fan_out"}, f"Mode {mode} is not fan_in or fan_out", ValueError)
+        fan = _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+        return fill(tensor, calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1)))
+
+    return xavier, kaiming
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Uniform, of the same variance."""
-    bound = gain * math.sqrt(6 / sum(_calculate_fan_in_and_fan_out(tensor)))
-    return uniform_(tensor, -bound, bound)
-
-
-def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    modes = ["fan_in", "fan_out"]
-    if mode.lower() not in modes:
-        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
-    fan = _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
-    return calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1))
-
-
-def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
-    """Normal, of variance gain^2 / fan."""
-    return normal_(tensor, 0, _kaiming(tensor, a, mode, nonlinearity))
-
-
-def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
-    """Uniform, of the same variance."""
-    bound = math.sqrt(3) * _kaiming(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+xavier_normal_, kaiming_normal_ = _families(lambda tensor, std: normal_(tensor, 0, std))
+xavier_uniform_, kaiming_uniform_ = _families(
+    lambda tensor, std: uniform_(tensor, -math.sqrt(3) * std, math.sqrt(3) * std)
+)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     """Orthonormal rows or columns (the fewer) of a matrix (first dimension, the rest)."""
-    if tensor.array.ndim < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    check(tensor.array.ndim >= 2, "orthogonal_ needs 2 or more dimensions", ValueError)
     rows, *rest = tensor.array.shape
     flat = default_generator.stream.standard_normal(sorted((rows, math.prod(rest)))[::-1])
     q, r = np.linalg.qr(flat)

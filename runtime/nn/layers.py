@@ -7,20 +7,20 @@ With `call`, X's forward is that expression.
 Source: torch/nn/modules/.
 """
 
-# ruff: noqa: A002, N812, S102  (PyTorch's names; constructors are generated)
-# mypy: disable-error-code="has-type"
+# ruff: noqa: S102  (constructors are generated)
+# mypy: disable-error-code="has-type, attr-defined"
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..hooks import check
 from ..ops.creation import tensor
 from ..ops.table import aten
 from . import functional as F
 from . import init
-from .module import Module
-from .parameter import Parameter
+from .module import Module, Parameter
 
 _METHODS = """
 def __init__(self, {args}):
@@ -35,10 +35,6 @@ class Layer(Module):
     """A module whose constructor is declared."""
 
     shown: str | None = None  # extra_repr, as a format; by default `name=value` of each argument
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __init_subclass__(cls, args: str | None = None, call: str = "") -> None:
         if args is None:
@@ -60,9 +56,9 @@ class Layer(Module):
     def _keep(self, given: dict[str, Any]) -> None:
         super().__init__()
         factory = {key: given.pop(key) for key in ("device", "dtype") if key in given}
+        del given["self"]
         for name, value in given.items():
-            if name not in {"self", "args", "kwargs"}:
-                setattr(self, name, value)
+            setattr(self, name, value)
         self.setup(**factory)
 
     def setup(self, **factory: Any) -> None:
@@ -72,16 +68,21 @@ class Layer(Module):
         """Parameters of these shapes, or None where there is no shape; then their values."""
         for name, shape in shapes.items():
             self.__dict__.pop(name, None)
-            self.register_parameter(
-                name, Parameter(aten.empty(*shape, **factory)) if shape else None
-            )
+            made = Parameter(aten.empty(*shape, **factory)) if shape else None
+            self.register_parameter(name, made)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Ones and zeros, as the normalizations begin."""
-        for name, param in self._parameters.items():
-            if param is not None:
-                init.constant_(param, name == "weight")
+        for name, param in self.named_parameters(recurse=False):
+            init.constant_(param, name == "weight")
+
+    def _spread(self, ndim: int, *names: str) -> None:
+        """Attributes that are one number become `ndim` of it."""
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, (str, tuple)):
+                setattr(self, name, (value,) * ndim if isinstance(value, int) else tuple(value))
 
     def extra_repr(self) -> str:
         held, shown = vars(self), self.shown or ""
@@ -90,12 +91,16 @@ class Layer(Module):
         return shown.format_map({**held, "bias": held.get("bias") is not None})
 
 
-class Linear(Layer, args="in_features, out_features, bias=True" + _FACTORY):
+class Linear(
+    Layer,
+    args="in_features, out_features, bias=True" + _FACTORY,
+    call="F.linear(input, self.weight, self.bias)",
+):
     """`input @ weight.T + bias`: (*, in_features) to (*, out_features)."""
 
     def setup(self, **factory: Any) -> None:
-        n, m = self.out_features, self.in_features
-        self._new(factory, weight=(n, m), bias=self.bias and (n,))
+        n = self.out_features
+        self._new(factory, weight=(n, self.in_features), bias=self.bias and (n,))
 
     def reset_parameters(self) -> None:
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
@@ -104,36 +109,21 @@ class Linear(Layer, args="in_features, out_features, bias=True" + _FACTORY):
             bound = 1 / math.sqrt(max(fan_in, 1))
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Any:
-        return F.linear(input, self.weight, self.bias)
-
-
-_CONV = "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
-_CONV += "bias=True, padding_mode='zeros'" + _FACTORY
-_CALL = "(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)"
-
 
 class _Conv(Layer):
-    ndim = 1
+    """Cross-correlation: (N, C_in, *size) to (N, C_out, *size_out)."""
 
     def setup(self, **factory: Any) -> None:
-        n, m, groups, padding = self.out_channels, self.in_channels, self.groups, self.padding
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if m % groups or n % groups:
-            side = "in" if m % groups else "out"
-            raise ValueError(f"{side}_channels must be divisible by groups")
-        if self.padding_mode != "zeros":
-            raise ValueError(f"padding_mode must be 'zeros', but got {self.padding_mode!r}")
-        if isinstance(padding, str) and padding not in {"same", "valid"}:
-            raise ValueError(f"Invalid padding string {padding!r}, should be 'same' or 'valid'")
-        for name in ("kernel_size", "stride", "padding", "dilation"):
-            value = getattr(self, name)
-            if not isinstance(value, (str, tuple)):
-                pair = (value,) * self.ndim if isinstance(value, int) else tuple(value)
-                setattr(self, name, pair)
-        if padding == "same" and any(step != 1 for step in self.stride):
-            raise ValueError("padding='same' is not supported for strided convolutions")
+        n, m, groups = self.out_channels, self.in_channels, self.groups
+        divides = groups > 0 and m % groups == n % groups == 0
+        check(
+            divides, "groups must be positive, and divide in_channels and out_channels", ValueError
+        )
+        check(self.padding_mode == "zeros", "padding_mode must be 'zeros'", ValueError)
+        self._spread(self.ndim, "kernel_size", "stride", "padding", "dilation")
+        padding = self.padding if {*self.stride} == {1} else ()
+        fits = isinstance(self.padding, tuple) or self.padding == "valid" or padding == "same"
+        check(fits, "padding should be numbers, 'valid', or (with stride 1) 'same'", ValueError)
         self._new(factory, weight=(n, m // groups, *self.kernel_size), bias=self.bias and (n,))
 
     reset_parameters = Linear.reset_parameters
@@ -144,16 +134,6 @@ class _Conv(Layer):
             if getattr(self, name) not in {usual, (usual,) * self.ndim}:
                 text += f", {name}={{{name}}}"
         return text.format_map(vars(self)) + (", bias=False" if self.bias is None else "")
-
-
-class Conv1d(_Conv, args=_CONV, call="F.conv1d" + _CALL):
-    """Cross-correlation: (N, C_in, L) to (N, C_out, L_out)."""
-
-
-class Conv2d(_Conv, args=_CONV, call="F.conv2d" + _CALL):
-    """Cross-correlation: (N, C_in, H, W) to (N, C_out, H_out, W_out)."""
-
-    ndim = 2
 
 
 class Embedding(
@@ -167,10 +147,9 @@ class Embedding(
 
     def setup(self, **factory: Any) -> None:
         n, padding = self.num_embeddings, self.padding_idx
-        if padding is not None:
-            if not -n <= padding < n:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            self.padding_idx = padding % n
+        inside = padding is None or -n <= padding < n
+        check(inside, "Padding_idx must be within num_embeddings", AssertionError)
+        self.padding_idx = None if padding is None else padding % n
         self._new(factory, weight=(n, self.embedding_dim))
 
     def reset_parameters(self) -> None:
@@ -179,55 +158,34 @@ class Embedding(
             self.weight.array[self.padding_idx] = 0
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        text += "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return text + (", sparse=True" if self.sparse else "")
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        sparse = ", sparse=True" if self.sparse else ""
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{sparse}"
 
 
 class _BatchNorm(Layer):
-    ndims: tuple[int, ...] = ()
-    shown = (
-        "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, "
-        "track_running_stats={track_running_stats}"
-    )
+    """Each channel (dimension 1) with mean 0 and variance 1, then scaled."""
+
+    shown = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, "
+    shown += "track_running_stats={track_running_stats}"
 
     def setup(self, **factory: Any) -> None:
-        n, affine = self.num_features, self.affine
+        n, affine, keeps = self.num_features, self.affine, self.track_running_stats
         self._new(factory, weight=affine and (n,), bias=affine and self.bias and (n,))
-        keeps = self.track_running_stats
         self.register_buffer("running_mean", aten.zeros(n, **factory) if keeps else None)
         self.register_buffer("running_var", aten.ones(n, **factory) if keeps else None)
         self.register_buffer("num_batches_tracked", tensor(0) if keeps else None)
 
     def forward(self, input: Any) -> Any:
-        if input.array.ndim not in self.ndims:
-            wanted = "D or ".join(map(str, self.ndims))
-            raise ValueError(f"expected {wanted}D input (got {input.array.ndim}D input)")
-        momentum = self.momentum or 0.0
+        fits = input.array.ndim in ((4,) if self.ndim == 2 else (2, 3))
+        check(fits, f"{self._get_name()}: wrong number of dimensions: {input.shape}", ValueError)
+        momentum, mean, var = self.momentum or 0.0, self.running_mean, self.running_var
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.item()
-        mean, var = self.running_mean, self.running_var
         learns = self.training or mean is None
-        if self.training and not self.track_running_stats:
-            mean = var = None
         return F.batch_norm(input, mean, var, self.weight, self.bias, learns, momentum, self.eps)
-
-
-_NORM = "eps=1e-05, momentum=0.1, affine=True, track_running_stats=True" + _FACTORY
-
-
-class BatchNorm1d(_BatchNorm, args=f"num_features, {_NORM}, *, bias=True"):
-    """Each channel of (N, C) or (N, C, L) with mean 0 and variance 1, then scaled."""
-
-    ndims = (2, 3)
-
-
-class BatchNorm2d(_BatchNorm, args=f"num_features, {_NORM}, *, bias=True"):
-    """Each channel of (N, C, H, W) with mean 0 and variance 1, then scaled."""
-
-    ndims = (4,)
 
 
 class LayerNorm(
@@ -237,24 +195,17 @@ class LayerNorm(
 ):
     """The last dimensions (`normalized_shape`) with mean 0 and variance 1, then scaled."""
 
-    shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
+    shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
+
+    def extra_repr(self) -> str:
+        bias = f", bias={self.bias is not None}" if "bias" in vars(self) else ""
+        return super().extra_repr() + bias
 
     def setup(self, **factory: Any) -> None:
-        shape = self.normalized_shape
-        self.normalized_shape = shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        learned = shape if self.elementwise_affine else None
+        self._spread(1, "normalized_shape")
+        learned = self.normalized_shape if self.elementwise_affine else None
         bias = {"bias": learned if self.bias else None} if "bias" in vars(self) else {}
         self._new(factory, weight=learned, **bias)
-
-
-class RMSNorm(
-    LayerNorm,
-    args="normalized_shape, eps=None, elementwise_affine=True" + _FACTORY,
-    call="F.rms_norm(input, self.normalized_shape, self.weight, self.eps)",
-):
-    """The last dimensions divided by their root mean square, then scaled."""
-
-    shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
 
 
 class GroupNorm(
@@ -268,8 +219,98 @@ class GroupNorm(
 
     def setup(self, **factory: Any) -> None:
         n, affine = self.num_channels, self.affine
-        if n % self.num_groups:
-            raise ValueError(
-                f"num_channels ({n}) must be divisible by num_groups ({self.num_groups})"
-            )
+        check(n % self.num_groups == 0, "num_channels must be divisible by num_groups", ValueError)
         self._new(factory, weight=affine and (n,), bias=affine and self.bias and (n,))
+
+
+class _Dropout(Layer):
+    """In training, zeros with probability p, and the rest divided by 1 - p."""
+
+    shown = "p={p}, inplace={inplace}"
+
+    def setup(self, **factory: Any) -> None:
+        check(0 <= self.p <= 1, "dropout probability has to be between 0 and 1", ValueError)
+
+
+class _Pool(Layer):
+    shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+    def setup(self, **factory: Any) -> None:
+        self.stride = self.kernel_size if self.stride is None else self.stride
+        if self._get_name() == "AvgPool1d":  # PyTorch shows these alone as tuples
+            self._spread(1, "kernel_size", "stride", "padding")
+
+
+class _MaxPool(_Pool):
+    shown = _Pool.shown + ", dilation={dilation}, ceil_mode={ceil_mode}"
+
+
+class _Loss(Layer):
+    shown = ""
+
+    def setup(self, **factory: Any) -> None:
+        for name in {"weight", "pos_weight"} & vars(self).keys():
+            self.register_buffer(name, vars(self).pop(name))
+
+
+_CONV = "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
+_CONV += "bias=True, padding_mode='zeros'" + _FACTORY
+_CALL = "(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)"
+_NORM = "num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True"
+_NORM += _FACTORY + ", *, bias=True"
+_RMS = "normalized_shape, eps=None, elementwise_affine=True" + _FACTORY
+_DROPOUT = "F.dropout(input, self.p, self.training, self.inplace)"
+_POOL = "kernel_size, stride=None, padding=0"
+_MAX = _POOL + ", dilation=1, return_indices=False, ceil_mode=False"
+_AVG = _POOL + ", ceil_mode=False, count_include_pad=True"
+_LOGITS = "binary_cross_entropy_with_logits"
+_MEAN = "*, reduction='mean'"
+_CLASSES = f"weight=None, {_MEAN}, ignore_index=-100"
+
+# Base, name, what forward calls, and the constructor's arguments. A function is called with the
+# arguments: by name if it is a loss or pool, else in order.
+for _base, _name, _call, _args in (
+    (_Conv, "Conv1d", "F.conv1d" + _CALL, _CONV),
+    (_Conv, "Conv2d", "F.conv2d" + _CALL, _CONV),
+    (_BatchNorm, "BatchNorm1d", "", _NORM),
+    (_BatchNorm, "BatchNorm2d", "", _NORM),
+    (LayerNorm, "RMSNorm", "F.rms_norm(input, self.normalized_shape, self.weight, self.eps)", _RMS),
+    (Layer, "Identity", "(input)", "*args, **kwargs"),
+    (Layer, "Flatten", "{x}.flatten(self.start_dim, self.end_dim)", "start_dim=1, end_dim=-1"),
+    (_Dropout, "Dropout", _DROPOUT, "p=0.5, inplace=False"),
+    (Layer, "ReLU", "relu", "inplace=False"),
+    (Layer, "SiLU", "silu", "inplace=False"),
+    (Layer, "ELU", "elu", "alpha=1.0, inplace=False"),
+    (Layer, "LeakyReLU", "leaky_relu", "negative_slope=0.01, inplace=False"),
+    (Layer, "Hardtanh", "hardtanh", "min_val=-1.0, max_val=1.0, inplace=False"),
+    (Layer, "GELU", "gelu", "approximate='none'"),
+    (Layer, "Sigmoid", "sigmoid", ""),
+    (Layer, "Tanh", "tanh", ""),
+    (Layer, "LogSigmoid", "logsigmoid", ""),
+    (Layer, "Softplus", "softplus", "beta=1.0, threshold=20.0"),
+    (Layer, "Softmax", "softmax", "dim=None"),
+    (Layer, "LogSoftmax", "log_softmax", "dim=None"),
+    (Layer, "AdaptiveAvgPool1d", "adaptive_avg_pool1d", "output_size"),
+    (Layer, "AdaptiveAvgPool2d", "adaptive_avg_pool2d", "output_size"),
+    (_MaxPool, "MaxPool1d", "max_pool1d", _MAX),
+    (_MaxPool, "MaxPool2d", "max_pool2d", _MAX),
+    (_Pool, "AvgPool1d", "avg_pool1d", _AVG),
+    (_Pool, "AvgPool2d", "avg_pool2d", _AVG + ", divisor_override=None"),
+    (_Loss, "MSELoss", "mse_loss", _MEAN),
+    (_Loss, "L1Loss", "l1_loss", _MEAN),
+    (_Loss, "SmoothL1Loss", "smooth_l1_loss", _MEAN + ", beta=1.0"),
+    (_Loss, "HuberLoss", "huber_loss", "reduction='mean', delta=1.0"),
+    (_Loss, "KLDivLoss", "kl_div", _MEAN + ", log_target=False"),
+    (_Loss, "NLLLoss", "nll_loss", _CLASSES),
+    (_Loss, "CrossEntropyLoss", "cross_entropy", _CLASSES + ", label_smoothing=0.0"),
+    (_Loss, "BCELoss", "binary_cross_entropy", f"weight=None, {_MEAN}"),
+    (_Loss, "BCEWithLogitsLoss", _LOGITS, f"weight=None, {_MEAN}, pos_weight=None"),
+):
+    if _call.isidentifier():
+        _names = [p.split("=")[0] for p in _args.split(", ") if p not in {"", "*", "inplace=False"}]
+        _how = "{n}=self.{n}" if issubclass(_base, (_Pool, _Loss)) else "self.{n}"
+        _inputs = ["{x}", "target"] if _base is _Loss else ["{x}"]
+        _call = f"F.{_call}({', '.join(_inputs + [_how.format(n=n) for n in _names])})"
+    _body: dict[str, Any] = {"__module__": __name__, "ndim": 2 if _name.endswith("2d") else 1}
+    _body["__doc__"] = _call if _base is Layer else _base.__doc__
+    globals()[_name] = type(_name, (_base,), _body, args=_args, call=_call)

@@ -7,20 +7,55 @@ attribute read, and in `_parameters`, `_buffers` or `_modules`, where a change m
 Source: torch/nn/modules/module.py.
 """
 
+# mypy: disable-error-code="attr-defined"
+
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from functools import partialmethod
+from typing import Any, NamedTuple, TypeVar
 
-from ..hooks import Hook, RemovableHandle
-from ..tensor import Tensor, shape_name
+from ..dtypes import float16, float32, float64
+from ..grad_mode import no_grad
+from ..hooks import Hook, RemovableHandle, check
+from ..ops.conversion import _dtype_of
+from ..tensor import Tensor, wrap
 from .module_hooks import ModuleHooks
-from .parameter import Parameter
-from .state import Stateful
 
 T = TypeVar("T", bound="Module")
 Named = Iterator[tuple[str, Any]]
+
+
+class Parameter(Tensor):
+    """A leaf on the memory of `data`; assigned to a Module it is one of its parameters."""
+
+    __slots__ = ()
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        super().__init__(() if data is None else data, requires_grad)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (wrap(self.array), self._rg)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        memo[id(self)] = made = type(self)(wrap(self.array.copy()), self._rg)
+        return made
+
+
+class IncompatibleKeys(NamedTuple):
+    """What load_state_dict did without, on either side."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        told = f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+        return told if any(self) else "<All keys matched successfully>"
 
 
 class _Registry(dict[str, Any]):
@@ -46,7 +81,7 @@ class _Registry(dict[str, Any]):
         return dict, (dict(self),)  # Module.__setstate__ makes it a registry again
 
 
-def _named(kind: str) -> Callable[..., Named]:
+def _named(kind: str) -> Any:
     def named(
         self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Named:
@@ -60,27 +95,17 @@ def _named(kind: str) -> Callable[..., Named]:
                         seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value
 
-    return named
+    def unnamed(self: Module, recurse: bool = True) -> Iterator[Any]:
+        return (value for _, value in named(self, recurse=recurse))
+
+    return named, unnamed
 
 
-def _hook(kind: str) -> Callable[..., RemovableHandle]:
-    def register_hook(
-        self: Module, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Add a hook behind the others of its kind, or before them; see ModuleHooks."""
-        if self._hooks is None:
-            self.__dict__["_hooks"] = ModuleHooks()
-        return self._hooks.add(kind, hook, prepend, with_kwargs)  # type: ignore[union-attr]
-
-    return register_hook
-
-
-class Module(Stateful):
+class Module:
     """A part of a model: what it computes (`forward`), and what it has learned."""
 
     training = True
     _hooks: ModuleHooks | None = None  # made with the first hook
-    forward: Callable[..., Any]
 
     def __init__(self) -> None:
         Module.__setstate__(self, {"_non_persistent_buffers_set": set()})
@@ -96,7 +121,9 @@ class Module(Stateful):
             return self.forward(*args, **kwargs)
         return self._hooks.call(self, args, kwargs)
 
-    # Names
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        name = type(self).__name__
+        raise NotImplementedError(f'Module [{name}] is missing the required "forward" function')
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -105,15 +132,12 @@ class Module(Stateful):
         if kind != "_parameters" and isinstance(value, Module):
             wanted = "_modules"
         if wanted != kind:
-            if wanted not in own:
-                what = "module" if wanted == "_modules" else "parameters"
-                raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+            check(wanted in own, "cannot assign before Module.__init__() call", AttributeError)
             self._forget(name)
-            kind = wanted
-        if kind is None:
+        if wanted is None:
             object.__setattr__(self, name, value)
         else:
-            own[kind][name] = _checked(kind, name, value)
+            own[wanted][name] = _checked(wanted, name, value)
 
     def __delattr__(self, name: str) -> None:
         if not self._forget(name):
@@ -126,41 +150,26 @@ class Module(Stateful):
         self._non_persistent_buffers_set.discard(name)
         return found
 
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name[0].isdigit()]
-
     def _register(self, kind: str, name: str, value: Any) -> None:
-        what = _TYPES[kind][0].split()[-1]
-        if kind not in self.__dict__:
-            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
-        if not name or "." in name:
-            wrong = 'contain "."' if name else 'be empty string ""'
-            raise KeyError(f"{what} name can't {wrong}, got: {name}")
-        if hasattr(self, name) and name not in self.__dict__[kind]:
-            raise KeyError(f"attribute '{name}' already exists")
-        self.__dict__[kind][name] = _checked(kind, name, value)
-
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None stands for one that is left out.
+        """Add a parameter, buffer or module; None stands for one that is left out.
 
         Raises:
-            TypeError: not a Parameter.
-            KeyError: the name is taken, empty, or has a dot. So also of the two below.
+            TypeError: it is of another class.
+            KeyError: the name is taken, empty, or has a dot.
         """
-        self._register("_parameters", name, param)
+        check(kind in self.__dict__, "cannot assign before Module.__init__() call", AttributeError)
+        check(isinstance(name, str), f"name should be a string, not {name!r}", TypeError)
+        fits = name in self.__dict__[kind] or not hasattr(self, name)
+        check(fits and "." not in name != "", f"name {name!r} is taken, empty or dotted", KeyError)
+        self.__dict__[kind][name] = _checked(kind, name, value)
+
+    register_parameter = partialmethod(_register, "_parameters")
+    add_module = register_module = partialmethod(_register, "_modules")
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not learned; in the state_dict if `persistent`."""
         self._register("_buffers", name, tensor)
         (set.discard if persistent else set.add)(self._non_persistent_buffers_set, name)
-
-    def add_module(self, name: str, module: Module | None) -> None:
-        """Add a submodule."""
-        self._register("_modules", name, module)
-
-    register_module = add_module
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -176,53 +185,39 @@ class Module(Stateful):
                     below = f"{prefix}.{name}" if prefix else name
                     yield from module.named_modules(memo, below, remove_duplicate)
 
-    def named_children(self) -> Named:
-        """The direct submodules with their names."""
-        return _named("_modules")(self, recurse=False)
-
-    named_parameters, named_buffers = _named("_parameters"), _named("_buffers")
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """As named_parameters, without names. So also the three below."""
-        return (found for _, found in self.named_parameters(recurse=recurse))
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        return (found for _, found in self.named_buffers(recurse=recurse))
-
-    def children(self) -> Iterator[Module]:
-        return (found for _, found in self.named_children())
+    named_parameters, parameters = _named("_parameters")
+    named_buffers, buffers = _named("_buffers")
+    _named_modules, _modules_of = _named("_modules")
+    named_children = partialmethod(_named_modules, recurse=False)
+    children = partialmethod(_modules_of, recurse=False)
 
     def modules(self) -> Iterator[Module]:
-        return (found for _, found in self.named_modules())
+        return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str, kind: str = "_modules") -> Any:
-        """What has that dotted name; the module itself for "".
-
-        Raises:
-            AttributeError: there is none. So also of the two below.
-        """
+        """What has that dotted name; the module itself for "". AttributeError if there is none."""
         found: Any = self
         path = target.split(".") if target else []
-        for name, registry in zip(path, ["_modules"] * (len(path) - 1) + [kind], strict=False):
-            if found.__dict__.get(registry, {}).get(name) is None:
-                here = f"{type(found).__name__} has no attribute `{name}`"
-                raise AttributeError(here + f" that is a {_TYPES[registry][0]}")
-            found = found.__dict__[registry][name]
+        for n, name in enumerate(path, 1):
+            registry = kind if n == len(path) else "_modules"
+            found = found.__dict__[registry].get(name)
+            check(found is not None, f"no {_TYPES[registry][0]} {target!r}", AttributeError)
         return found
 
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter of that dotted name."""
-        return self.get_submodule(target, "_parameters")  # type: ignore[no-any-return]
+    get_parameter = partialmethod(get_submodule, kind="_parameters")
+    get_buffer = partialmethod(get_submodule, kind="_buffers")
 
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer of that dotted name."""
-        return self.get_submodule(target, "_buffers")  # type: ignore[no-any-return]
+    def _add_hook(
+        self, kind: str, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Add a hook behind the others of its kind, or before them; see ModuleHooks."""
+        self._hooks = self._hooks or ModuleHooks()
+        return self._hooks.add(kind, hook, prepend, with_kwargs)
 
-    register_forward_pre_hook, register_forward_hook = _hook("forward_pre"), _hook("forward")
-    register_full_backward_pre_hook = _hook("backward_pre")
-    register_full_backward_hook = _hook("backward")
-
-    # All at once
+    register_forward_pre_hook = partialmethod(_add_hook, "forward_pre")
+    register_forward_hook = partialmethod(_add_hook, "forward")
+    register_full_backward_pre_hook = partialmethod(_add_hook, "backward_pre")
+    register_full_backward_hook = partialmethod(_add_hook, "backward")
 
     def apply(self: T, fn: Callable[[Module], Any]) -> T:
         """Call `fn` on every submodule, children first, and on the module itself."""
@@ -233,19 +228,15 @@ class Module(Stateful):
 
     def train(self: T, mode: bool = True) -> T:
         """Set `training` here and below."""
-        if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+        check(isinstance(mode, bool), "training mode is expected to be boolean", ValueError)
         self.training = mode
         for module in self.children():
             module.train(mode)
         return self
 
-    def eval(self: T) -> T:
-        """`train(False)`."""
-        return self.train(False)
+    eval = partialmethod(train, False)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Set `requires_grad` of all parameters."""
         for param in self.parameters():
             param.requires_grad = requires_grad
         return self
@@ -256,7 +247,73 @@ class Module(Stateful):
             if param.grad is not None:
                 param.grad = None if set_to_none else param.grad.detach().zero_()
 
-    # Text
+    def _apply(self: T, fn: Callable[[Tensor], Tensor]) -> T:
+        for param in self.parameters():
+            grad, param.grad = param.grad, None
+            param.data = fn(param.data)
+            param.grad = None if grad is None else fn(grad)
+        for module in self.modules():
+            for name, buffer in module._buffers.items():
+                module._buffers[name] = None if buffer is None else fn(buffer)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Convert floating and complex parameters and buffers, in place; see `Tensor.to`."""
+        dtype = _dtype_of(args, kwargs.get("dtype"))
+        fits = dtype is None or dtype.kind in "fcV"
+        check(fits, f"nn.Module.to only accepts floating point or complex, not {dtype}", TypeError)
+        return self._apply(
+            lambda x: x if dtype and x.array.dtype.kind not in "fcV" else x.to(*args, **kwargs)
+        )
+
+    float, double = partialmethod(to, float32), partialmethod(to, float64)
+    half, cpu = partialmethod(to, float16), partialmethod(to, "cpu")
+    cuda = partialmethod(to, "cuda")
+
+    def _state(self) -> dict[str, tuple[Module, str, Tensor]]:
+        """What is saved, by dotted name: whose it is, its name there, and the tensor."""
+        return {
+            f"{path}.{name}" if path else name: (module, name, value)
+            for path, module in self.named_modules(None, "", False)
+            for name, value in (*module._parameters.items(), *module._buffers.items())
+            if value is not None and name not in module._non_persistent_buffers_set
+        }
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Parameters and persistent buffers by dotted name, detached unless `keep_vars`."""
+        found = self._state().items()
+        return OrderedDict((prefix + k, x if keep_vars else x.detach()) for k, (*_, x) in found)
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Copy the values of a state_dict in, or put them in place of the tensors (`assign`).
+
+        Raises:
+            RuntimeError: shapes differ, or (if `strict`) keys are missing or unexpected.
+        """
+        check(hasattr(state_dict, "keys"), f"not dict-like: {type(state_dict)}", TypeError)
+        own, errors = self._state(), list[str]()
+        missing = [key for key in own if key not in state_dict]
+        unexpected = [key for key in state_dict if key not in own]
+        for what, keys in ("Missing", missing), ("Unexpected", unexpected):
+            if strict and keys:
+                told = ", ".join(f'"{key}"' for key in keys)
+                errors.append(f"{what} key(s) in state_dict: {told}. ")
+        for key, (module, name, held) in own.items():
+            value = state_dict.get(key, held)
+            if not isinstance(value, Tensor):
+                errors.append(f'expected a Tensor as "{key}", not {type(value)}')
+            elif value.shape != held.shape:
+                sizes = f"{value.shape} from checkpoint, {held.shape} in current model"
+                errors.append(f"size mismatch for {key}: {sizes}.")
+            elif assign and key in state_dict:
+                wanted = isinstance(held, Parameter) and not isinstance(value, Parameter)
+                setattr(module, name, Parameter(value, held._rg) if wanted else value)
+            elif value is not held:
+                with no_grad():
+                    held.copy_(value)
+        title = f"Error(s) in loading state_dict for {type(self).__name__}:"
+        check(not errors, "\n\t".join([title, *errors]))
+        return IncompatibleKeys(missing, unexpected)
 
     def _get_name(self) -> str:
         return type(self).__name__
@@ -269,29 +326,16 @@ class Module(Stateful):
         extra = self.extra_repr().split("\n")
         lines = [f"({name}): {m!r}".replace("\n", "\n  ") for name, m in self._modules.items()]
         if lines or len(extra) > 1:
-            lines = ["", *filter(None, extra), *lines]
-            extra = ["\n  ".join(lines) + "\n"]
+            extra = ["\n  ".join(["", *filter(None, extra), *lines]) + "\n"]
         return f"{self._get_name()}({extra[0]})"
 
 
-def _unimplemented(self: Module, *args: Any) -> Any:
-    raise NotImplementedError(
-        f'Module [{type(self).__name__}] is missing the required "forward" function'
-    )
-
-
-Module.forward = _unimplemented
-_TYPES = {
-    "_parameters": ("parameter", Parameter, "torch.nn.Parameter"),
-    "_modules": ("child module", Module, "torch.nn.Module"),
-    "_buffers": ("buffer", Tensor, "torch.Tensor"),
-}
+_TYPES = {"_parameters": ("parameter", Parameter), "_modules": ("module", Module)}
+_TYPES |= {"_buffers": ("buffer", Tensor)}
 
 
 def _checked(kind: str, name: str, value: Any) -> Any:
-    what, wanted, told = _TYPES[kind]
-    if value is not None and not isinstance(value, wanted):
-        tensor = isinstance(value, Tensor)
-        given = shape_name(value.array).split()[0] if tensor else type(value).__name__
-        raise TypeError(f"cannot assign '{given}' as {what} '{name}' ({told} or None expected)")
+    what, wanted = _TYPES[kind]
+    fits = value is None or isinstance(value, wanted)
+    check(fits, f"cannot assign a {type(value).__name__} as {what} {name!r}", TypeError)
     return value

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..function import Function
 from ..grad_mode import is_grad_enabled
-from ..hooks import Hook, HookDict, RemovableHandle, register
+from ..hooks import Hook, HookDict, RemovableHandle, check, register
 from ..tensor import Tensor
+
+Grads = tuple[Any, ...]
 
 
 class ModuleHooks:
@@ -23,7 +25,6 @@ class ModuleHooks:
         self.with_kwargs: set[int] = set()
 
     def add(self, kind: str, hook: Hook, prepend: bool, with_kwargs: bool) -> RemovableHandle:
-        """Add a hook behind the others of its kind, or before them."""
         hooks: HookDict = getattr(self, kind)
         others = list(hooks) if prepend else []
         handle = register(hooks, hook)
@@ -36,40 +37,30 @@ class ModuleHooks:
     def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The module's forward, between the hooks."""
         for key, hook in tuple(self.forward_pre.items()):
-            found = hook(module, args, kwargs) if key in self.with_kwargs else hook(module, args)
-            if found is None:
-                continue
-            if key not in self.with_kwargs:
+            if key in self.with_kwargs:
+                found = hook(module, args, kwargs)
+                pair = found is None or (isinstance(found, tuple) and len(found) == 2)
+                check(pair, f"a forward pre-hook must return None or (args, kwargs), not {found}")
+                args, kwargs = found or (args, kwargs)
+            elif (found := hook(module, args)) is not None:
                 args = found if isinstance(found, tuple) else (found,)
-            elif isinstance(found, tuple) and len(found) == 2:
-                args, kwargs = found
-            else:
-                raise RuntimeError(
-                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                    f"got {found}."
-                )
         backward = _Backward(self, module, args) if self.backward or self.backward_pre else None
         if backward:
-            args = BackwardHookFunction.apply(backward.on_inputs, *args)
+            args = _Border.apply(backward.on_inputs, *args)
         out = module.forward(*args, **kwargs)
         for key, hook in tuple(self.forward.items()):
-            seen = (args, kwargs, out) if key in self.with_kwargs else (args, out)
-            found = hook(module, *seen)
+            found = hook(module, args, *((kwargs, out) if key in self.with_kwargs else (out,)))
             out = out if found is None else found
         if backward and isinstance(out, tuple):
-            return BackwardHookFunction.apply(backward.on_outputs, *out)
+            return _Border.apply(backward.on_outputs, *out)
         if backward and isinstance(out, Tensor):
-            return BackwardHookFunction.apply(backward.on_outputs, out)[0]
+            return _Border.apply(backward.on_outputs, out)[0]
         if backward:
-            warnings.warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                f"Tensors but received {type(out)}",
-                stacklevel=3,
-            )
+            warnings.warn(f"backward hooks need Tensors as outputs, not {type(out)}", stacklevel=3)
         return out
 
 
-class BackwardHookFunction(Function):
+class _Border(Function):
     """The identity, where a backward enters or leaves a module: `run` sees the gradients."""
 
     @staticmethod
@@ -90,7 +81,7 @@ class _Backward:
     come; the others when those of the inputs have too, or at once if no input needs one.
     """
 
-    grad_outputs: tuple[Any, ...] | None = None
+    grad_outputs: Grads | None = None
 
     def __init__(self, hooks: ModuleHooks, module: Any, args: tuple[Any, ...]) -> None:
         self.pre, self.post = tuple(hooks.backward_pre.values()), tuple(hooks.backward.values())
@@ -98,35 +89,27 @@ class _Backward:
         needs = any(isinstance(x, Tensor) and x.requires_grad for x in args)
         self.inputs_need = needs and is_grad_enabled()
 
-    def on_outputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def on_outputs(self, grads: Grads) -> Grads:
         for hook in self.pre:
-            grads = _changed(hook(self.module, grads), grads, "pre hook", "output")
+            grads = _changed(hook(self.module, grads), grads)
         self.grad_outputs = grads
         if not self.inputs_need:
             self.on_inputs((None,) * self.count)
         return grads
 
-    def on_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def on_inputs(self, grads: Grads) -> Grads:
         if self.grad_outputs is None:
             return grads  # they came past the outputs
         for hook in self.post:
-            grads = _changed(hook(self.module, grads, self.grad_outputs), grads, "hook", "input")
-            if not self.inputs_need and any(x is not None for x in grads):
-                raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always "
-                    "return None or None for all gradients."
-                )
+            grads = _changed(hook(self.module, grads, self.grad_outputs), grads)
+            none = self.inputs_need or all(x is None for x in grads)
+            check(none, "where no input requires gradient, a backward hook should return None")
         self.grad_outputs = None
         return grads
 
 
-def _changed(found: Any, grads: tuple[Any, ...], what: str, side: str) -> tuple[Any, ...]:
-    if found is None:
-        return grads
-    found = found if isinstance(found, tuple) else (found,)
-    if len(found) != len(grads):
-        raise RuntimeError(
-            f"Backward {what} returned an invalid number of grad_{side}, got {len(found)}, but "
-            f"expected {len(grads)}"
-        )
+def _changed(found: Any, grads: Grads) -> Grads:
+    found = grads if found is None else found if isinstance(found, tuple) else (found,)
+    fits = len(found) == len(grads)
+    check(fits, f"a backward hook returned {len(found)} gradients, but expected {len(grads)}")
     return found  # type: ignore[no-any-return]

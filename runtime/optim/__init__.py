@@ -1,7 +1,6 @@
 """torch.optim's names."""
 
 from . import lr_scheduler as lr_scheduler
-from .algorithms import SGD, Adagrad, Adam, AdamW, RMSprop
-from .optimizer import Optimizer
+from .optimizer import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

@@ -6,41 +6,36 @@ Most schedules are a share s(t) of the first rate: a step multiplies a group's r
 Source: torch/optim/lr_scheduler.py.
 """
 
+# mypy: disable-error-code="attr-defined"
+
 from __future__ import annotations
 
 import math
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..hooks import check
 from .optimizer import Optimizer, Options
-
-_PARTS = ("lr_lambdas", "_schedulers")  # lists of what has a state of its own
 
 
 def _per_group(optimizer: Optimizer, value: Any) -> list[Any]:
     count = len(optimizer.param_groups)
     found = list(value) if isinstance(value, (list, tuple)) else [value] * count
-    if len(found) != count:
-        raise ValueError(f"Expected {count} values, one for each group, but got {len(found)}")
+    check(len(found) == count, f"Expected {count} values, but got {len(found)}", ValueError)
     return found
 
 
 class LRScheduler(Options, last_epoch=-1):
     """Base of the schedulers; subclass with `share(epoch)`, or with `get_lr()`."""
 
-    share: Callable[..., float]
+    share: Any
     last_epoch: Any
     eta_min = 0.0
 
-    if TYPE_CHECKING:  # the options
-
-        def __getattr__(self, name: str) -> Any: ...
-
     def __init__(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        check(isinstance(optimizer, Optimizer), f"{optimizer} is not an Optimizer", TypeError)
         self.optimizer = optimizer
         self.__dict__.update(self._given(args, kwargs))
         for group in optimizer.param_groups if self.last_epoch == -1 else ():
@@ -61,7 +56,6 @@ class LRScheduler(Options, last_epoch=-1):
         return [low + (g["lr"] - low) * ratio / before for g in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
-        """The groups' rates."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
@@ -83,21 +77,16 @@ class LRScheduler(Options, last_epoch=-1):
         self._last_lr = rates
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of functions nothing (None)."""
-        found = {key: value for key, value in self.__dict__.items() if key != "optimizer"}
-        for name in found.keys() & _PARTS:
-            states = (getattr(x, "state_dict", x.__dict__.copy)() for x in found[name])
-            found[name] = [state or None for state in states]
+        """Everything but the optimizer and functions."""
+        found = {k: v for k, v in vars(self).items() if k not in {"optimizer", "lr_lambdas"}}
+        if "_schedulers" in found:
+            found["_schedulers"] = [one.state_dict() for one in found["_schedulers"]]
         return found
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        for key, value in state_dict.items():
-            if key not in _PARTS:
-                self.__dict__[key] = value
-                continue
-            for part, state in zip(getattr(self, key), value, strict=True):
-                getattr(part, "load_state_dict", part.__dict__.update)(state or {})
+        for n, state in enumerate(state_dict.get("_schedulers", ())):
+            self._schedulers[n].load_state_dict(state)
+        vars(self).update({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
 
 def _schedule(name: str, share: Callable[..., float], **options: Any) -> type[Any]:
@@ -113,21 +102,13 @@ def _linear(self: Any, epoch: int) -> Any:
     return self.start_factor + (self.end_factor - self.start_factor) * done
 
 
-def _restarting(self: Any, epoch: int) -> float:
-    length = self.T_0
-    while epoch >= length:
-        epoch, length = epoch - length, length * self.T_mult
-    return _cosine(epoch / length)
+def _stepped(self: Any, epoch: int) -> Any:
+    return self.gamma ** sum(milestone <= epoch for milestone in self.milestones)
 
 
 # Each schedule is its share of the first rate at epoch t, and its options in PyTorch's order.
 StepLR = _schedule("StepLR", lambda s, t: s.gamma ** (t // s.step_size), step_size=..., gamma=0.1)
-MultiStepLR = _schedule(
-    "MultiStepLR",
-    lambda s, t: s.gamma ** sum(m <= t for m in s.milestones),
-    milestones=...,
-    gamma=0.1,
-)
+MultiStepLR = _schedule("MultiStepLR", _stepped, milestones=..., gamma=0.1)
 ExponentialLR = _schedule("ExponentialLR", lambda s, t: s.gamma**t, gamma=...)
 ConstantLR = _schedule(
     "ConstantLR", lambda s, t: s.factor if t < s.total_iters else 1.0, factor=1 / 3, total_iters=5
@@ -135,9 +116,6 @@ ConstantLR = _schedule(
 LinearLR = _schedule("LinearLR", _linear, start_factor=1 / 3, end_factor=1.0, total_iters=5)
 CosineAnnealingLR = _schedule(
     "CosineAnnealingLR", lambda s, t: _cosine(t / s.T_max), T_max=..., eta_min=0.0
-)
-CosineAnnealingWarmRestarts = _schedule(
-    "CosineAnnealingWarmRestarts", _restarting, T_0=..., T_mult=1, eta_min=0.0
 )
 
 
@@ -149,7 +127,6 @@ class LambdaLR(LRScheduler, lr_lambda=...):
         super()._initial_step()
 
     def get_lr(self) -> list[float]:  # type: ignore[override]
-        """The groups' rates at `last_epoch`."""
         return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
@@ -163,8 +140,7 @@ class OneCycleLR(
 
     def _initial_step(self) -> None:
         self.total_steps: int = self.__dict__["total_steps"] or self.epochs * self.steps_per_epoch
-        if self.total_steps <= 0:
-            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        check(self.total_steps > 0, "needs total_steps, or epochs and steps_per_epoch", ValueError)
         groups = self.optimizer.param_groups if self.last_epoch == -1 else []
         for name in ("max_lr", "base_momentum", "max_momentum"):
             values = _per_group(self.optimizer, getattr(self, name))
@@ -178,8 +154,7 @@ class OneCycleLR(
     def get_lr(self) -> list[float]:  # type: ignore[override]
         """The groups' rates at `last_epoch`; sets their momentum too."""
         groups, last = self.optimizer.param_groups, self.total_steps - 1
-        if self.last_epoch > last + 1:
-            raise ValueError(f"Tried to step {self.last_epoch} times of {self.total_steps}")
+        check(self.last_epoch <= last + 1, f"more than {self.total_steps} steps", ValueError)
         top = self.pct_start * self.total_steps - 1
         turns = [(0, "initial_lr"), (top, "max_lr"), (last, "min_lr")]
         if self.three_phase:
@@ -204,9 +179,9 @@ class SequentialLR(LRScheduler, schedulers=..., milestones=...):
     def _initial_step(self) -> None:
         self._schedulers = self.__dict__.pop("schedulers")
         self._milestones = self.__dict__.pop("milestones")
-        strangers = any(s.optimizer is not self.optimizer for s in self._schedulers)
-        if strangers or len(self._milestones) != len(self._schedulers) - 1:
-            raise ValueError("expected schedulers of this optimizer, and one milestone between two")
+        fits = len(self._milestones) == len(self._schedulers) - 1
+        fits = fits and all(s.optimizer is self.optimizer for s in self._schedulers)
+        check(fits, "needs schedulers of this optimizer, and a milestone between two", ValueError)
         for group in self.optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         for one in self._schedulers:  # takes back the step that each made when it was made
@@ -217,7 +192,6 @@ class SequentialLR(LRScheduler, schedulers=..., milestones=...):
         self._last_lr = first.get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -236,17 +210,17 @@ class ReduceLROnPlateau(
     """Times `factor` when `step(metric)` has seen no better metric for `patience` epochs."""
 
     def _initial_step(self) -> None:
-        known = self.mode in {"min", "max"} and self.threshold_mode in {"rel", "abs"}
-        if self.factor >= 1.0 or not known:
-            raise ValueError("Factor should be < 1.0, mode min or max, threshold_mode rel or abs")
+        fits = self.mode in {"min", "max"} and self.threshold_mode in {"rel", "abs"}
+        fits = fits and self.factor < 1.0
+        check(fits, "factor should be < 1, mode min or max, threshold_mode rel or abs", ValueError)
         self.min_lrs = _per_group(self.optimizer, self.min_lr)
         self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
         self.best = math.inf if self.mode == "min" else -math.inf
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: Any) -> None:  # type: ignore[override]
         """Go on to the next epoch, which has this metric."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self.last_epoch += 1
         sign = 1 if self.mode == "min" else -1
         margin = sign * self.threshold
         bar = self.best - margin if self.threshold_mode == "abs" else self.best * (1 - margin)

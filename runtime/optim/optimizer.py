@@ -1,27 +1,32 @@
-"""What all optimizers share: groups of parameters, their state, and how a step walks them.
+"""Optimizers: groups of parameters, their state, how a step walks them, and the algorithms.
 
-A subclass says how the state of one parameter starts and how one parameter is updated. With
-`foreach=True` that same update gets `TensorList`s, whose methods are the `_foreach_` operators.
+A subclass says how the state of one parameter starts (`_start`) and how one parameter is updated
+(`_update`). With `foreach=True` that same update gets `TensorList`s, whose methods are the
+`_foreach_` operators. A class's options stand in its head: keywords, or positional in that order;
+`fused`, `capturable` and `differentiable` may not be True.
 
-Source: torch/optim/optimizer.py.
+Source: torch/optim/optimizer.py, sgd.py, adam.py, adamw.py, rmsprop.py, adagrad.py.
 """
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import wraps
 from typing import Any, ClassVar
 
-from ..grad_mode import _grad
-from ..hooks import Hook, HookDict, RemovableHandle, register
+from ..grad_mode import _grad, enable_grad
+from ..hooks import Hook, HookDict, RemovableHandle, check, register
+from ..ops.creation import tensor
 from ..ops.foreach import OPERATORS
+from ..ops.table import aten
 from ..record_function import active, record_function
 from ..tensor import Tensor
 
 Group = dict[str, Any]
+_QUIET = nullcontext()
 
 
 class TensorList:
@@ -45,7 +50,6 @@ class TensorList:
         return call
 
     def clone(self) -> TensorList:
-        """Copies, tensor by tensor: there is no operator for that."""
         return TensorList(x.clone() for x in self.tensors)
 
 
@@ -63,22 +67,21 @@ class Options:
         """All options, from a call's arguments; by position they are in the class's order."""
         found = {**self.options, **dict(zip(self.options, args, strict=False)), **kwargs}
         for name, value in found.items():
-            if name not in self.options or value is ...:
-                raise TypeError(f"{type(self).__name__}: argument {name!r} is missing or unknown")
+            known = name in self.options and value is not ...
+            check(known, f"{type(self).__name__}: {name} is missing or unknown", TypeError)
         return found
 
 
-def each(function: Callable[[Any], Any], tensor: Any) -> Any:
+def each(function: Callable[[Any], Any], value: Any) -> Any:
     """`function` of a tensor's one number; for a TensorList, the list of that."""
-    if isinstance(tensor, TensorList):
-        return [function(x.item()) for x in tensor.tensors]
-    return function(tensor.item())
+    many = isinstance(value, TensorList)
+    return [function(x.item()) for x in value.tensors] if many else function(value.item())
 
 
 def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step with its record and its hooks."""
 
-    @functools.wraps(step)
+    @wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         self._opt_called = True
         if not (active or self._pre_hooks or self._post_hooks):
@@ -97,9 +100,8 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
 class Optimizer:
     """Base of the optimizers; subclass with `_update` (and `_start`), or with `step`.
 
-    Args:
-        params: tensors, (name, tensor) pairs, or groups {"params": tensors, option: value, ...}.
-        defaults: the options of groups that do not give their own.
+    `params` are tensors, or groups `{"params": tensors, option: value, ...}`; `defaults` are the
+    options of groups that do not give their own.
     """
 
     _opt_called = False  # for the schedulers' warning
@@ -109,18 +111,14 @@ class Optimizer:
             cls.step = _observed(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
-        for name in ("fused", "capturable", "differentiable"):
-            if defaults.get(name):
-                raise RuntimeError(f"{type(self).__name__}: {name}=True is not supported")
-        if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable, not one")
-        self.defaults = defaults
+        unknown = [name for name in ("fused", "capturable", "differentiable") if defaults.get(name)]
+        check(not unknown, f"not supported: {unknown}")
+        check(not isinstance(params, Tensor), "params should be an iterable", TypeError)
+        self.defaults, self.param_groups = defaults, list[Group]()
         self._pre_hooks, self._post_hooks = HookDict(), HookDict()
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
-        self.param_groups: list[Group] = []
         groups = list(params)
-        if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+        check(bool(groups), "optimizer got an empty parameter list", ValueError)
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -133,41 +131,31 @@ class Optimizer:
 
     def add_param_group(self, param_group: Group) -> None:
         """Optimize further leaves: `{"params": tensors, option: value, ...}`."""
-        if not isinstance(param_group, dict) or isinstance(param_group["params"], set):
-            raise TypeError("param_group must be a dict, and its params in an ordered collection")
+        fits = isinstance(param_group, dict) and not isinstance(param_group["params"], set)
+        check(fits, "param_group must be a dict, and its params ordered", TypeError)
         given = param_group["params"]
         params = [given] if isinstance(given, Tensor) else list(given)
-        names = [p[0] for p in params if isinstance(p, tuple)]
-        others = ["param_names" in group for group in self.param_groups]
-        if len(names) not in {0, len(params)} or (not names) in others:
-            raise ValueError("all optimizer params should be with/without names")
-        if names:
-            param_group["param_names"], params = names, [p[1] for p in params]
         for p in params:
-            if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one is {type(p)}")
-            if not (p.is_leaf or p.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
-        ids = {id(p) for p in params}
-        if len(ids) != len(params):
+            check(isinstance(p, Tensor), f"can only optimize Tensors, not {type(p)}", TypeError)
+            check(p.is_leaf or p.retains_grad, "can't optimize a non-leaf Tensor", ValueError)
+        if len({id(p) for p in params}) != len(params):
             warnings.warn("a parameter group contains duplicate parameters", stacklevel=3)
-        if any(id(p) in ids for p in self._params()):
-            raise ValueError("some parameters appear in more than one parameter group")
+        twice = {id(p) for p in params} & {id(p) for p in self._params()}
+        check(not twice, "some parameters appear in more than one parameter group", ValueError)
         self.param_groups.append(param_group)
-        param_group["params"] = params
-        for name, default in self.defaults.items():
-            param_group.setdefault(name, default)
+        param_group |= {**self.defaults, **param_group, "params": params}
 
     def _params(self) -> Iterator[Tensor]:
         return (p for group in self.param_groups for p in group["params"])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Take the gradients away, or with `set_to_none=False` fill them with zeros."""
-        name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
-        with record_function(name) if active else nullcontext():
+        kind = type(self).__name__
+        with record_function(f"Optimizer.zero_grad#{kind}.zero_grad") if active else _QUIET:
             if set_to_none:
-                for p in self._params():
-                    p._grad = None
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p._grad = None
                 return
             grads = [p._grad for p in self._params() if p._grad is not None]
             for grad in grads:
@@ -178,10 +166,9 @@ class Optimizer:
     @_observed
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient, and return the loss that `closure` gave."""
-        token = _grad.set(True)
+        loss = enable_grad()(closure)() if closure is not None else None
+        token = _grad.set(False)
         try:
-            loss = closure() if closure is not None else None
-            _grad.set(False)
             for group in self.param_groups:
                 plain = isinstance(group["lr"], float)
                 self._step_group(group if plain else {**group, "lr": float(group["lr"])})
@@ -206,29 +193,24 @@ class Optimizer:
             many = {key: TensorList(s[key] for s in states) for key in states[0]}
             self._update(TensorList(params), TensorList(p._grad for p in params), many, group)
             for key, value in many.items():
-                for state, tensor in zip(states, value.tensors, strict=True):
-                    state[key] = tensor
+                for state, one in zip(states, value.tensors, strict=True):
+                    state[key] = one
+
+    _update: Callable[..., None]
 
     def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
         """Fill the state of a parameter before its first update."""
-
-    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
-        """Update one parameter (a Tensor), or many (a TensorList)."""
-        raise NotImplementedError
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(optimizer, args, kwargs)` runs before a step; it may return new (args, kwargs)."""
         return register(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(optimizer, args, kwargs)` runs after a step."""
         return register(self._post_hooks, hook)
 
     def state_dict(self) -> Group:
         """`{"state": {number: state}, "param_groups": groups}`, parameters numbered in order."""
-        number: dict[int, int] = {}
-        for p in self._params():
-            number.setdefault(id(p), len(number))
+        number = {id(p): n for n, p in enumerate(self._params())}
         groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
         state = {number.get(id(p), p): found for p, found in self.state.items() if found}
         return {"state": state, "param_groups": groups}
@@ -236,8 +218,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Group) -> None:
         """Take over the options and the state of `state_dict`, for this optimizer's parameters."""
         saved = state_dict["param_groups"]
-        if [len(g["params"]) for g in saved] != [len(g["params"]) for g in self.param_groups]:
-            raise ValueError("loaded state dict has parameter groups of a different number or size")
+        sizes = [[len(group["params"]) for group in many] for many in (saved, self.param_groups)]
+        check(sizes[0] == sizes[1], f"parameter groups of other sizes: {sizes}", ValueError)
         self.state.clear()
         numbers = [number for group in saved for number in group["params"]]
         for p, number in zip(self._params(), numbers, strict=True):
@@ -246,3 +228,140 @@ class Optimizer:
                 self.state[p][key] = value.to(p.array.dtype) if fits else value
         for group, new in zip(self.param_groups, saved, strict=True):
             group.update({key: value for key, value in new.items() if key != "params"})
+
+
+_NOT_NEGATIVE = "lr eps momentum weight_decay alpha lr_decay initial_accumulator_value".split()
+_COMMON: Group = {"maximize": False, "foreach": None, "differentiable": False}
+
+
+class _Algorithm(Options, Optimizer):
+    def __init__(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        found = self._given(args, kwargs)
+        for name in _NOT_NEGATIVE:
+            check(found.get(name, 0) >= 0, f"{name} should not be negative", ValueError)
+        fits = not found.get("nesterov") or found["momentum"] > found["dampening"] == 0
+        check(fits, "Nesterov momentum requires a momentum and zero dampening", ValueError)
+        fits = all(0 <= beta < 1 for beta in found.get("betas", ()))
+        check(fits, "betas should be at least 0 and below 1", ValueError)
+        super().__init__(params, found)
+
+
+def _begin(param: Any, grad: Any, state: Any, group: Group) -> Any:
+    """Count the step; give the gradient to descend along (with weight decay, as an L2 penalty)."""
+    if group["maximize"]:
+        grad = grad.neg()
+    if "step" in state:
+        state["step"].add_(1.0)
+    if group["weight_decay"] and not group.get("decoupled_weight_decay"):
+        grad = grad.add(param, alpha=group["weight_decay"])
+    return grad
+
+
+class SGD(
+    _Algorithm,
+    **{"lr": 1e-3, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False},
+    **{"fused": None, **_COMMON},
+):
+    """Gradient descent; with momentum, the rate stays outside the buffer."""
+
+    def _step_group(self, group: Group) -> None:
+        plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
+        if not plain or group["foreach"]:
+            super()._step_group(group)
+            return
+        rate = -group["lr"]
+        for p in group["params"]:
+            if p._grad is not None:
+                p.add_(p._grad, alpha=rate)
+
+    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
+        grad, momentum = _begin(param, grad, state, group), group["momentum"]
+        if momentum:
+            if "momentum_buffer" in state:
+                buffer = state["momentum_buffer"].mul_(momentum)
+                buffer.add_(grad, alpha=1 - group["dampening"])
+            else:
+                state["momentum_buffer"] = buffer = grad.clone()
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        param.add_(grad, alpha=-group["lr"])
+
+
+class Adam(
+    _Algorithm,
+    **{"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False},
+    **{"capturable": False, "fused": None, "decoupled_weight_decay": False, **_COMMON},
+):
+    """Adam (Kingma and Ba, 2014), and AMSGrad (Reddi et al., 2018)."""
+
+    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
+        state["step"] = tensor(0.0)
+        for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]:
+            state[name] = aten.zeros_like(param)
+
+    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
+        grad, rate, (beta1, beta2) = _begin(param, grad, state, group), group["lr"], group["betas"]
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            param.mul_(1 - rate * group["weight_decay"])
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            peak = state["max_exp_avg_sq"]
+            square = peak.maximum_(square) if group["foreach"] else peak.maximum(square)
+            state["max_exp_avg_sq"] = square
+        correction = each(lambda t: (1 - beta2**t) ** 0.5, state["step"])
+        spread = square.sqrt().div(correction).add_(group["eps"])
+        param.addcdiv_(mean, spread, value=each(lambda t: -rate / (1 - beta1**t), state["step"]))
+
+
+class AdamW(Adam, weight_decay=1e-2, decoupled_weight_decay=True):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2017)."""
+
+
+class RMSprop(
+    _Algorithm,
+    **{"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0, "momentum": 0},
+    **{"centered": False, "capturable": False, **_COMMON},
+):
+    """RMSprop (Hinton's lecture 6e), centered as in Graves, 2013."""
+
+    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
+        state.update(step=tensor(0.0), square_avg=aten.zeros_like(param))
+        for option, name in (("momentum", "momentum_buffer"), ("centered", "grad_avg")):
+            if group[option]:
+                state[name] = aten.zeros_like(param)
+
+    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
+        grad, alpha = _begin(param, grad, state, group), group["alpha"]
+        square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
+            square = square.addcmul(mean, mean, value=-1)
+        spread = (square.sqrt_() if group["centered"] else square.sqrt()).add_(group["eps"])
+        if group["momentum"]:
+            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
+            param.add_(buffer, alpha=-group["lr"])
+        else:
+            param.addcdiv_(grad, spread, value=-group["lr"])
+
+
+class Adagrad(
+    _Algorithm,
+    **{"lr": 1e-2, "lr_decay": 0, "weight_decay": 0, "initial_accumulator_value": 0, "eps": 1e-10},
+    **{"fused": None, **_COMMON},
+):
+    """Adagrad (Duchi et al., 2011)."""
+
+    def add_param_group(self, param_group: Group) -> None:
+        super().add_param_group(param_group)
+        for p in param_group["params"]:
+            total = aten.full_like(p, param_group["initial_accumulator_value"])
+            self.state[p].update(step=tensor(0.0), sum=total)
+
+    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
+        grad, rate, decay = _begin(param, grad, state, group), -group["lr"], group["lr_decay"]
+        slowed = each(lambda t: rate / (1 + (t - 1) * decay), state["step"])
+        spread = state["sum"].addcmul_(grad, grad, value=1).sqrt().add_(group["eps"])
+        if isinstance(param, TensorList):
+            param.addcdiv_(grad.mul(slowed), spread)
+        else:
+            param.addcdiv_(grad, spread, value=slowed)

@@ -161,12 +161,6 @@ def test_nothing_to_fetch_ahead_is_an_error():
         iter(DataLoader(range(4), num_workers=1, prefetch_factor=0))
 
 
-def test_options_stay_as_they_were_given():
-    loader = DataLoader(range(4), 2)
-    with pytest.raises(ValueError, match="should not be set after DataLoader"):
-        loader.batch_size = 3
-
-
 def test_a_subclass_may_set_its_attributes_first():
     class Own(DataLoader):
         def __init__(self, dataset):

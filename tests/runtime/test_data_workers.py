@@ -106,13 +106,6 @@ def test_order_is_that_of_the_sampler(workers, prefetch):
     assert flat(loader) == list(range(20))
 
 
-def test_out_of_order_gives_what_is_there_first():
-    loader = DataLoader(Numbers(8, doze=0), 2, num_workers=2, in_order=False)
-    found = flat(loader)
-    assert sorted(found) == list(range(8))
-    assert found[:2] != [0, 1]
-
-
 def test_keys_and_batches_larger_than_a_pipe():
     size = 100_000
     loader = DataLoader(range(size), size // 2, num_workers=2, prefetch_factor=3)

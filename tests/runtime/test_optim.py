@@ -160,11 +160,6 @@ def test_groups_have_their_own_options():
         optimizer.add_param_group({"params": [w := leaf(1.0), w]})
 
 
-def test_names_of_parameters():
-    optimizer = optim.SGD([("a", leaf(1.0)), ("b", leaf(2.0))], lr=0.1)
-    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["a", "b"]
-
-
 def test_a_rate_may_be_a_tensor():
     x = leaf(1.0)
     x.grad = rt.ones(1)
@@ -231,23 +226,6 @@ def test_a_scheduler_of_the_users_own():
     scheduler.step()
     assert scheduler.get_last_lr() == [0.2]
     assert optimizer.param_groups[0]["lr"] == 0.2
-
-
-def test_callable_objects_are_stored_with_their_state():
-    class Slope:
-        by = 0.5
-
-        def __call__(self, epoch):
-            return 1 - self.by * epoch
-
-    optimizer = optim.SGD([leaf(1.0)], lr=1.0)
-    scheduler = lr_scheduler.LambdaLR(optimizer, Slope())
-    scheduler.lr_lambdas[0].by = 0.25
-    state = scheduler.state_dict()
-    assert state["lr_lambdas"] == [{"by": 0.25}]
-    again = lr_scheduler.LambdaLR(optimizer, Slope())
-    again.load_state_dict(state)
-    assert again.lr_lambdas[0].by == 0.25
 
 
 # Mixed precision
