@@ -6,40 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Size, Tensor, wrap
+from ..tensor import Tensor, wrap
 from .arguments import on_cpu
-from .table import TABLE, aten, composite, declare, function
-
-
-def _complex(real: Any, imag: Any) -> Any:
-    return (real + 1j * imag).astype(np.complex128 if real.dtype.itemsize > 4 else np.complex64)
-
-
-declare(
-    globals(),
-    r"""
-[]
-_to_copy.copy_(self, dtype: any) = self.astype(dtype) => grad
-[torch]
-complex(real, imag) = _complex(real, imag)
-    real: grad.real
-    imag: grad.imag
-[torch tensor]
-detach_copy(self) := self.detach().clone()
-view_as_real(self) := stack([self.real, self.imag], -1)
-view_as_complex(self) := complex(self.select(-1, 0), self.select(-1, 1))
-conj(self) = np.conjugate(self) => grad.conj()
-resolve_conj(self) := self
-""",
-)
-
-
-TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::_to_copy
-
-
-@composite("", "aten::_to_copy")
-def _to_copy(input: Tensor, dtype: Any) -> Tensor:
-    return aten._to_copy_copy_(input, dtype)
+from .table import TABLE, aten, declare, function
 
 
 def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
@@ -51,26 +20,45 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
     return None if dtype is None else np.dtype(dtype)
 
 
-@composite("tensor")
-def to(
-    input: Tensor,
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool = False,
-    non_blocking: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """In another dtype (given as such, or as a tensor that has it); itself if it has it.
-
-    Raises:
-        RuntimeError: to a device other than the CPU.
-    """
+def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool) -> Tensor:
+    """In another dtype (given as such, or as a tensor that has it); itself if it has it."""
     on_cpu(next((x for x in args if isinstance(x, str)), device))
     kind = _dtype_of(args, dtype)
-    if kind is None or input.array.dtype == kind:
-        return aten.clone(input) if copy else input
-    return _to_copy(input, kind)
+    if kind is None or self.array.dtype == kind:
+        return aten.clone(self) if copy else self
+    return aten._to_copy(self, kind)
+
+
+def _single(self: Tensor, what: str) -> Tensor:
+    if self.array.size != 1:
+        raise RuntimeError(f"{what} of a Tensor with {self.array.size} elements is ambiguous")
+    return self
+
+
+declare(
+    globals(),
+    r"""
+[]
+_to_copy.copy_(self, dtype: any) = self.astype(dtype) => grad
+_to_copy(self, dtype) := _to_copy_copy_(self, dtype)
+_local_scalar_dense(self) := self.array.item()
+[tensor]
+to(self, *args, *, dtype = None, device = None, copy: bool = False, non_blocking: bool = False,
+    memory_format = None) := _to(self, args, dtype, device, copy)
+item(self) := _local_scalar_dense(_single(self, "the value"))
+[torch]
+complex(real, imag) = (real + 1j * imag).astype(np.result_type(real, np.complex64))
+    real: grad.real
+    imag: grad.imag
+[torch tensor]
+detach_copy(self) := self.detach().clone()
+view_as_real(self) := stack([self.real, self.imag], -1)
+view_as_complex(self) := complex(self.select(-1, 0), self.select(-1, 1))
+conj(self) = np.conjugate(self) => grad.conj()
+resolve_conj(self) := self
+""",
+)
+TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::_to_copy
 
 
 @function("torch tensor")
@@ -93,49 +81,21 @@ def detach_(input: Tensor) -> Tensor:
 @function("tensor")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """Itself if its elements lie in order, else a copy where they do."""
-    if input.array.flags.c_contiguous:
-        return input
-    return aten.clone(input, memory_format="contiguous_format")
+    ordered = input.array.flags.c_contiguous
+    return input if ordered else aten.clone(input, memory_format="contiguous_format")
 
 
 @function("tensor")
 def numpy(input: Tensor, *, force: bool = False) -> Any:
-    """The array itself; `force` detaches first.
-
-    Raises:
-        RuntimeError: it requires a gradient; detach it first.
-    """
+    """The array itself; `force` detaches first."""
     if input.requires_grad and not force:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach() first.")
     return input.array
-
-
-@composite("tensor")
-def item(input: Tensor) -> Any:
-    """A tensor of one element as a Python number."""
-    if input.array.size != 1:
-        raise RuntimeError(
-            f"a Tensor with {input.array.size} elements cannot be converted to Scalar"
-        )
-    return _local_scalar_dense(input)
-
-
-@composite("", "aten::_local_scalar_dense")
-def _local_scalar_dense(input: Tensor) -> Any:
-    return input.array.item()
 
 
 def as_bool(input: Tensor) -> bool:
     """Whether its one element is not zero."""
-    if input.array.size != 1:
-        raise RuntimeError(
-            "Boolean value of Tensor with "
-            + ("no values" if not input.array.size else "more than one value")
-            + " is ambiguous"
-        )
-    return bool(item(input))
+    return bool(aten.item(_single(input, "the truth")))
 
 
 def text(input: Tensor) -> str:
@@ -148,9 +108,3 @@ def text(input: Tensor) -> str:
     elif input._rg:
         body += ", requires_grad=True"
     return f"tensor({body})"
-
-
-@function("tensor")
-def size(input: Tensor, dim: int | None = None) -> Any:
-    """The shape, or its entry `dim`."""
-    return Size(input.array.shape) if dim is None else input.array.shape[dim]

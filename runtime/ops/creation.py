@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import get_default_dtype, result_dtype
 from ..tensor import Tensor, wrap
-from .table import aten, composite, declare, function
+from .table import aten, declare, function
 
 
 class Generator:
@@ -27,29 +28,21 @@ class Generator:
         return self._stream
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream anew."""
         self._seed = seed % 2**64
         self._stream = None
         return self
 
     def initial_seed(self) -> int:
-        """What the stream was last started with."""
         return self._seed
 
     def seed(self) -> int:
-        """Start the stream anew, from a seed of the system's."""
-        self.manual_seed(int.from_bytes(__import__("os").urandom(8), "little"))
-        return self._seed
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little"))._seed
 
     def get_state(self) -> Any:
-        """All there is to know of where the stream stands."""
         return self._seed, self.stream.bit_generator.state
 
     def set_state(self, state: Any) -> Generator:
-        """Go on from where `get_state` was called."""
-        self._seed = state[0]
-        self._stream = np.random.default_rng(0)
-        self._stream.bit_generator.state = state[1]
+        self.manual_seed(state[0]).stream.bit_generator.state = state[1]
         return self
 
 
@@ -58,23 +51,29 @@ get_rng_state, set_rng_state = default_generator.get_state, default_generator.se
 initial_seed, seed = default_generator.initial_seed, default_generator.seed
 
 
-@function("torch")
-def manual_seed(seed: int) -> Generator:
-    """Start the default stream anew."""
-    return default_generator.manual_seed(seed)
+manual_seed = function("torch")(default_generator.manual_seed)
 
 
 def _draws(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator).stream
 
 
+def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return self
+    keep = default_generator.stream.random(self.array.shape, np.float32) >= p
+    scale = keep / (1 - p) if p < 1 else keep * 0
+    return aten.native_dropout_masked(self, wrap(scale.astype(self.array.dtype)))
+
+
 def _dtype(dtype: Any, *numbers: Any) -> Any:
     """The one asked for; else that of the numbers, else the default."""
     if dtype is not None:
         return np.dtype(dtype)
-    return (
-        result_dtype(*[getattr(n, "array", n) for n in numbers]) if numbers else get_default_dtype()
-    )
+    given = [getattr(n, "array", n) for n in numbers]
+    return result_dtype(*given) if given else get_default_dtype()
 
 
 def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
@@ -118,33 +117,28 @@ bernoulli(self, *, generator: any = None)
     = (_draws(generator).random(self.shape) < self).astype(self.dtype)
 [only_in_place]
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
-    = _draws(generator).normal(mean, std, self.shape)
-    self: grad * 0
+    = _draws(generator).normal(mean, std, self.shape) => grad * 0
 uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)
-    = _draws(generator).uniform(a, b, self.shape)
-    self: grad * 0
+    = _draws(generator).uniform(a, b, self.shape) => grad * 0
 exponential(self, lambd: any = 1.0, *, generator: any = None)
-    = _draws(generator).exponential(1 / lambd, self.shape)
-    self: grad * 0
+    = _draws(generator).exponential(1 / lambd, self.shape) => grad * 0
 []
 native_dropout.masked(self, mask) = self * mask => grad * mask
+[nn]
+dropout(self, p: float = 0.5, training: bool = True, inplace: bool = False)
+    := self.copy_(_dropout(self, p, training)) if inplace else _dropout(self, p, training)
 """,
 )
 
 
-def _like(name: str) -> None:
-    def call(
-        input: Tensor, *args: Any, dtype: Any = None, memory_format: Any = None, **kw: Any
-    ) -> Any:
-        kind = input.array.dtype if dtype is None else dtype
-        return getattr(aten, name)(input.array.shape, *args, dtype=kind, **kw)
-
-    call.__name__, call.__doc__ = f"{name}_like", f"`{name}`, of the shape and dtype of `input`."
-    composite("torch")(call)
-
-
+_LIKE = """
+{name}_like(self{more}, *, dtype = None, memory_format = None, device = None,
+    requires_grad: bool = False, generator = None, pin_memory: bool = False)
+    := {name}(self.array.shape{more}, dtype=self.array.dtype if dtype is None else dtype,
+    device=device, requires_grad=requires_grad, generator=generator, pin_memory=pin_memory)"""
 for _name in ("zeros", "ones", "empty", "rand", "randn", "full"):
-    _like(_name)
+    _row = _LIKE.format(name=_name, more=", fill_value" if _name == "full" else "")
+    declare(globals(), f"[torch]{_row}")
 
 
 @function("torch")
@@ -160,14 +154,9 @@ def randint(low: int, high: Any, size: Any = None, **options: Any) -> Tensor:
 
 
 @function("torch")
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
-    if isinstance(data, Tensor):
-        data = data.array
-    elif isinstance(data, (list, tuple)):
-        data = _plain(data)
+    data = _plain(data)
     try:
         array = np.array(data, dtype=dtype)
     except ValueError as error:
@@ -186,10 +175,9 @@ def tensor(
 
 
 def _plain(data: Any) -> Any:
-    return [
-        x.array if isinstance(x, Tensor) else _plain(x) if isinstance(x, (list, tuple)) else x
-        for x in data
-    ]
+    if isinstance(data, (list, tuple)):
+        return [_plain(x) for x in data]
+    return data.array if isinstance(data, Tensor) else data
 
 
 @function("torch")
@@ -205,19 +193,5 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without copying where that is possible."""
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype):
-        return wrap(data)
-    return tensor(data, dtype=dtype)
-
-
-@function("nn")
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Elements zeroed with probability `p`, the others scaled by 1 / (1 - p)."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0:
-        return input
-    keep = default_generator.stream.random(input.array.shape, np.float32) >= p
-    scale = keep * input.array.dtype.type(0 if p == 1 else 1 / (1 - p))
-    found = aten.native_dropout_masked(input, wrap(scale.astype(input.array.dtype)))
-    return aten.copy_(input, found) if inplace else found
+    same = isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype)
+    return wrap(data) if same else tensor(data, dtype=dtype)

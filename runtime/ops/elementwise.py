@@ -12,7 +12,7 @@ from ..grad_mode import is_grad_enabled
 from ..record_function import active
 from ..tensor import Tensor, bump_version, wrap
 from .arguments import as_tensors, conj
-from .table import aten, composite, declare, function
+from .table import aten, declare, function
 
 
 def _zero(x: Any) -> Tensor:
@@ -23,15 +23,6 @@ def _abs(a: Any) -> Any:
     if a.dtype.kind == "b":
         raise NotImplementedError("aten::abs is not implemented for bool")
     return np.abs(a)
-
-
-def _pow(a: Any, b: Any) -> Any:
-    if b.__class__ is int or b.__class__ is float:
-        if b == 2:
-            return np.multiply(a, a)
-        if a.dtype.kind in "iu" and b < 0:
-            raise ValueError("Integers to negative integer powers are not allowed.")
-    return np.power(a, b)
 
 
 def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
@@ -57,35 +48,19 @@ def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
 def _clamp(self: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise ValueError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if any(isinstance(x, float) for x in (low, high)) and self.dtype.kind in "iu":
+    if float in {type(low), type(high)} and self.dtype.kind in "iu":
         self = to_float(self)
     found = self if low is None else np.maximum(self, low)
     return found if high is None else np.minimum(found, high)
 
 
-def _inside(self: Tensor, low: Any, high: Any) -> Tensor:
-    inside = np.ones(self.array.shape, bool)
-    if low is not None:
-        inside &= self.array >= getattr(low, "array", low)
-    if high is not None:
-        inside &= self.array <= getattr(high, "array", high)
-    return wrap(inside)
-
-
-def _beyond(self: Tensor, low: Any, high: Any, below: bool) -> Tensor:
-    """Where `clamp` gives the lower bound, or the upper one; that decides where they cross."""
-    x, low, high = self.array, getattr(low, "array", low), getattr(high, "array", high)
-    crossed = False if low is None or high is None else low >= high
-    if below:
-        return wrap((x < low) & np.logical_not(crossed))
-    return wrap((x > high) | np.logical_and(crossed, low != high))
-
-
-def _sgn(a: Any) -> Any:
-    if a.dtype.kind != "c":
-        return np.sign(a)
-    length = np.abs(a)
-    return np.where(length == 0, 0, a / np.where(length == 0, 1, length))
+def _clamped(self: Tensor, low: Any, high: Any) -> list[Tensor]:
+    """Where `clamp` changes nothing, gives the lower bound, or the upper (also if they cross)."""
+    x = self.array
+    low = -np.inf if low is None else getattr(low, "array", low)
+    high = np.inf if high is None else getattr(high, "array", high)
+    inside, below = (x >= low) & (x <= high), (x < low) & (low < high)
+    return [wrap(inside), wrap(below), wrap((x > high) | (low > high))]
 
 
 def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -96,43 +71,18 @@ def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 def _erf(a: Any) -> Any:
-    """Rational approximations on three ranges, to 1e-16. Source: W. J. Cody, Math. Comp. 23, 1969."""
-    x = np.abs(a, dtype=np.float64) if a.dtype.itemsize < 8 else np.abs(a)
-    small = x < 0.5
-    z = np.where(small, x, 0.0) ** 2
-    inner = x * _ratio(z, _ERF_SMALL)
-    y = np.clip(x, 0.46875, 6.0)
-    middle = np.exp(-y * y) * _ratio(y, _ERF_MIDDLE)
-    far = 1 / (np.maximum(y, 4.0) ** 2)
-    outer = np.exp(-y * y) / y * (1 / math.sqrt(math.pi) - far * _ratio(far, _ERF_FAR))
-    found = np.where(small, inner, 1 - np.where(y <= 4.0, middle, outer))
-    return np.copysign(found, a).astype(a.dtype)
+    found = np.fromiter(map(math.erf, a.ravel().tolist()), np.float64, a.size)
+    return found.reshape(a.shape).astype(a.dtype)
 
 
-def _ratio(x: Any, tables: tuple[tuple[float, ...], tuple[float, ...]]) -> Any:
-    return np.polyval(tables[0], x) / np.polyval(tables[1], x)
+def _gelu(x: Tensor, approximate: str) -> Tensor:
+    """`x * Phi(x)`, Phi the normal distribution's, or its tanh approximation."""
+    if approximate not in {"none", "tanh"}:
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    if approximate == "none":
+        return x * (aten.erf(x * math.sqrt(0.5)) + 1) * 0.5
+    return x * (((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)).tanh() + 1) * 0.5
 
-
-_ERF_SMALL = (
-    (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2)
-    + (3.77485237685302021e2, 3.20937758913846947e3),
-    (1.0, 2.36012909523441209e1, 2.44024637934444173e2)
-    + (1.28261652607737228e3, 2.84423683343917062e3),
-)
-_ERF_MIDDLE = (
-    (2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0)
-    + (6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2)
-    + (1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3),
-    (1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2)
-    + (1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3)
-    + (3.43936767414372164e3, 1.23033935480374942e3),
-)
-_ERF_FAR = (
-    (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1)
-    + (1.25781726111229246e-1, 1.60837851487422766e-2, 6.58749161529837803e-4),
-    (1.0, 2.56852019228982242e0, 1.87295284992346725e0)
-    + (5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3),
-)
 
 declare(
     globals(),
@@ -155,7 +105,9 @@ remainder(self, other) = np.remainder(self, other) => grad
 fmod(self, other) = np.fmod(self, other) => grad
     other: -grad * div(self, other, rounding_mode="trunc")
 floor_divide(self, other) = np.floor_divide(self, other)
-pow(self, other) = _pow(self, other) => _pow_self(grad, self, other)
+pow(self, other)
+    = self * self if other.__class__ in (int, float) and other == 2 else np.power(self, other)
+    self: _pow_self(grad, self, other)
     other: _pow_other(grad, self, other, result)
 [promote float quiet in_place]
 div.to(self, other) = np.true_divide(self, other) => grad / conj(other)
@@ -172,20 +124,6 @@ maximum(self, other) = np.maximum(self, other) => _larger(grad, self, other)
     other: _larger(grad, other, self)
 minimum(self, other) = np.minimum(self, other) => _larger(grad, -self, -other)
     other: _larger(grad, -other, -self)
-eq(self, other) = np.equal(self, other)
-ne(self, other) = np.not_equal(self, other)
-lt(self, other) = np.less(self, other)
-le(self, other) = np.less_equal(self, other)
-gt(self, other) = np.greater(self, other)
-ge(self, other) = np.greater_equal(self, other)
-logical_and(self, other) = np.logical_and(self, other)
-logical_or(self, other) = np.logical_or(self, other)
-logical_xor(self, other) = np.logical_xor(self, other)
-[torch tensor promote in_place]
-bitwise_and(self, other) = np.bitwise_and(self, other)
-bitwise_or(self, other) = np.bitwise_or(self, other)
-bitwise_xor(self, other) = np.bitwise_xor(self, other)
-
 [torch tensor float quiet in_place]
 exp(self) = np.exp(self) => grad * conj(result)
 expm1(self) = np.expm1(self) => grad * (result + 1)
@@ -223,24 +161,18 @@ sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward
 [torch tensor in_place]
 neg(self) = np.negative(self) => -grad
 abs(self) = _abs(self) => grad * self.sgn()
-sign(self) = np.sign(self) => _zero(grad)
-sgn(self) = _sgn(self) => _sgn_back(grad, self, result)
+sgn(self) = np.sign(self) if self.dtype.kind != "c" else self / np.where(self == 0, 1, np.abs(self))
+    self: _sgn_back(grad, self, result)
 square(self) = np.square(self) => grad * (self * 2)
-floor(self) = np.floor(self) => _zero(grad)
-ceil(self) = np.ceil(self) => _zero(grad)
-trunc(self) = np.trunc(self) => _zero(grad)
 round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
-logical_not(self) = np.logical_not(self)
-bitwise_not(self) = np.invert(self)
 clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
-    self: grad * _inside(self, min, max)
-    min: grad * _beyond(self, min, max, True)
-    max: grad * _beyond(self, min, max, False)
+    self: grad * _clamped(self, min, max)[0]
+    min: grad * _clamped(self, min, max)[1]
+    max: grad * _clamped(self, min, max)[2]
 masked_fill(self, mask, value: number) = np.where(mask, np.asarray(value).astype(self.dtype), self)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()
-lerp(self, end, weight: number) = self + weight * (end - self)
-    self: grad * (1 - weight)
+lerp(self, end, weight: number) = self + weight * (end - self) => grad * (1 - weight)
     end: grad * weight
     weight: grad * (end - self)
 addcmul(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 * tensor2 => grad
@@ -252,15 +184,9 @@ addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / te
 [torch tensor]
 positive(self) = np.positive(self) => grad
 clone(self, *, memory_format: any = None)
-    = self.copy(order="C" if memory_format == "contiguous_format" else "K")
-    self: grad
-isnan(self) = np.isnan(self)
-isinf(self) = np.isinf(self)
-isfinite(self) = np.isfinite(self)
+    = self.copy(order="C" if memory_format == "contiguous_format" else "K") => grad
 nan_to_num(self, nan: any = 0.0, posinf: any = None, neginf: any = None)
-    = np.nan_to_num(self, True, nan, posinf, neginf)
-    self: grad * self.isfinite()
-angle(self) = np.angle(self)
+    = np.nan_to_num(self, True, nan, posinf, neginf) => grad * self.isfinite()
 [only_in_place]
 zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
 copy(self, src) = np.broadcast_to(src, self.shape) => _zero(grad)
@@ -287,8 +213,8 @@ elu(self, alpha: any = 1.0)
 hardtanh(self, min_val: any = -1.0, max_val: any = 1.0) = np.clip(self, min_val, max_val)
     self: grad * (self > min_val).logical_and(self < max_val)
 [nn]
-softplus(self, beta: any = 1.0, threshold: any = 20.0)
-    = np.where(self * beta > threshold, self, np.log1p(np.exp(np.minimum(self * beta, threshold))) / beta)
+softplus(self, beta: any = 1.0, threshold: any = 20.0) = np.where(self * beta > threshold, self,
+    np.log1p(np.exp(np.minimum(self * beta, threshold))) / beta)
     self: where(self * beta > threshold, grad, grad * (self * beta).sigmoid())
 logsigmoid(self) = np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self))) => grad * (-self).sigmoid()
 silu(self) := self * self.sigmoid()
@@ -297,20 +223,36 @@ mish(self) := self * softplus(self).tanh()
 hardsigmoid(self) := hardtanh(self / 6 + 0.5, 0.0, 1.0)
 hardswish(self) := self * hardsigmoid(self)
 softsign(self) := self / (self.abs() + 1)
+gelu(self, approximate: str = "none") := _gelu(self, approximate)
 """,
 )
 
 
-@function("torch tensor")
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`input + alpha * other`."""
-    return aten.add_to(input, other) if alpha == 1 else aten.add_scaled(input, other, alpha)
+_PAIRS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
+_PAIRS |= {"ge": "greater_equal"} | {f"logical_{n}": f"logical_{n}" for n in ("and", "or", "xor")}
+_BITS = {f"bitwise_{n}": f"bitwise_{n}" for n in ("and", "or", "xor")}
+for _flags, _operands, _formula, _known in (
+    ("promote", "self, other", "", _PAIRS),
+    ("promote in_place", "self, other", "", _BITS),
+    ("in_place", "self", " => _zero(grad)", {n: n for n in ("sign", "floor", "ceil", "trunc")}),
+    ("in_place", "self", "", {"logical_not": "logical_not", "bitwise_not": "invert"}),
+    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite", "angle")}),
+):
+    _rows = [f"{n}({_operands}) = np.{f}({_operands}){_formula}" for n, f in _known.items()]
+    declare(globals(), "\n".join((f"[torch tensor {_flags}]", *_rows)))
 
 
-@function("torch tensor")
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`input - alpha * other`."""
-    return aten.sub_to(input, other) if alpha == 1 else aten.sub_scaled(input, other, alpha)
+def _scalable(name: str, plain: Any, scaled: Any, places: str) -> None:
+    def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return plain(input, other) if alpha == 1 else scaled(input, other, alpha)
+
+    call.__name__ = name
+    function(places)(call)
+
+
+_scalable("add", aten.add_to, aten.add_scaled, "torch tensor")
+_scalable("sub", aten.sub_to, aten.sub_scaled, "torch tensor")
+_scalable("sub_", aten.sub_to_, aten.sub_scaled_, "tensor")
 
 
 @function("tensor")
@@ -325,24 +267,15 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return aten.add_to_(self, other) if alpha == 1 else aten.add_scaled_(self, other, alpha)
 
 
-@function("tensor")
-def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`self -= alpha * other`."""
-    return aten.sub_to_(self, other) if alpha == 1 else aten.sub_scaled_(self, other, alpha)
-
-
 @function("torch tensor")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`input / other`; with rounding_mode "floor" or "trunc" its integer part, without gradient."""
-    if rounding_mode is None:
-        return aten.div_to(input, other)
+    if rounding_mode not in {None, "trunc", "floor"}:
+        raise RuntimeError(f"div expected rounding_mode None, 'trunc' or 'floor', {rounding_mode=}")
     if rounding_mode == "floor":
         return aten.floor_divide(input, other)
-    if rounding_mode != "trunc":
-        raise RuntimeError(
-            f"div expected rounding_mode None, 'trunc' or 'floor' but found {rounding_mode!r}"
-        )
-    return aten.div_to(input, other).trunc()
+    found = aten.div_to(input, other)
+    return found if rounding_mode is None else found.trunc()
 
 
 @function("tensor")
@@ -359,18 +292,5 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return aten.nonzero(condition, as_tuple=True)
     dtype = result_dtype(getattr(input, "array", input), getattr(other, "array", other))
-    self, other = as_tensors("aten::where", input, other)
-    self = self if self.array.dtype == dtype else self.to(dtype)
-    other = other if other.array.dtype == dtype else other.to(dtype)
-    return aten.where_self(condition, self, other)
-
-
-@composite("nn")
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """`x * Phi(x)`, Phi the normal distribution's, or its tanh approximation."""
-    if approximate == "tanh":
-        inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
-        return input * (inner.tanh() + 1) * 0.5
-    if approximate != "none":
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return input * (aten.erf(input * math.sqrt(0.5)) + 1) * 0.5
+    pair = [x if x.dtype == dtype else x.to(dtype) for x in as_tensors("where", input, other)]
+    return aten.where_self(condition, *pair)

@@ -25,27 +25,23 @@ def _arrays(indices: Any) -> tuple[Any, ...]:
     return tuple([slice(None) if i is None else getattr(i, "array", i) for i in indices])
 
 
-def _index(self: Any, indices: Any) -> Any:
-    return self[_arrays(indices)]
-
-
-def _put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+def _put(self: Any, place: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
+    """A copy with `values` written, or added, to a place."""
     found = self.copy()
     if accumulate:
-        _add_at(found, _arrays(indices), values)
+        _add_at(found, place, values)
     else:
-        found[_arrays(indices)] = values
+        found[place] = values
     return found
 
 
 def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
     """np.add.at; rows of a matrix go by sorting, which is faster."""
-    index = place[0]
-    if len(place) > 1 or target.ndim != 2 or index.dtype.kind not in "iu" or index.size < 64:
+    if len(place) != 1 or target.ndim != 2 or place[0].dtype.kind == "b" or place[0].size < 64:
         np.add.at(target, place, values)
         return
-    rows = np.broadcast_to(values, (*index.shape, target.shape[1])).reshape(-1, target.shape[1])
-    flat = index.reshape(-1)
+    flat, width = place[0].reshape(-1), target.shape[1]
+    rows = np.broadcast_to(values, (*place[0].shape, width)).reshape(-1, width)
     order = np.argsort(flat, kind="stable")
     keys = flat[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
@@ -54,33 +50,19 @@ def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """Where `gather` and `scatter` look: `index` along `dim`, its own place elsewhere."""
+    if not self.ndim:
+        return ()
     if index.size and (index.min() < 0 or index.max() >= self.shape[dim]):
-        wrong = index.min() if index.min() < 0 else index.max()
-        raise ValueError(
-            f"index {wrong} is out of bounds for dimension {dim} with size {self.shape[dim]}"
-        )
+        raise ValueError(f"index out of bounds for dimension {dim} with size {self.shape[dim]}")
     place = list(np.indices(index.shape, sparse=True))
     place[dim] = index
     return tuple(place)
 
 
-def _gather(self: Any, dim: int, index: Any) -> Any:
-    if not self.ndim:
-        return np.broadcast_to(self, index.shape).copy()
-    return self[_along(self, dim, index)]
-
-
 def _scatter(self: Any, dim: int, index: Any, src: Any, add: bool) -> Any:
-    if not self.ndim:
-        return self + src if add else np.broadcast_to(src, ()).copy()
-    found, place = self.copy(), _along(self, dim, index)
     if np.ndim(src):
         src = src[tuple([slice(0, s) for s in index.shape])]
-    if add:
-        np.add.at(found, place, src)
-    else:
-        found[place] = src
-    return found
+    return _put(self, _along(self, dim, index), src if self.ndim else np.sum(src), add)
 
 
 def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -93,27 +75,20 @@ def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return made
 
 
-def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    found = self.copy()
-    place = (slice(None),) * dim + (index,)
-    _add_at(found, place, source if alpha == 1 else source * alpha)
-    return found
-
-
-def _index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
-    found = self.copy()
-    found[(slice(None),) * dim + (index,)] = value
-    return found
+def _masked(self: Tensor, mask: Tensor) -> Tensor:
+    shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
+    return getitem(aten.expand(self, shape), wrap(np.broadcast_to(mask.array, shape)))
 
 
 declare(
     globals(),
     r"""
 []
-index(self, indices: any) = _index(self, indices)
+index(self, indices: any) = self[_arrays(indices)]
     self: index_put(_zeros(self_shape, grad), indices, grad, True)
 [torch tensor in_place]
-index_put(self, indices: any, values, accumulate: bool = False) = _put(self, indices, values, accumulate)
+index_put(self, indices: any, values, accumulate: bool = False)
+    = _put(self, _arrays(indices), values, accumulate)
     self: grad if accumulate else index_put(grad, indices, _zeros((), grad))
     values: index(grad, indices)
 scatter(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, False)
@@ -122,75 +97,79 @@ scatter(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, Fa
 scatter_add(self, dim: dim, index, src) = _scatter(self, dim, index, src, True) => grad
     src: _first(gather(grad, dim, index), src_shape)
 index_add(self, dim: dim, index, source, *, alpha: any = 1)
-    = _index_add(self, dim, index, source, alpha) => grad
+    = _put(self, (np.s_[:],) * dim + (index,), source if alpha == 1 else source * alpha, True)
+    self: grad
     source: index_select(grad, dim, index) * alpha
-index_copy(self, dim: dim, index, source) = _index_fill(self, dim, index, source)
+index_copy(self, dim: dim, index, source) = _put(self, (np.s_[:],) * dim + (index,), source)
     self: index_fill(grad, dim, index, 0)
     source: index_select(grad, dim, index)
-index_fill(self, dim: dim, index, value: any) = _index_fill(self, dim, index, value)
+index_fill(self, dim: dim, index, value: any) = _put(self, (np.s_[:],) * dim + (index,), value)
     self: index_fill(grad, dim, index, 0)
 [torch tensor]
-gather(self, dim: dim, index) = _gather(self, dim, index)
+gather(self, dim: dim, index)
+    = self[_along(self, dim, index)] if self.ndim else np.full(index.shape, self)
     self: scatter_add(_zeros(self_shape, grad), dim, index, grad)
 index_select(self, dim: dim, index) = np.take(self, index, dim)
     self: index_add(_zeros(self_shape, grad), dim, index, grad)
 take(self, index) := self.reshape(-1)[index]
+masked_select(self, mask) := _masked(self, mask)
+nonzero(self, *, as_tuple: bool = False)
+    := tuple(map(wrap, np.nonzero(np.atleast_1d(self.array)))) if as_tuple
+    else wrap(np.argwhere(self.array).copy())
 take_along_dim(self, indices, dim: int) := gather(self, dim, indices)
 """,
 )
 
 
-def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:  # noqa: PLR0912
+def _plain(part: Any) -> Any:
+    """Tensors and lists as arrays, and those of one number as that."""
+    if isinstance(part, (int, slice)) or part is None or part is Ellipsis:
+        return part
+    array = part.array if isinstance(part, Tensor) else np.asarray(part)
+    if not array.size and not isinstance(part, Tensor):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "biu":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return array if array.ndim else array.item()
+
+
+def _takes(part: Any) -> int:
+    """How many dimensions a part of an index stands for."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+
+
+def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
     """The view that the basic parts of an index make, and the advanced indices left over."""
-    parts = key if isinstance(key, tuple) else (key,)
-    used = 0
-    for part in parts:
-        if isinstance(part, (Tensor, np.ndarray)) and part.dtype.kind == "b":
-            used += part.ndim
-        elif part is not None and part is not Ellipsis and not isinstance(part, bool):
-            used += 1
-    if used > self.array.ndim:
+    parts = [_plain(part) for part in (key if isinstance(key, tuple) else (key,))]
+    spare = self.array.ndim - sum(map(_takes, parts))
+    if spare < 0:
         raise IndexError(f"too many indices for tensor of dimension {self.array.ndim}")
-    found, dim = self, 0
-    left: list[Any] = []
+    found, dim, left = self, 0, list[Any]()
     for part in parts:
-        if isinstance(part, bool):
-            found = aten.unsqueeze(found, dim)
-            left += [None] * (dim - len(left)) + [np.asarray([part])]
-            dim += 1
-        elif isinstance(part, (int, np.integer)):
-            found = aten.select(found, dim, int(part))
-        elif isinstance(part, Tensor) and not part.array.ndim and part.array.dtype.kind in "iu":
-            found = aten.select(found, dim, int(part.array))
+        advanced: tuple[Any, ...] = ()
+        if part is Ellipsis:
+            dim += spare
+        elif part is None or isinstance(part, bool):
+            found, dim = aten.unsqueeze(found, dim), dim + 1
+            advanced = () if part is None else (np.asarray([part]),)
+        elif isinstance(part, int):
+            found = aten.select(found, dim, part)
         elif isinstance(part, slice):
-            size = found.array.shape[dim]
             if part.step is not None and part.step <= 0:
                 raise ValueError("step must be greater than zero")
-            begin, end, step = part.indices(size)
-            if (begin, step) != (0, 1) or end != size:
-                found = aten.slice(found, dim, begin, end, step)
-            dim += 1
-        elif part is Ellipsis:
-            dim += self.array.ndim - used
-        elif part is None:
-            found = aten.unsqueeze(found, dim)
-            dim += 1
+            size = found.array.shape[dim]
+            where = part.indices(size)
+            found, dim = found if where == (0, size, 1) else aten.slice(found, dim, *where), dim + 1
         else:
-            array = part.array if isinstance(part, Tensor) else np.asarray(part)
-            if not array.size and not isinstance(part, Tensor):
-                array = array.astype(np.int64)
-            if array.dtype.kind not in "biu":
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-            left += [None] * (dim - len(left)) + [array]
-            if array.dtype.kind == "b":
-                have = found.array.shape[dim : dim + array.ndim]
-                if array.shape != have:
-                    raise IndexError(
-                        f"The shape of the mask {list(array.shape)} at index 0 does not match the "
-                        f"shape of the indexed tensor {list(found.array.shape)} at index 0"
-                    )
-                left[-1:] = list(np.nonzero(array))
-            dim += array.ndim if array.dtype.kind == "b" else 1
+            have = found.array.shape[dim : dim + _takes(part)]
+            if part.dtype.kind == "b" and part.shape != have:
+                raise IndexError(f"the shape of the mask {part.shape} is not the tensor's, {have}")
+            advanced = np.nonzero(part) if part.dtype.kind == "b" else (part,)
+            dim += len(have)
+        if advanced:
+            left += [None] * (dim - len(advanced) - len(left)) + [*advanced]
     return found, left
 
 
@@ -214,23 +193,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     elif isinstance(value, (Tensor, np.ndarray)):
         given = value if isinstance(value, Tensor) else wrap(value)
         more = given.array.ndim - found.array.ndim
-        if more > 0:  # leading ones may go
-            given = aten.reshape(given, given.array.shape[more:])
-        aten.copy_(found, given)
+        # leading dimensions may go
+        aten.copy_(found, aten.reshape(given, given.array.shape[more:]) if more > 0 else given)
     else:
         aten.fill_(found, value)
-
-
-@function("torch tensor")
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask`, as one dimension."""
-    shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
-    full = input if input.array.shape == shape else aten.expand(input, shape)
-    return getitem(full, wrap(np.broadcast_to(mask.array, shape)))
-
-
-@function("torch tensor")
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Where elements are not zero: (count, ndim), or one index tensor per dimension."""
-    found = np.nonzero(np.atleast_1d(input.array))
-    return tuple(map(wrap, found)) if as_tuple else wrap(np.stack(found, 1)[:, : input.array.ndim])

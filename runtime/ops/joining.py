@@ -5,15 +5,14 @@ Source: derivatives.yaml, aten/src/ATen/native/TensorShape.cpp, PadNd.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import result_dtype
 from ..tensor import Tensor, wrap
-from .arguments import dimension, sizes
-from .table import aten, declare, function
+from .arguments import dimension
+from .table import aten, declare
 
 
 def _cat(self: Any, dim: int) -> Any:
@@ -26,45 +25,59 @@ def _cat(self: Any, dim: int) -> Any:
 def _cat_back(grad: Tensor, shapes: Any, dim: int) -> list[Tensor]:
     found, start = [], 0
     for shape in shapes:
-        if shape == (0,):
-            found.append(wrap(np.zeros(0, grad.array.dtype)))
-            continue
-        found.append(grad.narrow(dim, start, shape[dim]))
-        start += shape[dim]
+        none = shape == (0,)
+        found.append(
+            aten.zeros(0, dtype=grad.dtype) if none else grad.narrow(dim, start, shape[dim])
+        )
+        start += 0 if none else shape[dim]
     return found
 
 
 def _repeat(self: Any, times: tuple[int, ...]) -> Any:
     if len(times) < self.ndim:
-        raise ValueError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions "
-            "of tensor"
-        )
+        raise ValueError(f"{len(times)} repeats given for {self.ndim} dimensions")
     return np.tile(self, times)
 
 
 def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
     whole = (1,) * (len(repeats) - len(shape)) + shape
     pairs = [n for pair in zip(repeats, whole, strict=True) for n in pair]
-    return aten.reshape(aten.reshape(grad, tuple(pairs)).sum(tuple(range(0, len(pairs), 2))), shape)
+    return grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2))).reshape(shape)
 
 
 def _turned(shifts: Any) -> Any:
     return tuple(-s for s in shifts) if isinstance(shifts, (tuple, list)) else -shifts
 
 
-def _widths(pad: Any, ndim: int) -> list[tuple[int, int]]:
-    pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
-    return [(0, 0)] * (ndim - len(pairs)) + pairs
-
-
 def _padded(self: Any, pad: Any, value: float) -> Any:
-    widths = _widths(pad, self.ndim)
-    cut = tuple(
-        slice(max(0, -a), s - max(0, -b)) for (a, b), s in zip(widths, self.shape, strict=True)
-    )
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
+    widths = [(0, 0)] * (self.ndim - len(pairs)) + pairs
+    each = zip(widths, self.shape, strict=True)
+    cut = tuple(slice(max(0, -a), s - max(0, -b)) for (a, b), s in each)
     more = [(max(0, a), max(0, b)) for a, b in widths]
     return np.pad(self[cut], more, constant_values=self.dtype.type(value))
+
+
+def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
+    if mode != "constant":
+        raise NotImplementedError(f"pad: mode {mode!r} is not supported, only 'constant'")
+    return aten.constant_pad_nd(self, list(pad), value or 0.0)
+
+
+def _interleave(self: Tensor, repeats: Any, dim: int) -> Tensor:
+    dim = dimension(dim, self.array.ndim)
+    times = repeats.array if isinstance(repeats, Tensor) else repeats
+    return self.index_select(dim, wrap(np.repeat(np.arange(self.array.shape[dim]), times)))
+
+
+def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
+    """Each 1-D tensor expanded over the grid of all."""
+    given = given[0] if isinstance(given[0], (list, tuple)) else given
+    order = list(range(len(given)))
+    order[:2] = order[:2][::-1] if indexing == "xy" else order[:2]
+    shape = tuple(given[i].array.size for i in order)
+    shapes = [[-1 if i == at else 1 for i in order] for at in range(len(given))]
+    return tuple(x.reshape(s).expand(shape) for x, s in zip(given, shapes, strict=True))
 
 
 declare(
@@ -72,7 +85,8 @@ declare(
     r"""
 [torch on_list]
 cat(self, dim: int = 0) = _cat(self, dim) => _cat_back(grad, self_shapes, dim)
-stack(self, dim: int = 0) = np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self))
+stack(self, dim: int = 0)
+    = np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self))
     self: [select(grad, dim, i) for i in range(len(self_shapes))]
 [tensor]
 repeat(self, *repeats: sizes) = _repeat(self, repeats) => _repeat_back(grad, self_shape, repeats)
@@ -90,42 +104,12 @@ constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
 [nn]
 one_hot(self, num_classes: int = -1)
     = np.eye(int(self.max()) + 1 if num_classes < 0 else num_classes, dtype=np.int64)[self]
+pad(self, pad, mode: str = "constant", value = 0.0) := _pad(self, pad, mode, value)
+[torch tensor]
+repeat_interleave(self, repeats, dim = None)
+    := _interleave(self.flatten() if dim is None else self, repeats, dim or 0)
+tile(self, *dims) := self.repeat((1,) * (self.array.ndim - len(sizes(dims))) + sizes(dims))
+[torch]
+meshgrid(*tensors, *, indexing: str = "ij") := _meshgrid(tensors, indexing)
 """,
 )
-
-
-@function("torch tensor")
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Each element (or slice of `dim`) `repeats` times."""
-    source = input.flatten() if dim is None else input
-    dim = dimension(dim or 0, source.array.ndim)
-    times = repeats.array if isinstance(repeats, Tensor) else repeats
-    return source.index_select(dim, wrap(np.repeat(np.arange(source.array.shape[dim]), times)))
-
-
-@function("nn")
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float = 0.0) -> Tensor:
-    """Wider by `pad` (pairs, the last dimension first), with a constant."""
-    if mode != "constant":
-        raise NotImplementedError(f"pad: mode {mode!r} is not supported, only 'constant'")
-    return aten.constant_pad_nd(input, list(pad), value or 0.0)
-
-
-@function("torch tensor")
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`, for any number of dimensions."""
-    times = sizes(dims)
-    return input.repeat((1,) * (input.array.ndim - len(times)) + times)
-
-
-@function("torch")
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each 1-D tensor expanded over the grid of all."""
-    given: Sequence[Tensor] = tensors[0] if isinstance(tensors[0], (list, tuple)) else tensors
-    order = [1, 0, *range(2, len(given))][: len(given)] if indexing == "xy" else range(len(given))
-    shape = tuple(given[i].array.size for i in order)
-    places = list(order)
-    return tuple(
-        x.reshape([-1 if places[d] == i else 1 for d in range(len(given))]).expand(shape)
-        for i, x in enumerate(given)
-    )

@@ -15,12 +15,10 @@ from .table import aten, declare, function
 
 def _cholesky_back(grad: Tensor, result: Tensor) -> Tensor:
     """Source: I. Murray, Differentiation of the Cholesky decomposition, 2016."""
-    inner = (result.mT @ grad).tril()
-    inner = inner - 0.5 * inner.diagonal(0, -2, -1).unsqueeze(-1) * wrap(
-        np.eye(inner.array.shape[-1], dtype=inner.array.dtype)
-    )
-    inverse = aten.linalg_inv_of(result)
-    found = inverse.mT @ inner @ inverse
+    inner = result.mT @ grad
+    half = np.tri(inner.array.shape[-1]) - 0.5 * np.eye(inner.array.shape[-1])
+    inverse = aten.linalg_inv(result)
+    found = inverse.mT @ (inner * wrap(half.astype(inner.array.dtype))) @ inverse
     return 0.5 * (found + found.mT)
 
 
@@ -55,89 +53,57 @@ def _doubled(x: Tensor, n: int, dim: int) -> Tensor:
     return x * wrap(weights.reshape(shape))
 
 
+def _norm(A: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
+    """Of a vector, or of matrices for "fro" (the default), 1, -1, inf and -inf."""
+    two = (-2, -1) if A.array.ndim == 2 and dim is None else dim
+    if ord in (None, "fro") or not isinstance(two, tuple) or (ord == 2 and dim is not None):
+        return aten.norm(A, 2 if ord is None else ord, dim, keepdim)
+    if ord not in (1, -1, float("inf"), -float("inf")):
+        raise NotImplementedError(f"linalg.norm of a matrix with ord={ord!r} is not supported")
+    rows, columns = (d % A.array.ndim for d in two)
+    over, then = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    found = (aten.amax if ord > 0 else aten.amin)(A.abs().sum(over, True), then, True)
+    return found if keepdim else found.squeeze((rows, columns))
+
+
 declare(
     globals(),
     r"""
-[]
-linalg_inv.of(self) = np.linalg.inv(self) => -(conj(result).mT @ grad @ conj(result).mT)
-linalg_solve.of(self, other) = np.linalg.solve(self, other)
+[linalg]
+inv(A) = np.linalg.inv(A)
+    A: -(conj(result).mT @ grad @ conj(result).mT)
+solve.of(self, other) = np.linalg.solve(self, other)
     self: -(linalg_solve_of(conj(self).mT, grad) @ conj(result).mT)
     other: linalg_solve_of(conj(self).mT, grad)
-[linalg]
-det(self) = np.linalg.det(self)
-    self: (grad * result).unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
+solve(A, B) := linalg_solve_of(A, B) if B.array.ndim > 1 and B.array.shape != A.array.shape[:-1]
+    else linalg_solve_of(A, B.unsqueeze(-1)).squeeze(-1)
+norm(A, ord = None, dim = None, keepdim: bool = False) := _norm(A, ord, dim, keepdim)
+det(self) = np.linalg.det(self) => (grad * result)[..., None, None] * linalg_inv(self).mT
 slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(self)
-    self: grads[1].unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
+    self: grads[1][..., None, None] * linalg_inv(self).mT
 cholesky(self) = np.linalg.cholesky(self) => _cholesky_back(grad, result)
 [fft]
-fft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.fft(self, n, dim, norm), self)
+fft(self, n: any = None, dim: dim = -1, norm: any = None)
+    = _like(np.fft.fft(self, n, dim, norm), self)
     self: _sized(fft_ifft(grad, None, dim, _other(norm)), self_shape[dim], dim)
-ifft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.ifft(self, n, dim, norm), self)
+ifft(self, n: any = None, dim: dim = -1, norm: any = None)
+    = _like(np.fft.ifft(self, n, dim, norm), self)
     self: _sized(fft_fft(grad, None, dim, _other(norm)), self_shape[dim], dim)
-rfft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.rfft(self, n, dim, norm), self)
+rfft(self, n: any = None, dim: dim = -1, norm: any = None)
+    = _like(np.fft.rfft(self, n, dim, norm), self)
     self: _sized(fft_ifft(_sized(grad, n or self_shape[dim], dim), None, dim, _other(norm)).real,
         self_shape[dim], dim)
-irfft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.irfft(self, n, dim, norm), self)
-    self: _sized(_doubled(fft_rfft(grad, None, dim, _other(norm)), n or 2 * (self_shape[dim] - 1), dim),
-        self_shape[dim], dim)
+irfft(self, n: any = None, dim: dim = -1, norm: any = None)
+    = _like(np.fft.irfft(self, n, dim, norm), self)
+    self: _sized(_doubled(fft_rfft(grad, None, dim, _other(norm)), n or 2 * (self_shape[dim] - 1),
+        dim), self_shape[dim], dim)
+fftfreq(n: int, d: float = 1.0) := wrap(np.fft.fftfreq(n, d).astype(np.float32))
+rfftfreq(n: int, d: float = 1.0) := wrap(np.fft.rfftfreq(n, d).astype(np.float32))
 """,
 )
-
-
-def _square(x: Tensor, name: str) -> Tensor:
-    shape = x.array.shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise RuntimeError(
-            f"linalg.{name}: A must be batches of square matrices, got {list(shape)}"
-        )
-    return x
-
-
-@function("linalg")
-def inv(A: Tensor) -> Tensor:
-    """The inverse of each matrix (..., n, n)."""
-    return aten.linalg_inv_of(_square(A, "inv"))
-
-
-@function("linalg")
-def solve(A: Tensor, B: Tensor) -> Tensor:
-    """X with A X = B: (..., n, n) and (..., n, k) or (..., n)."""
-    _square(A, "solve")
-    if B.array.ndim == 1 or B.array.shape == A.array.shape[:-1]:
-        return aten.linalg_solve_of(A, B.unsqueeze(-1)).squeeze(-1)
-    return aten.linalg_solve_of(A, B)
 
 
 @function("linalg")
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
     """(sum |x|^ord)^(1 / ord) over `dim`."""
     return aten.norm(x, ord, dim, keepdim)
-
-
-@function("linalg")
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Of a vector, or of matrices for "fro" (the default), 1, -1, inf and -inf."""
-    if ord in (None, "fro", 2) and not (ord == 2 and (A.array.ndim == 2 and dim is None)):
-        return aten.norm(A, 2, dim, keepdim)
-    two = dim if isinstance(dim, tuple) else (-2, -1) if A.array.ndim == 2 and dim is None else None
-    if two is None:
-        return aten.norm(A, ord, dim, keepdim)
-    if ord not in (1, -1, float("inf"), -float("inf")):
-        raise NotImplementedError(f"linalg.norm of a matrix with ord={ord!r} is not supported")
-    rows, columns = (d % A.array.ndim for d in two)
-    over, then = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = A.abs().sum(over, keepdim=True)
-    found = (aten.amax if ord > 0 else aten.amin)(sums, then, True)
-    return found if keepdim else found.squeeze((rows, columns))
-
-
-@function("fft")
-def fftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `fft`'s results."""
-    return wrap(np.fft.fftfreq(n, d).astype(np.float32))
-
-
-@function("fft")
-def rfftfreq(n: int, d: float = 1.0) -> Tensor:
-    """The frequencies of `rfft`'s results."""
-    return wrap(np.fft.rfftfreq(n, d).astype(np.float32))

@@ -10,87 +10,127 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .table import aten, composite, declare
+from .table import TABLE, aten, declare
+
+
+def _valid(reduction: str) -> str:
+    if reduction not in {"mean", "sum", "none"}:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
 
 
 def _reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The mean, the sum, or the losses themselves.
-
-    Raises:
-        ValueError: another word.
-    """
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "none":
+    if _valid(reduction) == "none":
         return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss.mean() if reduction == "mean" else loss.sum()
 
 
 def _mse(self: Any, target: Any, reduction: str) -> Any:
     apart = self - target
-    if reduction == "none":
+    if _valid(reduction) == "none":
         return apart * apart
     flat = apart.reshape(-1)
     total = flat.dot(flat)
-    if reduction == "sum":
-        return total
-    if reduction != "mean":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return total / total.dtype.type(flat.size)
+    return total / total.dtype.type(flat.size) if reduction == "mean" else total
 
 
 def _mse_back(grad: Any, input: Any, target: Any, reduction: str) -> Any:
     apart = input - target
-    scale = 2.0 / apart.size if reduction == "mean" else 2.0
-    apart *= grad * grad.dtype.type(scale)
+    apart *= grad * grad.dtype.type(2.0 / apart.size if reduction == "mean" else 2.0)
     return apart
 
 
 def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor:
-    n = np.broadcast_shapes(input.array.shape, grad.array.shape)
-    return grad * given * (2.0 / int(np.prod(n)) if reduction == "mean" else 2.0)
+    count = np.broadcast(input.array, grad.array).size
+    return grad * given * (2.0 / count if reduction == "mean" else 2.0)
 
 
-def _nll_weights(target: Any, weight: Any, ignore_index: int, like: Any, classes: int) -> Any:
-    """The targets with ignored ones at 0, and how much each counts."""
+def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
+    """The dimension of classes, the targets with ignored ones at 0, and how much each counts."""
+    dim = min(x.ndim - 1, 1)
+    if target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
+        raise ValueError(f"a target of size {target.shape} does not fit {x.shape}")
     counted = target != ignore_index
     safe = np.where(counted, target, 0)
-    if safe.size and (safe.min() < 0 or safe.max() >= classes):
-        wrong = safe.min() if safe.min() < 0 else safe.max()
-        raise IndexError(f"Target {wrong} is out of bounds.")
-    share = counted.astype(like.dtype)
-    return safe, (share if weight is None else share * weight[safe])
+    if safe.size and (safe.min() < 0 or safe.max() >= x.shape[dim]):
+        raise IndexError(f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds.")
+    share = counted.astype(x.dtype)
+    return dim, np.expand_dims(safe, dim), share if weight is None else share * weight[safe]
 
 
 def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
-    dim = 0 if self.ndim == 1 else 1
-    if target.shape != self.shape[:dim] + self.shape[dim + 1 :]:
-        raise ValueError(
-            f"Expected target size {list(self.shape[:dim] + self.shape[dim + 1 :])}, "
-            f"got {list(target.shape)}"
-        )
-    safe, share = _nll_weights(target, weight, ignore_index, self, self.shape[dim])
-    picked = np.take_along_axis(self, np.expand_dims(safe, dim), dim).squeeze(dim)
-    loss = -picked * share
+    dim, safe, share = _counted(self, target, weight, ignore_index)
+    loss = -np.take_along_axis(self, safe, dim).squeeze(dim) * share
     if reduction == "none":
         return loss
     total = loss.sum(dtype=self.dtype)
     return total / share.sum(dtype=self.dtype) if reduction == "mean" else total
 
 
-def _nll_back(
-    grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore_index: int
-) -> Any:
-    dim = 0 if self.ndim == 1 else 1
-    safe, share = _nll_weights(target, weight, ignore_index, self, self.shape[dim])
+def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore: int) -> Any:
+    dim, safe, share = _counted(self, target, weight, ignore)
     each = -grad * share
     if reduction == "mean":
         each = each / share.sum(dtype=self.dtype)
     found = np.zeros_like(self)
-    np.put_along_axis(found, np.expand_dims(safe, dim), np.expand_dims(each, dim), dim)
+    np.put_along_axis(found, safe, np.expand_dims(each, dim), dim)
     return found
+
+
+def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, p: float) -> Tensor:
+    """`p` of the target's share is spread evenly over all classes."""
+    dim = min(x.array.ndim - 1, 1)
+    logs, classes = aten.log_softmax(x, dim), x.array.shape[dim]
+    ones = (1,) * (x.array.ndim - 1 - dim)
+    weighted = logs if weight is None else logs * weight.reshape((-1, *ones))
+    if target.array.dtype.kind == "f":
+        target = target * (1 - p) + p / classes if p else target
+        return _reduced(-(weighted * target).sum(dim), reduction)
+    loss = aten.nll_loss(logs, target, weight, ignore, reduction)
+    if not p:
+        return loss
+    share = _counted(x.array, target.array, getattr(weight, "array", None), ignore)[2]
+    smooth = -weighted.sum(dim) * wrap((target.array != ignore).astype(x.array.dtype))
+    mean = reduction == "mean"
+    smooth = smooth.sum() / wrap(share.sum()) if mean else _reduced(smooth, reduction)
+    return loss * (1 - p) + smooth * (p / classes)
+
+
+def _huber(apart: Tensor, delta: float) -> Tensor:
+    return aten.where(apart <= delta, apart * apart * 0.5, (apart - 0.5 * delta) * delta)
+
+
+def _alike(input: Tensor, target: Tensor) -> Tensor:
+    if input.array.shape != target.array.shape:
+        raise ValueError(f"target size {target.shape} is not the input's, {input.shape}")
+    return target
+
+
+def _bce(input: Tensor, target: Tensor) -> Tensor:
+    """Logarithms are kept above -100."""
+    if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    return -(
+        target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100)
+    )
+
+
+def _bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
+    soft = aten.logsigmoid(input)
+    scaled = soft if pos_weight is None else ((pos_weight - 1) * target + 1) * soft
+    return (1 - target) * input - scaled
+
+
+def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _kl(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
+    if log_target:
+        return target.exp() * (target - input)
+    positive = target > 0
+    safe = aten.where(positive, target, wrap(np.ones((), target.array.dtype)))
+    return aten.where(positive, target * (safe.log() - input), -input * target)
 
 
 declare(
@@ -98,8 +138,10 @@ declare(
     r"""
 [nn]
 mse_loss(self, target, reduction: str = "mean") = _mse(self, target, reduction)
-    self: mse_loss_backward(grad, self, target, reduction) || _mse_back(grad, self, target, reduction)
-    target: -mse_loss_backward(grad, self, target, reduction) || -_mse_back(grad, self, target, reduction)
+    self: mse_loss_backward(grad, self, target, reduction)
+        || _mse_back(grad, self, target, reduction)
+    target: -mse_loss_backward(grad, self, target, reduction)
+        || -_mse_back(grad, self, target, reduction)
 []
 mse_loss_backward(grad_output, input, target, reduction: str)
     = _mse_back(grad_output, input, target, reduction)
@@ -115,152 +157,30 @@ nll_loss_backward(grad_output, self, target, weight: number, reduction: str, ign
     grad_output: nll_loss_forward(grad, target, weight, reduction, ignore_index)
 [nn]
 l1_loss(self, target, reduction: str = "mean") := _reduced((self - target).abs(), reduction)
+huber_loss(self, target, reduction: str = "mean", delta: float = 1.0)
+    := _reduced(_huber((self - target).abs(), delta), reduction)
+smooth_l1_loss(self, target, reduction: str = "mean", beta: float = 1.0)
+    := _reduced(_huber((self - target).abs(), beta) / beta, reduction)
+    if beta else l1_loss(self, target, reduction)
+nll_loss(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean")
+    := nll_loss_forward(self, target, weight, _valid(reduction), ignore_index)
+cross_entropy(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0)
+    := _cross(self, target, weight, ignore_index, reduction, label_smoothing)
+binary_cross_entropy(self, target, weight = None, reduction: str = "mean")
+    := _weighted(_bce(self, _alike(self, target)), weight, reduction)
+binary_cross_entropy_with_logits(self, target, weight = None, reduction: str = "mean",
+    pos_weight = None)
+    := _weighted(_bce_logits(self, _alike(self, target), pos_weight), weight, reduction)
+kl_div(self, target, reduction: str = "mean", log_target: bool = False)
+    := _kl(self, target, log_target).sum() / self.array.shape[0] if reduction == "batchmean"
+    else _reduced(_kl(self, target, log_target), reduction)
+[torch nn]
+cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8)
+    := (x1 * x2).sum(dim) / (x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps))
 """,
 )
-
-
-@composite("nn")
-def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    beta: float = 1.0,
-) -> Tensor:
-    """Squared / (2 beta) below `beta`, absolute - beta / 2 above."""
-    if beta == 0:
-        return aten.l1_loss(input, target, reduction)
-    apart = (input - target).abs()
-    loss = aten.where(apart < beta, apart * apart * (0.5 / beta), apart - 0.5 * beta)
-    return _reduced(loss, reduction)
-
-
-@composite("nn")
-def huber_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    delta: float = 1.0,
-) -> Tensor:
-    """Half the square below `delta`, delta * (absolute - delta / 2) above."""
-    apart = (input - target).abs()
-    loss = aten.where(apart <= delta, apart * apart * 0.5, (apart - 0.5 * delta) * delta)
-    return _reduced(loss, reduction)
-
-
-@composite("nn", "aten::nll_loss_nd")
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
-    """Minus the log-probability of the target class.
-
-    Args:
-        input: log-probabilities (N, C) or (N, C, ...), or (C,).
-        target: classes (N), (N, ...) or ().
-        weight: one per class; the mean is then weighted.
-        ignore_index: targets that do not count.
-    """
-    if reduction not in {"mean", "sum", "none"}:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return aten.nll_loss_forward(input, target, weight, reduction, ignore_index)
-
-
-@composite("nn", "aten::cross_entropy_loss")
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """nll_loss of log_softmax; targets are classes, or probabilities of `input`'s shape."""
-    dim = 0 if input.array.ndim == 1 else 1
-    logs = aten.log_softmax(input, dim)
-    classes = input.array.shape[dim]
-    shape = [classes if d == dim else 1 for d in range(input.array.ndim)]
-    weighted = logs if weight is None else logs * weight.reshape(shape)
-    if target.array.dtype.kind == "f":
-        if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / classes
-        loss = -(weighted * target).sum(dim)
-        return (
-            loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduced(loss, reduction)
-        )
-    loss = nll_loss(logs, target, weight, ignore_index, reduction)
-    if not label_smoothing:
-        return loss
-    given = None if weight is None else weight.array
-    _, share = _nll_weights(target.array, given, ignore_index, input.array, classes)
-    smooth = -weighted.sum(dim) * wrap((target.array != ignore_index).astype(input.array.dtype))
-    smooth = (
-        smooth.sum() / wrap(share.sum()) if reduction == "mean" else _reduced(smooth, reduction)
-    )
-    return loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
-
-
-@composite("nn")
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Of probabilities; logarithms are kept above -100."""
-    if input.array.shape != target.array.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}) is deprecated. Please ensure they have the same size."
-        )
-    if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    hit, miss = input.log().clamp(min=-100), (1 - input).log().clamp(min=-100)
-    loss = -(target * hit + (1 - target) * miss)
-    return _reduced(loss if weight is None else loss * weight, reduction)
-
-
-@composite("nn")
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
-    """Of logits, without overflow."""
-    if input.array.shape != target.array.shape:
-        raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
-        )
-    soft = aten.logsigmoid(input)
-    scaled = soft if pos_weight is None else ((pos_weight - 1) * target + 1) * soft
-    loss = (1 - target) * input - scaled
-    return _reduced(loss if weight is None else loss * weight, reduction)
-
-
-@composite("nn")
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
-    """Target * (log target - input); "batchmean" divides the sum by the batch."""
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        positive = target > 0
-        safe = aten.where(positive, target, wrap(np.ones((), target.array.dtype)))
-        loss = aten.where(positive, target * (safe.log() - input), -input * target)
-    if reduction == "batchmean":
-        return loss.sum() / input.array.shape[0]
-    return _reduced(loss, reduction)
-
-
-@composite("torch nn")
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 . x2 / (|x1| |x2|) along `dim`."""
-    return (x1 * x2).sum(dim) / (x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps))
+TABLE["nll_loss"].name, TABLE["cross_entropy"].name = (
+    "aten::nll_loss_nd",
+    "aten::cross_entropy_loss",
+)

@@ -1,37 +1,25 @@
-"""What Tensor has besides the table's operators: Python's operators, properties, and conversions."""
+"""What Tensor has besides the table's operators: Python's own, properties, and conversions."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..tensor import Size, Tensor, wrap
-from . import (  # noqa: F401
-    conversion,
-    convolution,
-    creation,
-    elementwise,
-    foreach,
-    indexing,
-    joining,
-    linalg,
-    loss,
-    matrix,
-    normalization,
-    reduction,
-    views,
-)
+from . import conversion, indexing
 from .arguments import as_tensors
 from .table import PUBLIC, aten
 
+_OTHERS = "convolution creation elementwise foreach joining linalg loss matrix normalization"
+for _name in f"{_OTHERS} reduction views".split():
+    importlib.import_module(f"{__package__}.{_name}")
 
-def _reversed(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Tensor, other: Any) -> Any:
-        return function(other, self)
 
-    return call
+def _reversed(name: str) -> Callable[..., Any]:
+    return lambda self, other: getattr(aten, name)(other, self)
 
 
 def _rpow(self: Tensor, other: Any) -> Any:
@@ -51,22 +39,42 @@ def _format(self: Tensor, spec: str) -> str:
     return format(self.item(), spec) if not self.array.ndim else object.__format__(self, spec)
 
 
+def _unpickled(kind: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
+    found = kind(array)
+    found.requires_grad = requires_grad
+    return found
+
+
+def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self._node is not None:
+        raise RuntimeError("only leaves of the graph can be copied by copy.deepcopy")
+    memo[id(self)] = found = _unpickled(type(self), self.array.copy(), self._rg)
+    if self._grad is not None:
+        found._grad = _copied(self._grad, memo)
+    return found
+
+
+def _pinned(self: Tensor) -> Tensor:
+    found = wrap(self.array)
+    found.__dict__["_pinned"] = True
+    return found
+
+
+def _real(self: Tensor) -> Tensor:
+    return aten.real(self) if self.array.dtype.kind == "c" else self
+
+
+_NAMES = "add_to sub_to mul div_to floor_divide remainder matmul pow".split()
+_PYTHON = "add sub mul truediv floordiv mod matmul pow".split()
 _OPERATORS: dict[str, Any] = {
-    **{f"__{n}__": getattr(aten, f"{n.strip('r')}_to") for n in ("add", "radd", "sub")},
-    **{f"__{n}__": getattr(aten, n) for n in "mul pow neg abs ne lt le gt ge".split()},
+    **{f"__{n}__": getattr(aten, known) for n, known in zip(_PYTHON, _NAMES, strict=True)},
+    **{f"__r{n}__": _reversed(known) for n, known in zip(_PYTHON, _NAMES, strict=True)},
+    **{f"__{n}__": getattr(aten, n) for n in "neg abs ne lt le gt ge".split()},
     **{f"__{n}__": getattr(aten, f"bitwise_{n}") for n in ("and", "or", "xor")},
     **{f"__i{n}__": getattr(aten, f"{n}_to_") for n in ("add", "sub")},
-    "__rsub__": _reversed(aten.sub_to),
+    "__radd__": aten.add_to,
     "__rmul__": aten.mul,
-    "__truediv__": aten.div_to,
-    "__rtruediv__": _reversed(aten.div_to),
-    "__floordiv__": aten.floor_divide,
-    "__rfloordiv__": _reversed(aten.floor_divide),
-    "__mod__": aten.remainder,
-    "__rmod__": _reversed(aten.remainder),
     "__rpow__": _rpow,
-    "__matmul__": aten.matmul,
-    "__rmatmul__": _reversed(aten.matmul),
     "__pos__": aten.positive,
     "__invert__": aten.bitwise_not,
     "__imul__": aten.mul_,
@@ -85,67 +93,41 @@ _OPERATORS: dict[str, Any] = {
     "__contains__": lambda self, x: bool((self.array == getattr(x, "array", x)).any()),
     "__repr__": conversion.text,
     "__format__": _format,
-    "__hash__": lambda self: id(self),
+    "__hash__": object.__hash__,
     "__array__": lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype),
     "__reduce__": lambda self: (_unpickled, (type(self), self.array, self._rg)),
-    "__deepcopy__": lambda self, memo: _copied(self, memo),
+    "__deepcopy__": _copied,
 }
 
 
-def _unpickled(kind: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
-    found = kind(array)
-    found.requires_grad = requires_grad
-    return found
+def _new(make: str) -> Callable[..., Tensor]:
+    """`make`, with the dtype of a tensor."""
 
+    def call(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **more: Any) -> Any:
+        kind = self.array.dtype if dtype is None else dtype
+        return PUBLIC["torch"][make](*args, dtype=kind, **more)
 
-def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    if self._node is not None:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment."
-        )
-    memo[id(self)] = found = _unpickled(type(self), self.array.copy(), self._rg)
-    if self._grad is not None:
-        found._grad = _copied(self._grad, memo)
-    return found
-
-
-def _new(self: Tensor, make: str, args: Any, dtype: Any, requires_grad: bool = False) -> Tensor:
-    kind = self.array.dtype if dtype is None else dtype
-    found: Tensor = PUBLIC["torch"][make](*args, dtype=kind, requires_grad=requires_grad)
-    return found
-
-
-def _make_new(make: str) -> Callable[..., Tensor]:
-    def call(
-        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **more: Any
-    ) -> Tensor:
-        return _new(self, make, args, dtype, **more)
-
-    call.__name__, call.__doc__ = f"new_{make}", f"`{make}`, with the dtype of this tensor."
     return call
 
 
+def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
+    return lambda self: self.to(dtype)
+
+
+_DTYPES = "float:float32 double:float64 half:float16 long:int64 int:int32 byte:uint8 bool:bool_"
 _METHODS: dict[str, Any] = {
-    **{f"new_{make}": _make_new(make) for make in "zeros ones empty full tensor".split()},
+    **{f"new_{make}": _new(make) for make in "zeros ones empty full tensor".split()},
     "type_as": lambda self, other: self.to(other.array.dtype),
     "where": lambda self, condition, other: PUBLIC["torch"]["where"](condition, self, other),
-    "float": lambda self: self.to(np.float32),
-    "double": lambda self: self.to(np.float64),
-    "half": lambda self: self.to(np.float16),
-    "long": lambda self: self.to(np.int64),
-    "int": lambda self: self.to(np.int32),
-    "bool": lambda self: self.to(np.bool_),
-    "byte": lambda self: self.to(np.uint8),
+    **{n: _cast(getattr(np, t)) for n, t in (pair.split(":") for pair in _DTYPES.split())},
     "cpu": lambda self: self,
     "cuda": lambda self, device="cuda", non_blocking=False: self.to(device or "cuda"),
-    "pin_memory": lambda self: _pinned(self),
+    "pin_memory": _pinned,
     "is_pinned": lambda self: self.__dict__.get("_pinned", False),
     "tolist": lambda self: self.array.tolist(),
-    "numel": lambda self: self.array.size,
-    "nelement": lambda self: self.array.size,
-    "dim": lambda self: self.array.ndim,
-    "ndimension": lambda self: self.array.ndim,
+    "size": lambda self, dim=None: self.shape if dim is None else self.array.shape[dim],
+    **dict.fromkeys(("numel", "nelement"), lambda self: self.array.size),
+    **dict.fromkeys(("dim", "ndimension"), lambda self: self.array.ndim),
     "stride": lambda self: tuple(s // self.array.itemsize for s in self.array.strides),
     "is_contiguous": lambda self, memory_format=None: self.array.flags.c_contiguous,
     "is_floating_point": lambda self: self.array.dtype.kind in "fV",
@@ -157,12 +139,6 @@ _METHODS: dict[str, Any] = {
 }
 
 
-def _pinned(self: Tensor) -> Tensor:
-    found = wrap(self.array)
-    found.__dict__["_pinned"] = True
-    return found
-
-
 _PROPERTIES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "shape": (lambda self: Size(self.array.shape), "The sizes of its dimensions."),
     "dtype": (lambda self: self.array.dtype, "The dtype of its elements."),
@@ -170,18 +146,14 @@ _PROPERTIES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "T": (lambda self: self.permute(*range(self.array.ndim)[::-1]), "Dimensions reversed."),
     "mT": (lambda self: self.transpose(-2, -1), "The last two changed over."),
     "H": (lambda self: self.conj().transpose(-2, -1), "The conjugate transpose."),
-    "real": (lambda self: _real(self), "The real part; a real tensor is its own."),
-    "imag": (lambda self: aten.imag(self), "The imaginary part."),
+    "real": (_real, "The real part; a real tensor is its own."),
+    "imag": (aten.imag, "The imaginary part."),
     "device": (lambda self: Device("cpu"), "Always the CPU."),
     "is_cuda": (lambda self: False, "Never."),
     "layout": (lambda self: "torch.strided", "Always strided."),
     "nbytes": (lambda self: self.array.nbytes, "Bytes of its elements."),
     "itemsize": (lambda self: self.array.itemsize, "Bytes of one element."),
 }
-
-
-def _real(self: Tensor) -> Tensor:
-    return aten.real(self) if self.array.dtype.kind == "c" else self
 
 
 class Device(str):
@@ -203,15 +175,15 @@ class Device(str):
         return f"device(type={self.type!r})"
 
 
+_ALIASES = (
+    "multiply:mul absolute:abs concat:cat divide:div true_divide:div subtract:sub negative:neg "
+    "greater:gt less:lt clip:clamp arctan2:atan2"
+)
+for _place in PUBLIC.values():
+    _place |= {a: _place[n] for a, n in (p.split(":") for p in _ALIASES.split()) if n in _place}
+for _name, _function in PUBLIC["tensor"].items():
+    setattr(Tensor, _name, _function)
 for _name, _function in (*_OPERATORS.items(), *_METHODS.items()):
     setattr(Tensor, _name, _function)
 for _name, (_read, _doc) in _PROPERTIES.items():
     setattr(Tensor, _name, property(_read, doc=_doc))
-for _place in PUBLIC.values():
-    for _alias, _known in {"multiply": "mul", "absolute": "abs", "concat": "cat", "divide": "div",
-                           "subtract": "sub", "negative": "neg", "greater": "gt", "less": "lt",
-                           "clip": "clamp", "arctan2": "atan2", "true_divide": "div"}.items():  # fmt: skip
-        if _known in _place:
-            _place[_alias] = _place[_known]
-            if _place is PUBLIC["tensor"]:
-                setattr(Tensor, _alias, _place[_known])

@@ -5,15 +5,18 @@ Source: derivatives.yaml, torch/csrc/autograd/FunctionsManual.cpp.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .table import aten, composite, declare, function
+from .table import aten, declare, function
+
+Ints = tuple[int, ...]
 
 
-def back(grad: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
     """A reduced tensor with its dimensions back, each of size 1."""
     if dim is None:
         return aten.reshape(grad, (1,) * len(shape))
@@ -23,15 +26,10 @@ def back(grad: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tenso
     return aten.reshape(grad, tuple(1 if i in gone else s for i, s in enumerate(shape)))
 
 
-def count(shape: tuple[int, ...], dim: Any) -> int:
+def count(shape: Ints, dim: Any) -> int:
     """How many elements are reduced to one."""
-    if dim is None:
-        return int(np.prod(shape))
-    return int(np.prod([shape[a] for a in ((dim,) if isinstance(dim, int) else dim)]))
-
-
-def _spread(grad: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
-    return aten.expand(back(grad, shape, dim, keepdim), shape)
+    dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return math.prod(shape[d] for d in dims)
 
 
 def _wide(self: Any, dtype: Any) -> Any:
@@ -49,10 +47,7 @@ def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     if dtype is not None:
         self = self.astype(dtype)
     elif self.dtype.kind in "biu":
-        raise ValueError(
-            f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
-            f"complex dtype. Got: {self.dtype}"
-        )
+        raise ValueError(f"the input must be floating point or complex, got {self.dtype}")
     total = np.add.reduce(self, dim, None, None, bool(keepdim))
     return total / total.dtype.type(count(self.shape, dim))
 
@@ -72,12 +67,14 @@ def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: float, keepdim: 
 def _prod_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Products of all other elements, by products from both sides (right for zeros too)."""
     shape = self.array.shape
-    flat = aten.reshape(self, (-1,)) if dim is None else self.movedim(dim, -1)
-    one, n = flat.narrow(-1, 0, 1) * 0 + 1, flat.array.shape[-1]
-    left = aten.cat([one, flat.narrow(-1, 0, n - 1).cumprod(-1)], -1)
-    right = aten.cat([one, flat.narrow(-1, 1, n - 1).flip(-1).cumprod(-1)], -1).flip(-1)
-    others = left * right
-    others = aten.reshape(others, shape) if dim is None else others.movedim(-1, dim)
+    flat = self.reshape(-1) if dim is None else self.movedim(dim, -1)
+
+    def before(x: Tensor) -> Tensor:
+        one, n = x.narrow(-1, 0, 1) * 0 + 1, x.array.shape[-1]
+        return aten.cat([one, x.narrow(-1, 0, n - 1)], -1).cumprod(-1)
+
+    others = before(flat) * before(flat.flip(-1)).flip(-1)
+    others = others.reshape(shape) if dim is None else others.movedim(-1, dim)
     return back(grad, shape, dim, keepdim) * others
 
 
@@ -88,17 +85,11 @@ def _shared(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool)
     return back(grad, shape, dim, keepdim) * (mask / mask.sum(dim, keepdim=True))
 
 
-def _pick(choose: Any, self: Any, dim: int, keepdim: bool) -> Any:
-    if not self.ndim:
-        return self.copy(), np.zeros((), np.int64)
-    index = np.expand_dims(choose(self, axis=dim), dim)
-    value = np.take_along_axis(self, index, dim)
-    return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+def _picked(self: Any, index: Any, dim: int) -> Any:
+    return np.take_along_axis(self, index, dim) if self.ndim else self.copy(), index
 
 
-def at_index(
-    grad: Tensor, shape: tuple[int, ...], index: Tensor, dim: int, keepdim: bool = True
-) -> Tensor:
+def at_index(grad: Tensor, shape: Ints, index: Tensor, dim: int, keepdim: bool = True) -> Tensor:
     """Zeros of `shape`, with `grad` at `index` along `dim`."""
     if not shape:
         return grad
@@ -107,39 +98,34 @@ def at_index(
     return wrap(np.zeros(shape, grad.array.dtype)).scatter_add(dim, index, grad)
 
 
-def _sort(self: Any, dim: int, descending: bool) -> Any:
+def _order(self: Any, dim: int, descending: bool) -> Any:
+    """Stable: equal elements keep their order."""
     if not self.ndim:
-        return self.copy(), np.zeros((), np.int64)
-    if descending:  # stable too: equal elements keep their order
-        flipped = np.flip(self, dim)
-        order = np.flip(self.shape[dim] - 1 - np.argsort(flipped, dim, kind="stable"), dim)
-    else:
-        order = np.argsort(self, dim, kind="stable")
-    return np.take_along_axis(self, order, dim), order
+        return np.zeros((), np.int64)
+    order = np.argsort(np.flip(self, dim) if descending else self, dim, kind="stable")
+    return np.flip(self.shape[dim] - 1 - order, dim) if descending else order
 
 
-def _topk(self: Any, k: int, dim: int, largest: bool) -> Any:
-    if k > (self.shape[dim] if self.ndim else 1):
+def _first(order: Any, k: int, dim: int) -> Any:
+    if k > (order.shape[dim] if order.ndim else 1):
         raise ValueError("selected index k out of range")
-    values, order = _sort(self, dim, largest)
-    cut = (slice(None),) * dim + (slice(k),) if self.ndim else ()
-    return values[cut], order[cut]
+    return order[(slice(None),) * dim + (slice(k),)] if order.ndim else order
+
+
+def _extreme(self: Any, index: Any, dim: int, keepdim: bool) -> Any:
+    found = _picked(self, np.expand_dims(index, dim) if self.ndim else index, dim)
+    return found if keepdim or not self.ndim else [x.squeeze(dim) for x in found]
 
 
 def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """Row by row where there are zeros; one scan where there are none."""
     if not (self.array == 0).any():
         return (grad * result).flip(dim).cumsum(dim).flip(dim) / self
-    rows, weights, found = self.unbind(dim), grad.unbind(dim), []
-    for i in range(len(rows)):
-        run = None  # the product of all rows up to j, but for row i
-        for row in rows[:i]:
-            run = row if run is None else run * row
-        total = weights[i] if run is None else weights[i] * run
-        for row, weight in zip(rows[i + 1 :], weights[i + 1 :], strict=True):
-            run = row if run is None else run * row
-            total = total + weight * run
-        found.append(total)
+    found, place = [], np.arange(self.array.shape[dim])
+    for i in place.tolist():
+        row = wrap((place == i).reshape(-1, *(1,) * (self.array.ndim - 1 - dim)))
+        each = grad * self.masked_fill(row, 1).cumprod(dim)
+        found.append(each.narrow(dim, i, len(place) - i).sum(dim))
     return aten.stack(found, dim)
 
 
@@ -150,86 +136,18 @@ def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
     return total if keepdim else total.squeeze(dim)
 
 
+def _ordered(self: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise ValueError(f"not implemented for {self.dtype}")
+    return self
+
+
 def _truth(which: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     found = which(self, axis=dim, keepdims=keepdim)
     return found.astype(np.uint8) if self.dtype == np.uint8 else found  # once PyTorch's bool
 
 
-def _arg(which: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-    if self.dtype.kind in "bc":
-        raise ValueError(f"not implemented for {self.dtype}")
-    return which(self, axis=dim, keepdims=keepdim)
-
-
-def _norm_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    shape = self.array.shape
-    length = back(result, shape, dim, keepdim)
-    return aten.where(length == 0, 0.0, self * (back(grad, shape, dim, keepdim) / length))
-
-
-declare(
-    globals(),
-    r"""
-[torch tensor]
-sum(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None) = _sum(self, dim, keepdim, dtype)
-    self: _spread(grad, self_shape, dim, keepdim)
-prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
-    = np.multiply.reduce(self, dim, _wide(self, dtype), None, keepdim)
-    self: _prod_back(grad, self, dim, keepdim)
-amax(self, dim: dims = None, keepdim: bool = False) = np.max(self, axis=dim, keepdims=keepdim)
-    self: _shared(grad, self, result, dim, keepdim)
-amin(self, dim: dims = None, keepdim: bool = False) = np.min(self, axis=dim, keepdims=keepdim)
-    self: _shared(grad, self, result, dim, keepdim)
-all(self, dim: dims = None, keepdim: bool = False) = _truth(np.all, self, dim, keepdim)
-any(self, dim: dims = None, keepdim: bool = False) = _truth(np.any, self, dim, keepdim)
-argmax(self, dim: dims = None, keepdim: bool = False) = _arg(np.argmax, self, dim, keepdim)
-argmin(self, dim: dims = None, keepdim: bool = False) = _arg(np.argmin, self, dim, keepdim)
-count_nonzero(self, dim: dims = None) = np.asarray(np.count_nonzero(self, dim))
-cumsum(self, dim: dim, *, dtype: any = None)
-    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
-    self: grad.flip(dim).cumsum(dim).flip(dim)
-cumprod(self, dim: dim, *, dtype: any = None)
-    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
-    self: _cumprod_back(grad, self, result, dim)
-sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
-    = _sort(self, dim, descending)
-    self: at_index(grads[0], self_shape, indices, dim)
-topk(self, k: int, dim: dim = -1, largest: bool = True, sorted: bool = True) -> (values, indices)
-    = _topk(self, k, dim, largest)
-    self: at_index(grads[0], self_shape, indices, dim)
-argsort(self, dim: dim = -1, descending: bool = False, stable: bool = False)
-    = _sort(self, dim, descending)[1]
-[torch tensor quiet]
-mean(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
-    = _mean(self, dim, keepdim, dtype)
-    self: _spread(grad, self_shape, dim, keepdim) / count(self_shape, dim)
-[torch tensor float quiet]
-logsumexp(self, dim: dims, keepdim: bool = False) = _logsumexp(self, dim, keepdim)
-    self: back(grad, self_shape, dim, keepdim) * (self - back(result, self_shape, dim, keepdim)).exp()
-[quiet]
-var.correction(self, dim: dims, correction: any, keepdim: bool) = _var(self, dim, correction, keepdim)
-    self: _var_back(grad, self, dim, correction, keepdim)
-std.correction(self, dim: dims, correction: any, keepdim: bool)
-    = np.sqrt(_var(self, dim, correction, keepdim))
-    self: _var_back((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
-[]
-max.all(self) = np.max(self) => _shared(grad, self, result, None, False)
-min.all(self) = np.min(self) => _shared(grad, self, result, None, False)
-max.dim(self, dim: dim, keepdim: bool) -> (values, indices) = _pick(np.argmax, self, dim, keepdim)
-    self: at_index(grads[0], self_shape, indices, dim, keepdim)
-min.dim(self, dim: dim, keepdim: bool) -> (values, indices) = _pick(np.argmin, self, dim, keepdim)
-    self: at_index(grads[0], self_shape, indices, dim, keepdim)
-linalg_vector_norm.two(self, dim: dims, keepdim: bool)
-    = np.sqrt(np.add.reduce((self * self.conj()).real, dim, None, None, keepdim))
-    self: _norm_back(grad, self, result, dim, keepdim)
-[torch tensor]
-sum_to_size(self, *size: sizes) := _sum_to_size(self, sizes(size))
-median(self) := self.flatten().sort().values[(self.numel() - 1) // 2]
-""",
-)
-
-
-def _sum_to_size(self: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _sum_to_size(self: Tensor, shape: Ints) -> Tensor:
     """Summed over the dimensions that broadcasting from `shape` added or stretched."""
     have = self.array.shape
     if shape == have:
@@ -238,85 +156,6 @@ def _sum_to_size(self: Tensor, shape: tuple[int, ...]) -> Tensor:
     dims = (*range(lead), *(i + lead for i, s in enumerate(shape) if s == 1 != have[i + lead]))
     found = aten.sum(self, dims, True) if dims else self
     return aten.reshape(found, shape) if lead else found
-
-
-def _moment(name: str, which: str) -> Any:
-    def call(
-        input: Tensor,
-        *args: Any,
-        dim: Any = None,
-        unbiased: Any = None,
-        correction: Any = None,
-        keepdim: bool = False,
-    ) -> Tensor:
-        """Over `dim`, with N - correction for N (1 by default, 0 for `unbiased=False`)."""
-        dim = args[0] if args else dim
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        if len(args) > 1 and isinstance(args[1], bool):
-            unbiased = args[1]
-        if unbiased is not None:
-            correction = int(unbiased)
-        keepdim = args[2] if len(args) > 2 else keepdim
-        run = getattr(aten, which)
-        found: Tensor = run(input, dim, 1 if correction is None else correction, keepdim)
-        return found
-
-    call.__name__ = name
-    return function("torch tensor")(call)
-
-
-def _max_or_min(name: str, pair: str) -> Any:
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-        """Of all elements; along `dim` with indices; or elementwise of two tensors."""
-        if dim is None:
-            return getattr(aten, f"{name}_all")(input)
-        if isinstance(dim, Tensor):
-            return getattr(aten, pair)(input, dim)
-        return getattr(aten, f"{name}_dim")(input, dim, keepdim)
-
-    call.__name__ = name
-    return function("torch tensor")(call)
-
-
-for _name in ("var", "std"):
-    _moment(_name, f"{_name}_correction")
-_max_or_min("max", "maximum")
-_max_or_min("min", "minimum")
-
-
-@function("torch tensor")
-def norm(
-    input: Tensor,
-    p: Any = 2,
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-) -> Tensor:
-    """The p-norm over `dim` ("fro" is 2)."""
-    if dtype is not None:
-        input = input.to(dtype)
-    if p in (2, "fro", None):
-        return aten.linalg_vector_norm_two(input, dim, keepdim)
-    if p in (float("inf"), -float("inf")):
-        return (aten.amax if p > 0 else aten.amin)(input.abs(), dim, keepdim)
-    if p == 0:
-        return (input != 0).to(input.dtype).sum(dim, keepdim)
-    if p == 1:
-        return input.abs().sum(dim, keepdim)
-    return (input.abs() ** p).sum(dim, keepdim) ** (1.0 / p)
-
-
-@composite("torch tensor nn")
-def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """exp, divided by its sum over `dim`."""
-    return aten._softmax(input if dtype is None else input.to(dtype), dim)
-
-
-@composite("torch tensor nn")
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed without overflow."""
-    return aten._log_softmax(input if dtype is None else input.to(dtype), dim)
 
 
 def _soft(self: Any, dim: int, log: bool) -> Any:
@@ -329,9 +168,72 @@ def _soft(self: Any, dim: int, log: bool) -> Any:
     return np.divide(each, total, out=each)
 
 
+def _soft_back(grad: Any, result: Any, dim: int) -> Any:
+    scaled = grad * result
+    return scaled - result * scaled.sum(dim, keepdims=True)
+
+
+def _log_soft_back(grad: Any, result: Any, dim: int) -> Any:
+    return grad - np.exp(result) * grad.sum(dim, keepdims=True)
+
+
+def _soft_second(grad: Tensor, given: Tensor, output: Tensor, dim: int) -> Tensor:
+    inner = (given * output).sum(dim, keepdim=True)
+    return grad * (given - inner) - given * (grad * output).sum(dim, keepdim=True)
+
+
 declare(
     globals(),
     r"""
+[torch tensor]
+sum(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
+    = _sum(self, dim, keepdim, dtype) => expand(back(grad, self_shape, dim, keepdim), self_shape)
+prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
+    = np.multiply.reduce(self, dim, _wide(self, dtype), None, keepdim)
+    self: _prod_back(grad, self, dim, keepdim)
+all(self, dim: dims = None, keepdim: bool = False) = _truth(np.all, self, dim, keepdim)
+any(self, dim: dims = None, keepdim: bool = False) = _truth(np.any, self, dim, keepdim)
+count_nonzero(self, dim: dims = None) = np.asarray(np.count_nonzero(self, dim))
+cumsum(self, dim: dim, *, dtype: any = None)
+    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
+    self: grad.flip(dim).cumsum(dim).flip(dim)
+cumprod(self, dim: dim, *, dtype: any = None)
+    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
+    self: _cumprod_back(grad, self, result, dim)
+sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
+    = _picked(self, _order(self, dim, descending), dim)
+    self: at_index(grads[0], self_shape, indices, dim)
+topk(self, k: int, dim: dim = -1, largest: bool = True, sorted: bool = True) -> (values, indices)
+    = _picked(self, _first(_order(self, dim, largest), k, dim), dim)
+    self: at_index(grads[0], self_shape, indices, dim)
+argsort(self, dim: dim = -1, descending: bool = False, stable: bool = False)
+    = _order(self, dim, descending)
+[torch tensor quiet]
+mean(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
+    = _mean(self, dim, keepdim, dtype)
+    self: expand(back(grad, self_shape, dim, keepdim), self_shape) / count(self_shape, dim)
+[torch tensor float quiet]
+logsumexp(self, dim: dims, keepdim: bool = False) = _logsumexp(self, dim, keepdim)
+    self: back(grad, self_shape, dim, keepdim)
+        * (self - back(result, self_shape, dim, keepdim)).exp()
+[quiet]
+var.correction(self, dim: dims, correction: any, keepdim: bool)
+    = _var(self, dim, correction, keepdim) => _var_back(grad, self, dim, correction, keepdim)
+std.correction(self, dim: dims, correction: any, keepdim: bool)
+    = np.sqrt(_var(self, dim, correction, keepdim))
+    self: _var_back((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction,
+        keepdim)
+[]
+linalg_vector_norm.two(self, dim: dims, keepdim: bool)
+    = np.sqrt(np.add.reduce((self * self.conj()).real, dim, None, None, keepdim))
+    self: self * back((grad / result).masked_fill(result == 0, 0), self_shape, dim, keepdim)
+[torch tensor]
+sum_to_size(self, *size: sizes) := _sum_to_size(self, sizes(size))
+median(self) := self.flatten().sort().values[(self.numel() - 1) // 2]
+[torch tensor nn]
+softmax(self, dim: int, *, dtype = None) := _softmax(self if dtype is None else self.to(dtype), dim)
+log_softmax(self, dim: int, *, dtype = None)
+    := _log_softmax(self if dtype is None else self.to(dtype), dim)
 [float]
 _softmax(self, dim: dim) = _soft(self, dim, False)
     self: _softmax_backward_data(grad, result, dim) || _soft_back(grad, result, dim)
@@ -347,16 +249,69 @@ _log_softmax_backward_data(grad_output, output, dim: int) = _log_soft_back(grad_
 """,
 )
 
+_EXTREMES = """
+[torch tensor]
+a{0}(self, dim: dims = None, keepdim: bool = False) = np.{0}(self, axis=dim, keepdims=keepdim)
+    self: _shared(grad, self, result, dim, keepdim)
+arg{0}(self, dim: dims = None, keepdim: bool = False)
+    = np.arg{0}(_ordered(self), axis=dim, keepdims=keepdim)
+[]
+{0}.all(self) = np.{0}(self) => _shared(grad, self, result, None, False)
+{0}.dim(self, dim: dim, keepdim: bool) -> (values, indices)
+    = _extreme(self, np.arg{0}(self, dim if self.ndim else None), dim, keepdim)
+    self: at_index(grads[0], self_shape, indices, dim, keepdim)"""
+for _name in ("max", "min"):
+    declare(globals(), _EXTREMES.format(_name))
 
-def _soft_back(grad: Any, result: Any, dim: int) -> Any:
-    scaled = grad * result
-    return scaled - result * scaled.sum(dim, keepdims=True)
+
+def _moment(name: str) -> None:
+    def call(
+        input: Tensor, *args: Any, dim: Any = None, unbiased: Any = None, correction: Any = None,
+        keepdim: bool = False,
+    ) -> Any:  # fmt: skip
+        """Over `dim`, with N - correction for N (1 by default, 0 for `unbiased=False`)."""
+        dim, *more = args or (dim,)
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        unbiased, keepdim = more[0] if more else unbiased, more[1] if more[1:] else keepdim
+        correction = correction if unbiased is None else int(unbiased)
+        return run(input, dim, 1 if correction is None else correction, keepdim)
+
+    run = getattr(aten, f"{name}_correction")
+    call.__name__ = name
+    function("torch tensor")(call)
 
 
-def _log_soft_back(grad: Any, result: Any, dim: int) -> Any:
-    return grad - np.exp(result) * grad.sum(dim, keepdims=True)
+def _max_or_min(name: str) -> None:
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+        """Of all elements; along `dim` with indices; or elementwise of two tensors."""
+        if dim is None:
+            return getattr(aten, f"{name}_all")(input)
+        if isinstance(dim, Tensor):
+            return getattr(aten, f"{name}imum")(input, dim)
+        return getattr(aten, f"{name}_dim")(input, dim, keepdim)
+
+    call.__name__ = name
+    function("torch tensor")(call)
 
 
-def _soft_second(grad: Tensor, given: Tensor, output: Tensor, dim: int) -> Tensor:
-    inner = (given * output).sum(dim, keepdim=True)
-    return grad * (given - inner) - given * (grad * output).sum(dim, keepdim=True)
+_moment("var")
+_moment("std")
+_max_or_min("max")
+_max_or_min("min")
+
+
+@function("torch tensor")
+def norm(
+    input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None
+) -> Any:
+    """The p-norm over `dim` ("fro" is 2)."""
+    input = input if dtype is None else input.to(dtype)
+    if p in (2, "fro", None):
+        return aten.linalg_vector_norm_two(input, dim, keepdim)
+    if abs(p) == math.inf:
+        return (aten.amax if p > 0 else aten.amin)(input.abs(), dim, keepdim)
+    if p == 0:
+        return (input != 0).to(input.dtype).sum(dim, keepdim)
+    total = (input.abs() if p == 1 else input.abs() ** p).sum(dim, keepdim)
+    return total if p == 1 else total ** (1.0 / p)
