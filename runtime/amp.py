@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import dtypes
 from .dtypes import float16, float32
 from .grad_mode import Mode
 from .record_function import active
@@ -26,11 +27,7 @@ _dtype: ContextVar[Any] = ContextVar("tidy_autocast", default=None)  # None is o
 
 def get_autocast_dtype(device_type: str = "cpu") -> Any:
     """What products are computed in: bfloat16 where `ml_dtypes` is installed, else float16."""
-    try:
-        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        return _dtype.get() or float16
-    return _dtype.get() or np.dtype(ml_dtypes.bfloat16)
+    return _dtype.get() or getattr(dtypes, "bfloat16", float16)
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:

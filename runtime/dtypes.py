@@ -51,7 +51,7 @@ def promote_types(a: DType, b: DType) -> DType:
         if high.kind == "c" and low.kind == "f" and low.itemsize * 2 > high.itemsize:
             return complex128
         return high
-    return np.promote_types(a, b)
+    return float32 if {a.kind, b.kind} == {"f", "V"} else np.promote_types(a, b)
 
 
 def _combine(high: DType | None, low: DType | None) -> DType | None:

@@ -35,7 +35,7 @@ def _texts() -> Iterator[Path]:
 _MAY_IMPORT = {
     "_version": set[str](),
     "errors": set[str](),
-    "runtime": {"numpy"},
+    "runtime": {"numpy", "ml_dtypes"},  # the second an extra
     "trace": {"numpy"},
     "finding": {"trace"},
     "readers": {"trace", "errors", "numpy", "msgspec"},

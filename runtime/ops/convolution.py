@@ -78,6 +78,7 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
         raise ValueError(f"Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
     columns, out = _columns(x, w.shape[2:], *how), _lengths(x.shape[2:], w.shape[2:], *how[:3])
     found = (w.reshape(groups, w.shape[0] // groups, -1) @ columns).reshape(-1, w.shape[0], *out)
+    found = found.astype(x.dtype, copy=False)  # bfloat16 comes back as float32
     if bias is not None:
         found += bias.reshape(-1, *(1,) * len(out))
     return found

@@ -50,6 +50,8 @@ def _clamp(self: Any, low: Any, high: Any) -> Any:
         raise ValueError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if float in {type(low), type(high)} and self.dtype.kind in "iu":
         self = to_float(self)
+    if self.dtype.kind == "V":  # bfloat16 and a float would be float32
+        low, high = (x if x is None else np.asarray(x, self.dtype) for x in (low, high))
     found = self if low is None else np.maximum(self, low)
     return found if high is None else np.minimum(found, high)
 

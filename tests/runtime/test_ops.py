@@ -94,7 +94,7 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_its_mask():
         (lambda t: t.uniform_(-1, 3), 1.0, 4 / 12**0.5),
         (lambda t: t.exponential_(0.5), 2.0, 2.0),
         (lambda t: rt.randn(t.shape), 0.0, 1.0),
-        (lambda t: rt.rand_like(t), 0.5, 12**-0.5),
+        (rt.rand_like, 0.5, 12**-0.5),
         (lambda t: rt.bernoulli(rt.full_like(t, 0.3)), 0.3, 0.21**0.5),
     ],
 )
