@@ -83,7 +83,7 @@ def is_tensor(obj: object) -> _bool:
     return isinstance(obj, Tensor)
 
 
-def set_num_threads(count: int) -> None:
+def set_num_threads(count: _Any) -> None:
     """Taken, and left to numpy: its BLAS reads OMP_NUM_THREADS and the like when it starts."""
 
 

@@ -71,4 +71,4 @@ def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
         kind, size = (x.array.dtype.kind, x.array.itemsize) if isinstance(x, Tensor) else ("", 0)
         return x.to(dtype) if kind and kind in "fV" and size < 8 and x.dtype != dtype else x
 
-    return to(args)  # type: ignore[no-any-return]
+    return to(args)

@@ -103,5 +103,7 @@ def __getattr__(name: str) -> DType:
     try:
         import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise AttributeError("bfloat16 needs ml_dtypes: pip install 'torchtidy[bfloat16]'") from None
+        raise AttributeError(
+            "bfloat16 needs ml_dtypes: pip install 'torchtidy[bfloat16]'"
+        ) from None
     return np.dtype(ml_dtypes.bfloat16)

@@ -176,7 +176,7 @@ def execute(
     """
     if thread.depth >= MAX_DEPTH:
         rest = (keep_graph, create_graph, outputs, accumulate_grad)
-        return in_background(execute, roots, grads, *rest).result()  # type: ignore[no-any-return]
+        return in_background(execute, roots, grads, *rest).result()
     root, nr = roots[0]
     if root is not None and len(roots) == 1:
         inputs: Grads = [None] * len(root.input_metadata)

@@ -66,7 +66,7 @@ class Node:
     @property
     def metadata(self) -> dict[str, Any]:
         """Anything a user wants to note on a node; anomaly mode writes here."""
-        return self.__dict__.setdefault("_metadata", {})  # type: ignore[no-any-return]
+        return self.__dict__.setdefault("_metadata", {})
 
     def task_should_compute_output(self, index: int) -> bool:
         """Whether the running graph task has a use for the gradient of edge `index`."""

@@ -112,4 +112,4 @@ def _changed(found: Any, grads: Grads) -> Grads:
     found = grads if found is None else found if isinstance(found, tuple) else (found,)
     fits = len(found) == len(grads)
     check(fits, f"a backward hook returned {len(found)} gradients, but expected {len(grads)}")
-    return found  # type: ignore[no-any-return]
+    return found

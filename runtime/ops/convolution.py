@@ -66,8 +66,9 @@ def _wide(shape: Ints, padding: Ints, like: Any) -> Any:
     """Zeros of `shape`, padded, and the part of them without padding."""
     size = [n + 2 * p for n, p in zip(shape[2:], padding, strict=True)]
     found = np.zeros((*shape[:2], *size), like.dtype)
-    inner = tuple(slice(p, p + n) for p, n in zip(padding, shape[2:], strict=True))
-    return found, found[(..., *inner)]
+    inner = [slice(p, p + n) for p, n in zip(padding, shape[2:], strict=True)]
+    place: Any = (..., *inner)
+    return found, found[place]
 
 
 def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:

@@ -64,7 +64,7 @@ def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return self
     keep = default_generator.stream.random(self.array.shape, np.float32) >= p
-    scale = keep / (1 - p) if p < 1 else keep * 0
+    scale: Any = keep / (1 - p) if p < 1 else keep * 0
     return aten.native_dropout_masked(self, wrap(scale.astype(self.array.dtype)))
 
 

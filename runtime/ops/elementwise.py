@@ -31,12 +31,12 @@ def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
     return aten.where(other == 0, _zero(grad * other), grad * conj(other * self ** (other - 1)))
 
 
-def _pow_other(grad: Tensor, self: Any, other: Any, result: Tensor) -> Tensor:
+def _pow_other(grad: Tensor, self: Any, other: Any, result: Any) -> Any:
     if not isinstance(self, Tensor):
         return grad * (result * math.log(self))
     if self.array.dtype.kind == "c":
         return grad * conj(result * self.log())
-    zero = (self == 0).logical_and(other >= 0)
+    zero = aten.eq(self, 0).logical_and(other >= 0)
     return grad * aten.where(zero, _zero(result), result * self.log())
 
 

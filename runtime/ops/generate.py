@@ -32,11 +32,11 @@ import re
 import types
 from collections import namedtuple
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, grad_mode, node, record_function, saved_variable, tensor, view
 from ..record_function import active
 from . import arguments, observe, op_node
 from .node_source import node_source
@@ -46,9 +46,14 @@ from .table import aten
 _STUB = (lambda *args, **kwargs: (_build(), _itself(*args, **kwargs))[1]).__code__  # type: ignore[name-defined]  # noqa: F821
 _UFUNC = re.compile(r"np\.\w+\(self(, other)?\)")
 _COMMON: dict[str, Any] = {"new": object.__new__, "np": np}
-for _module in (dtypes, node, grad_mode, saved_variable, tensor, view, record_function, observe):
-    _COMMON |= {k: v for k, v in vars(_module).items() if k not in vars(builtins)}
-_COMMON |= {**vars(op_node), **{name: getattr(arguments, name) for name in arguments.__all__}}
+for _name in "dtypes node grad_mode saved_variable tensor view record_function".split():
+    _found = vars(import_module(f"...{_name}", __name__))
+    _COMMON |= {k: v for k, v in _found.items() if k not in vars(builtins)}
+_COMMON |= {
+    **vars(observe),
+    **vars(op_node),
+    **{name: getattr(arguments, name) for name in arguments.__all__},
+}
 
 
 def lazily(op: Op) -> Callable[..., Any]:
@@ -80,7 +85,7 @@ def _build_now(op: Op, function: Any, space: dict[str, Any]) -> None:
             base.node_class = node_class(base)
         space["Node_"] = base.node_class
     if op.outputs:
-        space["Outputs"] = namedtuple(op.key.partition("_")[0], op.outputs)  # type: ignore[misc]
+        space["Outputs"] = namedtuple(op.key.partition("_")[0], op.outputs)
     _execute("\n".join(_call_source(op)), op, space)
     made = space.pop("call")
     hidden = {**space, "active": ()}

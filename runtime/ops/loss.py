@@ -106,7 +106,7 @@ def _alike(input: Tensor, target: Tensor) -> Tensor:
     return target
 
 
-def _bce(input: Tensor, target: Tensor) -> Tensor:
+def _bce(input: Any, target: Tensor) -> Tensor:
     """Logarithms are kept above -100."""
     if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")

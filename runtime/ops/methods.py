@@ -167,7 +167,7 @@ class Device(str):
         return self.partition(":")[0]
 
     @property
-    def index(self) -> int | None:
+    def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name
         """Its number, if it has one."""
         return int(self.partition(":")[2]) if ":" in self else None
 

@@ -16,6 +16,9 @@ from .table import aten, declare, function
 Ints = tuple[int, ...]
 
 
+_add: Any = np.add.reduce
+
+
 def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
     """A reduced tensor with its dimensions back, each of size 1."""
     if dim is None:
@@ -39,8 +42,8 @@ def _wide(self: Any, dtype: Any) -> Any:
 
 def _sum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is None and not keepdim and dtype is None and self.dtype.kind == "f":
-        return np.add.reduce(self, None) if self.dtype.itemsize > 2 else self.sum(dtype=self.dtype)
-    return np.add.reduce(self, dim, _wide(self, dtype), None, bool(keepdim))
+        return _add(self, None) if self.dtype.itemsize > 2 else self.sum(dtype=self.dtype)
+    return _add(self, dim, _wide(self, dtype), None, bool(keepdim))
 
 
 def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
@@ -48,7 +51,7 @@ def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
         self = self.astype(dtype)
     elif self.dtype.kind in "biu":
         raise ValueError(f"the input must be floating point or complex, got {self.dtype}")
-    total = np.add.reduce(self, dim, None, None, bool(keepdim))
+    total = _add(self, dim, None, None, bool(keepdim))
     return total / total.dtype.type(count(self.shape, dim))
 
 
@@ -81,7 +84,7 @@ def _prod_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
 def _shared(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """An extreme's gradient, shared equally among elements that are equal."""
     shape = self.array.shape
-    mask = self == back(result, shape, dim, keepdim)
+    mask: Any = self == back(result, shape, dim, keepdim)
     return back(grad, shape, dim, keepdim) * (mask / mask.sum(dim, keepdim=True))
 
 
@@ -162,7 +165,7 @@ def _soft(self: Any, dim: int, log: bool) -> Any:
     axis = dim if self.ndim else None
     apart = self - np.max(self, axis, keepdims=True)
     each = np.exp(apart)
-    total = np.add.reduce(each, axis, None, None, True)
+    total = _add(each, axis, None, None, True)
     if log:
         return np.subtract(apart, np.log(total), out=apart)
     return np.divide(each, total, out=each)
@@ -312,6 +315,6 @@ def norm(
     if abs(p) == math.inf:
         return (aten.amax if p > 0 else aten.amin)(input.abs(), dim, keepdim)
     if p == 0:
-        return (input != 0).to(input.dtype).sum(dim, keepdim)
+        return aten.ne(input, 0).to(input.dtype).sum(dim, keepdim)
     total = (input.abs() if p == 1 else input.abs() ** p).sum(dim, keepdim)
     return total if p == 1 else total ** (1.0 / p)
