@@ -12,6 +12,8 @@ from .table import TABLE, aten, composite, declare, function
 
 
 def _complex(real: Any, imag: Any) -> Any:
+    if real.dtype.kind != "f" or real.dtype != imag.dtype:
+        raise ValueError("Expected both inputs to be Half, Float or Double tensors of one dtype")
     return (real + 1j * imag).astype(np.complex128 if real.dtype.itemsize > 4 else np.complex64)
 
 
@@ -28,7 +30,7 @@ complex(real, imag) = _complex(real, imag)
 detach_copy(self) := self.detach().clone()
 view_as_real(self) := stack([self.real, self.imag], -1)
 view_as_complex(self) := complex(self.select(-1, 0), self.select(-1, 1))
-conj(self) = np.conjugate(self) => grad.conj()
+conj(self) = np.conjugate(self) if self.dtype.kind == "c" else self.copy() => grad.conj()
 resolve_conj(self) := self
 """,
 )
@@ -39,6 +41,8 @@ TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::
 
 @composite("", "aten::_to_copy")
 def _to_copy(input: Tensor, dtype: Any) -> Tensor:
+    if dtype.kind not in "fcV":  # integers have no gradient
+        input = detach(input)
     return aten._to_copy_copy_(input, dtype)
 
 

@@ -189,21 +189,25 @@ declare(
 []
 convolution(self, weight, bias: number, stride: any, padding: any, dilation: any, groups: int)
     = _conv(self, weight, bias, stride, padding, dilation, groups)
-    self: convolution_backward_input(grad, weight, self_shape, stride, padding, dilation, groups)
-        || _conv_input(grad, weight, self_shape, stride, padding, dilation, groups)
-    weight: convolution_backward_weight(grad, self, weight_shape, stride, padding, dilation, groups)
-        || _conv_weight(grad, self, weight_shape, stride, padding, dilation, groups)
+    self: convolution_backward_input(grad, conj(weight), self_shape, stride, padding, dilation,
+        groups)
+        || _conv_input(grad, conj(weight), self_shape, stride, padding, dilation, groups)
+    weight: convolution_backward_weight(grad, conj(self), weight_shape, stride, padding,
+        dilation, groups)
+        || _conv_weight(grad, conj(self), weight_shape, stride, padding, dilation, groups)
     bias: sum(grad, (0, *range(2, grad.ndim))) || grad.sum((0, *range(2, grad.ndim)))
 convolution_backward.input(grad_output, weight, size: any, stride: any, padding: any, dilation: any,
     groups: int)
     = _conv_input(grad_output, weight, size, stride, padding, dilation, groups)
-    grad_output: convolution(grad, weight, None, stride, padding, dilation, groups)
-    weight: convolution_backward_weight(grad_output, grad, weight_shape, stride, padding, dilation, groups)
+    grad_output: convolution(grad, conj(weight), None, stride, padding, dilation, groups)
+    weight: convolution_backward_weight(conj(grad_output), grad, weight_shape, stride, padding,
+        dilation, groups)
 convolution_backward.weight(grad_output, self, shape: any, stride: any, padding: any, dilation: any,
     groups: int)
     = _conv_weight(grad_output, self, shape, stride, padding, dilation, groups)
-    grad_output: convolution(self, grad, None, stride, padding, dilation, groups)
-    self: convolution_backward_input(grad_output, grad, self_shape, stride, padding, dilation, groups)
+    grad_output: convolution(conj(self), grad, None, stride, padding, dilation, groups)
+    self: convolution_backward_input(conj(grad_output), grad, self_shape, stride, padding,
+        dilation, groups)
 max_pool2d_with_indices(self, kernel: any, stride: any, padding: any, dilation: any, ceil: bool)
     -> (values, indices) = _max_pool(self, kernel, stride, padding, dilation, ceil)
     self: _max_pool_back(grads[0], self_shape, indices)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .arguments import as_tensors
+from .arguments import as_tensors, failed
 from .table import aten, declare, function
 
 
@@ -29,7 +29,13 @@ def _index(self: Any, indices: Any) -> Any:
     return self[_arrays(indices)]
 
 
+def _same(name: str, self: Any, source: Any) -> None:
+    if isinstance(source, np.ndarray) and source.dtype != self.dtype:
+        raise ValueError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+
+
 def _put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    _same("index_put", self, values)
     found = self.copy()
     if accumulate:
         _add_at(found, _arrays(indices), values)
@@ -54,6 +60,10 @@ def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """Where `gather` and `scatter` look: `index` along `dim`, its own place elsewhere."""
+    if index.dtype.kind not in "iu":
+        raise ValueError("Expected dtype int32/int64 for index")
+    if index.ndim != self.ndim:
+        raise ValueError("Index tensor must have the same number of dimensions as input tensor")
     if index.size and (index.min() < 0 or index.max() >= self.shape[dim]):
         wrong = index.min() if index.min() < 0 else index.max()
         raise ValueError(
@@ -71,6 +81,7 @@ def _gather(self: Any, dim: int, index: Any) -> Any:
 
 
 def _scatter(self: Any, dim: int, index: Any, src: Any, add: bool) -> Any:
+    _same("scatter", self, src)
     if not self.ndim:
         return self + src if add else np.broadcast_to(src, ()).copy()
     found, place = self.copy(), _along(self, dim, index)
@@ -94,6 +105,7 @@ def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    _same("index_add", self, source)
     found = self.copy()
     place = (slice(None),) * dim + (index,)
     _add_at(found, place, source if alpha == 1 else source * alpha)
@@ -101,6 +113,7 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
 
 
 def _index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+    _same("index_copy", self, value)
     found = self.copy()
     found[(slice(None),) * dim + (index,)] = value
     return found
@@ -154,6 +167,8 @@ def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:  # noqa: PLR0912
     found, dim = self, 0
     left: list[Any] = []
     for part in parts:
+        if isinstance(part, (Tensor, np.ndarray)) and not part.ndim and part.dtype.kind == "b":
+            part = bool(part)  # noqa: PLW2901
         if isinstance(part, bool):
             found = aten.unsqueeze(found, dim)
             left += [None] * (dim - len(left)) + [np.asarray([part])]
@@ -180,7 +195,8 @@ def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:  # noqa: PLR0912
             if not array.size and not isinstance(part, Tensor):
                 array = array.astype(np.int64)
             if array.dtype.kind not in "biu":
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+                kind = TypeError if isinstance(part, str) else IndexError
+                raise kind("tensors used as indices must be long, int, byte or bool tensors")
             left += [None] * (dim - len(left)) + [array]
             if array.dtype.kind == "b":
                 have = found.array.shape[dim : dim + array.ndim]
@@ -208,7 +224,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
     found, left = _basic(self, key)
     if left:
-        (given,) = as_tensors("aten::index_put_", value)
+        given, _ = as_tensors("aten::index_put_", value, self)
         given = given if given.array.dtype == self.array.dtype else given.to(self.array.dtype)
         aten.index_put_(found, tuple(left), given)
     elif isinstance(value, (Tensor, np.ndarray)):
@@ -224,7 +240,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 @function("torch tensor")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask`, as one dimension."""
-    shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    try:
+        shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
+    except ValueError as error:
+        raise failed("aten::masked_select", error, input.array, mask.array) from None
     full = input if input.array.shape == shape else aten.expand(input, shape)
     return getitem(full, wrap(np.broadcast_to(mask.array, shape)))
 

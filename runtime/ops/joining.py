@@ -49,6 +49,21 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
     return aten.reshape(aten.reshape(grad, tuple(pairs)).sum(tuple(range(0, len(pairs), 2))), shape)
 
 
+def _matrices(self: Any) -> Any:
+    if self.ndim < 2:
+        raise ValueError("input tensor must have at least 2 dimensions")
+    return self
+
+
+def _classes(self: Any, given: int) -> int:
+    if self.dtype.kind not in "iu":
+        raise ValueError("one_hot is only applicable to index tensor")
+    most = int(self.max(initial=-1)) + 1
+    if self.min(initial=0) < 0 or (most > given >= 0):
+        raise ValueError("Class values must be non-negative and smaller than num_classes.")
+    return most if given < 0 else given
+
+
 def _turned(shifts: Any) -> Any:
     return tuple(-s for s in shifts) if isinstance(shifts, (tuple, list)) else -shifts
 
@@ -77,19 +92,20 @@ stack(self, dim: int = 0) = np.stack(self, dimension(dim, self[0].ndim + 1), dty
 [tensor]
 repeat(self, *repeats: sizes) = _repeat(self, repeats) => _repeat_back(grad, self_shape, repeats)
 [torch tensor]
-flip(self, *dims: sizes) = np.flip(self, tuple([dimension(d, self.ndim) for d in dims])).copy()
+flip(self, *dims: sizes)
+    = np.flip(self, tuple([dimension(d, self.ndim) for d in dims if self.ndim])).copy()
     self: flip(grad, dims)
 roll(self, shifts: any, dims: any = None) = np.roll(self, shifts, dims)
     self: roll(grad, _turned(shifts), dims)
 [torch tensor in_place]
-tril(self, diagonal: int = 0) = np.tril(self, diagonal) => tril(grad, diagonal)
-triu(self, diagonal: int = 0) = np.triu(self, diagonal) => triu(grad, diagonal)
+tril(self, diagonal: int = 0) = np.tril(_matrices(self), diagonal) => tril(grad, diagonal)
+triu(self, diagonal: int = 0) = np.triu(_matrices(self), diagonal) => triu(grad, diagonal)
 []
 constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
     self: constant_pad_nd(grad, [-p for p in pad])
 [nn]
 one_hot(self, num_classes: int = -1)
-    = np.eye(int(self.max()) + 1 if num_classes < 0 else num_classes, dtype=np.int64)[self]
+    = np.eye(_classes(self, num_classes), dtype=np.int64)[self]
 """,
 )
 
@@ -122,6 +138,8 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Each 1-D tensor expanded over the grid of all."""
     given: Sequence[Tensor] = tensors[0] if isinstance(tensors[0], (list, tuple)) else tensors
+    if any(x.array.ndim > 1 for x in given):
+        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
     order = [1, 0, *range(2, len(given))][: len(given)] if indexing == "xy" else range(len(given))
     shape = tuple(given[i].array.size for i in order)
     places = list(order)

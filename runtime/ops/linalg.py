@@ -26,9 +26,17 @@ def _cholesky_back(grad: Tensor, result: Tensor) -> Tensor:
 
 def _like(found: Any, source: Any) -> Any:
     """In single precision if the source is (older numpy computes in double)."""
-    single = source.dtype.itemsize <= (8 if source.dtype.kind == "c" else 4)
+    single = source.dtype.kind in "biu" or source.dtype.itemsize <= (
+        8 if source.dtype.kind == "c" else 4
+    )
     kind = ("c8" if single else "c16") if found.dtype.kind == "c" else ("f4" if single else "f8")
     return found.astype(kind, copy=False)
+
+
+def _floating(array: Any) -> Any:
+    if array.dtype.kind in "biu":
+        raise ValueError(f"Expected a floating point or complex tensor as input. Got {array.dtype}")
+    return array
 
 
 def _other(norm: str | None) -> str:
@@ -59,16 +67,16 @@ declare(
     globals(),
     r"""
 []
-linalg_inv.of(self) = np.linalg.inv(self) => -(conj(result).mT @ grad @ conj(result).mT)
-linalg_solve.of(self, other) = np.linalg.solve(self, other)
+linalg_inv.of(self) = np.linalg.inv(_floating(self)) => -(conj(result).mT @ grad @ conj(result).mT)
+linalg_solve.of(self, other) = np.linalg.solve(_floating(self), other)
     self: -(linalg_solve_of(conj(self).mT, grad) @ conj(result).mT)
     other: linalg_solve_of(conj(self).mT, grad)
 [linalg]
-det(self) = np.linalg.det(self)
-    self: (grad * result).unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
-slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(self)
-    self: grads[1].unsqueeze(-1).unsqueeze(-1) * linalg_inv_of(self).mT
-cholesky(self) = np.linalg.cholesky(self) => _cholesky_back(grad, result)
+det(self) = np.linalg.det(_floating(self))
+    self: (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * conj(linalg_inv_of(self)).mT
+slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(_floating(self))
+    self: grads[1].unsqueeze(-1).unsqueeze(-1) * conj(linalg_inv_of(self)).mT
+cholesky(self) = np.linalg.cholesky(_floating(self)) => _cholesky_back(grad, result)
 [fft]
 fft(self, n: any = None, dim: dim = -1, norm: any = None) = _like(np.fft.fft(self, n, dim, norm), self)
     self: _sized(fft_ifft(grad, None, dim, _other(norm)), self_shape[dim], dim)
@@ -103,6 +111,8 @@ def inv(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor) -> Tensor:
     """X with A X = B: (..., n, n) and (..., n, k) or (..., n)."""
     _square(A, "solve")
+    if A.array.dtype != B.array.dtype:
+        raise RuntimeError("linalg.solve: Expected A and B to have the same dtype")
     if B.array.ndim == 1 or B.array.shape == A.array.shape[:-1]:
         return aten.linalg_solve_of(A, B.unsqueeze(-1)).squeeze(-1)
     return aten.linalg_solve_of(A, B)

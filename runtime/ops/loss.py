@@ -71,6 +71,8 @@ def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int)
             f"Expected target size {list(self.shape[:dim] + self.shape[dim + 1 :])}, "
             f"got {list(target.shape)}"
         )
+    if target.dtype.kind not in "iu":
+        raise ValueError(f"expected scalar type Long but found {target.dtype}")
     safe, share = _nll_weights(target, weight, ignore_index, self, self.shape[dim])
     picked = np.take_along_axis(self, np.expand_dims(safe, dim), dim).squeeze(dim)
     loss = -picked * share
@@ -165,6 +167,11 @@ def nll_loss(
     """
     if reduction not in {"mean", "sum", "none"}:
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if input.array.ndim > 1 and input.array.shape[:1] != target.array.shape[:1]:
+        raise ValueError(
+            f"Expected input batch_size ({input.array.shape[0]}) to match target batch_size "
+            f"({list(target.array.shape[:1])})."
+        )
     return aten.nll_loss_forward(input, target, weight, reduction, ignore_index)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..record_function import active
 from ..tensor import Tensor
-from .arguments import conj
+from .arguments import conj, not_tensors
 from .table import aten, composite, declare, function
 
 
@@ -61,6 +61,12 @@ def _dot(self: Any, tensor: Any) -> Any:
     return self @ tensor
 
 
+def _column(self: Tensor, vec2: Tensor) -> Tensor:
+    if self.array.ndim != 1 or vec2.array.ndim != 1:
+        raise RuntimeError("outer: Expected 1-D arguments")
+    return self.unsqueeze(1)
+
+
 def _mv(self: Any, vec: Any) -> Any:
     if self.ndim != 2 or vec.ndim != 1 or self.shape[1] != vec.shape[0]:
         raise ValueError(f"size mismatch, got input ({_by(self)}), vec ({_by(vec)})")
@@ -79,17 +85,18 @@ bmm(self, mat2) = _product(self, mat2, 3)
     mat2: bmm(conj(self).transpose(1, 2), grad) || conj(self).swapaxes(1, 2) @ grad
 addmm(self, mat1, mat2, *, beta: any = 1, alpha: any = 1) = _addmm(self, mat1, mat2, beta, alpha)
     self: _scaled(grad, beta) || _scaled(grad, beta)
-    mat1: _scaled(mm(grad, t(mat2)), alpha) || _scaled(grad.dot(mat2.T), alpha)
+    mat1: _scaled(mm(grad, t(conj(mat2))), alpha) || _scaled(grad.dot(conj(mat2).T), alpha)
     mat2: _scaled(_mat2(grad, mat1, mat2_strides), alpha)
         || _scaled(_mat2_array(grad, mat1, mat2_strides), alpha)
 dot(self, tensor) = _dot(self, tensor) => grad * conj(tensor)
     tensor: grad * conj(self)
 mv(self, vec) = _mv(self, vec) => outer(grad, conj(vec))
     vec: mv(t(conj(self)), grad)
-outer(self, vec2) := self.unsqueeze(1) * vec2
+outer(self, vec2) := _column(self, vec2) * vec2
 baddbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1) := self * beta + bmm(batch1, batch2) * alpha
 addmv(self, mat, vec, *, beta: any = 1, alpha: any = 1) := self * beta + mv(mat, vec) * alpha
-addbmm(self, batch1, batch2) := self + bmm(batch1, batch2).sum(0)
+addbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1)
+    := self * beta + bmm(batch1, batch2).sum(0) * alpha
 """,
 )
 
@@ -97,7 +104,10 @@ addbmm(self, batch1, batch2) := self + bmm(batch1, batch2).sum(0)
 @composite("torch tensor")
 def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911
     """Vectors, matrices and batches of them, as `numpy.matmul`."""
-    a, b = input.array.ndim, other.array.ndim
+    try:
+        a, b = input.array.ndim, other.array.ndim
+    except AttributeError:
+        raise not_tensors("aten::matmul", input, other) from None
     if not a or not b:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D"
@@ -169,6 +179,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         raise RuntimeError(f"einsum(): {len(terms)} terms but {len(tensors)} operands")
     spare = "".join(c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in spec)
     hidden = [x.array.ndim - len(t.replace("...", "")) for x, t in zip(tensors, terms, strict=True)]
+    if min(hidden) < 0 or any(n and "..." not in t for n, t in zip(hidden, terms, strict=True)):
+        raise RuntimeError(f"einsum(): {equation!r} does not fit the operands' dimensions")
     dots = spare[: max(hidden)] if "..." in spec else ""
     terms = [
         t.replace("...", dots[len(dots) - n :] if dots else "")

@@ -160,7 +160,7 @@ def group_norm(
     """As layer_norm, over groups of channels."""
     shape, ndim = input.array.shape, input.array.ndim
     if shape[1] % num_groups:
-        raise ValueError(
+        raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(shape)} and num_groups={num_groups}"
         )

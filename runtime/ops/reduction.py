@@ -58,6 +58,8 @@ def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
 
 
 def _var(self: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    if self.dtype.kind in "biu":
+        raise ValueError("std and var only support floating point and complex dtypes")
     centred = self - self.mean(dim, keepdims=True)
     total = (centred * centred.conj()).real.sum(dim, keepdims=keepdim)
     return total / np.maximum(total.dtype.type(count(self.shape, dim) - correction), 0)
@@ -88,10 +90,21 @@ def _shared(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool)
     return back(grad, shape, dim, keepdim) * (mask / mask.sum(dim, keepdim=True))
 
 
+def _some(self: Any, dim: Any) -> Any:
+    """Refuse to look for an extreme where there is nothing."""
+    if not self.size and dim is not None:
+        for d in (dim,) if isinstance(dim, int) else dim:
+            if not self.shape[d]:
+                raise IndexError(f"Expected reduction dim {d} to have non-zero size.")
+    return self
+
+
 def _pick(choose: Any, self: Any, dim: int, keepdim: bool) -> Any:
+    if self.dtype.kind == "c":
+        raise ValueError("max() and min() do not support complex input")
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
-    index = np.expand_dims(choose(self, axis=dim), dim)
+    index = np.expand_dims(choose(_some(self, dim), axis=dim), dim)
     value = np.take_along_axis(self, index, dim)
     return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
 
@@ -108,6 +121,8 @@ def at_index(
 
 
 def _sort(self: Any, dim: int, descending: bool) -> Any:
+    if self.dtype.kind == "c":
+        raise ValueError("Sort does not support complex dtypes on CPU")
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
     if descending:  # stable too: equal elements keep their order
@@ -144,7 +159,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
 
 
 def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    top = self.max(dim, keepdims=True)
+    top = self.max(dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.exp(self - top).sum(dim, keepdims=True)) + top
     return total if keepdim else total.squeeze(dim)
@@ -158,7 +173,9 @@ def _truth(which: Any, self: Any, dim: Any, keepdim: bool) -> Any:
 def _arg(which: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     if self.dtype.kind in "bc":
         raise ValueError(f"not implemented for {self.dtype}")
-    return which(self, axis=dim, keepdims=keepdim)
+    if not self.size and dim is None:
+        raise IndexError("Expected reduction dim to be specified for input.numel() == 0.")
+    return which(_some(self, dim), axis=dim, keepdims=keepdim)
 
 
 def _norm_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -175,10 +192,12 @@ sum(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None) = _sum(
     self: _spread(grad, self_shape, dim, keepdim)
 prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     = np.multiply.reduce(self, dim, _wide(self, dtype), None, keepdim)
-    self: _prod_back(grad, self, dim, keepdim)
-amax(self, dim: dims = None, keepdim: bool = False) = np.max(self, axis=dim, keepdims=keepdim)
+    self: _prod_back(grad, conj(self), dim, keepdim)
+amax(self, dim: dims = None, keepdim: bool = False)
+    = np.max(_some(self, dim), axis=dim, keepdims=keepdim)
     self: _shared(grad, self, result, dim, keepdim)
-amin(self, dim: dims = None, keepdim: bool = False) = np.min(self, axis=dim, keepdims=keepdim)
+amin(self, dim: dims = None, keepdim: bool = False)
+    = np.min(_some(self, dim), axis=dim, keepdims=keepdim)
     self: _shared(grad, self, result, dim, keepdim)
 all(self, dim: dims = None, keepdim: bool = False) = _truth(np.all, self, dim, keepdim)
 any(self, dim: dims = None, keepdim: bool = False) = _truth(np.any, self, dim, keepdim)
@@ -186,11 +205,11 @@ argmax(self, dim: dims = None, keepdim: bool = False) = _arg(np.argmax, self, di
 argmin(self, dim: dims = None, keepdim: bool = False) = _arg(np.argmin, self, dim, keepdim)
 count_nonzero(self, dim: dims = None) = np.asarray(np.count_nonzero(self, dim))
 cumsum(self, dim: dim, *, dtype: any = None)
-    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
+    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
     self: grad.flip(dim).cumsum(dim).flip(dim)
 cumprod(self, dim: dim, *, dtype: any = None)
-    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
-    self: _cumprod_back(grad, self, result, dim)
+    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
+    self: _cumprod_back(grad, conj(self), conj(result), dim)
 sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
     = _sort(self, dim, descending)
     self: at_index(grads[0], self_shape, indices, dim)
@@ -205,7 +224,8 @@ mean(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     self: _spread(grad, self_shape, dim, keepdim) / count(self_shape, dim)
 [torch tensor float quiet]
 logsumexp(self, dim: dims, keepdim: bool = False) = _logsumexp(self, dim, keepdim)
-    self: back(grad, self_shape, dim, keepdim) * (self - back(result, self_shape, dim, keepdim)).exp()
+    self: back(grad, self_shape, dim, keepdim)
+        * conj((self - back(result, self_shape, dim, keepdim)).exp())
 [quiet]
 var.correction(self, dim: dims, correction: any, keepdim: bool) = _var(self, dim, correction, keepdim)
     self: _var_back(grad, self, dim, correction, keepdim)
@@ -224,7 +244,8 @@ linalg_vector_norm.two(self, dim: dims, keepdim: bool)
     self: _norm_back(grad, self, result, dim, keepdim)
 [torch tensor]
 sum_to_size(self, *size: sizes) := _sum_to_size(self, sizes(size))
-median(self) := self.flatten().sort().values[(self.numel() - 1) // 2]
+median(self)
+    := self.flatten().sort().values[(self.numel() - 1) // 2] if self.numel() else self.mean()
 """,
 )
 
@@ -296,6 +317,8 @@ def norm(
     """The p-norm over `dim` ("fro" is 2)."""
     if dtype is not None:
         input = input.to(dtype)
+    if input.array.dtype.kind in "biu":
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor")
     if p in (2, "fro", None):
         return aten.linalg_vector_norm_two(input, dim, keepdim)
     if p in (float("inf"), -float("inf")):
@@ -321,8 +344,8 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 def _soft(self: Any, dim: int, log: bool) -> Any:
     axis = dim if self.ndim else None
-    apart = self - np.max(self, axis, keepdims=True)
-    each = np.exp(apart)
+    apart = np.asarray(self - np.max(self, axis, keepdims=True, initial=-np.inf))
+    each = np.asarray(np.exp(apart))
     total = np.add.reduce(each, axis, None, None, True)
     if log:
         return np.subtract(apart, np.log(total), out=apart)

@@ -276,10 +276,14 @@ def _several(source: Tensor, outs: tuple[Tensor, ...], steps: Any) -> tuple[Tens
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` elements each along `dim` (the last may be less), or of given sizes."""
     dim = dimension(dim, tensor.array.ndim)
+    if not tensor.array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     size = tensor.array.shape[dim]
     if isinstance(split_size_or_sections, int):
         step = split_size_or_sections
-        lengths = tuple(min(step, size - at) for at in range(0, size, step)) or (0,)
+        if step < 0 or (size and not step):
+            raise RuntimeError(f"split expects split_size be non-negative, but got {step}")
+        lengths = tuple(min(step, size - at) for at in range(0, size, step or 1)) or (0,)
     else:
         lengths = tuple(split_size_or_sections)
         if sum(lengths) != size:
@@ -297,7 +301,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of one size (the last may be shorter)."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     size = input.array.shape[dimension(dim, input.array.ndim)]
+    if not size:
+        return split(input, [0] * chunks, dim)
     return split(input, max(1, -(-size // chunks)), dim)
 
 
