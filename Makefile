@@ -13,14 +13,16 @@ lint: ## ruff, its formatter, and generated pages up to date
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) docs/make_rules.py --check
+	$(PYTHON) docs/make_operators.py --check
 
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
 	$(PYTHON) -m pip install -q --no-deps --target build/typed . && rm -rf build/lib build/bdist.*
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
 	rm -rf build *.egg-info
 
-docs: ## write docs/rules.md from the rules themselves
+docs: ## write docs/rules.md from the rules, and docs/runtime.md from the table of operators
 	$(PYTHON) docs/make_rules.py
+	$(PYTHON) docs/make_operators.py
 
 test: ## the plain suite
 	$(PYTHON) -m pytest

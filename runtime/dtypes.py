@@ -88,7 +88,7 @@ def number_dtype(x: Any) -> DType:
 def promote(*operands: Any) -> tuple[Array, ...]:
     """The operands as arrays of their common dtype."""
     dtype = result_dtype(*operands)
-    return tuple(np.asarray(x, dtype) for x in operands)
+    return tuple(np.asarray(x).astype(dtype, copy=False) for x in operands)
 
 
 def to_float(array: Array) -> Array:

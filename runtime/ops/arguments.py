@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from ..dtypes import result_dtype
 from ..tensor import Tensor, wrap
 
 __all__ = [
-    "as_tensors", "axes", "conj", "dimension", "failed", "not_tensors", "on_cpu", "same_kind", "sizes",
-    "write",
+    "as_mask", "as_tensors", "axes", "conj", "dimension", "divisor", "failed", "not_tensors",
+    "on_cpu", "same_kind", "sizes", "times", "write",
 ]  # fmt: skip
 Array = Any
 
@@ -38,7 +39,10 @@ def axes(dim: Any, ndim: int) -> Any:
     if isinstance(dim, int):
         found = dimension(dim, ndim)
         return found if ndim else None
-    return (tuple(dimension(d, ndim) for d in dim) or None) if ndim else None
+    several = tuple(dimension(d, ndim) for d in dim)
+    if len(set(several)) < len(several):
+        raise RuntimeError("a dim appears multiple times in the list of dims")
+    return (several or None) if ndim else None
 
 
 def sizes(args: Any) -> tuple[int, ...]:
@@ -47,7 +51,7 @@ def sizes(args: Any) -> tuple[int, ...]:
         return (int(args),)
     if len(args) == 1 and not isinstance(args[0], (int, np.integer, Tensor)):
         args = args[0]
-    return tuple([int(a) for a in args])
+    return tuple([index(a) for a in args])
 
 
 def conj(x: Any) -> Any:
@@ -57,6 +61,41 @@ def conj(x: Any) -> Any:
     return x.conj() if hasattr(x, "dtype") and x.dtype.kind == "c" else x
 
 
+def as_mask(array: Array) -> Array:
+    """A mask as it is.
+
+    Raises:
+        ValueError: not of bools (or bytes).
+    """
+    if array.dtype.kind != "b" and array.dtype != np.uint8:
+        raise ValueError(f"expected a mask of bools, got {array.dtype}")
+    return array
+
+
+def divisor(self: Array, other: Any) -> Any:
+    """What integers are divided by.
+
+    Raises:
+        ValueError: there is a zero in it.
+    """
+    if self.dtype.kind in "biu" and not np.all(other):
+        raise ValueError("ZeroDivisionError")
+    return other
+
+
+def times(other: Any, alpha: Any) -> Any:
+    """`other * alpha`, in the dtype of an array.
+
+    Raises:
+        ValueError: a fraction of integers.
+    """
+    if not isinstance(other, np.ndarray):
+        return other * alpha
+    if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):
+        raise ValueError("For integral input tensors, argument alpha must not be a floating point")
+    return (other * alpha).astype(other.dtype, copy=False)
+
+
 def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
     """Numbers and arrays as tensors.
 
@@ -64,10 +103,13 @@ def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
         TypeError: one is neither.
     """
     found = []
+    arrays = [x.array for x in operands if isinstance(x, Tensor)]
     for x in operands:
         if isinstance(x, Tensor):
             found.append(x)
-        elif isinstance(x, (bool, int, float, complex)):
+        elif isinstance(x, (float, complex)):
+            found.append(wrap(np.asarray(x, result_dtype(x, *arrays))))
+        elif isinstance(x, (bool, int)):
             found.append(wrap(np.asarray(x, result_dtype(x))))
         elif isinstance(x, (np.ndarray, np.generic)):
             found.append(wrap(x))
@@ -83,7 +125,7 @@ def not_tensors(name: str, *given: Any) -> TypeError:
     return TypeError(f"{name}(): argument {place + 1} must be Tensor, not {type(wrong).__name__}")
 
 
-def failed(name: str, error: Exception, *operands: Any) -> RuntimeError:
+def failed(name: str, error: Exception, *operands: Any) -> Exception:
     """Numpy's complaint, in PyTorch's words where it is about shapes that do not broadcast."""
     shapes = [np.shape(x)[::-1] for x in operands if isinstance(x, np.ndarray)]
     if "broadcast" in str(error) and len(shapes) == 2:
@@ -93,7 +135,7 @@ def failed(name: str, error: Exception, *operands: Any) -> RuntimeError:
                     f"The size of tensor a ({a}) must match the size of tensor b ({b}) at "
                     f"non-singleton dimension {max(map(len, shapes)) - 1 - place}"
                 )
-    return RuntimeError(f"{name}: {error}")
+    return (IndexError if isinstance(error, IndexError) else RuntimeError)(f"{name}: {error}")
 
 
 def on_cpu(device: Any) -> None:

@@ -29,6 +29,12 @@ def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool) -> Tensor:
     return aten._to_copy(self, kind)
 
 
+def _complex(real: Any, imag: Any) -> Any:
+    if real.dtype.kind != "f" or real.dtype != imag.dtype:
+        raise ValueError("Expected both inputs to be Half, Float or Double tensors of one dtype")
+    return (real + 1j * imag).astype(np.complex128 if real.dtype.itemsize > 4 else np.complex64)
+
+
 def _single(self: Tensor, what: str) -> Tensor:
     if self.array.size != 1:
         raise RuntimeError(f"{what} of a Tensor with {self.array.size} elements is ambiguous")
@@ -40,21 +46,22 @@ declare(
     r"""
 []
 _to_copy.copy_(self, dtype: any) = self.astype(dtype) => grad
-_to_copy(self, dtype) := _to_copy_copy_(self, dtype)
+_to_copy(self, dtype)
+    := _to_copy_copy_(self if dtype.kind in "fcV" else self.detach(), dtype)
 _local_scalar_dense(self) := self.array.item()
 [tensor]
 to(self, *args, *, dtype = None, device = None, copy: bool = False, non_blocking: bool = False,
     memory_format = None) := _to(self, args, dtype, device, copy)
 item(self) := _local_scalar_dense(_single(self, "the value"))
 [torch]
-complex(real, imag) = (real + 1j * imag).astype(np.result_type(real, np.complex64))
+complex(real, imag) = _complex(real, imag)
     real: grad.real
     imag: grad.imag
 [torch tensor]
 detach_copy(self) := self.detach().clone()
 view_as_real(self) := stack([self.real, self.imag], -1)
 view_as_complex(self) := complex(self.select(-1, 0), self.select(-1, 1))
-conj(self) = np.conjugate(self) => grad.conj()
+conj(self) = np.conjugate(self) if self.dtype.kind == "c" else self.copy() => grad.conj()
 resolve_conj(self) := self
 """,
 )

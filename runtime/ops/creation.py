@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dtypes import get_default_dtype, result_dtype
 from ..tensor import Tensor, wrap
+from .arguments import sizes
 from .table import aten, declare, function
 
 
@@ -83,7 +84,22 @@ def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
     return found.astype(kind, copy=False)
 
 
+def _normal(mean: Any, std: Any, size: Any, dtype: Any, generator: Any) -> Any:
+    given = [x.array for x in (mean, std) if isinstance(x, Tensor)]
+    mean, std = (getattr(x, "array", x) for x in (mean, std))
+    found = np.asarray(_draws(generator).normal(mean, std, None if size is None else sizes(size)))
+    return found.astype(_dtype(dtype, *given))
+
+
+def _chances(input: Any) -> Any:
+    if input.dtype.kind != "f" or (input < 0).any() or (input > 1).any():
+        raise ValueError("Expected floating p_in >= 0 && p_in <= 1")
+    return input
+
+
 def _chosen(input: Any, count: int, replacement: bool, draws: Any) -> Any:
+    if input.dtype.kind != "f" or (input < 0).any():
+        raise ValueError("multinomial expects floating probabilities that are not negative")
     rows = np.atleast_2d(input.astype(np.float64))
     chances = rows / rows.sum(1, keepdims=True)
     found = np.stack([draws.choice(rows.shape[1], count, replacement, p) for p in chances])
@@ -106,15 +122,14 @@ eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
     = _draws(generator).integers(low, high, size).astype(dtype or np.int64)
 randperm(n: int) = _draws(generator).permutation(n).astype(dtype or np.int64)
-normal(mean: any, std: any, size: sizes)
-    = _draws(generator).normal(mean, std, size).astype(_dtype(dtype))
+normal(mean: any, std: any = 1.0, size: any = None) = _normal(mean, std, size, dtype, generator)
 arange.of(start: any, end: any, step: any)
     = np.arange(start, end, step, _dtype(dtype, start, end, step))
 [torch]
 multinomial(self, num_samples: int, replacement: bool = False, *, generator: any = None)
     = _chosen(self, num_samples, replacement, _draws(generator))
 bernoulli(self, *, generator: any = None)
-    = (_draws(generator).random(self.shape) < self).astype(self.dtype)
+    = (_draws(generator).random(self.shape) < _chances(self)).astype(self.dtype)
 [only_in_place]
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
     = _draws(generator).normal(mean, std, self.shape) => grad * 0
@@ -144,7 +159,10 @@ for _name in ("zeros", "ones", "empty", "rand", "randn", "full"):
 @function("torch")
 def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
     """From `start` to before `end`; int64 if all are integers."""
-    return aten.arange_of(*((0, start) if end is None else (start, end)), step, **options)
+    start, end = (0, start) if end is None else (start, end)
+    if step == 0 or (end - start) * step < 0:
+        raise RuntimeError("step must be nonzero, and lead from start to end")
+    return aten.arange_of(start, end, step, **options)
 
 
 @function("torch")
@@ -156,6 +174,9 @@ def randint(low: int, high: Any, size: Any = None, **options: Any) -> Tensor:
 @function("torch")
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
+    several = dtype is None and isinstance(data, (list, tuple)) and len(data)
+    if several and all(isinstance(x, Tensor) for x in data):
+        dtype = result_dtype(*[x.array for x in data])
     data = _plain(data)
     try:
         array = np.array(data, dtype=dtype)
@@ -167,7 +188,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         elif array.dtype.kind == "c":
             array = array.astype(result_dtype(1j))
     if array.dtype.kind in "OUS":
-        raise TypeError(f"cannot make a tensor of {type(data).__name__} with dtype {array.dtype}")
+        kind = RuntimeError if array.dtype.kind == "O" else TypeError
+        raise kind(f"cannot make a tensor of {type(data).__name__} with dtype {array.dtype}")
     found = wrap(array)
     if requires_grad:
         found.requires_grad = True

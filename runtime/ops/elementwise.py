@@ -46,9 +46,11 @@ def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
 
 
 def _clamp(self: Any, low: Any, high: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise ValueError("clamp is not supported for complex types")
     if low is None and high is None:
         raise ValueError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if float in {type(low), type(high)} and self.dtype.kind in "iu":
+    if float in {type(low), type(high)} and self.dtype.kind in "biu":
         self = to_float(self)
     if self.dtype.kind == "V":  # bfloat16 and a float would be float32
         low, high = (x if x is None else np.asarray(x, self.dtype) for x in (low, high))
@@ -63,6 +65,12 @@ def _clamped(self: Tensor, low: Any, high: Any) -> list[Tensor]:
     high = np.inf if high is None else getattr(high, "array", high)
     inside, below = (x >= low) & (x <= high), (x < low) & (low < high)
     return [wrap(inside), wrap(below), wrap((x > high) | (low > high))]
+
+
+def _sgn(a: Any) -> Any:
+    if a.dtype.kind == "c":
+        return a / np.where(a == 0, 1, np.abs(a))
+    return a.copy() if a.dtype.kind == "b" else np.nan_to_num(np.sign(a))  # 0 for nan
 
 
 def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -94,19 +102,20 @@ add.to(self, other) = np.add(self, other) => grad
     other: grad
 sub.to(self, other) = np.subtract(self, other) => grad
     other: -grad
-add.scaled(self, other, alpha: any) = self + other * alpha => grad
+add.scaled(self, other, alpha: any) = self + times(other, alpha) => grad
     other: grad * alpha
-sub.scaled(self, other, alpha: any) = self - other * alpha => grad
+sub.scaled(self, other, alpha: any) = self - times(other, alpha) => grad
     other: grad * -alpha
 [torch tensor promote in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
     other: grad * conj(self)
 [torch tensor promote quiet in_place]
-remainder(self, other) = np.remainder(self, other) => grad
+remainder(self, other) = np.remainder(self, divisor(self, other)) => grad
     other: -grad * div(self, other, rounding_mode="floor")
-fmod(self, other) = np.fmod(self, other) => grad
+fmod(self, other) = np.fmod(self, divisor(self, other)) => grad
     other: -grad * div(self, other, rounding_mode="trunc")
-floor_divide(self, other) = np.floor_divide(self, other)
+floor_divide(self, other) = np.floor_divide(self, divisor(self, other)) => _zero(grad)
+    other: _zero(grad)
 pow(self, other)
     = self * self if other.__class__ in (int, float) and other == 2 else np.power(self, other)
     self: _pow_self(grad, self, other)
@@ -128,75 +137,80 @@ minimum(self, other) = np.minimum(self, other) => _larger(grad, -self, -other)
     other: _larger(grad, -other, -self)
 [torch tensor float quiet in_place]
 exp(self) = np.exp(self) => grad * conj(result)
-expm1(self) = np.expm1(self) => grad * (result + 1)
-exp2(self) = np.exp2(self) => grad * result * 0.6931471805599453
+expm1(self) = np.expm1(self) => grad * conj(result + 1)
+exp2(self) = np.exp2(self) => grad * conj(result) * 0.6931471805599453
 log(self) = np.log(self) => grad / conj(self)
-log2(self) = np.log2(self) => grad / (self * 0.6931471805599453)
-log10(self) = np.log10(self) => grad / (self * 2.302585092994046)
-log1p(self) = np.log1p(self) => grad / (self + 1)
+log2(self) = np.log2(self) => grad / conj(self * 0.6931471805599453)
+log10(self) = np.log10(self) => grad / conj(self * 2.302585092994046)
+log1p(self) = np.log1p(self) => grad / conj(self + 1)
 sqrt(self) = np.sqrt(self) => grad / (conj(result) * 2)
-rsqrt(self) = 1 / np.sqrt(self) => grad * result**3 * -0.5
+rsqrt(self) = 1 / np.sqrt(self) => grad * conj(result**3) * -0.5
 reciprocal(self) = 1 / self => -grad * conj(result * result)
 sin(self) = np.sin(self) => grad * conj(self.cos()) || grad * conj(np.cos(self))
 cos(self) = np.cos(self) => grad * -conj(self.sin()) || grad * -conj(np.sin(self))
-tan(self) = np.tan(self) => grad * (result * result + 1)
-asin(self) = np.arcsin(self) => grad * (1 - self * self).rsqrt()
-acos(self) = np.arccos(self) => grad * -(1 - self * self).rsqrt()
-atan(self) = np.arctan(self) => grad / (self * self + 1)
-sinh(self) = np.sinh(self) => grad * self.cosh()
-cosh(self) = np.cosh(self) => grad * self.sinh()
-asinh(self) = np.arcsinh(self) => grad * (self * self + 1).rsqrt()
-acosh(self) = np.arccosh(self) => grad * (self * self - 1).rsqrt()
-atanh(self) = np.arctanh(self) => grad / (1 - self * self)
+tan(self) = np.tan(self) => grad * conj(result * result + 1)
+asin(self) = np.arcsin(self) => grad * conj((1 - self * self).rsqrt())
+acos(self) = np.arccos(self) => grad * -conj((1 - self * self).rsqrt())
+atan(self) = np.arctan(self) => grad / conj(self * self + 1)
+sinh(self) = np.sinh(self) => grad * conj(self.cosh())
+cosh(self) = np.cosh(self) => grad * conj(self.sinh())
+asinh(self) = np.arcsinh(self) => grad * conj((self * self + 1).rsqrt())
+acosh(self) = np.arccosh(self) => grad * conj((self * self - 1).rsqrt())
+atanh(self) = np.arctanh(self) => grad / conj(1 - self * self)
 erf(self) = _erf(self) => grad * (-(self * self)).exp() * 1.1283791670955126
 frac(self) = self - np.trunc(self) => grad
 [torch tensor nn float quiet in_place]
 sigmoid(self) = 1 / (1 + np.exp(-self))
-    self: sigmoid_backward(grad, result) || grad * (result * (1 - result))
+    self: sigmoid_backward(grad, conj(result)) || grad * conj(result * (1 - result))
 [torch tensor nn float in_place]
-tanh(self) = np.tanh(self) => tanh_backward(grad, result) || grad * (1 - result * result)
+tanh(self) = np.tanh(self) => tanh_backward(grad, conj(result)) || grad * conj(1 - result * result)
 [promote]
-tanh_backward(self, other) = self * (1 - other * other) => tanh_backward(grad, other)
-    other: grad * self * other * -2
-sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward(grad, other)
-    other: grad * self * (1 - other * 2)
+tanh_backward(self, other) = self * (1 - other * other) => tanh_backward(grad, conj(other))
+    other: grad * conj(self * other) * -2
+sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward(grad, conj(other))
+    other: grad * conj(self * (1 - other * 2))
 [torch tensor in_place]
 neg(self) = np.negative(self) => -grad
 abs(self) = _abs(self) => grad * self.sgn()
-sgn(self) = np.sign(self) if self.dtype.kind != "c" else self / np.where(self == 0, 1, np.abs(self))
-    self: _sgn_back(grad, self, result)
-square(self) = np.square(self) => grad * (self * 2)
+sign(self) = _sgn(self) => _zero(grad)
+sgn(self) = _sgn(self) => _sgn_back(grad, self, result)
+square(self) = np.square(self) => grad * conj(self * 2)
 round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
 clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
     self: grad * _clamped(self, min, max)[0]
     min: grad * _clamped(self, min, max)[1]
     max: grad * _clamped(self, min, max)[2]
-masked_fill(self, mask, value: number) = np.where(mask, np.asarray(value).astype(self.dtype), self)
+masked_fill(self, mask, value: number)
+    = np.where(as_mask(mask), np.asarray(value).astype(self.dtype), self)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()
-lerp(self, end, weight: number) = self + weight * (end - self) => grad * (1 - weight)
-    end: grad * weight
-    weight: grad * (end - self)
+lerp(self, end, weight: number) = self + weight * (end - self) => grad * (1 - conj(weight))
+    end: grad * conj(weight)
+    weight: grad * conj(end - self)
 addcmul(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 * tensor2 => grad
-    tensor1: grad * tensor2 * value
-    tensor2: grad * tensor1 * value
+    tensor1: grad * conj(tensor2 * value)
+    tensor2: grad * conj(tensor1 * value)
 addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / tensor2 => grad
-    tensor1: grad / tensor2 * value
-    tensor2: -grad * (tensor1 / (tensor2 * tensor2)) * value
+    tensor1: grad / conj(tensor2) * conj(value)
+    tensor2: -grad * conj(tensor1 / (tensor2 * tensor2) * value)
 [torch tensor]
 positive(self) = np.positive(self) => grad
 clone(self, *, memory_format: any = None)
     = self.copy(order="C" if memory_format == "contiguous_format" else "K") => grad
 nan_to_num(self, nan: any = 0.0, posinf: any = None, neginf: any = None)
     = np.nan_to_num(self, True, nan, posinf, neginf) => grad * self.isfinite()
+angle(self) = np.angle(to_float(self))
+    self: grad * self * 1j / self.abs().square() if self.is_complex() else _zero(grad)
 [only_in_place]
 zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
-copy(self, src) = np.broadcast_to(src, self.shape) => _zero(grad)
+copy(self, src) = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False) => _zero(grad)
     src: grad
-fill(self, value: number) = np.broadcast_to(value, self.shape) => _zero(grad)
+fill(self, value: number)
+    = np.broadcast_to(np.asarray(value).astype(self.dtype), self.shape)
+    self: _zero(grad)
     value: grad.sum()
 []
-where.self(condition, self: number, other: number) = np.where(condition, self, other)
+where.self(condition, self: number, other: number) = np.where(as_mask(condition), self, other)
     self: where(condition, grad, 0)
     other: where(condition, 0, grad)
 
@@ -212,7 +226,8 @@ leaky_relu(self, negative_slope: any = 0.01)
 elu(self, alpha: any = 1.0)
     = np.where(self > 0, self, self.dtype.type(alpha) * np.expm1(np.minimum(self, 0)))
     self: where(self > 0, grad, grad * self.clamp(max=0).exp() * alpha)
-hardtanh(self, min_val: any = -1.0, max_val: any = 1.0) = np.clip(self, min_val, max_val)
+hardtanh(self, min_val: any = -1.0, max_val: any = 1.0)
+    = np.clip(self, self.dtype.type(min_val), self.dtype.type(max_val))
     self: grad * (self > min_val).logical_and(self < max_val)
 [nn]
 softplus(self, beta: any = 1.0, threshold: any = 20.0) = np.where(self * beta > threshold, self,
@@ -236,9 +251,9 @@ _BITS = {f"bitwise_{n}": f"bitwise_{n}" for n in ("and", "or", "xor")}
 for _flags, _operands, _formula, _known in (
     ("promote", "self, other", "", _PAIRS),
     ("promote in_place", "self, other", "", _BITS),
-    ("in_place", "self", " => _zero(grad)", {n: n for n in ("sign", "floor", "ceil", "trunc")}),
+    ("in_place", "self", " => _zero(grad)", {n: n for n in ("floor", "ceil", "trunc")}),
     ("in_place", "self", "", {"logical_not": "logical_not", "bitwise_not": "invert"}),
-    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite", "angle")}),
+    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite")}),
 ):
     _rows = [f"{n}({_operands}) = np.{f}({_operands}){_formula}" for n, f in _known.items()]
     declare(globals(), "\n".join((f"[torch tensor {_flags}]", *_rows)))
@@ -276,8 +291,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         raise RuntimeError(f"div expected rounding_mode None, 'trunc' or 'floor', {rounding_mode=}")
     if rounding_mode == "floor":
         return aten.floor_divide(input, other)
-    found = aten.div_to(input, other)
-    return found if rounding_mode is None else found.trunc()
+    if rounding_mode is None:
+        return aten.div_to(input, other)
+    if result_dtype(*(getattr(x, "array", x) for x in (input, other))).kind in "biu":
+        return aten.floor_divide(aten.sub_to(input, aten.fmod(input, other)), other)
+    return aten.div_to(input, other).trunc()
 
 
 @function("tensor")

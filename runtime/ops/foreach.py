@@ -20,7 +20,9 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
     "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
     "mul": np.multiply,
-    "div": np.true_divide,
+    "div": lambda a, b: np.true_divide(
+        *((a, b) if a.dtype.kind in "fc" else map(to_float, (a, b)))
+    ),
     "pow": np.power,
     "maximum": np.maximum,
     "minimum": np.minimum,

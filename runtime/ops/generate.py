@@ -186,7 +186,9 @@ def _read(op: Op) -> list[str]:
             lines.insert(3, "        target = self")
     elif "on_list" in op.flags:
         lines += [
+            "    if isinstance(tensors, Tensor): raise TypeError(NAME + ': expected a tuple')",
             "    tensors = list(tensors)",
+            "    if not tensors: raise RuntimeError(NAME + ': expected a non-empty list')",
             "    try: self = [x.array for x in tensors]",
             "    except AttributeError: raise not_tensors(NAME, *tensors) from None",
         ]
@@ -228,7 +230,8 @@ def _forward(op: Op) -> list[str]:
         lines.append(f"{indent}with np.errstate(all='ignore'):")
         indent += "    "
     if op.in_place and _UFUNC.fullmatch(text):
-        lines.append(f"{indent}{text[:-1]}, out=target, casting='unsafe')")
+        casting = "same_kind" if "float" in op.flags else "unsafe"
+        lines.append(f"{indent}{text[:-1]}, out=target, casting={casting!r})")
     elif op.in_place:
         lines.append(f"{indent}write(NAME, target, {text})")
     elif op.outputs is not None:
@@ -238,7 +241,7 @@ def _forward(op: Op) -> list[str]:
     given = ", ".join(p.name for p in op.tensors)
     return [
         *lines,
-        "    except (ValueError, TypeError) as error: "
+        "    except (ValueError, TypeError, OverflowError) as error: "
         f"raise failed(NAME, error, {given}) from None",
     ]
 
@@ -353,7 +356,7 @@ def _record(op: Op) -> list[str]:
 def _before_in_place(op: Op) -> list[str]:
     lines = [] if "promote" in op.flags else ["    target = input.array"]
     others = [p.name for p in op.tensors if p.name != "self"]
-    if others:
+    if others and op.base not in {"copy", "fill", "masked_fill", "scatter"}:  # these cast
         lines.append(f"    same_kind(NAME, target, {', '.join(others)})")
     if not op.differentiable:
         return [*lines, "    check_inplace(input, False)"]

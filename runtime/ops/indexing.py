@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
-from .arguments import as_tensors
+from .arguments import as_tensors, failed
 from .table import aten, declare, function
 
 
@@ -27,6 +27,8 @@ def _arrays(indices: Any) -> tuple[Any, ...]:
 
 def _put(self: Any, place: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
     """A copy with `values` written, or added, to a place."""
+    if isinstance(values, np.ndarray) and values.dtype != self.dtype:
+        raise ValueError(f"expected values of dtype {self.dtype}, not {values.dtype}")
     found = self.copy()
     if accumulate:
         _add_at(found, place, values)
@@ -50,6 +52,8 @@ def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """Where `gather` and `scatter` look: `index` along `dim`, its own place elsewhere."""
+    if index.dtype.kind not in "iu" or index.ndim != self.ndim:
+        raise ValueError(f"expected int64 indices with {self.ndim} dimensions")
     if not self.ndim:
         return ()
     if index.size and (index.min() < 0 or index.max() >= self.shape[dim]):
@@ -76,7 +80,12 @@ def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _masked(self: Tensor, mask: Tensor) -> Tensor:
-    shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
+    if mask.array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    try:
+        shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
+    except ValueError as error:
+        raise failed("aten::masked_select", error, self.array, mask.array) from None
     return getitem(aten.expand(self, shape), wrap(np.broadcast_to(mask.array, shape)))
 
 
@@ -107,7 +116,7 @@ index_fill(self, dim: dim, index, value: any) = _put(self, (np.s_[:],) * dim + (
     self: index_fill(grad, dim, index, 0)
 [torch tensor]
 gather(self, dim: dim, index)
-    = self[_along(self, dim, index)] if self.ndim else np.full(index.shape, self)
+    = self[_along(self, dim, index)] if self.ndim or not index.ndim else np.full(index.shape, self)
     self: scatter_add(_zeros(self_shape, grad), dim, index, grad)
 index_select(self, dim: dim, index) = np.take(self, index, dim)
     self: index_add(_zeros(self_shape, grad), dim, index, grad)
@@ -129,7 +138,8 @@ def _plain(part: Any) -> Any:
     if not array.size and not isinstance(part, Tensor):
         array = array.astype(np.int64)
     if array.dtype.kind not in "biu":
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        kind = TypeError if array.dtype.kind == "U" else IndexError
+        raise kind("tensors used as indices must be long, int, byte or bool tensors")
     return array if array.ndim else array.item()
 
 
@@ -187,7 +197,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
     found, left = _basic(self, key)
     if left:
-        (given,) = as_tensors("aten::index_put_", value)
+        given, _ = as_tensors("aten::index_put_", value, self)
         given = given if given.array.dtype == self.array.dtype else given.to(self.array.dtype)
         aten.index_put_(found, tuple(left), given)
     elif isinstance(value, (Tensor, np.ndarray)):

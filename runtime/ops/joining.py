@@ -45,6 +45,21 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
     return grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2))).reshape(shape)
 
 
+def _matrices(self: Any) -> Any:
+    if self.ndim < 2:
+        raise ValueError("input tensor must have at least 2 dimensions")
+    return self
+
+
+def _classes(self: Any, given: int) -> int:
+    if self.dtype.kind not in "iu":
+        raise ValueError("one_hot is only applicable to index tensor")
+    most = int(self.max(initial=-1)) + 1
+    if self.min(initial=0) < 0 or (most > given >= 0):
+        raise ValueError("Class values must be non-negative and smaller than num_classes.")
+    return most if given < 0 else given
+
+
 def _turned(shifts: Any) -> Any:
     return tuple(-s for s in shifts) if isinstance(shifts, (tuple, list)) else -shifts
 
@@ -73,6 +88,8 @@ def _interleave(self: Tensor, repeats: Any, dim: int) -> Tensor:
 def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
     """Each 1-D tensor expanded over the grid of all."""
     given = given[0] if isinstance(given[0], (list, tuple)) else given
+    if any(x.array.ndim > 1 for x in given):
+        raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list")
     order = list(range(len(given)))
     order[:2] = order[:2][::-1] if indexing == "xy" else order[:2]
     shape = tuple(given[i].array.size for i in order)
@@ -91,19 +108,20 @@ stack(self, dim: int = 0)
 [tensor]
 repeat(self, *repeats: sizes) = _repeat(self, repeats) => _repeat_back(grad, self_shape, repeats)
 [torch tensor]
-flip(self, *dims: sizes) = np.flip(self, tuple([dimension(d, self.ndim) for d in dims])).copy()
+flip(self, *dims: sizes)
+    = np.flip(self, tuple([dimension(d, self.ndim) for d in dims if self.ndim])).copy()
     self: flip(grad, dims)
 roll(self, shifts: any, dims: any = None) = np.roll(self, shifts, dims)
     self: roll(grad, _turned(shifts), dims)
 [torch tensor in_place]
-tril(self, diagonal: int = 0) = np.tril(self, diagonal) => tril(grad, diagonal)
-triu(self, diagonal: int = 0) = np.triu(self, diagonal) => triu(grad, diagonal)
+tril(self, diagonal: int = 0) = np.tril(_matrices(self), diagonal) => tril(grad, diagonal)
+triu(self, diagonal: int = 0) = np.triu(_matrices(self), diagonal) => triu(grad, diagonal)
 []
 constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
     self: constant_pad_nd(grad, [-p for p in pad])
 [nn]
 one_hot(self, num_classes: int = -1)
-    = np.eye(int(self.max()) + 1 if num_classes < 0 else num_classes, dtype=np.int64)[self]
+    = np.eye(_classes(self, num_classes), dtype=np.int64)[self]
 pad(self, pad, mode: str = "constant", value = 0.0) := _pad(self, pad, mode, value)
 [torch tensor]
 repeat_interleave(self, repeats, dim = None)

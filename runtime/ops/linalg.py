@@ -24,9 +24,23 @@ def _cholesky_back(grad: Tensor, result: Tensor) -> Tensor:
 
 def _like(found: Any, source: Any) -> Any:
     """In single precision if the source is (older numpy computes in double)."""
-    single = source.dtype.itemsize <= (8 if source.dtype.kind == "c" else 4)
+    single = source.dtype.kind in "biu" or source.dtype.itemsize <= (
+        8 if source.dtype.kind == "c" else 4
+    )
     kind = ("c8" if single else "c16") if found.dtype.kind == "c" else ("f4" if single else "f8")
     return found.astype(kind, copy=False)
+
+
+def _floating(array: Any) -> Any:
+    if array.dtype.kind in "biu":
+        raise ValueError(f"Expected a floating point or complex tensor as input. Got {array.dtype}")
+    return array
+
+
+def _solve(a: Any, b: Any) -> Any:
+    if a.dtype != b.dtype:
+        raise ValueError(f"linalg.solve: Expected A and B to have one dtype, not {b.dtype}")
+    return np.linalg.solve(a, b)
 
 
 def _other(norm: str | None) -> str:
@@ -70,18 +84,19 @@ declare(
     globals(),
     r"""
 [linalg]
-inv(A) = np.linalg.inv(A)
+inv(A) = np.linalg.inv(_floating(A))
     A: -(conj(result).mT @ grad @ conj(result).mT)
-solve.of(self, other) = np.linalg.solve(self, other)
+solve.of(self, other) = _solve(_floating(self), other)
     self: -(linalg_solve_of(conj(self).mT, grad) @ conj(result).mT)
     other: linalg_solve_of(conj(self).mT, grad)
 solve(A, B) := linalg_solve_of(A, B) if B.array.ndim > 1 and B.array.shape != A.array.shape[:-1]
     else linalg_solve_of(A, B.unsqueeze(-1)).squeeze(-1)
 norm(A, ord = None, dim = None, keepdim: bool = False) := _norm(A, ord, dim, keepdim)
-det(self) = np.linalg.det(self) => (grad * result)[..., None, None] * linalg_inv(self).mT
-slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(self)
-    self: grads[1][..., None, None] * linalg_inv(self).mT
-cholesky(self) = np.linalg.cholesky(self) => _cholesky_back(grad, result)
+det(self) = np.linalg.det(_floating(self))
+    self: (grad * conj(result))[..., None, None] * conj(linalg_inv(self)).mT
+slogdet(self) -> (sign, logabsdet) = np.linalg.slogdet(_floating(self))
+    self: grads[1][..., None, None] * conj(linalg_inv(self)).mT
+cholesky(self) = np.linalg.cholesky(_floating(self)) => _cholesky_back(grad, result)
 [fft]
 fft(self, n: any = None, dim: dim = -1, norm: any = None)
     = _like(np.fft.fft(self, n, dim, norm), self)

@@ -48,6 +48,8 @@ def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor
 def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
     """The dimension of classes, the targets with ignored ones at 0, and how much each counts."""
     dim = min(x.ndim - 1, 1)
+    if target.dtype.kind not in "iu":
+        raise ValueError(f"expected scalar type Long but found {target.dtype}")
     if target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         raise ValueError(f"a target of size {target.shape} does not fit {x.shape}")
     counted = target != ignore_index
@@ -94,6 +96,12 @@ def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, 
     mean = reduction == "mean"
     smooth = smooth.sum() / wrap(share.sum()) if mean else _reduced(smooth, reduction)
     return loss * (1 - p) + smooth * (p / classes)
+
+
+def _batch(x: Tensor, target: Tensor) -> Tensor:
+    if x.array.ndim > 1 and x.array.shape[:1] != target.array.shape[:1]:
+        raise ValueError(f"a batch of {x.array.shape[0]} with targets of size {target.shape}")
+    return x
 
 
 def _huber(apart: Tensor, delta: float) -> Tensor:
@@ -163,7 +171,7 @@ smooth_l1_loss(self, target, reduction: str = "mean", beta: float = 1.0)
     := _reduced(_huber((self - target).abs(), beta) / beta, reduction)
     if beta else l1_loss(self, target, reduction)
 nll_loss(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean")
-    := nll_loss_forward(self, target, weight, _valid(reduction), ignore_index)
+    := nll_loss_forward(_batch(self, target), target, weight, _valid(reduction), ignore_index)
 cross_entropy(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0)
     := _cross(self, target, weight, ignore_index, reduction, label_smoothing)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
-from .arguments import conj
+from .arguments import conj, not_tensors
 from .table import aten, declare
 
 
@@ -60,8 +60,17 @@ def _dot(self: Any, tensor: Any, ndim: int) -> Any:
     return self @ tensor
 
 
+def _column(self: Tensor, vec2: Tensor) -> Tensor:
+    if self.array.ndim != 1 or vec2.array.ndim != 1:
+        raise RuntimeError("outer: Expected 1-D arguments")
+    return self.unsqueeze(1)
+
+
 def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    a, b, sa, sb = x.array.ndim, y.array.ndim, x.array.shape, y.array.shape
+    try:
+        a, b, sa, sb = x.array.ndim, y.array.ndim, x.array.shape, y.array.shape
+    except AttributeError:
+        raise not_tensors("aten::matmul", x, y) from None
     if a == b == 2:
         return aten.mm(x, y)
     if not a or not b:
@@ -102,6 +111,8 @@ def _einsum(spec: str, operands: Any) -> Tensor:
         raise RuntimeError(f"einsum(): {len(terms)} terms but {len(tensors)} operands")
     spare = "".join(c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in spec)
     hidden = [x.array.ndim - len(t.replace("...", "")) for x, t in zip(tensors, terms, strict=True)]
+    if min(hidden) < 0 or any(n and "..." not in t for n, t in zip(hidden, terms, strict=True)):
+        raise RuntimeError(f"einsum(): {spec!r} does not fit the operands' dimensions")
     dots = spare[: max(hidden)] if "..." in spec else ""
     terms = [t.replace("...", dots[len(dots) - n :]) for t, n in zip(terms, hidden, strict=True)]
     every = "".join(terms)
@@ -163,18 +174,19 @@ bmm(self, mat2) = _product(self, mat2, 3)
     mat2: bmm(conj(self).transpose(1, 2), grad) || conj(self).swapaxes(1, 2) @ grad
 addmm(self, mat1, mat2, *, beta: any = 1, alpha: any = 1) = _addmm(self, mat1, mat2, beta, alpha)
     self: _scaled(grad, beta) || _scaled(grad, beta)
-    mat1: _scaled(mm(grad, t(mat2)), alpha) || _scaled(grad.dot(mat2.T), alpha)
+    mat1: _scaled(mm(grad, t(conj(mat2))), alpha) || _scaled(grad.dot(conj(mat2).T), alpha)
     mat2: _scaled(_mat2(grad, mat1, mat2_strides), alpha)
         || _scaled(_mat2_array(grad, mat1, mat2_strides), alpha)
 dot(self, tensor) = _dot(self, tensor, 1) => grad * conj(tensor)
     tensor: grad * conj(self)
 mv(self, vec) = _dot(self, vec, 2) => outer(grad, conj(vec))
     vec: mv(t(conj(self)), grad)
-outer(self, vec2) := self.unsqueeze(1) * vec2
+outer(self, vec2) := _column(self, vec2) * vec2
 baddbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1)
     := self * beta + bmm(batch1, batch2) * alpha
 addmv(self, mat, vec, *, beta: any = 1, alpha: any = 1) := self * beta + mv(mat, vec) * alpha
-addbmm(self, batch1, batch2) := self + bmm(batch1, batch2).sum(0)
+addbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1)
+    := self * beta + bmm(batch1, batch2).sum(0) * alpha
 matmul(self, other) := _matmul(self, other)
 [torch]
 einsum(equation, *operands) := _einsum(equation.replace(" ", ""), operands)

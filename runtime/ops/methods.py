@@ -23,7 +23,7 @@ def _reversed(name: str) -> Callable[..., Any]:
 
 
 def _rpow(self: Tensor, other: Any) -> Any:
-    return aten.pow(*as_tensors("aten::pow", other), self)
+    return aten.pow(*as_tensors("aten::pow", other, self))
 
 
 def _no_length() -> Any:
@@ -33,6 +33,22 @@ def _no_length() -> Any:
 def _eq(self: Tensor, other: Any) -> Any:
     known = isinstance(other, (Tensor, bool, int, float, complex, np.ndarray, np.generic))
     return aten.eq(self, other) if known else NotImplemented
+
+
+def _ne(self: Tensor, other: Any) -> Any:
+    return NotImplemented if _eq(self, other) is NotImplemented else aten.ne(self, other)
+
+
+def _one(self: Tensor) -> Any:
+    if self.array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return self.item()
+
+
+def _whole(self: Tensor) -> Any:
+    if self.array.size != 1 or self.array.dtype.kind not in "biu":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
 
 
 def _format(self: Tensor, spec: str) -> str:
@@ -81,15 +97,16 @@ _OPERATORS: dict[str, Any] = {
     "__itruediv__": aten.div_to_,
     "__ipow__": aten.pow_,
     "__eq__": _eq,
+    "__ne__": _ne,
     "__getitem__": indexing.getitem,
     "__setitem__": indexing.setitem,
     "__len__": lambda self: self.array.shape[0] if self.array.ndim else _no_length(),
     "__iter__": lambda self: iter(self.unbind(0)) if self.array.ndim else _no_length(),
     "__bool__": conversion.as_bool,
-    "__float__": lambda self: float(self.item()),
-    "__int__": lambda self: int(self.item()),
-    "__complex__": lambda self: complex(self.item()),
-    "__index__": lambda self: self.item(),
+    "__float__": lambda self: float(_one(self)),
+    "__int__": lambda self: int(_one(self)),
+    "__complex__": lambda self: complex(_one(self)),
+    "__index__": _whole,
     "__contains__": lambda self, x: bool((self.array == getattr(x, "array", x)).any()),
     "__repr__": conversion.text,
     "__format__": _format,
@@ -164,7 +181,7 @@ class Device(str):
     @property
     def type(self) -> str:
         """`cpu`."""
-        return self.partition(":")[0]
+        return str(self).partition(":")[0]
 
     @property
     def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name

@@ -73,7 +73,7 @@ def _frozen_norm(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
 
 def _grouped(x: Tensor, groups: int) -> Tensor:
     if x.array.shape[1] % groups:
-        raise ValueError(f"the channels of {x.shape} do not make {groups} groups")
+        raise RuntimeError(f"the channels of {x.shape} do not make {groups} groups")
     return aten.reshape(x, (x.array.shape[0], groups, -1))
 
 

@@ -56,6 +56,8 @@ def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
 
 
 def _var(self: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    if self.dtype.kind in "biu":
+        raise ValueError("std and var only support floating point and complex dtypes")
     centred = self - self.mean(dim, keepdims=True)
     total = (centred * centred.conj()).real.sum(dim, keepdims=keepdim)
     return total / np.maximum(total.dtype.type(count(self.shape, dim) - correction), 0)
@@ -88,6 +90,23 @@ def _shared(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool)
     return back(grad, shape, dim, keepdim) * (mask / mask.sum(dim, keepdim=True))
 
 
+def _real(self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise ValueError("complex numbers have no order")
+    return self
+
+
+def _some(self: Any, dim: Any, index: bool = False) -> Any:
+    """Refuse to look for an extreme where there is nothing."""
+    if not self.size and dim is not None:
+        for d in (dim,) if isinstance(dim, int) else dim:
+            if not self.shape[d]:
+                raise IndexError(f"Expected reduction dim {d} to have non-zero size.")
+    elif not self.size and index:
+        raise IndexError("Expected reduction dim to be specified for input.numel() == 0.")
+    return self
+
+
 def _picked(self: Any, index: Any, dim: int) -> Any:
     return np.take_along_axis(self, index, dim) if self.ndim else self.copy(), index
 
@@ -103,6 +122,7 @@ def at_index(grad: Tensor, shape: Ints, index: Tensor, dim: int, keepdim: bool =
 
 def _order(self: Any, dim: int, descending: bool) -> Any:
     """Stable: equal elements keep their order."""
+    _real(self)
     if not self.ndim:
         return np.zeros((), np.int64)
     order = np.argsort(np.flip(self, dim) if descending else self, dim, kind="stable")
@@ -133,7 +153,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
 
 
 def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    top = self.max(dim, keepdims=True)
+    top = self.max(dim, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.exp(self - top).sum(dim, keepdims=True)) + top
     return total if keepdim else total.squeeze(dim)
@@ -163,8 +183,8 @@ def _sum_to_size(self: Tensor, shape: Ints) -> Tensor:
 
 def _soft(self: Any, dim: int, log: bool) -> Any:
     axis = dim if self.ndim else None
-    apart = self - np.max(self, axis, keepdims=True)
-    each = np.exp(apart)
+    apart = np.asarray(self - np.max(self, axis, keepdims=True, initial=-np.inf))
+    each = np.asarray(np.exp(apart))
     total = _add(each, axis, None, None, True)
     if log:
         return np.subtract(apart, np.log(total), out=apart)
@@ -193,16 +213,16 @@ sum(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     = _sum(self, dim, keepdim, dtype) => expand(back(grad, self_shape, dim, keepdim), self_shape)
 prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     = np.multiply.reduce(self, dim, _wide(self, dtype), None, keepdim)
-    self: _prod_back(grad, self, dim, keepdim)
+    self: _prod_back(grad, conj(self), dim, keepdim)
 all(self, dim: dims = None, keepdim: bool = False) = _truth(np.all, self, dim, keepdim)
 any(self, dim: dims = None, keepdim: bool = False) = _truth(np.any, self, dim, keepdim)
 count_nonzero(self, dim: dims = None) = np.asarray(np.count_nonzero(self, dim))
 cumsum(self, dim: dim, *, dtype: any = None)
-    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
+    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
     self: grad.flip(dim).cumsum(dim).flip(dim)
 cumprod(self, dim: dim, *, dtype: any = None)
-    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else self.copy()
-    self: _cumprod_back(grad, self, result, dim)
+    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
+    self: _cumprod_back(grad, conj(self), conj(result), dim)
 sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
     = _picked(self, _order(self, dim, descending), dim)
     self: at_index(grads[0], self_shape, indices, dim)
@@ -218,7 +238,7 @@ mean(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
 [torch tensor float quiet]
 logsumexp(self, dim: dims, keepdim: bool = False) = _logsumexp(self, dim, keepdim)
     self: back(grad, self_shape, dim, keepdim)
-        * (self - back(result, self_shape, dim, keepdim)).exp()
+        * conj((self - back(result, self_shape, dim, keepdim)).exp())
 [quiet]
 var.correction(self, dim: dims, correction: any, keepdim: bool)
     = _var(self, dim, correction, keepdim) => _var_back(grad, self, dim, correction, keepdim)
@@ -232,7 +252,8 @@ linalg_vector_norm.two(self, dim: dims, keepdim: bool)
     self: self * back((grad / result).masked_fill(result == 0, 0), self_shape, dim, keepdim)
 [torch tensor]
 sum_to_size(self, *size: sizes) := _sum_to_size(self, sizes(size))
-median(self) := self.flatten().sort().values[(self.numel() - 1) // 2]
+median(self)
+    := self.flatten().sort().values[(self.numel() - 1) // 2] if self.numel() else self.mean()
 [torch tensor nn]
 softmax(self, dim: int, *, dtype = None) := _softmax(self if dtype is None else self.to(dtype), dim)
 log_softmax(self, dim: int, *, dtype = None)
@@ -254,14 +275,14 @@ _log_softmax_backward_data(grad_output, output, dim: int) = _log_soft_back(grad_
 
 _EXTREMES = """
 [torch tensor]
-a{0}(self, dim: dims = None, keepdim: bool = False) = np.{0}(self, axis=dim, keepdims=keepdim)
+a{0}(self, dim: dims = None, keepdim: bool = False) = np.{0}(_some(self, dim), axis=dim, keepdims=keepdim)
     self: _shared(grad, self, result, dim, keepdim)
 arg{0}(self, dim: dims = None, keepdim: bool = False)
-    = np.arg{0}(_ordered(self), axis=dim, keepdims=keepdim)
+    = np.arg{0}(_some(_ordered(self), dim, True), axis=dim, keepdims=keepdim)
 []
 {0}.all(self) = np.{0}(self) => _shared(grad, self, result, None, False)
 {0}.dim(self, dim: dim, keepdim: bool) -> (values, indices)
-    = _extreme(self, np.arg{0}(self, dim if self.ndim else None), dim, keepdim)
+    = _extreme(self, np.arg{0}(_some(_real(self), dim), dim if self.ndim else None), dim, keepdim)
     self: at_index(grads[0], self_shape, indices, dim, keepdim)"""
 for _name in ("max", "min"):
     declare(globals(), _EXTREMES.format(_name))
@@ -309,6 +330,8 @@ def norm(
     input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None
 ) -> Any:
     """The p-norm over `dim` ("fro" is 2)."""
+    if dtype is None and input.array.dtype.kind in "biu":
+        raise RuntimeError("norm: expected a floating point or complex tensor")
     input = input if dtype is None else input.to(dtype)
     if p in (2, "fro", None):
         return aten.linalg_vector_norm_two(input, dim, keepdim)

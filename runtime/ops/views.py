@@ -136,10 +136,11 @@ def _moved(n: int, source: Any, destination: Any) -> list[int]:
     return [old[new.index(d)] if d in new else next(rest) for d in range(n)]
 
 
-def _chunk_size(size: int, chunks: int) -> int:
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return max(1, -(-size // chunks))
+def _chunk_size(shape: Any, dim: int, chunks: int) -> Any:
+    if chunks <= 0 or not shape:
+        raise RuntimeError(f"chunk expects dimensions, and chunks greater than 0, got: {chunks}")
+    size = shape[dimension(dim, len(shape))]
+    return max(1, -(-size // chunks)) if size else [0] * chunks
 
 
 declare(
@@ -187,7 +188,7 @@ movedim(self, source, destination) := permute(self, _moved(self.array.ndim, sour
 swapaxes(self, axis0: int, axis1: int) := transpose(self, axis0, axis1)
 atleast_1d(self) := self if self.array.ndim else self.reshape(1)
 chunk(self, chunks: int, dim: int = 0)
-    := split(self, _chunk_size(self.array.shape[dim], chunks), dim)
+    := split(self, _chunk_size(self.array.shape, dim, chunks), dim)
 [tensor]
 unflatten(self, dim: int, sizes) := reshape(self, _folded(self.array.shape, dim, dim, sizes))
 view_as(self, other) := self.view(other.array.shape)
@@ -218,9 +219,13 @@ def _several(source: Tensor, outs: tuple[Tensor, ...], call: Any, each: Any) -> 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of `split_size` elements each along `dim` (the last may be less), or of given sizes."""
     dim = dimension(dim, tensor.array.ndim)
+    if not tensor.array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     size, lengths = tensor.array.shape[dim], split_size_or_sections
     if isinstance(lengths, int):
-        lengths = [min(lengths, size - at) for at in range(0, size, lengths)] or [0]
+        if lengths < 0 or (size and not lengths):
+            raise RuntimeError(f"split expects split_size be non-negative, but got {lengths}")
+        lengths = [min(lengths, size - at) for at in range(0, size, lengths or 1)] or [0]
     lengths = tuple(lengths)
     if sum(lengths) != size:
         raise RuntimeError(f"split_sizes must sum exactly to {size}, but got {list(lengths)}")

@@ -7,6 +7,7 @@ require a gradient, `i` int64 indices, `m` a mask.
 
 # ruff: noqa: E501  (a row a sample)
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -275,53 +276,43 @@ SAMPLES = [
     S("torch.view_as_real(torch.complex(x, y) ** 2)", TWO),
     S("(torch.complex(x, y).conj() @ torch.complex(y, x).T).abs().sum(1)", TWO),
     S("torch.complex(x, y).exp().real", TWO),
-    # in place, on a copy
+    # what else has a gradient: other names, methods, and operators that are methods
+    *[S(f"torch.{n}(x)") for n in ("absolute", "negative", "atleast_1d", "angle")],
     *[
-        S(f"inplace(x * 1, lambda t: t.{c})")
-        for c in (
-            "add_(2)",
-            "mul_(x)",
-            "sub_(x * x)",
-            "exp_()",
-            "tanh_()",
-            "zero_()",
-            "fill_(3)",
-            "clamp_(0, 1)",
-            "masked_fill_(m, 2.0)",
-            "sigmoid_()",
-            "neg_()",
-            "relu_()",
-        )
+        S(f"torch.{n}(x, y)", TWO, lo=0.3)
+        for n in ("arctan2", "divide", "multiply", "subtract", "true_divide", "mul", "pow")
     ],
-    *[
-        S(f"inplace(x * 1, lambda t: t.{c})", lo=0.3)
-        for c in (
-            "div_(x)",
-            "pow_(3)",
-            "abs_()",
-            "log_()",
-            "sqrt_()",
-            "rsqrt_()",
-            "reciprocal_()",
-            "sin_()",
-            "cos_()",
-            "floor_()",
-            "ceil_()",
-            "round_()",
-            "scatter_(1, i.reshape(3, 1), 2.0)",
-            "scatter_add_(1, i.reshape(3, 1), x[:, :1])",
-        )
-    ],
-    *[
-        S(f"inplace(x * 1, lambda t: t.{c}(y, z))", ((3, 4), (3, 4), (3, 4)), lo=0.3)
-        for c in ("lerp_", "addcmul_", "addcdiv_")
-    ],
-    S("inplace(x * 1, lambda t: t[1].mul_(x[0]))"),
-    S("inplace(x * 1, lambda t: t.t()[1:].copy_(y))", ((3, 4), (3, 3))),
-    S("inplace(x * 1, lambda t: t.index_put_((i,), y))", TWO),
-    S("inplace(x * 1, lambda t: t.__setitem__((slice(None), 1), y[:, 0]))", TWO),
-    S("inplace(x * 1, lambda t: t.__setitem__(m, 0.5))"),
-    S("inplace(x * 1, lambda t: t.view(-1)[2:].mul_(3))"),
+    *[S(f"torch.div(x, y, rounding_mode={m!r})", TWO, lo=0.3) for m in ("floor", "trunc", None)],
+    S("torch.clip(x, -0.5)"),
+    S("torch.concat([x, y])", TWO),
+    S("torch.matmul(x, y)", ((3, 4), (4, 2))),
+    S("torch.mv(x, y)", ((3, 4), (4,))),
+    S("torch.addmv(x, y, z, beta=2, alpha=3)", ((3,), (3, 4), (4,))),
+    S("torch.addbmm(x, y, z, beta=2, alpha=3)", ((3, 2), (2, 3, 4), (2, 4, 2))),
+    S("torch.take(x, i)"),
+    S("torch.resolve_conj(x)"),
+    S("torch.argsort(x, 1) * x"),
+    S("torch.view_as_complex(x).abs()", ((3, 2),)),
+    S("torch.complex(x, y).angle()", TWO),
+    S("torch.complex(x, y).H.imag + torch.complex(x, y).T.real", TWO),
+    S("x.sum_to_size(1, 4)"),
+    S("x.expand_as(y)", ((4,), (3, 4))),
+    S("x.reshape_as(y)", ((3, 4), (2, 6))),
+    S("x.view_as(y)", ((3, 4), (2, 6))),
+    S("x.where(m, y)", TWO),
+    S("x.T.contiguous()"),
+    S("x.cpu()"),
+    S("x.type_as(y)", TWO),
+    S("x.H"),
+    *[S(f"F.{n}(x, 0)", ((),)) for n in ("softmax", "log_softmax")],
+    *[S(f"x.{n}", ((),)) for n in ("sum(0)", "cumsum(0)", "sort()[0]", "max(0)[0]", "flip(0)")],
+    S("x[x > -5]", ((),)),
+    S("abs(x)"),
+    S("-x"),
+    S("+x"),
+    S("operator.matmul(x, y)", ((3, 4), (4, 2))),
+    S("[*x][1]"),
+    S("sum(x)"),
 ]
 assert len({s[:2] for s in SAMPLES}) == len(SAMPLES)
 
@@ -349,6 +340,7 @@ def evaluate(torch, sample, tensors):
         if "index_put((i, i)" not in sample.code
         else torch.tensor([2, 0, 1]),
         "inplace": inplace,
+        "operator": operator,
     }
     if "index_put_((i,)" in sample.code:
         names["i"] = torch.tensor([2, 0, 1])

@@ -8,7 +8,9 @@ from tidy.runtime.gradcheck import gradcheck, gradgradcheck
 from tidy.runtime.ops.table import TABLE
 
 from .samples import SAMPLES, arrays, evaluate
+from .samples_in_place import IN_PLACE
 
+SAMPLES = [*SAMPLES, *IN_PLACE]
 SEEN: set[str] = set()
 ids = [f"{n}-{s.code[:40]}" for n, s in enumerate(SAMPLES)]
 
@@ -95,6 +97,14 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_its_mask():
         (lambda t: t.exponential_(0.5), 2.0, 2.0),
         (lambda t: rt.randn(t.shape), 0.0, 1.0),
         (rt.rand_like, 0.5, 12**-0.5),
+        (rt.randn_like, 0.0, 1.0),
+        (lambda t: rt.rand(len(t)), 0.5, 12**-0.5),
+        (lambda t: rt.normal(2.0, 3.0, t.shape), 2.0, 3.0),
+        (lambda t: rt.normal(rt.full_like(t, 2.0), rt.full_like(t, 3.0)), 2.0, 3.0),
+        (lambda t: rt.randint(7, t.shape).float(), 3.0, 2.0),
+        (lambda t: rt.randint(3, 10, t.shape).float(), 6.0, 2.0),
+        (lambda t: rt.randperm(len(t)) / len(t), 0.5, 12**-0.5),
+        (lambda t: rt.multinomial(rt.tensor([1.0, 0, 3]), len(t), True).float(), 1.5, 0.75**0.5),
         (lambda t: rt.bernoulli(rt.full_like(t, 0.3)), 0.3, 0.21**0.5),
     ],
 )

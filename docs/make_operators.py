@@ -1,0 +1,177 @@
+"""Write docs/runtime.md from the table of operators; with `--check` only compare."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).with_name("runtime.md")
+sys.path.insert(0, str(PAGE.parents[1]))
+
+INTRODUCTION = """\
+# tidy.runtime
+
+<!-- Written by docs/make_operators.py; change the table or that, and run `make docs`. -->
+
+A define-by-run autograd engine in Python on numpy, with PyTorch's names and behaviour. It records
+the graph of what runs, differentiates it to any order, and needs no PyTorch:
+
+```python
+import tidy.runtime as torch
+
+x = torch.randn(3, requires_grad=True)
+loss = (x.sin() ** 2).sum()
+loss.backward()
+x.grad
+```
+
+A plain training script runs with that one import in place of `import torch`. There are `torch.nn`
+and `torch.nn.functional`, `torch.optim`, `torch.utils.data` and `torch.utils.checkpoint`,
+`torch.autograd`, `torch.linalg`, `torch.fft`, `torch.amp`, `torch.save` and `torch.load`. Hooks,
+views and their version counters, in-place operators, anomaly mode, `no_grad` and `inference_mode`
+are as in PyTorch. `torch.add_callback` shows every operator as it runs.
+
+## What differs from PyTorch
+
+- **Random numbers.** A seed gives the same numbers again, but not PyTorch's.
+- **Devices.** There is only the CPU. `.to("cuda")` and `.cuda()` raise a RuntimeError.
+- **dtypes are numpy's**: `torch.float32` is `numpy.dtype("float32")`. numpy has no
+  complex32: complex64 is in its place. `torch.amp` has bfloat16 where `ml_dtypes` is installed.
+- **Sparse tensors** are there only as gradients of embeddings (`sparse=True`).
+- **More dtypes.** Where PyTorch has no kernel for a dtype on the CPU (say `softmax` of integers),
+  numpy mostly computes it. Comparisons and extremes of complex numbers follow numpy's order.
+  Operands of different dtypes promote in losses and normalizations too.
+- **More names.** In-place forms such as `torch.mul_` are functions as well as methods.
+- **`floor_divide` and `detach_copy`** have derivatives (zero) where PyTorch has none; `asinh_`,
+  `acosh_` and `atanh_` have theirs.
+- **Errors** are of PyTorch's classes; their words are often others.
+- **Not supported**, with a NotImplementedError: `pad` in modes other than "constant", average
+  pooling with `ceil_mode`, `embedding` with `max_norm` or `scale_grad_by_freq`, gradients of
+  `_foreach_*`, matrix norms other than "fro", 1, -1, inf and -inf. `out=` is not taken.
+
+tests/runtime compares all of it with PyTorch: samples.py has the samples of operators,
+dtype_deviations.py and wrong_calls.py what ends otherwise there, with the reasons.
+
+## Operators
+
+From the table that the operators are made of (runtime/ops/table.py tells how it is written), by
+source file. The forward is an expression on arrays, or after `:=` on tensors. Derivatives: the
+formula for each input, made of operators, where `grad` is the gradient of the result. The last
+column says where an operator is public: `torch` (function), `tensor` (method), `nn`
+(`torch.nn.functional`), `linalg`, `fft`; others are parts of these.
+"""
+
+
+def code(text: str) -> str:
+    """As code in a cell of a table."""
+    text = " ".join(text.split()).replace("|", "\\|")
+    return f"`{text}`" if text else ""
+
+
+def signature(op: Any) -> str:
+    """A row's signature, as it is written there."""
+    shown, keyword = [], False
+    for p in op.params:
+        if p.keyword and not keyword:
+            shown.append("*")
+        keyword = keyword or p.keyword
+        kind = f": {p.kind}" if p.kind else ""
+        default = "" if p.default is None else f" = {p.default}"
+        shown.append(f"{p.star}{p.name}{kind}{default}")
+    return f"{op.base}({', '.join(shown)})"
+
+
+def rows(table: dict[str, Any], places: dict[int, str], module: str) -> Iterator[str]:
+    """The operators of one module that are rows of the table."""
+    for known, op in table.items():
+        if op.space["__name__"] != module or op.in_place:
+            continue
+        op.parse()
+        forward = f":= {op.expression}" if op.is_composite else op.expression
+        formulas = "; ".join(f"{name}: {each[0]}" for name, each in op.formulas.items())
+        writes = f"{op.base}_" if op.flags & {"in_place", "only_in_place"} else ""
+        cells = (signature(op), op.name, forward, formulas, writes)
+        shown = places.get(known, "")
+        yield f"| {' | '.join(code(c) for c in cells)} | {shown} |"
+
+
+def inner(call: Any) -> tuple[Any, str]:
+    """The Python function behind a public one, and its ATen name."""
+    held = inspect.getclosurevars(call).nonlocals
+    if "seen" in held:
+        return held["function"], held["seen"]
+    return call, ""
+
+
+def functions(public: dict[str, dict[str, Any]], module: str) -> Iterator[str]:
+    """What is public of one module and written in Python."""
+    places: dict[tuple[str, Callable[..., Any]], list[str]] = {}
+    for place in ("torch", "tensor", "nn", "linalg", "fft"):
+        for name, call in public[place].items():
+            if not hasattr(call, "op"):
+                places.setdefault((name, call), []).append(place)
+    for (name, call), where in places.items():
+        function, seen = inner(call)
+        if function.__module__ != module:
+            continue
+        plain = inspect.signature(function)
+        bare = [p.replace(annotation=p.empty) for p in plain.parameters.values()]
+        given = plain.replace(parameters=bare, return_annotation=plain.empty)
+        words = (inspect.getdoc(call) or "").partition("\n\n")[0].replace("\n", " ")
+        shown = f"{code(f'{name}{given}')} | {code(seen)} | {words.replace('|', chr(92) + '|')}"
+        yield f"| {shown} | {' '.join(where)} |"
+
+
+def page() -> str:
+    """The page's text."""
+    from tidy.runtime.ops.table import PUBLIC, TABLE
+
+    modules = dict.fromkeys(op.space["__name__"] for op in TABLE.values())
+    modules |= dict.fromkeys(
+        inner(call)[0].__module__
+        for place in PUBLIC.values()
+        for call in place.values()
+        if not hasattr(call, "op")
+    )
+    places: dict[str, str] = {}
+    known = {id(op): name for name, op in TABLE.items()}
+    for place in ("torch", "tensor", "nn", "linalg", "fft"):
+        for call in dict.fromkeys(PUBLIC[place].values()):
+            name = known.get(id(getattr(call, "op", None)))
+            if name is not None:
+                base = name[:-1] if TABLE[name].in_place else name
+                if place not in places.get(base, "").split():
+                    places[base] = f"{places.get(base, '')} {place}".strip()
+    parts = [INTRODUCTION]
+    for module in sorted(modules):
+        title = (sys.modules[module].__doc__ or "").strip().partition("\n\n")[0]
+        title = " ".join(title.split()).partition(" Source:")[0]
+        parts.append(f"\n### {module.rpartition('.')[2]}\n\n{title}\n")
+        lines = list(rows(TABLE, places, module))
+        if lines:
+            head = "Operator | ATen | Forward | Derivatives | In place | Public"
+            parts.append("\n".join(["", f"| {head} |", "|" + "---|" * 6, *lines, ""]))
+        lines = list(functions(PUBLIC, module))
+        if lines:
+            head = "Function | ATen | What it gives | Public"
+            parts.append("\n".join(["", f"| {head} |", "|" + "---|" * 4, *lines, ""]))
+    return "".join(parts)
+
+
+def main() -> int:
+    """Write or compare; 1 where the page is out of date."""
+    text = page()
+    if sys.argv[1:] == ["--check"]:
+        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+            return 0
+        sys.stderr.write("docs/runtime.md is out of date: run `make docs`\n")
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

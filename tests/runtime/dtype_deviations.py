@@ -1,0 +1,90 @@
+"""Where a sample in another dtype does not end as in PyTorch, by reason: dtype, operators.
+
+Read by test_sample_dtypes_oracle.py, which fails for one that is missing here or no longer true.
+"""
+
+DEVIATIONS = {
+    "PyTorch wants further operands of the first one's dtype; here they promote": {
+        "float32": "cross_entropy batch_norm".split(),
+        "float16": "cross_entropy batch_norm".split(),
+        "bool": ["lerp_"],
+    },
+    "PyTorch has a complex32 that numpy has not: complex64 is in its place": {
+        "float16": "fft view_as_real complex view_as_complex".split(),
+    },
+    "numpy orders complex numbers by their parts; PyTorch does not": {
+        "complex64": [
+            *(
+                "sign relu maximum minimum amax amin max min hardtanh relu6 relu_ sign_ hardtanh_ "
+                "lt le gt ge greater less all any _foreach_maximum _foreach_minimum "
+                "_foreach_maximum_ _foreach_minimum_"
+            ).split(),
+            "x[x > -5]",
+            "x < y",
+            "0.5 < x",
+            "x <= y",
+            "0.5 <= x",
+            "x > y",
+            "0.5 > x",
+            "x >= y",
+            "0.5 >= x",
+        ],
+    },
+    "PyTorch has no kernel for these on the CPU, or refuses them; numpy computes them": {
+        "complex64": (
+            "round leaky_relu elu softplus logsigmoid gelu softmax log_softmax mse_loss "
+            "smooth_l1_loss huber_loss nll_loss cross_entropy "
+            "binary_cross_entropy_with_logits kl_div mish hardswish hardsigmoid "
+            "cosine_similarity avg_pool2d avg_pool1d adaptive_avg_pool2d adaptive_avg_pool1d "
+            "layer_norm batch_norm group_norm scaled_dot_product_attention abs_ round_ elu_ "
+            "leaky_relu_"
+        ).split(),
+        "int64": (
+            "frac lerp addcdiv leaky_relu elu softplus silu gelu logsigmoid softmax "
+            "log_softmax mse_loss smooth_l1_loss huber_loss nll_loss cross_entropy "
+            "binary_cross_entropy binary_cross_entropy_with_logits kl_div logaddexp hypot "
+            "mish hardswish hardsigmoid max_pool1d adaptive_avg_pool2d adaptive_avg_pool1d "
+            "layer_norm batch_norm group_norm norm lerp_ leaky_relu_ round rand_like "
+            "randn_like normal _foreach_addcdiv _foreach_lerp _foreach_lerp_ _foreach_norm "
+            "where"
+        ).split(),
+        "uint8": (
+            "frac lerp addcdiv leaky_relu elu softplus silu gelu logsigmoid softmax "
+            "log_softmax mse_loss smooth_l1_loss huber_loss nll_loss cross_entropy "
+            "binary_cross_entropy binary_cross_entropy_with_logits kl_div logaddexp hypot "
+            "mish hardswish hardsigmoid conv1d conv2d max_pool1d avg_pool2d avg_pool1d "
+            "adaptive_avg_pool2d adaptive_avg_pool1d layer_norm batch_norm group_norm norm "
+            "lerp_ leaky_relu_"
+        ).split(),
+        "bool": [
+            *(
+                "floor ceil trunc round frac relu remainder fmod addcmul addcdiv mm bmm dot "
+                "linear einsum leaky_relu elu softplus silu gelu hardtanh softmax log_softmax "
+                "cross_entropy binary_cross_entropy logaddexp hypot clamp topk median baddbmm "
+                "relu6 mish hardswish hardsigmoid conv1d conv2d avg_pool2d avg_pool1d "
+                "adaptive_avg_pool2d adaptive_avg_pool1d layer_norm batch_norm group_norm "
+                "cholesky pow div matmul mv addmv addbmm sub_ leaky_relu_"
+            ).split(),
+            "x ** y",
+            "x - 3",
+            "2.5 - x",
+            "x @ y",
+            "operator.isub(x * 1, y)",
+        ],
+    },
+    "numpy has no logaddexp of complex numbers, and no normal distribution": {
+        "complex64": "logaddexp normal".split(),
+    },
+    "PyTorch's mean over windows of integers is rounded; here it is floating": {
+        "int64": ["avg_pool2d"],
+    },
+    "PyTorch cuts the factor to an integer; here it makes the result floating": {
+        "int64": "_foreach_addcmul _foreach_addcmul_".split(),
+    },
+    "sums of small integers are int64 here": {
+        "uint8": ["addbmm"],
+    },
+    "numpy's square of bools is int8": {
+        "bool": "square square_".split(),
+    },
+}

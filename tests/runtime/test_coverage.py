@@ -1,0 +1,129 @@
+"""Every public name is in a sample, or in a test that is named here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tidy.runtime.ops.table import PUBLIC
+from tidy.runtime.tensor import Tensor
+
+from .samples import SAMPLES
+from .samples_in_place import IN_PLACE
+from .samples_plain import PLAIN
+
+HERE = Path(__file__).parent
+ELSEWHERE = {
+    "test_ops.py": "dropout manual_seed normal_ uniform_ exponential_",
+    "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
+    "test_data.py": "pin_memory",
+    "wrong_calls.py": "cuda",
+    "test_sparse.py": "array",
+}
+PYTHON = {
+    **{n: f"__{n.lower()}__" for n in "Add Sub Mod Eq Lt Gt Invert".split()},
+    "Mult": "__mul__",
+    "Div": "__truediv__",
+    "FloorDiv": "__floordiv__",
+    "Pow": "__pow__",
+    "MatMult": "__matmul__",
+    "BitXor": "__xor__",
+    "BitAnd": "__and__",
+    "BitOr": "__or__",
+    "NotEq": "__ne__",
+    "LtE": "__le__",
+    "GtE": "__ge__",
+    "In": "__contains__",
+    "USub": "__neg__",
+    "UAdd": "__pos__",
+    "JoinedStr": "__format__",
+    "Starred": "__iter__",
+}
+CALLS = {"dumps": "__reduce__", "deepcopy": "__deepcopy__", "asarray": "__array__"}
+NOT_OPERATORS = set(
+    "__annotations__ __array_priority__ __array_ufunc__ __dict__ __doc__ __init__ __module__ "
+    "__slots__ __weakref__".split()
+)
+
+
+def _used(code):
+    """(place, name) of all that an expression uses."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            places = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
+            yield places.get(owner, "tensor"), node.attr
+            if owner == "operator":
+                yield "tensor", f"__{node.attr}__"
+            yield "tensor", CALLS.get(node.attr, "")
+        elif isinstance(node, ast.BinOp):
+            name = PYTHON[type(node.op).__name__]
+            yield "tensor", name
+            if isinstance(node.left, ast.Constant):
+                yield "tensor", name.replace("__", "__r", 1)
+        elif isinstance(node, ast.Compare):
+            for op in node.ops:
+                yield "tensor", PYTHON.get(type(op).__name__, "")
+        elif isinstance(node, ast.UnaryOp):
+            yield "tensor", PYTHON.get(type(node.op).__name__, "")
+        elif isinstance(node, ast.Subscript):
+            yield "tensor", "__getitem__"
+            if not isinstance(node.slice, (ast.Constant, ast.Slice)):
+                yield "tensor", "__index__"
+        elif isinstance(node, (ast.JoinedStr, ast.Starred)):
+            yield "tensor", PYTHON[type(node).__name__]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield "tensor", f"__{node.func.id}__"
+
+
+def _public():
+    names = {(place, name) for place in ("torch", "nn", "linalg", "fft") for name in PUBLIC[place]}
+    for name in vars(Tensor):
+        if not name.startswith("_") or (name.startswith("__") and name not in NOT_OPERATORS):
+            names.add(("tensor", name))
+    return names
+
+
+def _found(place, name):
+    return vars(Tensor)[name] if place == "tensor" else PUBLIC[place][name]
+
+
+def test_every_public_name_is_in_a_sample_or_a_test():
+    codes = [s.code for s in (*SAMPLES, *IN_PLACE)] + PLAIN
+    public = _public()
+    used = {each for code in codes for each in _used(code)} & public
+    functions = {id(_found(*each)) for each in used}  # under any of its names
+    elsewhere = {name for names in ELSEWHERE.values() for name in names.split()}
+    missing = {
+        each
+        for each in public - used
+        if id(_found(*each)) not in functions and each[1] not in elsewhere
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize("file", ELSEWHERE)
+def test_the_tests_named_are_there(file):
+    text = "".join(p.read_text(encoding="utf-8") for p in HERE.rglob(file))
+    assert [n for n in ELSEWHERE[file].split() if n not in text] == []
+
+
+HERE_ALONE = {  # public here, and not in PyTorch at that place
+    "torch": (
+        "adaptive_avg_pool2d addcdiv_ addcmul_ avg_pool2d bitwise_and_ bitwise_not_ bitwise_or_ "
+        "bitwise_xor_ floor_divide_ fmod_ index_add_ index_copy_ index_fill_ lerp_ logical_not_ "
+        "masked_fill_ mul_ pow_ remainder_ scatter_ scatter_add_ sgn_ sign_ sum_to_size tril_ "
+        "triu_ unfold"
+    ).split(),
+    "nn": ["sigmoid_", "tanh_"],
+    "tensor": "array atleast_1d detach_copy view_as_complex view_as_real".split(),
+}
+
+
+@pytest.mark.oracle
+def test_public_names_are_pytorchs():
+    torch = pytest.importorskip("torch")
+    homes = {"torch": torch, "nn": torch.nn.functional, "tensor": torch.Tensor}
+    homes |= {"linalg": torch.linalg, "fft": torch.fft}
+    alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
+    assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}

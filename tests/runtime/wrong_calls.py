@@ -1,0 +1,352 @@
+"""Calls that are wrong: PyTorch and tidy.runtime raise errors of one class.
+
+`x` is float32 (2, 3), `y` (4, 5), `k` int64 (2, 3), `b` bool (2, 3), `i` int64 [5], `g` a leaf that
+requires a gradient, `v` float32 (3,), `s` a number as a tensor, `T` (2, 3, 4), `c` complex (2,).
+"""
+
+WRONG = """
+# shapes
+x + y
+x * y
+x / y
+x - y
+x ** y
+torch.maximum(x, y)
+torch.where(b, x, y)
+x == y
+x < y
+x @ y
+x @ x
+v @ y
+torch.mm(x, v)
+torch.mm(x, x)
+torch.mm(x, k.T)
+torch.bmm(x, x)
+torch.mv(x, torch.ones(4))
+torch.dot(v, torch.ones(4))
+torch.dot(x, x)
+torch.addmm(x, x, x)
+torch.outer(x, v)
+torch.matmul(s, x)
+torch.einsum('ij,jk', x, y)
+torch.einsum('ij', x, y)
+torch.einsum('ij->ijk', x)
+torch.einsum('ijk', x)
+x.view(4)
+x.T.view(6)
+x.view(-1, -1)
+x.reshape(4)
+x.reshape(-1, 4)
+x.expand(4, 3)
+x.expand(3)
+x.expand(-1, 2, 3)
+x.permute(0)
+x.permute(0, 0)
+T.t()
+x.repeat(2)
+x.add_(torch.ones(5, 2, 3))
+v.mul_(x)
+v.copy_(x)
+x.unflatten(1, (2, 2))
+torch.cat([x, y])
+torch.cat([x, y], 1)
+torch.cat([])
+torch.stack([])
+torch.cat([s, s])
+torch.stack([x, y])
+x.split([1, 1], 1)
+x.split(-1)
+x.chunk(0)
+x.narrow(1, 2, 2)
+x.narrow(1, 0, -1)
+x.unfold(1, 4, 1)
+x.masked_fill(torch.ones(5) > 0, 1.0)
+x.masked_select(torch.ones(5) > 0)
+x.tril_().T.tril(0, 1, 2)
+v.tril()
+torch.meshgrid(x, v, indexing='ij')
+F.linear(x, y)
+F.linear(x, x, torch.ones(5))
+F.mse_loss(x, y)
+F.l1_loss(x, y)
+F.cross_entropy(x, torch.zeros(3).long())
+F.nll_loss(x, torch.zeros(3).long())
+F.binary_cross_entropy(x, y)
+F.binary_cross_entropy_with_logits(x, y)
+F.binary_cross_entropy(x + 5, x)
+F.kl_div(x, y)
+F.layer_norm(x, (4,))
+F.layer_norm(x, (3,), torch.ones(4))
+F.batch_norm(x[:1], None, None, training=True)
+F.batch_norm(x, None, None)
+F.group_norm(x, 2)
+F.conv1d(T, torch.ones(2, 2, 1))
+F.conv1d(x, x)
+F.conv2d(T[None], torch.ones(2, 2, 9, 9))
+F.conv2d(T, torch.ones(2, 3, 2, 2))
+F.conv2d(T[None], torch.ones(2, 3, 3, 3).double())
+F.max_pool2d(T, 9)
+F.max_pool2d(T, 2, padding=2)
+F.avg_pool2d(T, 9)
+F.pad(x, (1, 1, 1))
+F.pad(x, (1, 1, 1, 1, 1, 1))
+F.scaled_dot_product_attention(x, y, y)
+F.normalize(x, dim=5)
+F.cosine_similarity(x, y)
+torch.linalg.inv(x)
+torch.linalg.det(x)
+torch.linalg.inv(torch.zeros(2, 2))
+torch.linalg.cholesky(-torch.eye(2))
+torch.linalg.solve(torch.eye(2), v)
+torch.linalg.norm(T, 'fro', (0, 1, 2))
+# dimensions and indices
+x.sum(2)
+x.sum(-3)
+x.sum((0, 0))
+x.mean(5)
+x.max(2)
+x.argmax(2)
+x.cumsum(2)
+x.sort(2)
+x.topk(2, 2)
+x.topk(9)
+x.softmax(2)
+x.transpose(0, 2)
+x.unsqueeze(4)
+x.squeeze(2)
+x.flatten(1, 0)
+x.flatten(3)
+x.select(0, 5)
+x.select(2, 0)
+x.movedim(0, 2)
+x.flip(2)
+x.roll(1, 2)
+x.diagonal(0, 0, 2)
+x.diagonal(0, 1, 1)
+v.diagonal()
+x.unbind(2)
+x.split(1, 2)
+x.narrow(2, 0, 1)
+torch.cat([x, x], 2)
+torch.stack([x, x], 3)
+x.size(2)
+x.repeat_interleave(2, 2)
+x.var(2)
+x.norm(2, 5)
+torch.logsumexp(x, 3)
+x[2]
+x[0, 3]
+x[0, 0, 0]
+x[i]
+x[0, i]
+x[torch.ones(2)]
+x[torch.ones(3) > 0]
+x[::-1]
+x['a']
+x[0.5]
+s[0]
+x.gather(1, torch.tensor([[5]]))
+x.gather(2, torch.tensor([[0]]))
+x.gather(1, torch.tensor([[0.0]]))
+x.gather(0, torch.tensor([0]))
+x.scatter(1, torch.tensor([[5]]), 1.0)
+x.scatter_add(1, torch.tensor([[0]]), torch.ones(1, 1).double())
+x.index_select(0, i)
+x.index_select(2, torch.tensor([0]))
+x.index_select(0, v)
+x.index_add(0, i, x[:1])
+x.index_add(0, torch.tensor([0]), k[:1])
+x.index_copy(0, torch.tensor([0]), y)
+x.index_fill(3, torch.tensor([0]), 1.0)
+x.index_put((i,), s)
+x.take(torch.tensor([9]))
+x.__setitem__(5, 0.0)
+x.__setitem__((0, 5), 0.0)
+x.__setitem__(0, y)
+F.embedding(i, x)
+F.embedding(v, x)
+F.nll_loss(x, torch.tensor([0, 7]))
+F.one_hot(torch.tensor([5]), 3)
+F.one_hot(torch.tensor([-1]), 3)
+F.one_hot(v, 3)
+# dtypes
+k.mean()
+k.var()
+k.norm()
+~x
+x & x
+x | k
+b - b
+-b
+k.add_(0.5)
+k.mul_(x)
+k.div_(2)
+k.exp_()
+k.sqrt_()
+k ** -1
+k % 0
+k // 0
+torch.fmod(k, 0)
+torch.add(k, k, alpha=0.5)
+torch.clamp(c, 0)
+c.max()
+c.argmax()
+c.sort()
+c < c
+F.softmax(k, 1)
+F.cross_entropy(x, v[:2])
+F.nll_loss(x, v[:2])
+F.mse_loss(c, c)
+torch.linalg.inv(k[:, :2])
+torch.complex(k, k)
+torch.complex(x, x.double())
+x.masked_fill(v, 1.0)
+x.masked_select(x)
+torch.where(x, x, x)
+k.requires_grad_()
+torch.ones(2, dtype=torch.int64, requires_grad=True)
+torch.eye(2, requires_grad=True).long().sum().backward()
+torch.multinomial(k, 1)
+torch.bernoulli(x * 5)
+torch.bernoulli(k)
+# values
+torch.clamp(x)
+torch.zeros(-1)
+torch.zeros(2, -2)
+torch.eye(-1)
+torch.arange(0, 5, -1)
+torch.arange(0, 5, 0)
+torch.linspace(0, 1, -1)
+torch.randint(5, 2, (2,))
+torch.randint(0, (2,))
+torch.multinomial(v, 5)
+torch.multinomial(-v - 1, 1)
+torch.full((2,), 'a')
+torch.tensor([[1, 2], [3]])
+torch.tensor('word')
+torch.tensor([1, 'a'])
+torch.tensor(None)
+torch.tensor({})
+torch.from_numpy([1, 2])
+torch.as_tensor('a')
+torch.div(x, x, rounding_mode='up')
+F.gelu(x, approximate='no')
+F.mse_loss(x, x, reduction='no')
+F.cross_entropy(x, k[:, 0] * 0, reduction='no')
+F.dropout(x, 1.5)
+F.dropout(x, -0.1)
+F.pad(x, (1, 1), mode='no')
+x.normal_(0.0, -1.0)
+x.uniform_(2, 1)
+x.exponential_(-1.0)
+x.item()
+x.tolist(1)
+float(x)
+int(x)
+bool(x)
+bool(x[:0])
+len(s)
+list(s)
+[1, 2][s]
+[1, 2][x]
+g.numpy()
+g.add_(1)
+g.zero_()
+g.backward()
+x.sum().backward()
+g.detach().requires_grad_().view(-1).add_(1)
+g.sum().backward(torch.ones(2))
+(g * 1).unbind()[0].add_(1)
+torch.autograd.grad(g.sum(), x)
+x.retain_grad()
+x.register_hook(print)
+x.to('cuda:0')
+x.cuda()
+x.to('nowhere')
+torch.zeros(2, device='nowhere')
+# not tensors, and keywords
+torch.exp(1.0)
+torch.exp([1.0])
+torch.sum([1, 2])
+torch.mm(x, 2)
+torch.mm(x, [[1.0]])
+torch.add(x, 'a')
+torch.cat(x)
+torch.cat([x, 1])
+torch.stack([x, None])
+torch.relu(None)
+torch.matmul(x, 2.0)
+torch.add([1], [2])
+torch.where(x > 0, 'a', x)
+x + 'a'
+x + None
+x + [1]
+'a' + x
+x @ 2
+x < 'a'
+x ** None
+F.linear(x, [[1.0]])
+F.relu('a')
+F.mse_loss(x, 1.0)
+F.softmax([1.0], 0)
+F.embedding([0], x)
+F.conv2d(x, None)
+torch.sum(x, axes=1)
+torch.exp(x, y)
+torch.exp()
+torch.add(x)
+torch.mean(x, keepdims=1, wrong=2)
+torch.zeros(2, kind=1)
+x.add(1, beta=2)
+x.view()
+x.transpose(0)
+x.permute('a')
+x.sum('a')
+x.reshape('a')
+x.reshape(2.0, 3)
+x.unsqueeze(0.5)
+x.repeat('a')
+torch.zeros('a')
+torch.zeros(2.5)
+torch.arange('a')
+torch.full((2,))
+torch.ones((2,), dtype='a')
+x.expand('a')
+x.squeeze('a')
+x.topk()
+x.gather(0)
+x.clamp('a')
+F.dropout(x, 'a')
+F.layer_norm(x)
+F.cross_entropy(x)
+torch.linalg.inv()
+torch.fft.fft('a')
+"""
+CALLS = [line for line in WRONG.strip().split("\n") if not line.startswith("#")]
+assert len(set(CALLS)) == len(CALLS)
+
+# What ends otherwise: {reason: {call: (the class here, PyTorch's)}}.
+RUN, TYPE, NONE = "RuntimeError", "TypeError", "no error"
+DEVIATIONS = {
+    "PyTorch has no kernel for these dtypes on the CPU, or refuses them; numpy computes them": {
+        **dict.fromkeys(("c.max()", "c < c", "F.softmax(k, 1)", "F.mse_loss(c, c)"), (NONE, RUN)),
+    },
+    "PyTorch checks types of arguments before it runs an operator; here the operator complains": {
+        **dict.fromkeys(("~x", "torch.full((2,), 'a')", "F.conv2d(x, None)"), (RUN, TYPE)),
+        **dict.fromkeys(("x.view()", "x.unsqueeze(0.5)", "x.clamp('a')"), (RUN, TYPE)),
+    },
+    "PyTorch's Python code reads an attribute of what is no tensor": {
+        **dict.fromkeys(("F.mse_loss(x, 1.0)", "F.softmax([1.0], 0)"), (TYPE, "AttributeError")),
+    },
+    "PyTorch says AssertionError where it is built without CUDA": {
+        **dict.fromkeys(("x.to('cuda:0')", "x.cuda()"), (RUN, "AssertionError")),
+    },
+    "numpy's dtypes have more names": {"torch.ones((2,), dtype='a')": (NONE, TYPE)},
+    "a matrix norm over any number of dimensions": {
+        "torch.linalg.norm(T, 'fro', (0, 1, 2))": (NONE, RUN),
+    },
+    "an index that is out of range": {"x.index_add(0, i, x[:1])": ("IndexError", RUN)},
+    "PyTorch says ValueError in these operators alone": {
+        **dict.fromkeys(("torch.cat([])", "F.mse_loss(x, x, reduction='no')"), (RUN, "ValueError")),
+    },
+}
