@@ -119,6 +119,8 @@ def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
         raise ValueError("pad should be at most half of effective kernel size")
     none = (0,) * len(size)
     more = _beyond(size, kernel, stride, padding, dilation) if ceil else none
+    if kernel == stride and set(dilation) == {1} and not any(padding) and not any(more):
+        return _max_of_blocks(x, kernel)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     where = np.arange(math.prod(size)).reshape(1, 1, *size)
     x, where = _padded(x, padding, lowest, more), _padded(where, padding, 0, more)
@@ -133,9 +135,33 @@ def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
     return best, index
 
 
-def _max_pool_back(grad: Tensor, shape: Ints, indices: Tensor) -> Tensor:
+def _max_of_blocks(x: Any, kernel: Ints) -> Any:
+    """The same for windows that stand side by side."""
+    size, ones = x.shape[2:], (1,) * len(kernel)
+    out = _lengths(size, kernel, kernel, (0,) * len(kernel), ones)
+    parts = _parts(kernel, out, kernel, ones)
+    best = x[parts[0]].copy()
+    for part in parts[1:]:
+        np.maximum(best, x[part], out=best)
+    later = x[parts[0]] != best  # the first place that has it is further on
+    which = later.astype(np.uint8 if len(parts) < 256 else np.int64)
+    for part in parts[1:-1]:
+        later &= x[part] != best
+        which += later
+    if x.dtype.kind == "f" and np.isnan(best).any():
+        for k, part in enumerate(parts):  # the last NaN
+            np.copyto(which, k, where=np.isnan(x[part]))
+    where = np.arange(math.prod(size)).reshape(size)
+    offsets = np.array([where[part].flat[0] for part in parts])
+    return best, np.take(offsets, which) + where[parts[0]]
+
+
+def _max_pool_back(grad: Tensor, shape: Ints, indices: Tensor, *how: Any) -> Tensor:
+    kernel, stride, _, dilation, _ = how
     flat = wrap(np.zeros((*shape[:2], math.prod(shape[2:])), grad.array.dtype))
-    return flat.scatter_add(2, indices.flatten(2), grad.flatten(2)).reshape(shape)
+    apart = set(dilation) == {1} and all(s >= k for s, k in zip(stride, kernel, strict=True))
+    put = flat.scatter if apart else flat.scatter_add
+    return put(2, indices.flatten(2), grad.flatten(2)).reshape(shape)
 
 
 def _averaged(size: Ints, kernel: Ints, stride: Ints, padding: Ints, inside: bool) -> Any:
@@ -251,7 +277,7 @@ convolution_backward.weight(grad_output, self, shape: any, *how: any)
     grad_output: convolution(conj(self), grad, None, *how)
     self: convolution_backward_input(conj(grad_output), grad, self_shape, *how)
 max_pool2d_with_indices(self, *how: any) -> (values, indices) = _max_pool(self, *how)
-    self: _max_pool_back(grads[0], self_shape, indices)
+    self: _max_pool_back(grads[0], self_shape, indices, *how)
 avg_pool2d.nd(self, *how: any) = _avg_pool(self, *how)
     self: avg_pool2d_backward(grad, self_shape, *how) || _avg_pool_back(grad, self_shape, *how)
 avg_pool2d_backward(grad_output, shape: any, *how: any) = _avg_pool_back(grad_output, shape, *how)

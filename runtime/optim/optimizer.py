@@ -17,13 +17,15 @@ from contextlib import nullcontext
 from functools import wraps
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..grad_mode import _grad, enable_grad
 from ..hooks import Hook, HookDict, RemovableHandle, check, register
 from ..ops.creation import tensor
 from ..ops.foreach import OPERATORS
 from ..ops.table import aten
 from ..record_function import active, record_function
-from ..tensor import Tensor
+from ..tensor import Tensor, bump_version
 
 Group = dict[str, Any]
 _QUIET = nullcontext()
@@ -302,6 +304,9 @@ class Adam(
         grad, rate, (beta1, beta2) = _begin(param, grad, state, group), group["lr"], group["betas"]
         if group["weight_decay"] and group["decoupled_weight_decay"]:
             param.mul_(1 - rate * group["weight_decay"])
+        if not (active or group["amsgrad"] or group["foreach"] or grad.is_sparse):
+            self._on_arrays(param, grad, state, rate, beta1, beta2, group["eps"])
+            return
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
         square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
@@ -311,6 +316,29 @@ class Adam(
         correction = each(lambda t: (1 - beta2**t) ** 0.5, state["step"])
         spread = square.sqrt().div(correction).add_(group["eps"])
         param.addcdiv_(mean, spread, value=each(lambda t: -rate / (1 - beta1**t), state["step"]))
+
+    def _on_arrays(
+        self, param: Any, grad: Any, state: Any, rate: float, beta1: float, beta2: float, eps: float
+    ) -> None:
+        """The same where nobody observes it."""
+        mean, square, slope = state["exp_avg"], state["exp_avg_sq"], grad.array
+        time = float(state["step"].array)
+        work = np.empty_like(slope)
+        np.subtract(slope, mean.array, out=work)
+        work *= 1 - beta1
+        np.add(mean.array, work, out=mean.array)
+        np.multiply(slope, 1 - beta2, out=work)
+        work *= slope
+        np.multiply(square.array, beta2, out=square.array)
+        np.add(square.array, work, out=square.array)
+        np.sqrt(square.array, out=work)
+        work /= (1 - beta2**time) ** 0.5
+        work += eps
+        np.divide(mean.array, work, out=work)
+        work *= -rate / (1 - beta1**time)
+        np.add(param.array, work, out=param.array)
+        for changed in (param, mean, square):
+            bump_version(changed)
 
 
 class AdamW(Adam, weight_decay=1e-2, decoupled_weight_decay=True):
