@@ -1,0 +1,222 @@
+"""Training steps, written once for `torch` and for `tidy.runtime`, and one for HIPS autograd."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from runtime_timing import Step
+
+RATE = 0.01
+Torch = Any  # the module torch, or tidy.runtime
+VOCABULARY, CONTEXT = 65, 32
+
+
+def _normal(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _labels(classes: int, *shape: int) -> Any:
+    return np.random.default_rng(2).integers(0, classes, shape)
+
+
+def _trainer(torch: Torch, model: Any, loss: Any, optimizer: Any, x: Any, y: Any) -> Step:
+    x, y = torch.from_numpy(x), torch.from_numpy(y)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        value = loss(model(x), y)
+        value.backward()
+        optimizer.step()
+        return value
+
+    return step
+
+
+def _mlp(torch: Torch, width: int) -> Any:
+    nn = torch.nn
+    torch.manual_seed(0)
+    layers = [m for _ in range(3) for m in (nn.Linear(width, width), nn.Tanh())]
+    return nn.Sequential(*layers, nn.Linear(width, width))
+
+
+def mlp(torch: Torch, width: int, batch: int) -> Step:
+    """Four linear layers with tanh between them, as a user writes it."""
+    model = _mlp(torch, width)
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    x, y = _normal(batch, width), _normal(batch, width, seed=1)
+    return _trainer(torch, model, torch.nn.functional.mse_loss, optimizer, x, y)
+
+
+def mlp_passes(torch: Torch, width: int, batch: int) -> Step:
+    """The same without an optimizer: gradients are dropped first, then forward and backward."""
+    model, mse_loss = _mlp(torch, width), torch.nn.functional.mse_loss
+    x, y = torch.from_numpy(_normal(batch, width)), torch.from_numpy(_normal(batch, width, seed=1))
+
+    def step() -> None:
+        for parameter in model.parameters():
+            parameter.grad = None
+        mse_loss(model(x), y).backward()
+
+    return step
+
+
+def _weights(width: int) -> list[tuple[Any, Any]]:
+    scale = np.float32(width**-0.5)
+    return [(_normal(width, width, seed=n) * scale, _normal(width) * scale) for n in range(4)]
+
+
+def mlp_functional(torch: Torch, width: int, batch: int) -> Step:
+    """The same from functions and plain tensors."""
+    made = [tuple(torch.from_numpy(a) for a in pair) for pair in _weights(width)]
+    for tensors in made:
+        for tensor in tensors:
+            tensor.requires_grad_()
+    x, y = torch.from_numpy(_normal(batch, width)), torch.from_numpy(_normal(batch, width, seed=1))
+    linear, mse_loss = torch.nn.functional.linear, torch.nn.functional.mse_loss
+
+    def step() -> Any:
+        hidden = x
+        for w, b in made[:-1]:
+            hidden = torch.tanh(linear(hidden, w, b))
+        loss = mse_loss(linear(hidden, *made[-1]), y)
+        loss.backward()
+        with torch.no_grad():
+            for tensors in made:
+                for tensor in tensors:
+                    tensor.sub_(RATE * tensor.grad)
+                    tensor.grad = None
+        return loss
+
+    return step
+
+
+def mlp_hips(width: int, batch: int) -> Step:
+    """The same for HIPS autograd.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    import autograd.numpy as anp
+    from autograd import value_and_grad
+
+    x, y = _normal(batch, width), _normal(batch, width, seed=1)
+    weights: list[tuple[Any, Any]] = [(w.T.copy(), b) for w, b in _weights(width)]
+
+    def loss(params: Any) -> Any:
+        hidden = x
+        for w, b in params[:-1]:
+            hidden = anp.tanh(anp.dot(hidden, w) + b)
+        w, b = params[-1]
+        return anp.mean((anp.dot(hidden, w) + b - y) ** 2)
+
+    gradient = value_and_grad(loss)
+
+    def step() -> Any:
+        value, slopes = gradient(weights)
+        for (w, b), (gw, gb) in zip(weights, slopes, strict=True):
+            np.subtract(w, RATE * gw, out=w)
+            np.subtract(b, RATE * gb, out=b)
+        return value
+
+    return step
+
+
+def cnn(torch: Torch, size: int, optimizer: str = "SGD") -> Step:
+    """Two convolutions with pooling and a linear layer, on 32 images of `size` by `size`."""
+    nn = torch.nn
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(32 * (size // 4) ** 2, 10),
+    )
+    made = getattr(torch.optim, optimizer)(model.parameters(), lr=RATE)
+    x, y = _normal(32, 1, size, size), _labels(10, 32)
+    return _trainer(torch, model, nn.functional.cross_entropy, made, x, y)
+
+
+def _block(torch: Torch, width: int, heads: int) -> Any:
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.mlp = nn.Sequential(
+                nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+            )
+
+        def forward(self, x: Any) -> Any:
+            n, length, _ = x.shape
+            parts = self.qkv(self.before(x)).split(width, dim=2)
+            q, k, v = (p.view(n, length, heads, -1).transpose(1, 2) for p in parts)
+            found = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(found.transpose(1, 2).reshape(n, length, width))
+            return x + self.mlp(self.between(x))
+
+    return Block()
+
+
+def transformer(torch: Torch, width: int = 64, heads: int = 4, batch: int = 16) -> Step:
+    """Predicts the next of 65 characters: two blocks over 32 characters, Adam."""
+    nn = torch.nn
+    torch.manual_seed(0)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.token, self.place = nn.Embedding(VOCABULARY, width), nn.Embedding(CONTEXT, width)
+            self.blocks = nn.Sequential(*(_block(torch, width, heads) for _ in range(2)))
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY)
+
+        def forward(self, x: Any) -> Any:
+            x = self.token(x) + self.place(torch.arange(x.shape[1]))
+            return self.head(self.norm(self.blocks(x)))
+
+    def loss(found: Any, y: Any) -> Any:
+        return nn.functional.cross_entropy(found.view(-1, VOCABULARY), y.view(-1))
+
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = _labels(VOCABULARY, batch, CONTEXT), _labels(VOCABULARY, batch, CONTEXT)
+    return _trainer(torch, model, loss, optimizer, x, y)
+
+
+def hessian(torch: Torch, width: int, batch: int, inputs: int, then: str = "") -> Step:
+    """The second derivatives of a network's squared output by its inputs, one row at a time.
+
+    Six hidden layers of Linear and ReLU, as in PyTorch's pull request 82544. The forward pass is
+    not in it.
+
+    Args:
+        then: a backward to the weights that follows: "output", from the output alone, or "rows",
+            from the second derivatives, through all that made them.
+    """
+    nn = torch.nn
+    torch.manual_seed(0)
+    layers = [m for pair in pairwise([inputs, *[width] * 6]) for m in (nn.Linear(*pair), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(width, 1))
+    x = torch.from_numpy(_normal(batch, inputs)).requires_grad_()
+    grad, y = torch.autograd.grad, model(x).pow(2).sum()
+
+    def step() -> Any:
+        (first,) = grad(y, x, create_graph=True)
+        rows = [
+            grad(first[:, i].sum(), x, retain_graph=True, create_graph=then == "rows")[0]
+            for i in range(inputs)
+        ]
+        if then:
+            model.zero_grad()
+            loss = torch.stack(rows).pow(2).sum() if then == "rows" else y
+            loss.backward(retain_graph=True)
+        return rows
+
+    return step
