@@ -119,6 +119,8 @@ def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
         raise ValueError("pad should be at most half of effective kernel size")
     none = (0,) * len(size)
     more = _beyond(size, kernel, stride, padding, dilation) if ceil else none
+    if x.dtype.kind in "bc":
+        raise ValueError(f"max_pool is not implemented for {x.dtype}")
     if kernel == stride and set(dilation) == {1} and not any(padding) and not any(more):
         return _max_of_blocks(x, kernel)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min

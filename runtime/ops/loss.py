@@ -52,30 +52,40 @@ def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, 
         raise ValueError(f"expected scalar type Long but found {target.dtype}")
     if target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         raise ValueError(f"a target of size {target.shape} does not fit {x.shape}")
-    counted = target != ignore_index
-    safe = np.where(counted, target, 0)
-    if safe.size and (safe.min() < 0 or safe.max() >= x.shape[dim]):
-        raise IndexError(f"Target {safe.min() if safe.min() < 0 else safe.max()} is out of bounds.")
-    share = counted.astype(x.dtype)
+    if target.size and 0 <= target.min() <= target.max() < x.shape[dim]:
+        safe, share = target, None  # nothing to leave out
+    else:
+        counted = target != ignore_index
+        safe = np.where(counted, target, 0)
+        if safe.size and (safe.min() < 0 or safe.max() >= x.shape[dim]):
+            raise IndexError(f"Target {min(safe.min(), 0) or safe.max()} is out of bounds.")
+        share = counted.astype(x.dtype)
+    if share is None and (0 <= ignore_index < x.shape[dim] or weight is not None):
+        share = (target != ignore_index).astype(x.dtype)
     return dim, np.expand_dims(safe, dim), share if weight is None else share * weight[safe]
 
 
 def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     dim, safe, share = _counted(self, target, weight, ignore_index)
-    loss = -np.take_along_axis(self, safe, dim).squeeze(dim) * share
+    loss = -np.take_along_axis(self, safe, dim).squeeze(dim)
+    loss = loss if share is None else loss * share
     if reduction == "none":
         return loss
     total = loss.sum(dtype=self.dtype)
-    return total / share.sum(dtype=self.dtype) if reduction == "mean" else total
+    return total / _total(self, safe, share) if reduction == "mean" else total
+
+
+def _total(x: Any, safe: Any, share: Any) -> Any:
+    return x.dtype.type(safe.size) if share is None else share.sum(dtype=x.dtype)
 
 
 def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore: int) -> Any:
     dim, safe, share = _counted(self, target, weight, ignore)
-    each = -grad * share
-    if reduction == "mean":
-        each = each / share.sum(dtype=self.dtype)
+    each = -grad if reduction != "mean" else -grad / _total(self, safe, share)
+    each = each if share is None else each * share
     found = np.zeros_like(self)
-    np.put_along_axis(found, safe, np.expand_dims(each, dim), dim)
+    each = np.expand_dims(each, dim) if np.ndim(each) else each
+    np.put_along_axis(found, safe, each, dim)
     return found
 
 
@@ -91,10 +101,12 @@ def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, 
     loss = aten.nll_loss(logs, target, weight, ignore, reduction)
     if not p:
         return loss
-    share = _counted(x.array, target.array, getattr(weight, "array", None), ignore)[2]
+    _, safe, share = _counted(x.array, target.array, getattr(weight, "array", None), ignore)
     smooth = -weighted.sum(dim) * wrap((target.array != ignore).astype(x.array.dtype))
     mean = reduction == "mean"
-    smooth = smooth.sum() / wrap(share.sum()) if mean else _reduced(smooth, reduction)
+    smooth = (
+        smooth.sum() / wrap(_total(x.array, safe, share)) if mean else _reduced(smooth, reduction)
+    )
     return loss * (1 - p) + smooth * (p / classes)
 
 

@@ -16,21 +16,40 @@ from .table import aten, declare
 Ints = tuple[int, ...]
 
 
-def _mean(x: Any, dims: Ints) -> Any:
-    return x.mean(dims, True) if isinstance(x, Tensor) else x.mean(dims, keepdims=True)
+def _mean(x: Any, dims: Ints, y: Any = None) -> Any:
+    """The mean of x, or of x * y; of arrays over the last dimension, as a product."""
+    if isinstance(x, Tensor):
+        return (x if y is None else x * y).mean(dims, True)
+    if dims != (x.ndim - 1,) or x.dtype.char not in "fd":
+        return (x if y is None else x * y).mean(dims, keepdims=True)
+    share = x.dtype.type(1 / x.shape[-1])
+    if y is None:
+        return x @ np.full((x.shape[-1], 1), share)
+    return np.einsum("...i,...i->...", x, y)[..., None] * share
 
 
 def _whitened(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
     """Of a tensor or an array: with mean 0 and variance 1, and what it was scaled by."""
-    centred = x - _mean(x, dims)
-    scale = (_mean(centred * centred, dims) + eps) ** -0.5
-    return centred * scale, scale
+    hat = x - _mean(x, dims)
+    if isinstance(x, Tensor):
+        scale = (_mean(hat, dims, hat) + eps) ** -0.5
+        return hat * scale, scale
+    scale = 1 / np.sqrt(_mean(hat, dims, hat) + x.dtype.type(eps))
+    hat *= scale
+    return hat, scale
 
 
 def _norm_self(grad: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
     hat, scale = _whitened(x, dims, eps)
     g = grad if weight is None else grad * weight
-    return (g - _mean(g, dims) - hat * _mean(g * hat, dims)) * scale
+    return (g - _mean(g, dims) - hat * _mean(g, dims, hat)) * scale
+
+
+def _norm_weight(grad: Any, x: Any, dims: Ints, eps: float) -> Any:
+    hat = _whitened(x, dims, eps)[0]
+    if isinstance(x, Tensor) or dims != (x.ndim - 1,):
+        return grad * hat
+    return np.einsum("ij,ij->j", grad.reshape(-1, x.shape[-1]), hat.reshape(-1, x.shape[-1]))
 
 
 def _last(x: Tensor, shape: Any) -> Ints:
@@ -110,7 +129,8 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, p: float, causal: bo
     if causal:
         if mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
-        mask = wrap(np.tri(*scores.array.shape[-2:], dtype=bool))
+        shape = scores.array.shape[-2:]
+        mask = wrap(np.triu(np.full(shape, -np.inf, scores.array.dtype), 1))
     if mask is not None and mask.array.dtype.kind == "b":
         hidden = mask.logical_not()
         scores = scores.masked_fill(hidden, float(np.finfo(scores.array.dtype).min))
@@ -126,7 +146,7 @@ _ROW = """
 native_{}_norm(self, weight: number, bias: number, dims: any, eps: float)
     = _affine(_whitened(self, dims, eps)[0], weight, bias)
     self: _norm_self(grad, self, weight, dims, eps) || _norm_self(grad, self, weight, dims, eps)
-    weight: grad * _whitened(self, dims, eps)[0] || grad * _whitened(self, dims, eps)[0]
+    weight: _norm_weight(grad, self, dims, eps) || _norm_weight(grad, self, dims, eps)
     bias: grad"""
 declare(globals(), "[]" + "".join(_ROW.format(kind) for kind in ("layer", "batch", "group")))
 declare(
