@@ -59,7 +59,7 @@ DEVIATIONS = {
         "bool": [
             *(
                 "floor ceil trunc round frac relu remainder fmod addcmul addcdiv mm bmm dot "
-                "linear einsum leaky_relu elu softplus silu gelu hardtanh softmax log_softmax "
+                "linear einsum leaky_relu elu softplus silu hardtanh softmax log_softmax "
                 "cross_entropy binary_cross_entropy logaddexp hypot clamp topk median baddbmm "
                 "relu6 mish hardswish hardsigmoid conv1d conv2d avg_pool2d avg_pool1d "
                 "adaptive_avg_pool2d adaptive_avg_pool1d layer_norm batch_norm group_norm "
