@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 60
 TRIM = True  # a switch for benchmarks: whether nodes skip the edges that a task does not need
 
-Ready = tuple[int, int, Node, Grads]  # minus the sequence number, which came first, node, inputs
-
 
 class GraphTask:
     def __init__(self, root: Node, keep_graph: bool) -> None:
@@ -87,7 +85,7 @@ class GraphTask:
         dependencies, exec_info, keep_graph = self.dependencies, self.exec_info, self.keep_graph
         buffers: dict[Node, Grads] = {}
         owned = input_buffer.Owned()
-        ready: list[Ready] = []
+        ready: list[Any] = []  # (minus the sequence number, which came first, node, inputs)
         count = 0
         try:
             while True:

@@ -164,61 +164,64 @@ def _call_source(op: Op) -> list[str]:
     return lines + ([] if op.in_place else _needs(op)) + _record(op)
 
 
+_OPERANDS = """\
+    other_t = other
+    try:
+        target = self = input.array
+        if other.__class__ in SCALARS:
+            if self.dtype.kind != 'f' or other.__class__ is complex:
+                self, other = promote(self, other)
+        else:
+            other = other.array
+            if self.dtype is not other.dtype: self, other = promote(self, other)
+    except AttributeError:
+        return _itself(*as_tensors(NAME, input, other), *KEPT)"""
+_LIST = """\
+    if isinstance(tensors, Tensor): raise TypeError(NAME + ': expected a tuple')
+    tensors = list(tensors)
+    if not tensors: raise RuntimeError(NAME + ': expected a non-empty list')
+    try: self = [x.array for x in tensors]
+    except AttributeError: raise not_tensors(NAME, *tensors) from None"""
+_STANDARD = {
+    "dim": "dimension({0}, self.ndim)",
+    "dims": "axes({0}, self.ndim)",
+    "sizes": "sizes({0})",
+}
+
+
 def _read(op: Op) -> list[str]:
     """Arrays in place of tensors, attributes in their standard form."""
-    lines = []
+    lines = _arrays(op)
     if "promote" in op.flags:
-        kept = [python_name(op, p) for p in op.params if not p.is_tensor]
-        lines = [
-            "    other_t = other",
-            "    try:",
-            "        self = input.array",
-            "        if other.__class__ in SCALARS:",
-            "            if self.dtype.kind != 'f' or other.__class__ is complex:",
-            "                self, other = promote(self, other)",
-            "        else:",
-            "            other = other.array",
-            "            if self.dtype is not other.dtype: self, other = promote(self, other)",
-            "    except AttributeError:",
-            f"        return _itself(*as_tensors(NAME, input, other){''.join(f', {k}' for k in kept)})",
-        ]
-        if op.in_place:
-            lines.insert(3, "        target = self")
+        kept = "".join(f"{p.name}, " for p in op.params if not p.is_tensor)
+        lines = [_OPERANDS.replace("KEPT", f"({kept})")]
     elif "on_list" in op.flags:
-        lines += [
-            "    if isinstance(tensors, Tensor): raise TypeError(NAME + ': expected a tuple')",
-            "    tensors = list(tensors)",
-            "    if not tensors: raise RuntimeError(NAME + ': expected a non-empty list')",
-            "    try: self = [x.array for x in tensors]",
-            "    except AttributeError: raise not_tensors(NAME, *tensors) from None",
-        ]
-    else:
-        required = [p for p in op.tensors if not p.kind and p.default is None]
-        for p in op.tensors:
-            if p.name != "self":
-                lines.append(f"    {p.name}_t = {p.name}")
-            elif p not in required:
-                lines.append("    self = input")
-            if p not in required:
-                lines.append(f"    if isinstance({p.name}, Tensor): {p.name} = {p.name}.array")
-        reads = "; ".join(f"{p.name} = {_tensor(op, p)}.array" for p in required)
-        given = ", ".join(_tensor(op, p) for p in required)
-        if reads:
-            lines += [
-                f"    try: {reads}",
-                f"    except AttributeError: raise not_tensors(NAME, {given}) from None",
-            ]
+        lines = [_LIST]
     if "float" in op.flags:
         lines += ["    if self.dtype.kind != 'f':", "        self = to_float(self)"]
         if "promote" in op.flags:
             lines.append("        other = to_float(np.asarray(other))")
     for p in op.params:
-        if p.kind == "dim":
-            lines.append(f"    {p.name} = dimension({p.name}, self.ndim)")
-        elif p.kind == "dims":
-            lines.append(f"    {p.name} = axes({p.name}, self.ndim)")
-        elif p.kind == "sizes":
-            lines.append(f"    {p.name} = sizes({p.name})")
+        if p.kind in _STANDARD:
+            lines.append(f"    {p.name} = " + _STANDARD[p.kind].format(p.name))
+    return lines
+
+
+def _arrays(op: Op) -> list[str]:
+    lines = []
+    required = [p for p in op.tensors if not p.kind and p.default is None]
+    for p in op.tensors:
+        if p.name != "self":
+            lines.append(f"    {p.name}_t = {p.name}")
+        elif p not in required:
+            lines.append("    self = input")
+        if p not in required:
+            lines.append(f"    if isinstance({p.name}, Tensor): {p.name} = {p.name}.array")
+    reads = "; ".join(f"{p.name} = {_tensor(op, p)}.array" for p in required)
+    given = ", ".join(_tensor(op, p) for p in required)
+    if reads:
+        lines.append(f"    try: {reads}")
+        lines.append(f"    except AttributeError: raise not_tensors(NAME, {given}) from None")
     return lines
 
 
@@ -247,7 +250,7 @@ def _forward(op: Op) -> list[str]:
 
 
 def _needs(op: Op) -> list[str]:
-    """`n0`, `n1`...: which differentiable inputs need a gradient. `recording`: any, and they may."""
+    """`n0`, `n1`...: which differentiable inputs need a gradient."""
     if not op.differentiable:
         return []
     if "on_list" in op.flags:

@@ -275,7 +275,8 @@ _log_softmax_backward_data(grad_output, output, dim: int) = _log_soft_back(grad_
 
 _EXTREMES = """
 [torch tensor]
-a{0}(self, dim: dims = None, keepdim: bool = False) = np.{0}(_some(self, dim), axis=dim, keepdims=keepdim)
+a{0}(self, dim: dims = None, keepdim: bool = False)
+    = np.{0}(_some(self, dim), axis=dim, keepdims=keepdim)
     self: _shared(grad, self, result, dim, keepdim)
 arg{0}(self, dim: dims = None, keepdim: bool = False)
     = np.arg{0}(_some(_ordered(self), dim, True), axis=dim, keepdims=keepdim)
