@@ -19,8 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _grad: ContextVar[bool] = ContextVar("tidy_grad_mode", default=True)
 _inference: ContextVar[bool] = ContextVar("tidy_inference_mode", default=False)
-is_grad_enabled = _grad.get
-is_inference_mode_enabled = _inference.get
+is_grad_enabled, is_inference_mode_enabled = _grad.get, _inference.get
 
 
 def without_grad(function: Callable[..., Any], *args: Any) -> Any:
