@@ -66,11 +66,19 @@ def _enclosing(
     """The innermost tree row open on the same thread when each row starts."""
     start, track, parent = table["start_ns"], table["track_id"], table["parent"]
     found = np.full(len(rows), -1, np.int64)
-    for thread in np.unique(track[rows]):
-        mine = track[rows] == thread
-        thread_rows = np.flatnonzero(track[:tree_count] == thread)
+    by_thread, of_thread = _grouped(track[:tree_count]), _grouped(track[rows])
+    for thread, mine in of_thread.items():
+        thread_rows = by_thread.get(thread, np.empty(0, np.int64))
         found[mine] = innermost_open(start[rows[mine]], thread_rows, start, end, parent)
     return found
+
+
+def _grouped(keys: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
+    """Where each key is, ascending; sorted once, however many keys there are."""
+    order = np.argsort(keys, kind="stable")
+    known, starts = np.unique(keys[order], return_index=True)
+    parts = np.split(order, starts[1:]) if len(known) else []
+    return dict(zip(known.tolist(), parts, strict=True))
 
 
 def _follow_flows(

@@ -67,11 +67,35 @@ def innermost_open(
     at = np.searchsorted(start_ns[thread_rows], times_ns, side="right") - 1
     rows = np.where(at >= 0, thread_rows[np.maximum(at, 0)], -1)
     pending = np.flatnonzero(rows >= 0)
-    while len(pending):
+    for _ in range(_DEEP):
         pending = pending[end_ns[rows[pending]] < times_ns[pending]]
         rows[pending] = parent[rows[pending]]
         pending = pending[rows[pending] >= 0]
+        if not len(pending):
+            return rows
+    rows[pending] = _climb(rows[pending], times_ns[pending], end_ns, parent)
     return rows
+
+
+_DEEP = 2000  # no real stack is deeper; one step a level is fastest up to here
+
+
+def _climb(
+    rows: Rows, times_ns: NDArray[np.int64], end_ns: NDArray[np.int64], parent: NDArray[np.int32]
+) -> Rows:
+    """The nearest of each row and its ancestors that is open at a time, in leaps of powers of two.
+
+    `up[j]` is the ancestor 2**j levels above, `latest[j]` the latest end below that one.
+    """
+    count = len(parent)
+    above = np.append(np.where(parent < 0, count, parent), count)  # the last stands for none
+    up, latest = [above], [np.append(end_ns[:count], np.iinfo(np.int64).max)]
+    while (up[-1] != count).any():
+        latest.append(np.maximum(latest[-1], latest[-1][up[-1]]))
+        up.append(up[-1][up[-1]])
+    for leap, end in zip(reversed(up), reversed(latest), strict=True):
+        rows = np.where(end[rows] < times_ns, leap[rows], rows)
+    return np.where(rows == count, -1, rows)
 
 
 def forward_threads(
