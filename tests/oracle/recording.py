@@ -22,18 +22,37 @@ class Recording:
 def record(
     folder: Path, work: Callable[[], Any], *, all_threads: bool = False, **options: Any
 ) -> Recording:
-    """Run `work` under `torch.profiler.profile(**options)`."""
+    """Run `work` under `torch.profiler.profile(**options)`.
+
+    Now and then PyTorch 2.13 has freed a name in its own event tree, and then nothing can be
+    compared with it: the work is run again.
+    """
     from torch._C._profiler import _ExperimentalConfig
     from torch.profiler import profile
 
     config = _ExperimentalConfig(profile_all_threads=all_threads)
-    with profile(experimental_config=config, **options) as profiler:
-        work()
+    for _ in range(5):
+        with profile(experimental_config=config, **options) as profiler:
+            work()
+        if _readable(profiler):
+            break
     path = folder / "recorded.pt.trace.json"
     profiler.export_chrome_trace(str(path))
     trace = tidy.load(path)
     trace.self_check()
     return Recording(profiler, trace)
+
+
+def _readable(profiler: Any) -> bool:
+    """Whether all names of the event tree are text."""
+    stack = list(profiler.profiler.kineto_results.experimental_event_tree())
+    try:
+        for event in stack:  # grows
+            stack += event.children
+            str(event.name)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
@@ -49,5 +68,9 @@ def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
     for name in names:
         if name != "NamePattern":
             pattern = getattr(patterns, name)(profiler, should_benchmark=False)
-            found[name] = {(event.name, event.start_time_ns) for event in pattern.matched_events()}
+            try:
+                matched = pattern.matched_events()
+                found[name] = {(event.name, event.start_time_ns) for event in matched}
+            except UnicodeDecodeError:
+                pytest.skip("PyTorch has freed a name in its own event tree; see record")
     return found
