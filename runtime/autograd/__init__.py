@@ -6,19 +6,21 @@ Source: torch/autograd/__init__.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import engine, function, graph
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .engine import execute, in_background
-from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .. import engine
+from ..anomaly import detect_anomaly, set_detect_anomaly
+from ..engine import execute, in_background
+from ..function import Function
+from ..grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..hooks import check
+from ..node import Edge, Grads
+from ..tensor import Tensor, gradient_edge, wrap
+from . import function, graph
 from .gradcheck import gradcheck, gradgradcheck
-from .hooks import check
-from .node import Edge, Grads
-from .tensor import Tensor, gradient_edge, wrap
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -145,3 +147,9 @@ def backward_async(*args: Any, **kwargs: Any) -> Future[None]:
 def grad_async(*args: Any, **kwargs: Any) -> Future[tuple[Tensor | None, ...]]:
     """`grad`, on a thread of its own and in a copy of the caller's modes."""
     return in_background(grad, *args, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "functional":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.functional")

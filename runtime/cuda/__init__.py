@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import amp
+from .. import amp
 
 __all__ = ["amp", "device_count", "is_available", "manual_seed", "manual_seed_all", "synchronize"]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .autograd import grad
-from .grad_mode import enable_grad
-from .hooks import check
-from .ops.table import aten
-from .tensor import Tensor
+from ..grad_mode import enable_grad
+from ..hooks import check
+from ..ops.table import aten
+from ..tensor import Tensor
+from . import grad
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

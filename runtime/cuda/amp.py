@@ -1,0 +1,12 @@
+"""torch.cuda.amp's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import amp
+
+
+def autocast(enabled: bool = True, **options: Any) -> amp.autocast:
+    """`amp.autocast` for a device that there is not: it warns, and casts nothing."""
+    return amp.autocast("cuda", enabled=enabled, **options)
