@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes
 from .dtypes import float16, float32
 from .grad_mode import Mode
-from .record_function import active
+from .record_function import watching
 from .tensor import Tensor
 
 _PRODUCTS = "mm bmm addmm baddbmm matmul linear conv1d conv2d conv3d scaled_dot_product_attention"
@@ -51,11 +51,11 @@ class autocast(Mode):
         self._before.append(_dtype.get())
         _dtype.set(np.dtype(self.dtype or get_autocast_dtype()) if self.enabled else None)
         if self.enabled:
-            active.append(self)
+            watching.append(self)
 
     def __exit__(self, *exc: object) -> None:
         if self.enabled:
-            active.remove(self)
+            watching.remove(self)
         _dtype.set(self._before.pop())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from .grad_mode import Mode, set_grad_enabled
 from .hooks import check
 from .node import Grads, Node, thread
-from .record_function import active
+from .record_function import watching
 
 _mode: ContextVar[tuple[bool, bool]] = ContextVar("tidy_anomaly_mode", default=(False, False))
 
@@ -28,7 +28,7 @@ def is_anomaly_enabled() -> bool:
 class detect_anomaly(Mode):
     """Note the forward stack of each node; with `check_nan`, a NaN gradient is an error."""
 
-    variable, listed = _mode, active
+    variable, listed = _mode, watching
 
     def __init__(self, check_nan: bool = True) -> None:
         self.value = (True, check_nan)
@@ -47,8 +47,8 @@ class set_detect_anomaly(set_grad_enabled):
 
     def _set(self, value: tuple[bool, bool]) -> None:
         super()._set(value)
-        if value[0] != (_mode in active):  # once for the process, as the mode is in PyTorch
-            (active.append if value[0] else active.remove)(_mode)
+        if value[0] != (_mode in watching):  # once for the process, as the mode is in PyTorch
+            (watching.append if value[0] else watching.remove)(_mode)
 
 
 def note(node: Node) -> None:

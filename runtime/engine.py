@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heappop, heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,22 @@ from . import anomaly, input_buffer
 from .grad_mode import _grad
 from .hooks import call_all
 from .node import RUNS_FIRST, Edge, Grads, GraphRoot, Node, thread
-from .record_function import RecordScope, active, begin, during, end
+from .record_function import (
+    Interposer,
+    RecordScope,
+    active,
+    begin,
+    during,
+    end,
+    everyone,
+    interposers,
+)
 from .tensor import AccumulateGrad
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+Validate = Callable[[Node, Grads], Grads]
 MAX_DEPTH = 60
 TRIM = True  # a switch for benchmarks: whether nodes skip the edges that a task does not need
 
@@ -94,7 +105,11 @@ class GraphTask:
                 if exec_info is None or self.wants(node, inputs):
                     if hooks is not None:
                         inputs = call_all(hooks.pre, hooks.call_tensor_pre(inputs))
-                    outputs = _observed(node, inputs) if active else node.apply(inputs)
+                    if active:
+                        many = hooks is None and len(node.next_edges) > 1
+                        outputs = active[0].node(node, inputs, _validated if many else None)
+                    else:
+                        outputs = node.apply(inputs)
                     if hooks is not None:
                         outputs = call_all(hooks.post, outputs, tuple(inputs))
                     if not keep_graph:
@@ -120,10 +135,12 @@ class GraphTask:
                                 and target.__class__ is AccumulateGrad
                                 and exec_info is None
                                 and target.hooks is None
-                                and not active
-                            ):
-                                if grad is not None:
-                                    target.add(grad)  # it would be next in any case
+                            ):  # it would be next in any case
+                                if active:
+                                    gradient, grad = [grad], None  # noqa: PLW2901
+                                    active[0].node(target, gradient, None)
+                                elif grad is not None:
+                                    target.add(grad)
                                 continue
                             buffer = [None] * len(target.input_metadata)
                         if grad is not None:
@@ -205,20 +222,48 @@ def queue_callback(callback: Callable[[], object]) -> None:
     thread.callbacks.append(callback)
 
 
-def _observed(node: Node, inputs: Grads) -> Grads:
+class _Nested:
+    """A node as the next interposer sees it: to run it is to ask the one before."""
+
+    def __init__(self, node: Any, inner: Interposer) -> None:
+        self.name, self.sequence_nr, self.thread_id = node.name, node.sequence_nr, node.thread_id
+        self.apply = partial(inner.node, node, validate=None)
+
+
+def _observed(node: Node, inputs: Grads, validate: Validate | None) -> Grads:
     """Run a node for those who watch: profilers and anomaly mode."""
+    inner: Any = node
+    for each in interposers:
+        inner = _Nested(inner, each)
     name, number = node.name(), -1 if node.sequence_nr == RUNS_FIRST else node.sequence_nr
-    where = tuple(inputs[: len(node.input_metadata)]), number, node.__dict__.get("thread_id", 0)
+    where = tuple(inputs[: len(node.input_metadata)]), number, node.thread_id
     outer = begin(f"autograd::engine::evaluate_function: {name}", RecordScope.FUNCTION, *where)
     before, thread.node = thread.node, node
     try:
         running = begin(name, RecordScope.BACKWARD_FUNCTION, *where)
-        outputs: Grads = during(running, node.apply, inputs)
+        outputs: Grads = during(running, inner.apply, inputs)
         anomaly.check_nan(node, outputs)
-        return outputs
+        return outputs if validate is None else validate(node, outputs)
     finally:
         thread.node = before
         end(outer)
+
+
+everyone.node = _observed
+
+
+def _validated(node: Node, outputs: Grads) -> Grads:
+    """Gradients in the shapes that the next nodes expect: for observers, a part of this node."""
+    edges, exec_info = node.next_edges, thread.exec_info
+    if len(outputs) != len(edges):
+        return outputs
+    for index, (target, nr) in enumerate(edges):
+        grad = outputs[index]
+        if grad is None or target is None or (exec_info is not None and target not in exec_info):
+            continue
+        if grad.array.shape != target.input_metadata[nr][0]:
+            outputs[index] = input_buffer.fit(grad, target, nr, node, index)
+    return outputs
 
 
 def _right_length(node: Node, outputs: Grads) -> Grads:

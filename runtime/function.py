@@ -28,7 +28,7 @@ import numpy as np
 from .grad_mode import is_grad_enabled, without_grad
 from .hooks import check
 from .node import NO_EDGE, SECOND_BACKWARD, Grads, Node
-from .record_function import RecordScope, active, begin, during
+from .record_function import active
 from .saved_variable import SavedVariable
 from .tensor import Tensor, bump_version, gradient_edge, wrap
 from .view import check_inplace, rebase_history
@@ -152,11 +152,11 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """Run forward outside autograd, and record backward."""
         if not active:
-            return cls._apply(args)
-        return during(begin(cls.__name__, RecordScope.FUNCTION, args), cls._apply, args)
+            return cls._apply(*args)
+        return active[0].op(cls.__name__, cls._apply, args)
 
     @classmethod
-    def _apply(cls, args: tuple[Any, ...]) -> Any:
+    def _apply(cls, *args: Any) -> Any:
         ctx = cls._node(args)
         if cls.setup_context is Function.setup_context:
             output = without_grad(cls.forward, ctx, *args)

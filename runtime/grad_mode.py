@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ClassVar, TypeVar
 
-from .record_function import active
+from .record_function import watching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -136,7 +136,7 @@ class set_grad_enabled(Mode):
 class inference_mode(Mode):
     """As `no_grad`, and results are for ever outside autograd: they keep no version."""
 
-    variable, listed = _inference, active
+    variable, listed = _inference, watching
 
     def __init__(self, mode: bool = True) -> None:
         self.value = mode

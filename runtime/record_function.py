@@ -4,9 +4,13 @@
     ...
     handle.remove()
 
-`on_enter(record)` returns anything; `on_exit(record, that)` gets it back. With no callback an
-operator pays one truth test of the list `active`, which also holds whatever else has to see every
-operator (anomaly and inference mode). The runtime knows no profiler: that registers callbacks.
+`on_enter(record)` returns anything; `on_exit(record, that)` gets it back. An `Interposer` is the
+faster kind of observer: it runs operators and nodes itself. The runtime knows no profiler: that is
+one of the two.
+
+Operators test the list `active`. It is empty while nobody has to see them; else it has the one
+`Interposer` that they go through: the only observer there is, or `everyone`, which asks in turn all
+that are in `watching` (anomaly mode, inference mode and autocast may be among these).
 Source: aten/src/ATen/record_function.h.
 """
 
@@ -15,16 +19,74 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .hooks import RemovableHandle
 
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
 Inputs = tuple[Any, ...]
-Running = list[tuple["CallbackHandle", "RecordFunction", Any]]
+Running = list[tuple[Exit | None, "RecordFunction", Any]]
 
-active: list[object] = []  # one object for each that has to see every operator
+
+class Interposer(Protocol):
+    """Runs what is to be observed."""
+
+    def op(self, name: str, inner: Callable[..., Any], args: Inputs, kwargs: Any = None) -> Any:
+        """`inner(*args, **kwargs)`, an operator that does not look for observers itself."""
+
+    def node(self, node: Any, grads: Any, validate: Callable[[Any, Any], Any] | None) -> Any:
+        """`node.apply(grads)`, then `validate(node, those)`: a node, and what the engine adds."""
+
+    def enter(self, record: RecordFunction) -> Any:
+        """A range of the user's begins."""
+
+    def exit(self, record: RecordFunction, context: Any) -> None:
+        """It ends; `context` is what `enter` gave."""
+
+
+class _Everyone:
+    """Asks all who watch; observe.py and engine.py say how."""
+
+    op: Callable[..., Any]
+    node: Callable[..., Any]
+
+
+class _Watching(list[object]):
+    """What has to see every operator: callbacks, interposers and modes."""
+
+    def append(self, one: object) -> None:
+        super().append(one)
+        self._arrange()
+
+    def remove(self, one: object) -> None:
+        super().remove(one)
+        self._arrange()
+
+    def clear(self) -> None:
+        super().clear()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        sole = len(self) == 1 and self[0] in interposers
+        active[:] = [self[0] if sole else everyone] if self else []
+
+
+everyone = _Everyone()
+active: list[Any] = []
+watching = _Watching()
+interposers: list[Interposer] = []
+
+
+def add_interposer(interposer: Interposer) -> None:
+    """Have all operators, nodes and ranges go through it, until it is removed."""
+    interposers.append(interposer)
+    watching.append(interposer)
+
+
+def remove_interposer(interposer: Interposer) -> None:
+    interposers.remove(interposer)
+    watching.remove(interposer)
 
 
 class RecordScope(IntEnum):
@@ -67,7 +129,7 @@ class CallbackHandle(RemovableHandle):
             _thread.set((*_thread.get(), self))
         else:
             _global.append(self)
-        active.append(self)
+        watching.append(self)
 
     def wants(self, scope: RecordScope) -> bool:
         if self.sampling < 1.0:
@@ -79,8 +141,8 @@ class CallbackHandle(RemovableHandle):
 
     def remove(self) -> None:
         """No further calls of these callbacks begin; those that began still end."""
-        if self in active:
-            active.remove(self)
+        if self in watching:
+            watching.remove(self)
             _thread.set(tuple(c for c in _thread.get() if c is not self))
         if self in _global:
             _global.remove(self)
@@ -96,18 +158,20 @@ def begin(
 ) -> Running:
     """Enter one record: every callback that wants it is called. Give the answer to `end`."""
     callbacks = [c for c in (*_global, *_thread.get()) if c.wants(scope)]
-    if not callbacks:
+    ranges = interposers if scope == RecordScope.USER_SCOPE else ()
+    if not callbacks and not ranges:
         return []
-    shown = inputs if any(c.needs_inputs for c in callbacks) else ()
+    shown = inputs if ranges or any(c.needs_inputs for c in callbacks) else ()
     record = RecordFunction(name, scope, shown, sequence_nr, thread_id)
-    return [(c, record, c.on_enter(record)) for c in callbacks]
+    running: Running = [(c.on_exit, record, c.on_enter(record)) for c in callbacks]
+    return running + [(i.exit, record, i.enter(record)) for i in ranges]
 
 
 def end(running: Running) -> None:
     """Leave what `begin` entered, the last callback first."""
-    for callback, record, context in reversed(running):
-        if callback.on_exit is not None:
-            callback.on_exit(record, context)
+    for on_exit, record, context in reversed(running):
+        if on_exit is not None:
+            on_exit(record, context)
 
 
 def during(running: Running, function: Callable[..., Any], *args: Any) -> Any:
@@ -126,7 +190,13 @@ class record_function:
 
     def __enter__(self) -> record_function:
         inputs = () if self.args is None else (self.args,)
-        self._running.append(begin(self.name, RecordScope.USER_SCOPE, inputs) if active else [])
+        running: Running = []
+        if active and active[0] is everyone:
+            running = begin(self.name, RecordScope.USER_SCOPE, inputs)
+        elif active:
+            record = RecordFunction(self.name, RecordScope.USER_SCOPE, inputs, -1, 0)
+            running = [(active[0].exit, record, active[0].enter(record))]
+        self._running.append(running)
         return self
 
     def __exit__(self, *exc: object) -> None:

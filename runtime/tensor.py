@@ -223,6 +223,9 @@ class AccumulateGrad(Node):
 
     variable: Tensor
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     def apply(self, grads: Grads) -> Grads:
         grad, grads[0] = grads[0], None
         if grad is not None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ops.creation import manual_seed
-from ..record_function import active
+from ..record_function import interposers, watching
 from .dataset import look_up
 
 DATA, ERROR, END = range(3)  # kinds of answer
@@ -79,7 +79,8 @@ def worker_loop(
     parents_tasks.close()  # an end kept open here would hide that the parent is gone
     parents_results.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
-    active.clear()  # who observes operators does so in the parent
+    interposers.clear()  # who observes operators does so in the parent
+    watching.clear()
     random.seed(info.seed)
     manual_seed(info.seed)
     np.random.seed(np.random.SeedSequence([info.id, base_seed]).generate_state(4))

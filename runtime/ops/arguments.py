@@ -56,6 +56,8 @@ def sizes(args: Any) -> tuple[int, ...]:
 
 def conj(x: Any) -> Any:
     """The complex conjugate of a tensor, array or number; a real one is its own."""
+    if x.__class__ is np.ndarray or x.__class__ is Tensor:
+        return x.conj() if getattr(x, "array", x).dtype.kind == "c" else x
     if isinstance(x, complex):
         return x.conjugate()
     return x.conj() if hasattr(x, "dtype") and x.dtype.kind == "c" else x

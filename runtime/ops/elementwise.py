@@ -9,10 +9,9 @@ import numpy as np
 
 from ..dtypes import result_dtype, to_float
 from ..grad_mode import is_grad_enabled
-from ..record_function import active
 from ..tensor import Tensor, bump_version, wrap
 from .arguments import as_tensors, conj
-from .table import aten, declare, function
+from .table import aten, composite, declare, function
 
 
 def _zero(x: Any) -> Tensor:
@@ -352,15 +351,20 @@ _scalable("sub", aten.sub_to, aten.sub_scaled, "torch tensor")
 _scalable("sub_", aten.sub_to_, aten.sub_scaled_, "tensor")
 
 
+@composite(name="aten::add_")
+def _add_alike(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
+    np.add(self.array, other.array if alpha == 1 else other.array * alpha, self.array)
+    bump_version(self)
+    return self
+
+
 @function("tensor")
 def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`self += alpha * other`. Optimizers live on this: a short way for equals without a graph."""
-    if not active and not is_grad_enabled() and isinstance(other, Tensor):
+    if not is_grad_enabled() and isinstance(other, Tensor):
         array, more = self.array, other.array
         if array.dtype is more.dtype and array.shape == more.shape and array.dtype.kind == "f":
-            np.add(array, more if alpha == 1 else more * alpha, array)
-            bump_version(self)
-            return self
+            return _add_alike(self, other, alpha)
     return aten.add_to_(self, other) if alpha == 1 else aten.add_scaled_(self, other, alpha)
 
 

@@ -13,6 +13,9 @@ from .table import aten, declare
 
 
 def _product(self: Any, mat2: Any, ndim: int) -> Any:
+    usual = ndim == 2 == self.ndim == mat2.ndim and self.dtype is mat2.dtype
+    if usual and self.shape[1] == mat2.shape[0]:
+        return self.dot(mat2)
     if self.ndim != ndim or mat2.ndim != ndim:
         raise ValueError(f"expected {ndim}-D tensors, got {self.ndim}-D and {mat2.ndim}-D")
     if self.dtype is not mat2.dtype and self.dtype != mat2.dtype:
@@ -26,14 +29,8 @@ def _by(array: Any) -> str:
     return "x".join(map(str, array.shape))
 
 
-def _mat2(grad: Tensor, mat1: Tensor, strides: tuple[int, ...]) -> Tensor:
-    """In the layout of mat2: that of a transposed weight gives the weight a contiguous gradient."""
-    if strides[0] < strides[1]:
-        return aten.t(aten.mm(aten.t(grad), conj(mat1)))
-    return aten.mm(aten.t(conj(mat1)), grad)
-
-
 def _mat2_array(grad: Any, mat1: Any, strides: tuple[int, ...]) -> Any:
+    """In the layout of mat2: that of a transposed weight gives the weight a contiguous gradient."""
     turned = strides[0] < strides[1]
     return grad.T.dot(conj(mat1)).T if turned else conj(mat1).T.dot(grad)
 
@@ -168,14 +165,16 @@ declare(
     r"""
 [torch tensor]
 mm(self, mat2) = _product(self, mat2, 2) => mm(grad, t(conj(mat2))) || grad.dot(conj(mat2).T)
-    mat2: _mat2(grad, self, mat2_strides) || _mat2_array(grad, self, mat2_strides)
+    mat2: t(mm(t(grad), conj(self))) if mat2_strides[0] < mat2_strides[1]
+        else mm(t(conj(self)), grad) || _mat2_array(grad, self, mat2_strides)
 bmm(self, mat2) = _product(self, mat2, 3)
     self: bmm(grad, conj(mat2).transpose(1, 2)) || grad @ conj(mat2).swapaxes(1, 2)
     mat2: bmm(conj(self).transpose(1, 2), grad) || conj(self).swapaxes(1, 2) @ grad
 addmm(self, mat1, mat2, *, beta: any = 1, alpha: any = 1) = _addmm(self, mat1, mat2, beta, alpha)
     self: _scaled(grad, beta) || _scaled(grad, beta)
     mat1: _scaled(mm(grad, t(conj(mat2))), alpha) || _scaled(grad.dot(conj(mat2).T), alpha)
-    mat2: _scaled(_mat2(grad, mat1, mat2_strides), alpha)
+    mat2: _scaled(t(mm(t(grad), conj(mat1))) if mat2_strides[0] < mat2_strides[1]
+        else mm(t(conj(mat1)), grad), alpha)
         || _scaled(_mat2_array(grad, mat1, mat2_strides), alpha)
 dot(self, tensor) = _dot(self, tensor, 1) => grad * conj(tensor)
     tensor: grad * conj(self)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from .rows import Op, names_in
+import re
 
+from .rows import Op, names_in
+from .table import TABLE
+
+_NAME_OF_CALL = re.compile(r"(?<![\w.])(\w+)\(")
 _BOTH = {"conj", "grad", "grads"}  # names that mean the same for tensors and for arrays
 
 
@@ -31,22 +35,38 @@ def node_source(op: Op) -> str:
         lines += [f"        {targets} = node.next_edges", "        wanted = thread.exec_info"]
         lines.append("        if wanted is not None:")
         lines += [f"            n{i} = n{i} in wanted and n{i}" for i in range(count)]
+    lines.append("        recording = is_grad_enabled()")
     on_arrays = _array_formulas(op)
     if on_arrays:
         lines += [
-            "        if not active and not is_grad_enabled():",
+            "        if not recording and not active:",
             "            given = grad",
             "            grad = given.array",
             *_unpacked(op, "unpack_array", " " * 12),
             *_answer(op, on_arrays, " " * 12, arrays=True),
         ]
     lines += _unpacked(op, "unpack", " " * 8)
-    lines += _answer(op, [op.formulas[p.name][0] for p in op.differentiable], " " * 8, arrays=False)
+    texts = [op.formulas[p.name][0] for p in op.differentiable]
+    bare = [_NAME_OF_CALL.sub(_bare, text) for text in texts]
+    if bare != texts:
+        lines.append("        if active and not recording:")
+        lines += _answer(op, bare, " " * 12, arrays=False)
+    lines += _answer(op, texts, " " * 8, arrays=False)
     saved = [name for name in op.saved if op.is_freed(name)]
     if saved:
         targets = "".join(f"node.s_{name} = " for name in saved)
         lines += ["    def release_variables(node):", f"        {targets}FREED"]
     return "\n".join(lines)
+
+
+def _bare(call: re.Match[str]) -> str:
+    op = None if call[1] in _BOTH else TABLE.get(call[1])
+    if op is None:
+        return call[0]
+    op.parse()
+    plain = not any(p.star for p in op.params) and not op.flags & {"make", "on_list"}
+    fits = plain and not (op.is_composite or op.in_place or op.outputs)
+    return f"bare_{call[0]}" if fits else call[0]
 
 
 def _array_formulas(op: Op) -> list[str]:
@@ -73,15 +93,16 @@ def _unpacked(op: Op, how: str, indent: str) -> list[str]:
             lines.append(f"{indent}if {op.used_by(name)}:")
         deeper = indent + "    " if op.used_by(name) else indent
         lines.append(f"{deeper}{name} = node.s_{name}")
-        slow = f"{how}({name}, node)"
-        if how == "unpack":
-            lines.append(f"{deeper}{name} = {slow}")
-            continue
-        fresh, array = f"{name}[0]._counter[0] == {name}[1]", f"{name}[0].array"
+        fresh, found = f"{name}[0]._counter[0] == {name}[1]", f"{name}[0]"
         if op.is_output(name):
-            fresh, array = f"{name}[1][0] == {name}[2]", f"{name}[0]"
+            fresh = f"{name}[1][0] == {name}[2]"
+            found = found if how == "unpack_array" else f"wrap({found})"
+        elif how == "unpack_array":
+            found += ".array"
         test = f"{name}.__class__ is tuple and {fresh}"
-        lines.append(f"{deeper}{name} = {array} if {test} else {slow}")
+        if how == "unpack" and op.is_output(name):
+            test += " and not recording"
+        lines.append(f"{deeper}{name} = {found} if {test} else {how}({name}, node)")
     return lines
 
 

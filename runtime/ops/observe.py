@@ -9,7 +9,7 @@ from typing import Any
 from .. import amp, anomaly
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..node import thread
-from ..record_function import RecordScope, begin, end
+from ..record_function import Interposer, RecordScope, begin, end, everyone, interposers
 from ..tensor import Tensor
 
 
@@ -30,6 +30,8 @@ def interpose(
         kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
     recording = is_grad_enabled() and any(isinstance(x, Tensor) and x._rg for x in args)
     number = thread.sequence_nr
+    for each in interposers:
+        inner = _through(each, name, inner)
     running = begin(
         name, RecordScope.FUNCTION, (*args, *kwargs.values()), number if recording else -1
     )
@@ -42,10 +44,17 @@ def interpose(
             continue
         node = one._node
         if node is not None and node.sequence_nr >= number:
-            node.__dict__["thread_id"] = threading.get_ident()
+            node.thread_id = threading.get_ident()
             anomaly.note(node)
         own = one._view is None or one._view.base._counter is None
         if own and is_inference_mode_enabled() and not any(one is x for x in args):
             one._counter = None
             one._view = None
     return out
+
+
+def _through(each: Interposer, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: each.op(name, inner, args, kwargs)
+
+
+everyone.op = interpose

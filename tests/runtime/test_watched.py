@@ -1,0 +1,139 @@
+"""What an observer sees changes nothing: values and gradients are those of an unobserved run."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as rt
+from tidy.runtime.record_function import add_callback, add_interposer, remove_interposer
+
+from .samples import arrays, evaluate
+from .test_ops import SAMPLES, ids
+
+
+class Listener:
+    """The least that an interposer does: it keeps names, in the order in which calls end."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def op(self, name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:
+        try:
+            return inner(*args, **kwargs) if kwargs else inner(*args)
+        finally:
+            self.names.append(name)
+
+    def node(self, node: Any, grads: Any, validate: Any) -> Any:
+        outputs = node.apply(grads)
+        self.names.append(node.name())
+        return outputs if validate is None else validate(node, outputs)
+
+    def enter(self, record: Any) -> str:
+        return record.name
+
+    def exit(self, record: Any, context: str) -> None:
+        assert context == record.name
+        self.names.append(context)
+
+
+def _step(sample):
+    """The value and the gradients, of a backward that records no graph."""
+    tensors = [rt.tensor(a, requires_grad=True) for a in arrays(sample)]
+    rt.manual_seed(0)
+    out = evaluate(rt, sample, tensors)
+    if out.requires_grad:
+        (out.abs() if out.is_complex() else out).sum().backward()
+    return [out, *[t.grad for t in tensors]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sample", SAMPLES, ids=ids)
+def test_the_same_gradients(sample):
+    alone, found = _step(sample), Listener()
+    add_interposer(found)
+    try:
+        watched = _step(sample)
+    finally:
+        remove_interposer(found)
+    for a, b in zip(alone, watched, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(
+                a.numpy(force=True), b.numpy(force=True), rtol=1e-12, atol=1e-14
+            )
+            assert a.stride() == b.stride()
+    assert any(name.startswith("aten::") for name in found.names)
+
+
+def test_callbacks_and_modes_beside_an_interposer():
+    found, seen = Listener(), []
+    add_interposer(found)
+    handle = add_callback(lambda record: seen.append(record.name))
+    try:
+        with rt.autograd.detect_anomaly(), rt.record_function("mine"):
+            x = rt.ones(2, 3, requires_grad=True)
+            (x * 2).sum().backward()
+    finally:
+        handle.remove()
+        remove_interposer(found)
+    nodes = [name for name in seen if not name.startswith("autograd::engine::")]
+    assert sorted(found.names) == sorted(nodes)
+    assert {"mine", "aten::mul", "MulBackward0", "torch::autograd::AccumulateGrad"} <= set(nodes)
+
+
+def test_two_interposers_each_see_all():
+    first, second = Listener(), Listener()
+    add_interposer(first)
+    add_interposer(second)
+    try:
+        rt.ones(3, requires_grad=True).exp().sum().backward()
+    finally:
+        remove_interposer(first)
+        remove_interposer(second)
+    assert first.names == second.names
+    assert "ExpBackward0" in first.names
+
+
+def test_a_failing_operator_is_seen_and_its_error_passes():
+    found = Listener()
+    add_interposer(found)
+    try:
+        with pytest.raises(RuntimeError, match="cannot be multiplied"):
+            rt.ones(2, 3) @ rt.ones(2, 3)
+    finally:
+        remove_interposer(found)
+    assert found.names[-1] == "aten::matmul"
+
+
+def test_a_bias_is_summed_within_its_node():
+    found = Listener()
+    x, weight = rt.ones(4, 3), rt.ones(2, 3, requires_grad=True)
+    bias = rt.zeros(2, requires_grad=True)
+    out = rt.nn.functional.linear(x, weight, bias).sum()
+    add_interposer(found)
+    try:
+        out.backward()
+    finally:
+        remove_interposer(found)
+    after = found.names[found.names.index("AddmmBackward0") + 1 :]
+    assert after[:2] == ["aten::sum", "aten::view"]
+
+
+def test_who_made_a_node_is_known_in_backward():
+    made, seen = [], []
+
+    def forward() -> None:
+        made.append(rt.ones(2, requires_grad=True).exp().sum())
+
+    handle = add_callback(seen.append)
+    try:
+        thread = threading.Thread(target=forward)
+        thread.start()
+        ident = thread.ident
+        thread.join()
+        made[0].backward()
+    finally:
+        handle.remove()
+    assert {r.forward_thread_id for r in seen if r.name == "ExpBackward0"} == {ident}
