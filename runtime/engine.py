@@ -159,7 +159,7 @@ class GraphTask:
                         else:
                             heappush(ready, (-target.sequence_nr, count, target, buffer))
                         count += 1
-                    grad = outputs = buffer = None  # type: ignore[assignment]
+                    grad = outputs = buffer = None
                 if following is None:
                     if not ready:
                         return
@@ -189,9 +189,22 @@ def execute(
     With `outputs` only these edges' gradients are wanted. They are added to the leaves' `.grad`, or
     else (`accumulate_grad=False`) returned; None where none arrived.
     """
+    rest = (keep_graph, create_graph, outputs, accumulate_grad)
     if thread.depth >= MAX_DEPTH:
-        rest = (keep_graph, create_graph, outputs, accumulate_grad)
         return in_background(execute, roots, grads, *rest).result()
+    if active:
+        return active[0].backward(_execute, roots, grads, *rest)
+    return _execute(roots, grads, *rest)
+
+
+def _execute(
+    roots: Sequence[Edge],
+    grads: Grads,
+    keep_graph: bool,
+    create_graph: bool,
+    outputs: Sequence[Edge],
+    accumulate_grad: bool,
+) -> Grads:
     root, nr = roots[0]
     if root is not None and len(roots) == 1:
         inputs: Grads = [None] * len(root.input_metadata)

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from .hooks import RemovableHandle
+from .node import thread
 
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
@@ -38,6 +40,12 @@ class Interposer(Protocol):
     def node(self, node: Any, grads: Any, validate: Callable[[Any, Any], Any] | None) -> Any:
         """`node.apply(grads)`, then `validate(node, those)`: a node, and what the engine adds."""
 
+    def backward(self, run: Callable[..., Any], *args: Any) -> Any:
+        """`run(*args)`: a backward, with all its nodes."""
+
+    def internal(self, run: Callable[..., Any], *args: Any) -> Any:
+        """`run(*args)`: work of the runtime that calls nothing of the user's."""
+
     def enter(self, record: RecordFunction) -> Any:
         """A range of the user's begins."""
 
@@ -50,6 +58,16 @@ class _Everyone:
 
     op: Callable[..., Any]
     node: Callable[..., Any]
+
+    def backward(self, run: Callable[..., Any], *args: Any) -> Any:
+        for each in interposers:
+            run = partial(each.backward, run)
+        return run(*args)
+
+    def internal(self, run: Callable[..., Any], *args: Any) -> Any:
+        for each in interposers:
+            run = partial(each.internal, run)
+        return run(*args)
 
 
 class _Watching(list[object]):
@@ -72,6 +90,7 @@ class _Watching(list[object]):
         active[:] = [self[0] if sole else everyone] if self else []
 
 
+per_thread = thread  # for observers: its sequence_nr is the one that the next node gets
 everyone = _Everyone()
 active: list[Any] = []
 watching = _Watching()

@@ -38,6 +38,7 @@ _MAY_IMPORT = {
     "runtime": {"numpy", "ml_dtypes"},  # the second an extra
     "trace": {"numpy"},
     "finding": {"trace"},
+    "profiler": {"runtime", "trace", "errors", "numpy"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},
@@ -46,7 +47,7 @@ _MAY_IMPORT = {
     "command": {"api", "errors", "finding", "patterns", "progress", "readers", "report"},
     "cli": {"_version", "click", "command", "errors", "patterns"},
     "__main__": {"cli"},
-    "__init__": {"_version", "api", "finding", "patterns", "report", "trace"},
+    "__init__": {"_version", "api", "finding", "patterns", "profiler", "report", "trace"},
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .api import check, load
     from .finding import Finding, Severity
     from .patterns.base import Pattern
+    from .profiler import profile, record_function
     from .report.model import Report
     from .trace import Trace
 
@@ -31,6 +32,8 @@ _HOME = {
     "Trace": ".trace",
     "check": ".api",
     "load": ".api",
+    "profile": ".profiler",
+    "record_function": ".profiler",
 }
 
 __all__ = [
@@ -42,6 +45,8 @@ __all__ = [
     "__version__",
     "check",
     "load",
+    "profile",
+    "record_function",
 ]
 
 # In a checkout patterns/ and cli.py stand beside tidy/, not in it. (os.path: pathlib would be half

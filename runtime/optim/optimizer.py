@@ -169,11 +169,12 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient, and return the loss that `closure` gave."""
         loss = enable_grad()(closure)() if closure is not None else None
-        token = _grad.set(False)
+        token, update = _grad.set(False), self._step_group
         try:
             for group in self.param_groups:
                 plain = isinstance(group["lr"], float)
-                self._step_group(group if plain else {**group, "lr": float(group["lr"])})
+                found = group if plain else {**group, "lr": float(group["lr"])}
+                active[0].internal(update, found) if active else update(found)
         finally:
             _grad.reset(token)
         return loss

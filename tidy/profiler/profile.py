@@ -1,0 +1,216 @@
+"""`profile`: the profiler, with the interface of `torch.profiler.profile`.
+
+    with profile(record_shapes=True, with_stack=True) as prof:
+        train_some_steps()
+    print(prof.key_averages().table(sort_by="self_cpu_time_total"))
+    prof.export_chrome_trace("trace.json.gz")
+
+Source: torch/profiler/profiler.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..runtime.record_function import record_function
+from .schedule import ProfilerAction, Schedule, always
+from .steps import tracker
+
+if TYPE_CHECKING:
+    from ..trace import Trace
+    from .recorder import Recorder
+    from .recording import Recording
+
+_KEEPS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+_REQUESTER = "ProfilerStep"
+_running: list[Any] = []  # the one profiler that observes, if any
+
+
+class profile:  # noqa: N801 - PyTorch's name
+    """Records operators of tidy.runtime while it is entered, or from `start()` to `stop()`.
+
+    Args:
+        activities: for PyTorch's sake; there is only the CPU.
+        schedule: step -> ProfilerAction; `step()` then goes from one step to the next.
+        on_trace_ready: called with this profiler when a cycle of the schedule, or all, is recorded.
+        record_shapes: the operators' inputs: shapes, dtypes, strides, values of scalars.
+        profile_memory: allocations and frees.
+        with_stack: Python functions, and the line of each call.
+        with_flops: operations of matrix products and convolutions; records shapes.
+        with_modules: calls of modules; they come with `with_stack`.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+    ) -> None:
+        self.schedule = schedule or always
+        self.on_trace_ready = on_trace_ready
+        self.record_shapes = record_shapes or with_flops
+        self.profile_memory = profile_memory
+        self.with_stack, self.with_modules = with_stack or with_modules, with_modules
+        self.with_flops = with_flops
+        self.marks_steps = schedule is not None
+        self.step_num = 0
+        self.current_action = ProfilerAction.NONE
+        self._recorder: Recorder | None = None
+        self._recording: Recording | None = None
+        self._trace: Trace | None = None
+        self._range: record_function | None = None
+        self._metadata: dict[str, Any] = {}
+
+    # -- recording --------------------------------------------------------------------------------
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin, with step 0.
+
+        Raises:
+            UsageError: a profiler is running already.
+        """
+        if _running:
+            raise UsageError(
+                "a profiler is running already, and there can be only one: stop it first"
+            )
+        _running.append(self)
+        tracker.add(_REQUESTER)
+        self._begin(self.schedule(self.step_num))
+
+    def stop(self) -> None:
+        """End; what was recorded since the last save is kept and handed to `on_trace_ready`."""
+        if self not in _running:
+            return
+        try:
+            self._leave_step()
+            kept = self.current_action in _KEEPS
+            self._end(kept)
+            self.current_action = ProfilerAction.NONE
+        finally:
+            _running.clear()
+            tracker.remove(_REQUESTER)
+        if kept and self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def step(self) -> None:
+        """The next training step begins."""
+        if self not in _running:
+            raise UsageError("step() before start(): there is no recording to go on with")
+        self._leave_step()
+        before = self.current_action
+        self.step_num += 1
+        tracker.increment(_REQUESTER)
+        after = self.schedule(self.step_num)
+        if before == ProfilerAction.RECORD_AND_SAVE or (before in _KEEPS and after not in _KEEPS):
+            self._end(keep=True)
+            if self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+            self._begin(after)
+        elif before == ProfilerAction.WARMUP and after != ProfilerAction.WARMUP:
+            self._end(keep=False)
+            self._begin(after)
+        elif before == ProfilerAction.NONE:
+            self._begin(after)
+        else:
+            self.current_action = after
+            self._enter_step()
+
+    def _begin(self, action: ProfilerAction) -> None:
+        from .recorder import Recorder
+
+        self.current_action = action
+        if action != ProfilerAction.NONE:
+            self._recorder = Recorder(
+                shapes=self.record_shapes, stacks=self.with_stack, memory=self.profile_memory
+            )
+            self._recorder.start()
+        self._enter_step()
+
+    def _end(self, keep: bool) -> None:
+        from .recording import finish
+
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.stop()
+            if keep:
+                self._recording, self._trace = finish(recorder), None
+
+    def _enter_step(self) -> None:
+        if self.marks_steps or self.step_num:
+            self.marks_steps = True
+            self._range = record_function(f"ProfilerStep#{self.step_num}")
+            self._range.__enter__()
+
+    def _leave_step(self) -> None:
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+            self._range = None
+
+    # -- what was recorded ------------------------------------------------------------------------
+
+    @property
+    def recording(self) -> Recording:
+        """Raises UsageError while there is none."""
+        if self._recording is None:
+            raise UsageError("nothing has been recorded yet: the profiler has to be stopped first")
+        return self._recording
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded, as `tidy.load` reads it from the exported file."""
+        from .columns import to_trace
+
+        if self._trace is None:
+            self._trace = to_trace(self.recording, self._header())
+        return self._trace
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace in Kineto's format; packed if the name ends in .gz.
+
+        Raises:
+            UsageError: nothing was recorded, or the file cannot be written.
+        """
+        from .kineto import write_chrome_trace
+
+        write_chrome_trace(path, self.recording, self._header())
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Put a text into the header of the trace."""
+        self._metadata[key] = value
+        self._trace = None
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """The same with a text that is JSON."""
+        self._metadata[key] = json.loads(value)
+        self._trace = None
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "deviceProperties": [],
+            "with_stack": int(self.with_stack),
+            "profile_memory": int(self.profile_memory),
+            "record_shapes": int(self.record_shapes),
+            "with_flops": int(self.with_flops),
+            "with_modules": int(self.with_modules),
+            "framework": "tidy.runtime",
+            "host_name": socket.gethostname(),
+            **self._metadata,
+        }

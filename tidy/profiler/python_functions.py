@@ -1,0 +1,104 @@
+"""Python functions: when they began and ended, on every thread.
+
+Modules' calls are known by their names (`nn.Module: Linear_0`); tidy's other functions are left
+out, as C++ would be. While an operator runs the recorder switches the tracing off: nothing of the
+user's runs there. Source: torch/csrc/autograd/profiler_python.cpp.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from .calls import is_library, is_own
+
+_LEFT_OUT, _USER, _LIBRARY, _MODULE = 0, 1, 2, 3
+
+
+class PythonRecord(NamedTuple):
+    """One call. `module` is set if it is a module's: its class, and its identity."""
+
+    code: CodeType
+    start_ns: int
+    end_ns: int
+    ident: int
+    module: tuple[str, int] | None = None
+
+
+class _Kinds(dict[str, int]):
+    def __missing__(self, file: str) -> int:
+        if is_own(file):
+            module = file.replace("\\", "/").endswith("runtime/nn/module.py")
+            kind = _MODULE if module else _LEFT_OUT
+        else:
+            kind = _LIBRARY if is_library(file) else _USER
+        self[file] = kind
+        return kind
+
+
+class PythonFunctions:
+    """A function for `sys.setprofile` that keeps what begins and ends."""
+
+    def __init__(self) -> None:
+        self.records: list[PythonRecord] = []
+        self._open: dict[FrameType, tuple[int, int, Any]] = {}
+        self._kinds = _Kinds()
+
+    def start(self) -> None:
+        """Trace this thread, with what is open on it, and threads that start from now on."""
+        found: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1)
+        now = time.perf_counter_ns()
+        while frame is not None:
+            found.append(frame)
+            frame = frame.f_back
+        for each in reversed(found):
+            self._enter(each, now)
+        self._before = sys.getprofile()
+        trace = self._tracer()
+        threading.setprofile(trace)
+        sys.setprofile(trace)
+
+    def stop(self) -> None:
+        sys.setprofile(self._before)
+        threading.setprofile(None)
+        now = time.perf_counter_ns()
+        for frame in list(self._open):
+            self._leave(frame, now)
+
+    def _tracer(self) -> Callable[[FrameType, str, Any], None]:
+        """A closure, since it is called at every call and return there is."""
+        kinds, running, enter, leave = self._kinds, self._open, self._enter, self._leave
+        clock = time.perf_counter_ns
+
+        def trace(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call":
+                if kinds[frame.f_code.co_filename]:
+                    enter(frame, clock())
+            elif event == "return" and frame in running:
+                leave(frame, clock())
+
+        return trace
+
+    def _enter(self, frame: FrameType, now: int) -> None:
+        kind = self._kinds[frame.f_code.co_filename]
+        module = None
+        if kind == _LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
+            return  # what tidy calls is not the user's doing
+        if kind == _MODULE:
+            if frame.f_code.co_name != "__call__":
+                return
+            one = frame.f_locals.get("self")
+            module = (type(one).__name__, id(one))
+        if kind:
+            self._open[frame] = (now, threading.get_ident(), module)
+
+    def _leave(self, frame: FrameType, now: int) -> None:
+        found = self._open.pop(frame, None)
+        if found is not None:
+            start, ident, module = found
+            self.records.append(PythonRecord(frame.f_code, start, now, ident, module))
