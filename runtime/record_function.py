@@ -17,13 +17,17 @@ Source: aten/src/ATen/record_function.h.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from enum import IntEnum
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .hooks import RemovableHandle
 from .node import thread
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Enter = Callable[["RecordFunction"], Any]
 Exit = Callable[["RecordFunction", Any], None]
@@ -201,8 +205,12 @@ def during(running: Running, function: Callable[..., Any], *args: Any) -> Any:
         end(running)
 
 
-class record_function:
-    """`with record_function("name"):` shows a range of the user's own to the observers."""
+class record_function(ContextDecorator):
+    """`with record_function("name"):` shows a range of the user's own to the observers.
+
+    As a decorator it is a range around each call. A range over something asynchronous is entered
+    and then handed its future: `_call_end_callbacks_on_future(future)` ends it when that is done.
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name, self.args, self._running = name, args, list[Running]()
@@ -220,3 +228,24 @@ class record_function:
 
     def __exit__(self, *exc: object) -> None:
         end(self._running.pop())
+
+    def _recreate_cm(self) -> record_function:
+        return record_function(self.name, self.args)
+
+    def _call_end_callbacks_on_future(self, future: Future[Any]) -> Future[Any]:
+        """End the range when `future` is done, in place of `__exit__`; a future that says so.
+
+        Source: torch/autograd/profiler.py.
+        """
+        running, self._running[-1:] = self._running[-1], [[]]
+        ended: Future[Any] = type(future)()
+
+        def finish(done: Future[Any]) -> None:
+            end(running)
+            if (error := done.exception()) is not None:
+                ended.set_exception(error)
+            else:
+                ended.set_result(done.result())
+
+        future.add_done_callback(finish)
+        return ended

@@ -38,7 +38,7 @@ _MAY_IMPORT = {
     "runtime": {"numpy", "ml_dtypes"},  # the second an extra
     "trace": {"numpy"},
     "finding": {"trace"},
-    "profiler": {"runtime", "trace", "errors", "numpy"},
+    "profiler": {"averages", "runtime", "trace", "errors", "numpy"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},

@@ -1,4 +1,4 @@
-"""TDY701: a convolution adds a bias that the batch norm after it takes away."""
+"""TDY701: a layer adds a bias that the batch norm after it takes away."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..examples import Abstains, Fires, Quiet
 _CONVOLUTIONS = frozenset(
     f"aten::conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)
 )
+_LINEAR = "aten::linear"
 _NORMS = frozenset({"aten::batch_norm", "aten::native_batch_norm", "aten::cudnn_batch_norm"})
 _TRAINING = 5  # position of `training` among the inputs of aten::batch_norm
 _BIAS = 2
@@ -23,22 +24,23 @@ _FARTHEST_ROWS = 256
 
 
 class BiasBeforeBatchNorm(Pattern):
-    """A convolution with a bias is followed at once by a batch norm, which subtracts it again.
+    """A layer with a bias is followed at once by a batch norm, which subtracts the bias again.
 
-        aten::conv2d    with a third input (the bias)
-        aten::batch_norm    on what the convolution gives
+        aten::conv2d, aten::linear    with a third input (the bias)
+        aten::batch_norm    on what that gives
 
     Cost: adding the bias (shown where that is an op of its own), keeping and updating a parameter
     that has no effect.
-    Instead: `nn.Conv2d(..., bias=False)`. In inference (`training=False`) the whole batch norm can
-    be folded into the convolution (`torch.nn.utils.fuse_conv_bn_eval`); that is said as info.
-    Misses: SyncBatchNorm; a linear layer before BatchNorm1d.
+    Instead: `nn.Conv2d(..., bias=False)`, `nn.Linear(..., bias=False)`. In inference
+    (`training=False`) the whole batch norm can be folded into the layer
+    (`torch.nn.utils.fuse_conv_bn_eval`); that is said as info.
+    Misses: SyncBatchNorm; linear layers in traces of before PyTorch 1.12, without aten::linear.
     """
 
     code = "TDY701"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    triggers = _CONVOLUTIONS
-    fix = "pass bias=False to the convolution"
+    triggers = _CONVOLUTIONS | {_LINEAR}
+    fix = "pass bias=False to the layer before the norm"
     examples = (
         Fires(
             "modules",
@@ -68,6 +70,26 @@ class BiasBeforeBatchNorm(Pattern):
             aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =False
             """,
             severity=Severity.INFO,
+        ),
+        Fires(
+            "linear",
+            """
+            model.py(20): forward
+              nn.Module: Linear_0
+                aten::linear | float[16, 8], float[4, 8], float[4]
+                  aten::t
+                  aten::addmm
+              nn.Module: BatchNorm1d_0
+                aten::batch_norm | float[16, 4], float[4], float[4], float[4], float[4], =True
+            """,
+            at="model.py:20",
+        ),
+        Quiet(
+            "linear-over-a-sequence",
+            """
+            aten::linear | float[16, 9, 8], float[4, 8], float[4]
+            aten::batch_norm | float[16, 9, 4], float[9], float[9], float[9], float[9], =True
+            """,
         ),
         Quiet(
             "no-bias",
@@ -113,7 +135,7 @@ class BiasBeforeBatchNorm(Pattern):
     def message(self, events: Sequence[Event]) -> str:
         if _is_training(events[0]):
             return "a bias is added and then removed by the batch norm"
-        return "in inference the batch norm can be folded into the convolution"
+        return "in inference the batch norm can be folded into the layer before it"
 
 
 def _next_op(event: Event) -> Event | None:
@@ -142,17 +164,19 @@ def _counts_batches(op: Event) -> bool:
     return op.input_dtypes[:1] == ("long int",) and op.input_shapes[:1] == ((),)
 
 
-def _fits(convolution: Event, norm: Event) -> bool:
-    """Whether the norm can be of the convolution's output: same batch, its number of channels."""
-    given, taken = convolution.input_shapes, norm.input_shapes
+def _fits(layer: Event, norm: Event) -> bool:
+    """Whether the norm can be of the layer's output: same batch, its number of channels."""
+    given, taken = layer.input_shapes, norm.input_shapes
     if len(given) < 2 or not taken or not given[0] or not taken[0]:
         return True
     if len(given[0]) != len(taken[0]) or given[0][0] != taken[0][0]:
         return False
-    return "transpose" in convolution.name or bool(given[1][0] == taken[0][1])
+    if layer.name == _LINEAR and len(given[0]) != 2:
+        return False  # features come last there, channels second
+    return "transpose" in layer.name or bool(given[1][0] == taken[0][1])
 
 
-def _is_training(convolution: Event) -> bool:
-    norm = _next_op(convolution)
+def _is_training(layer: Event) -> bool:
+    norm = _next_op(layer)
     values = norm.concrete_inputs if norm is not None else ()
     return len(values) <= _TRAINING or values[_TRAINING] != "False"

@@ -100,7 +100,7 @@ class ForLoopIndexing(Pattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         places: dict[tuple[Location | None, bool], list[_Loop]] = {}
         for loop in _loops(trace):
-            location = trace.location(loop.frame) if loop.frame >= 0 else None
+            location = _place(trace, loop)
             places.setdefault((location, loop.has_products), []).append(loop)
         for (location, has_products), loops in places.items():
             rounds = sum(loop.rounds for loop in loops)
@@ -126,6 +126,14 @@ class _Loop:
     rounds: int
     frame: int  # row of the innermost event around all rounds, -1 for none
     has_products: bool
+
+
+def _place(trace: Trace, loop: _Loop) -> Location | None:
+    """The line that indexes, where that was recorded; else the function around the loop."""
+    line = trace.location(int(loop.rows[0]))
+    if line is not None and line.is_call_line:
+        return line
+    return trace.location(loop.frame) if loop.frame >= 0 else None
 
 
 def _loops(trace: Trace) -> Iterator[_Loop]:

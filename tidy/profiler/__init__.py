@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ..runtime.record_function import record_function
+from .emit import emit_itt, emit_nvtx
+from .handlers import ProfilerActivity, supported_activities, tensorboard_trace_handler
 from .profile import profile
 from .schedule import ProfilerAction, schedule
 
-__all__ = ["ProfilerAction", "profile", "record_function", "schedule"]
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "emit_itt",
+    "emit_nvtx",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]

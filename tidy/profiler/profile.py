@@ -22,6 +22,7 @@ from .schedule import ProfilerAction, Schedule, always
 from .steps import tracker
 
 if TYPE_CHECKING:
+    from ..averages import EventList, FunctionEventAvg, FunctionEvents
     from ..trace import Trace
     from .recorder import Recorder
     from .recording import Recording
@@ -191,6 +192,36 @@ class profile:  # noqa: N801 - PyTorch's name
         from .kineto import write_chrome_trace
 
         write_chrome_trace(path, self.recording, self._header())
+
+    def events(self) -> FunctionEvents:
+        """Operators and ranges, as `torch.autograd.profiler` lists them."""
+        return self.trace.function_events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList:
+        """Sums over all events with the same name (and shapes, and innermost Python frames)."""
+        return self.trace.key_averages(group_by_input_shape, group_by_stack_n)
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all averages."""
+        return self.key_averages().total_average()
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """`key_averages().table(...)`."""
+        return self.key_averages().table(sort_by=sort_by, row_limit=row_limit, **options)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds on the CPU, in all."""
+        return self.key_averages().self_cpu_time_total
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write folded stacks for a flame graph (needs `with_stack`)."""
+        self.trace.export_stacks(path, metric)
+
+    def _repr_html_(self) -> str:
+        return self.key_averages()._repr_html_() if self._recording else repr(self)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a text into the header of the trace."""

@@ -1,0 +1,48 @@
+"""The older interface, `torch.autograd.profiler.profile`: one recording, from `with` to its end.
+
+    with profile(record_shapes=True) as prof:
+        train_step()
+    print(prof.table(sort_by="self_cpu_time_total"))
+
+Source: torch/autograd/profiler.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UsageError
+from ..runtime.record_function import record_function
+from .emit import emit_itt, emit_nvtx
+from .profile import profile as _Profile  # noqa: N812 - PyTorch's two classes have one name
+
+__all__ = ["emit_itt", "emit_nvtx", "profile", "record_function"]
+
+
+class profile(_Profile):  # noqa: N801
+    """`profiler.profile` without steps; `enabled=False` records nothing.
+
+    Args:
+        enabled: whether to record at all.
+        others: `record_shapes`, `with_flops`, `profile_memory`, `with_stack`, `with_modules`; what
+            is said of devices (`use_cpu`, `use_device`, `use_kineto`) has no meaning here.
+    """
+
+    def __init__(self, enabled: bool = True, **others: Any) -> None:
+        for name in ("use_cpu", "use_cuda", "use_device", "use_kineto", "experimental_config"):
+            others.pop(name, None)
+        super().__init__(**others)
+        self.enabled = enabled
+        self._entered = False
+
+    def __enter__(self) -> profile:
+        if self._entered:
+            raise UsageError("a profile cannot be entered twice: make another one")
+        self._entered = True
+        if self.enabled:
+            self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.enabled:
+            self.stop()
