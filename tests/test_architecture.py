@@ -40,6 +40,7 @@ _MAY_IMPORT = {
     "finding": {"trace"},
     "profiler": {"averages", "runtime", "trace", "errors", "numpy"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
+    "profiler": {"runtime", "trace", "errors", "numpy", "nvtx", "ittapi"},  # the last two extras
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},
     "api": {"errors", "patterns", "readers", "report", "trace"},

@@ -19,7 +19,7 @@ from .report.json_report import reports_to_json
 from .report.model import Report
 from .report.units import printable
 
-_SUFFIXES = (".json", ".json.gz", ".json.zip")
+_SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ def run_report(
         if all(found_in != folder for _, found_in in inputs.files):
             inputs.unreadable[folder] = "a folder without traces that tidy can read"
         else:
-            _say(f"{folder}: {count:,} other JSON file(s) left out, no traces")
+            _say(f"{folder}: {count:,} other JSON file(s) or databases left out, no traces")
     for path, problem in inputs.unreadable.items():
         _say(f"{path}: {problem}")
     threshold = None if fail_on == "never" else Severity[fail_on.upper()]
@@ -95,7 +95,7 @@ def _find(traces: Sequence[str]) -> _Inputs:
         found = sorted(path for path in likely if _is(path.is_file))
         files |= {str(path): given for path in found}
         if not found:
-            inputs.unreadable[given] = "a folder without traces (no .json or .json.gz in it)"
+            inputs.unreadable[given] = "a folder without traces (no .json, .json.gz, .sqlite in it)"
     inputs.files += files.items()
     return inputs
 

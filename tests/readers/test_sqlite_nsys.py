@@ -1,0 +1,243 @@
+"""Exports of Nsight Systems: what is in them, and what may be missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidy
+from tidy.errors import TraceFormatError
+from tidy.readers.sqlite import database, read_nsys
+from tidy.trace import Capability, EventKind, Trace
+
+from .sqlite_files import NsysFile
+
+_NODE = "MulBackward0"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "report.sqlite"
+
+
+def _load(path: Path) -> Trace:
+    trace = tidy.load(path)
+    trace.self_check()
+    return trace
+
+
+def _warning(trace: Trace, about: str) -> str:
+    (found,) = (warning for warning in trace.info.warnings if about in warning)
+    return found
+
+
+def test_every_kind_of_row(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.gpu(0, "NVIDIA H100", 9, 0)
+        file.row("META_DATA_EXPORT", name="EXPORT_PRODUCT_VERSION", value="2024.6.2.225")
+        file.range("aten::mul, seq = 4", 100, 900)
+        file.range(None, 950, 990, textId=file.string("evaluate"))
+        file.call("cudaMemcpyAsync_v3020", 110, 120, 1)
+        file.call("cudaMemsetAsync_v3020", 130, 140, 2)
+        file.call("cudaLaunchKernel_ptsz_v7000", 150, 160, 3)
+        file.call("cuLaunchKernel", 170, 175, 4)
+        file.call("cudaStreamSynchronize_v3020", 180, 400, 5)
+        file.work("MEMCPY", 121, 129, 1, copyKind=2, srcKind=2, dstKind=1, bytes=32)
+        file.work("MEMSET", 141, 145, 2, memKind=2, bytes=64, value=0)
+        file.kernel("void at::native::gemm<float>(int)", 200, 300, 3, gridX=4, streamId=13)
+        file.kernel("triton_poi_0", 300, 310, 4, deviceId=1)
+        file.work("SYNCHRONIZATION", 190, 395, 5, syncType=3)
+        file.work("GRAPH_TRACE", 400, 500, 4, graphId=6)
+        file.row("PROFILER_OVERHEAD", start=50, end=60, nameId=file.string("CUDA profiling"))
+    trace = _load(path)
+    (op,) = trace.named("aten::mul")
+    calls = [call.name for call in op.runtime_calls]
+    launch = ["cudaMemcpyAsync", "cudaMemsetAsync", "cudaLaunchKernel", "cuLaunchKernel"]
+    assert calls == [*launch, "cudaStreamSynchronize"]
+    works = [
+        (work.name, work.kind, work.duration_ns, work.device, work.stream, work.nbytes)
+        for work in op.kernels
+    ]
+    assert works == [
+        ("Memcpy DtoH (Device -> Pinned)", EventKind.Memcpy, 8, 0, 7, 32),
+        ("Memset (Device)", EventKind.Memset, 4, 0, 7, 64),
+        ("void at::native::gemm<float>(int)", EventKind.Kernel, 100, 0, 13, 0),
+        ("triton_poi_0", EventKind.Kernel, 10, 1, 7, 0),
+        ("CUDA graph 6", EventKind.Kernel, 100, 0, 7, 0),
+    ]
+    (sync,) = trace.of_kind(EventKind.Sync)
+    assert (sync.name, sync.parent and sync.parent.name) == ("Stream Sync", "cudaStreamSynchronize")
+    (overhead,) = trace.of_kind(EventKind.Overhead)
+    assert overhead.name == "CUDA profiling"
+    (annotation,) = trace.of_kind(EventKind.Annotation)
+    assert (annotation.name, annotation.track) == ("evaluate", op.track)
+    assert op.track == (7, 7)
+    assert trace.info.header["profiler"] == "Nsight Systems 2024.6.2.225"
+    # One kind of GPU in the machine: also that of the index it does not list.
+    assert {device.compute for device in trace.devices.values()} == {(9, 0)}
+
+
+def test_devices_of_a_process_have_numbers_of_their_own(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.gpu(0, "Tesla T4", 7, 5)
+        file.gpu(3, "NVIDIA A100", 8, 0)
+        file.row("TARGET_INFO_CUDA_DEVICE", gpuId=3, cudaId=0, pid=7)
+        file.call("cudaLaunchKernel_v7000", 1, 2, 1)
+        file.kernel("k", 3, 4, 1)
+    devices = _load(path).devices
+    assert {i: (d.name, d.compute) for i, d in devices.items()} == {0: ("NVIDIA A100", (8, 0))}
+
+
+def test_processes_number_their_calls_alike(path: Path) -> None:
+    """Two ranks in one report, each with call 1 and sequence number 5."""
+    with NsysFile(path) as file:
+        for pid in (11, 12):
+            file.range("aten::mul, seq = 5", pid, 100 + pid, pid=pid, tid=pid)
+            file.call("cudaLaunchKernel_v7000", 20 + pid, 30 + pid, 1, pid=pid, tid=pid)
+            file.range(f"{_NODE}, seq = 5", 200, 300, pid=pid, tid=pid + 50)
+        file.kernel("of_12", 40, 50, 1, pid=12)
+        file.kernel("of_11", 60, 70, 1, pid=11)
+    trace = _load(path)
+    launched = {op.track.pid: [k.name for k in op.kernels] for op in trace.named("aten::mul")}
+    assert launched == {11: ["of_11"], 12: ["of_12"]}
+    linked = [(op.track.pid, op.forward and op.forward.track.pid) for op in trace.named(_NODE)]
+    assert sorted(linked) == [(11, 11), (12, 12)]
+
+
+def test_a_backward_whose_forward_may_be_on_two_threads_is_not_linked(path: Path) -> None:
+    with NsysFile(path) as file:
+        for tid in (1, 2):
+            file.range("aten::mul, seq = 5", tid, 100 + tid, tid=tid)
+        file.range("aten::mul, seq = 6", 110, 120, tid=2)
+        file.range(f"{_NODE}, seq = 6", 200, 250, tid=3)
+        file.range(f"{_NODE}, seq = 5", 300, 350, tid=3)
+        file.range(f"{_NODE}, seq = 5", 400, 450, tid=2)  # as a backward on the CPU runs
+    trace = _load(path)
+    linked = {op.start_ns: op.forward and op.forward.start_ns for op in trace.named(_NODE)}
+    assert linked == {200: 110, 300: None, 400: 2}
+    assert _warning(trace, "links of backward ops").endswith(": 1")
+
+
+def test_a_backward_without_a_forward_in_the_trace(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.range("aten::mul, seq = 5", 1, 2)
+        file.range(f"autograd::engine::evaluate_function: {_NODE}", 10, 30)
+        file.range(f"{_NODE}, stashed seq = 3", 11, 29)
+    trace = _load(path)
+    (node,) = trace.named(_NODE)
+    assert (node.sequence_nr, node.forward) == (3, None)
+    assert node.parent is not None
+    assert node.parent.sequence_nr == 3
+
+
+def test_ranges_that_never_ended(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.range("training", 10, None)
+        file.range("aten::mul", 20, 30)
+        file.kernel("k", 35, 90, 0)
+    trace = _load(path)
+    (training,) = trace.named("training")
+    assert training.end_ns == 90
+    assert [child.name for child in training.children] == ["aten::mul"]
+    assert _warning(trace, "never ended").endswith(": 1")
+
+
+def test_ranges_that_need_not_nest_leave_the_tree_alone(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.range("aten::linear", 10, 50)
+        file.range("aten::addmm", 20, 40)
+        file.range("request", 15, 30, eventType=60, rangeId=1)
+        file.range("moment", 16, None, eventType=34)
+    trace = _load(path)
+    (addmm,) = trace.named("aten::addmm")
+    assert addmm.parent is not None
+    assert addmm.parent.name == "aten::linear"
+    (request,) = trace.named("request")
+    assert (request.parent, request.duration_ns) == (None, 15)
+    assert not list(trace.named("moment"))
+
+
+def test_what_was_not_recorded(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.kernel("k", 35, 90, 0)
+    trace = _load(path)
+    assert trace.capabilities == {Capability.DEVICE}
+    assert "emit_nvtx" in _warning(trace, "no operators")
+    assert not trace.is_cpu_run
+    with NsysFile(path.with_name("host.sqlite")) as file:
+        file.range("aten::mul, sizes = [[2], []]", 20, 30)
+    trace = _load(path.with_name("host.sqlite"))
+    assert trace.capabilities == {Capability.OPS}  # the shapes alone are no use to the rules
+    (op,) = trace.named("aten::mul")
+    assert (op.input_shapes, op.input_dtypes) == (((2,), ()), ())
+    assert "no dtypes" in _warning(trace, "dtypes")
+    assert not trace.is_cpu_run  # nothing says that there was no GPU
+
+
+def test_tables_and_columns_of_other_versions(path: Path) -> None:
+    """2020: no textId, no globalPid, no srcKind, NOT NULL throughout; kinds named by a table."""
+    with NsysFile(path) as file:
+        at = "start INT NOT NULL, end INT NOT NULL"
+        file.schema = {
+            **file.schema,
+            "NVTX_EVENTS": f"{at}, eventType INT NOT NULL, text TEXT, globalTid INT",
+            "CUPTI_ACTIVITY_KIND_KERNEL": f"{at}, streamId INT, correlationId INT, shortName INT",
+            "CUPTI_ACTIVITY_KIND_MEMCPY": f"{at}, copyKind INT, correlationId INT",
+            "CUPTI_ACTIVITY_KIND_MEMSET": f"{at}, memKind INT, globalPid INT",
+            "ENUM_CUDA_MEM_KIND": "id INT, name TEXT, label TEXT",
+        }
+        file.row("NVTX_EVENTS", start=1, end=9, eventType=59, text="aten::mm", globalTid=77)
+        file.row("ENUM_CUDA_MEM_KIND", id=41, name="NEW", label="Tensor")
+        name = file.string("gemm")
+        file.row("CUPTI_ACTIVITY_KIND_KERNEL", start=3, end=4, streamId=2, shortName=name)
+        file.row("CUPTI_ACTIVITY_KIND_MEMCPY", start=5, end=6, copyKind=99)
+        file.row("CUPTI_ACTIVITY_KIND_MEMSET", start=7, end=8, memKind=41)
+    assert [event.name for event in _load(path).events()] == [
+        "aten::mm",
+        "gemm",
+        "Memcpy Unknown (Unknown -> Unknown)",
+        "Memset (Tensor)",
+    ]
+
+
+def test_times_that_are_none(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.kernel("good", 10, 20, 0)
+        file.kernel("endless", 10, 1 << 62, 0)
+        file.kernel("word", "soon", "later", 0)
+        file.kernel("back", 30, 25, 0)
+    trace = _load(path)
+    assert {k.name: k.duration_ns for k in trace.events()} == {"good": 10, "word": 0, "back": 0}
+    assert _warning(trace, "usable time").endswith(": 1")
+    assert _warning(trace, "negative").endswith(": 1")
+
+
+def test_chunks_do_not_show(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with NsysFile(path) as file:
+        for number in range(50):
+            at = 100 * number
+            file.range(f"aten::op{number % 7}, seq = {number}", at, at + 90)
+            file.call("cudaLaunchKernel_v7000", at + 10, at + 20, number + 1)
+            file.kernel(f"kernel{number % 3}", at + 30, at + 40, number + 1)
+            file.range(f"{_NODE}, seq = {number}", 99_000 - at, 99_050 - at, tid=8)
+    whole = _load(path)
+    monkeypatch.setattr(database, "CHUNK_ROWS", 7)
+    seen: list[int] = []
+    pieces = tidy.load(path, seen.append)
+    assert [repr(e) for e in pieces.events()] == [repr(e) for e in whole.events()]
+    assert pieces.forward == whole.forward
+    assert len(whole.forward) == 50
+    assert seen == sorted(seen)
+    assert seen[-1] == path.stat().st_size
+
+
+def test_a_reader_of_its_own(path: Path, tmp_path: Path) -> None:
+    with NsysFile(path) as file:
+        file.range("aten::mul", 20, 30)
+    assert len(read_nsys(str(path))) == 1
+    other = tmp_path / "other"
+    other.write_text("{}")
+    for wrong in (other, tmp_path / "none"):
+        with pytest.raises(TraceFormatError):
+            read_nsys(str(wrong))

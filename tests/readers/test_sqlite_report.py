@@ -1,0 +1,98 @@
+"""`tidy report` on profiles of Nsight Systems and nvprof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..cli.command import tidy
+from .sqlite_files import NsysFile, NvprofFile
+
+_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+_STEP_NS = 1_000_000
+
+
+def _training(file: NsysFile) -> None:
+    """Three steps as emit_nvtx(record_shapes=True) shows them: the loader waits, zeros go to the
+    GPU, gradients are zeroed.
+    """
+    file.gpu(0, "NVIDIA A100", 8, 0)
+    for step in range(3):
+        at = step * _STEP_NS
+        file.range(f"{_LOADER}, op_id = 1", at, at + 400_000)
+        file.range(
+            "aten::zeros, op_id = 2, sizes = [[], [], [], [], []]", at + 400_100, at + 409_000
+        )
+        file.range("aten::zero_, op_id = 3, sizes = [[64, 4]]", at + 401_000, at + 408_000)
+        sizes = "sizes = [[64, 4], [], []], input_op_ids = [(2,0), (0,-1), (0,-1)]"
+        file.range(f"aten::to, op_id = 4, {sizes}", at + 410_000, at + 450_000)
+        file.range(f"aten::_to_copy, op_id = 5, {sizes}", at + 411_000, at + 449_000)
+        copy = "aten::copy_, op_id = 6, sizes = [[64, 4], [64, 4], []]"
+        file.range(copy, at + 412_000, at + 448_000)
+        file.call("cudaMemcpyAsync_v3020", at + 413_000, at + 440_000, 10 * step + 1)
+        kinds = {"copyKind": 1, "srcKind": 0, "dstKind": 2, "bytes": 1024}
+        file.work("MEMCPY", at + 420_000, at + 423_000, 10 * step + 1, **kinds)
+        file.range("Optimizer.step#SGD.step, op_id = 9", at + 900_000, at + 990_000)
+        file.range("Optimizer.zero_grad#SGD.zero_grad, op_id = 10", at + 991_000, at + 999_000)
+        file.range("aten::zero_, op_id = 11, sizes = [[64, 4]]", at + 992_000, at + 998_000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with NsysFile(tmp_path / "profile.sqlite") as file:
+        _training(file)
+    return tmp_path
+
+
+def test_rules_fire(folder: Path) -> None:
+    result = tidy("report", "profile.sqlite", "--format", "json", cwd=folder)
+    (report,) = result.json()["traces"]
+    found = {finding["code"]: finding["count"] for finding in report["findings"]}
+    assert (found["TDY101"], found["TDY603"]) == (3, 3)
+    # The zeros that are copied to the GPU cannot be told from others without dtypes.
+    unchecked = {each["code"] for each in report["not_checked"]}
+    assert {"TDY201", "TDY501", "TDY503", "TDY701"} <= unchecked
+    assert "no dtypes" in report["warnings"][0]
+    assert report["steps"]["count"] == 3
+    assert result.code == 1
+
+
+def test_text(folder: Path) -> None:
+    result = tidy("report", "profile.sqlite", cwd=folder)
+    assert result.code == 1
+    assert "TDY101" in result.out
+    assert "NVIDIA A100" in result.out
+    assert result.err == ""
+
+
+def test_standard_input(folder: Path) -> None:
+    content = (folder / "profile.sqlite").read_bytes()
+    piped = tidy("report", "-", "--format", "json", stdin=content, cwd=folder)
+    given = tidy("report", "profile.sqlite", "--format", "json", cwd=folder)
+    assert piped.code == given.code == 1
+    assert [r["findings"] for r in piped.json()["traces"]] == [
+        r["findings"] for r in given.json()["traces"]
+    ]
+    cut = tidy("report", "-", stdin=content[:5000], cwd=folder)
+    assert cut.code == 2
+    assert cut.err.startswith("tidy: <stdin>: ")
+    assert len(cut.err.splitlines()) == 1
+
+
+def test_folders(folder: Path) -> None:
+    with NvprofFile(folder / "old.nvprof") as file:
+        file.range("aten::mul", 1, 2)
+    with NvprofFile(folder / "not-looked-for.db") as file:
+        file.range("aten::mul", 1, 2)
+    result = tidy("report", ".", "--format", "json", cwd=folder)
+    paths = [Path(report["path"]).name for report in result.json()["traces"]]
+    assert paths == ["old.nvprof", "profile.sqlite"]
+
+
+def test_one_line_for_what_cannot_be_read(folder: Path) -> None:
+    (folder / "report.nsys-rep").write_bytes(b"\0\1\2\3")
+    result = tidy("report", "report.nsys-rep", cwd=folder)
+    assert (result.code, result.out) == (2, "")
+    assert "nsys export --type sqlite report.nsys-rep" in result.err
+    assert len(result.err.splitlines()) == 1

@@ -1,0 +1,123 @@
+"""From columns of activity tables to `RawColumns`: calls, device work, and what is lost of either.
+
+The tools that write these tables number calls per process, so the number of a call and of the work
+it launched is made unique by the process, where a table tells it: `process` is that of the numbers.
+Columns have the shape (n,).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...trace.columns import Interner, RawColumns, Track
+from ...trace.kinds import EventKind
+from .database import Columns
+
+Integers = NDArray[np.int64]
+NameOf = Callable[[int], str]
+
+_LATEST_NS = 1 << 61
+_PROCESS_BITS = 40  # CUPTI's correlations have 32 bits
+_ODD_TIME = "events without a usable time"
+_BACKWARDS = "durations that are negative (taken as 0)"
+
+
+def named(texts: Mapping[int, str], otherwise: str) -> NameOf:
+    """The text of a number, `otherwise` where there is none."""
+    return lambda number: texts.get(number, otherwise)
+
+
+class Activities:
+    """Rows of one profile on their way into columns; `lost` counts what had to be left out."""
+
+    def __init__(self) -> None:
+        self.raw = RawColumns()
+        self.lost = Counter[str]()
+        self.latest_ns = -_LATEST_NS
+        self.row_count = 0
+        self._processes = Interner()
+
+    def timed(self, columns: Columns) -> tuple[NDArray[np.bool_], Integers, Integers]:
+        """Which rows have a usable time, and the starts and durations of those."""
+        start, end = columns["start"], columns["end"]
+        good = (np.abs(start) < _LATEST_NS) & (np.abs(end) < _LATEST_NS)
+        start, end = start[good], end[good]
+        self._count(_ODD_TIME, len(good) - len(start))
+        self._count(_BACKWARDS, int(np.count_nonzero(end < start)))
+        self.row_count += len(start)
+        if len(start):
+            self.latest_ns = max(self.latest_ns, int(start.max()), int(end.max()))
+        return good, start, np.maximum(end - start, 0)
+
+    def add_calls(
+        self, columns: Columns, names: NDArray[np.int32], kind: EventKind = EventKind.Runtime
+    ) -> None:
+        """Add calls on the host; columns start, end, pid, tid, process, correlation."""
+        good, start, duration = self.timed(columns)
+        process = self._process_numbers(columns["process"][good])
+        self.raw.append(
+            len(start),
+            kind=kind,
+            name_id=names[good],
+            start_ns=start,
+            duration_ns=duration,
+            track_id=self.tracks(columns["pid"], columns["tid"])[good],
+            correlation=_unique(columns["correlation"][good], process),
+        )
+
+    def add_device_work(self, kind: EventKind, columns: Columns, names: NDArray[np.int32]) -> None:
+        """Add device rows; columns start, end, process, device, stream, correlation, nbytes."""
+        good, start, duration = self.timed(columns)
+        process = self._process_numbers(columns["process"][good])
+        device, stream = columns["device"][good], columns["stream"][good]
+        self.raw.append(
+            len(start),
+            kind=kind,
+            name_id=names[good],
+            start_ns=start,
+            duration_ns=duration,
+            track_id=self.tracks(device, stream),
+            correlation=_unique(columns["correlation"][good], process),
+            device=np.clip(device, -1, (1 << 31) - 1),
+            stream=stream,
+            nbytes=columns["nbytes"][good],
+        )
+
+    def names(self, numbers: Integers, name_of: NameOf) -> NDArray[np.int32]:
+        """The name id of each number; `name_of` is asked once for each distinct one."""
+        known, inverse = np.unique(numbers, return_inverse=True)
+        names = self.raw.strings.names
+        ids = np.array([names[name_of(int(number))] for number in known], np.int32)
+        return ids[inverse]
+
+    def tracks(self, first: Integers, second: Integers) -> NDArray[np.int32]:
+        """The track id of each (process, thread) or (device, stream)."""
+        firsts, first_of = np.unique(first, return_inverse=True)
+        seconds, second_of = np.unique(second, return_inverse=True)
+        pairs, inverse = np.unique(first_of * len(seconds) + second_of, return_inverse=True)
+        tracks = self.raw.strings.tracks
+        found = [divmod(pair, len(seconds)) for pair in pairs.tolist()]
+        ids = [tracks[Track(int(firsts[a]), int(seconds[b]))] for a, b in found]
+        return np.array(ids, np.int32)[inverse]
+
+    def _process_numbers(self, pids: Integers) -> Integers:
+        """Processes numbered from 0 in the order they were met."""
+        known, inverse = np.unique(pids, return_inverse=True)
+        return np.array([self._processes[int(pid)] for pid in known], np.int64)[inverse]
+
+    def _count(self, what: str, number: int) -> None:
+        if number:
+            self.lost[what] += number
+
+    def warnings(self) -> Iterable[str]:
+        """Sentences that count what was lost."""
+        return [f"left out {what}: {count:,}" for what, count in sorted(self.lost.items())]
+
+
+def _unique(correlation: Integers, process: Integers) -> Integers:
+    known = correlation > 0
+    return np.where(known, correlation + (process << _PROCESS_BITS), 0)

@@ -1,0 +1,293 @@
+"""nvprof: the CUPTI activity tables of `nvprof -o profile.nvvp`.
+
+Schema: what nvprof of CUDA 8 to 11 writes (Version 9 to 11 of the file). Joined as
+`torch.autograd.profiler.parse_nvprof_trace` joins them: a range is a marker with a name and the
+one without that has its id, a kernel belongs to the call that has its correlation. Where that
+function raises an error for a key it meets twice, duplicates are left out here and counted.
+Times are nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...trace import Trace
+from ...trace.columns import Column
+from ...trace.kinds import EventKind
+from ..container import Progress
+from .activities import Activities, Integers, NameOf, named
+from .database import Columns, Database
+from .demangle import demangle
+from .names import (
+    DRIVER_CALLS,
+    MEMORY_KINDS,
+    RUNTIME_CALLS,
+    memcpy_name,
+    memory_name,
+    memset_name,
+    sync_name,
+)
+from .ranges import Ranges
+from .reading import finish, open_database, refuse
+
+_CUPTI = "CUPTI_ACTIVITY_KIND_"
+_MARKER, _RUNTIME, _DRIVER, _SYNC, _DEVICE, _CONTEXT = (
+    _CUPTI + n for n in ("MARKER", "RUNTIME", "DRIVER", "SYNCHRONIZATION", "DEVICE", "CONTEXT")
+)
+_KERNELS = (f"{_CUPTI}CONCURRENT_KERNEL", f"{_CUPTI}KERNEL")
+_COPIES = (f"{_CUPTI}MEMCPY", f"{_CUPTI}MEMCPY2")
+_FILLS = (f"{_CUPTI}MEMSET",)
+_INSTANT, _START, _END = 1, 2, 4
+_OF_A_THREAD = 2
+_HOW = (
+    "record with: nvprof -o profile.nvvp -- python train.py, the steps to look at under "
+    "torch.autograd.profiler.emit_nvtx(record_shapes=True)"
+)
+
+
+def is_nvprof(database: Database) -> bool:
+    """Whether a database has the tables that nvprof writes."""
+    return database.has("StringTable", "_id_", "value") and any(
+        table.startswith(_CUPTI) for table in database.tables
+    )
+
+
+def read_nvprof(path: str, progress: Progress | None = None) -> Trace:
+    """Read an SQLite file of nvprof.
+
+    Raises:
+        TraceFormatError: it is none, or holds no events.
+    """
+    with open_database(path, progress) as database:
+        if not is_nvprof(database):
+            raise refuse(database, "no profile of nvprof")
+        return load_nvprof(database)
+
+
+def load_nvprof(database: Database) -> Trace:
+    """The trace in an open profile."""
+    return _Reader(database).read()
+
+
+class _Reader:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._activities = Activities()
+        self._ranges = Ranges(self._activities)
+        self._seen: dict[str, NDArray[np.uint64]] = {}
+        self._kernels: dict[int, str] = {}
+
+    def read(self) -> Trace:
+        database = self._database
+        database.expect((_MARKER, _RUNTIME, _DRIVER, _SYNC, *_KERNELS, *_COPIES, *_FILLS))
+        self._read_calls(_RUNTIME, RUNTIME_CALLS, "CUDA runtime call")
+        self._read_calls(_DRIVER, DRIVER_CALLS, "CUDA driver call")
+        self._read_kernels()
+        self._read_copies()
+        self._read_fills()
+        self._read_syncs()
+        self._read_markers()
+        return finish(database, self._activities, self._ranges, self._header(), _HOW)
+
+    # -- host -------------------------------------------------------------------------------------
+
+    def _read_calls(self, table: str, names: dict[int, str], otherwise: str) -> None:
+        wanted = {
+            "start": 0, "end": 0, "processId": 0, "threadId": 0, "correlationId": 0, "cbid": 0
+        }  # fmt: skip
+        for columns, _ in self._database.chunks(table, wanted):
+            kept = self._once("calls", columns, ("processId", "correlationId", "cbid"))
+            self._activities.add_calls(
+                {
+                    "start": kept["start"],
+                    "end": kept["end"],
+                    "pid": kept["processId"],
+                    "tid": kept["threadId"] & 0xFFFFFFFF,
+                    "process": np.zeros_like(kept["start"]),  # device rows name none
+                    "correlation": kept["correlationId"],
+                },
+                self._activities.names(
+                    kept["cbid"], lambda cbid: names.get(cbid, f"{otherwise} {cbid}")
+                ),
+            )
+
+    def _read_markers(self) -> None:
+        """Pair starts and ends by id; ids are handed out once in a process."""
+        blocks: list[Columns] = []
+        wanted = {"flags": 0, "timestamp": 0, "id": 0, "name": 0, "objectKind": _OF_A_THREAD}
+        for columns, raw in self._database.chunks(_MARKER, wanted, ["objectId"]):
+            pid, tid = _threads(raw["objectId"])
+            tid = np.where(columns["objectKind"] == _OF_A_THREAD, tid, -1)
+            blocks.append({**columns, "pid": pid, "tid": tid})
+        if not blocks:
+            return
+        table = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        flags = table["flags"]
+        named = table["name"] != 0
+        is_start = np.where(flags & (_START | _END), (flags & _START) != 0, named)
+        is_end = np.where(flags & (_START | _END), (flags & _END) != 0, ~named)
+        ranged = (flags & _INSTANT) == 0
+        starts = self._first_of_each(np.flatnonzero(is_start & ranged), table)
+        ends = self._first_of_each(np.flatnonzero(is_end & ranged), table)
+        end_ids, end_times = table["id"][ends], table["timestamp"][ends]
+        until = np.full(len(starts), -(1 << 60), np.int64)
+        if len(ends):
+            at = np.minimum(np.searchsorted(end_ids, table["id"][starts]), len(ends) - 1)
+            until = np.where(end_ids[at] == table["id"][starts], end_times[at], until)
+        for first in range(0, len(starts), 1 << 16):
+            part = starts[first : first + (1 << 16)]
+            ids = table["name"][part]
+            strings = self._strings(ids)
+            self._ranges.add(
+                {
+                    "start": table["timestamp"][part],
+                    "end": until[first : first + (1 << 16)],
+                    "pid": table["pid"][part],
+                    "tid": table["tid"][part],
+                },
+                [strings.get(i, "") for i in ids.tolist()],
+            )
+
+    def _first_of_each(self, rows: Integers, table: Columns) -> Integers:
+        """The rows with the first use of each marker id, by id."""
+        order = np.lexsort((table["timestamp"][rows], table["id"][rows]))
+        known, first = np.unique(table["id"][rows][order], return_index=True)
+        self._count_duplicates("ranges", len(rows) - len(known))
+        return rows[order][first]
+
+    def _count_duplicates(self, what: str, number: int) -> None:
+        if number:
+            self._activities.lost[f"duplicates of {what}"] += number
+
+    def _once(self, what: str, columns: Columns, key: tuple[str, ...]) -> Columns:
+        """The rows whose key was not met before, in this chunk or an earlier one."""
+        keys = _hash([columns[name] for name in key])
+        earlier = self._seen.get(what, np.empty(0, np.uint64))
+        new, first = np.unique(keys, return_index=True)
+        keep = np.zeros(len(keys), np.bool_)
+        keep[first] = True
+        keep &= ~np.isin(keys, earlier, kind="sort")
+        self._count_duplicates(what, int(np.count_nonzero(~keep)))
+        self._seen[what] = np.union1d(earlier, new)
+        return {name: column[keep] for name, column in columns.items()}
+
+    def _strings(self, ids: Column) -> dict[int, str]:
+        return self._database.texts("StringTable", "_id_", "value", np.unique(ids).tolist())
+
+    # -- devices ----------------------------------------------------------------------------------
+
+    def _read_kernels(self) -> None:
+        for columns in self._device_chunks(_KERNELS, {"name": 0, "gridId": 0}):
+            key = ("correlationId", "start", "deviceId", "streamId", "gridId")
+            kept = self._once("kernels", columns, key)
+            new = self._strings(np.setdiff1d(kept["name"], list(self._kernels)))
+            self._kernels |= demangle(new)
+            self._add(EventKind.Kernel, kept, kept["name"], named(self._kernels, "kernel"))
+
+    def _read_copies(self) -> None:
+        more = {"copyKind": 0, "srcKind": 0, "dstKind": 0, "bytes": 0}
+        for columns in self._device_chunks(_COPIES, more):
+            kept = self._once("copies", columns, ("correlationId", "start", "bytes", "streamId"))
+            kinds = (np.clip(kept[name], 0, 255) for name in ("copyKind", "srcKind", "dstKind"))
+            copy, source, target = kinds
+            self._add(EventKind.Memcpy, kept, (copy << 16) + (source << 8) + target, _memcpy)
+
+    def _read_fills(self) -> None:
+        for columns in self._device_chunks(_FILLS, {"memoryKind": 0, "bytes": 0}):
+            kept = self._once("fills", columns, ("correlationId", "start", "bytes", "streamId"))
+            self._add(
+                EventKind.Memset,
+                kept,
+                kept["memoryKind"],
+                lambda kind: memset_name(memory_name(MEMORY_KINDS, kind)),
+            )
+
+    def _read_syncs(self) -> None:
+        contexts = self._database.select(_CONTEXT, ("contextId", "deviceId"))
+        device_of = {each["contextId"]: each["deviceId"] for each in contexts}
+        for columns in self._device_chunks((_SYNC,), {"type": 0, "contextId": 0}):
+            ids = columns["contextId"].tolist()
+            columns["deviceId"] = np.array([device_of.get(i) or 0 for i in ids], np.int64)
+            self._add(EventKind.Sync, columns, columns["type"], sync_name)
+
+    def _device_chunks(self, tables: tuple[str, ...], more: dict[str, int]) -> Iterator[Columns]:
+        wanted = {
+            "start": 0, "end": 0, "deviceId": 0, "streamId": -1, "correlationId": 0, **more
+        }  # fmt: skip
+        for table in tables:
+            for columns, _ in self._database.chunks(table, wanted):
+                yield columns
+
+    def _add(self, kind: EventKind, columns: Columns, numbers: Column, name_of: NameOf) -> None:
+        nothing = np.zeros_like(columns["start"])
+        self._activities.add_device_work(
+            kind,
+            {
+                "start": columns["start"],
+                "end": columns["end"],
+                "process": nothing,
+                "device": columns["deviceId"],
+                "stream": columns["streamId"],
+                "correlation": columns["correlationId"],
+                "nbytes": columns.get("bytes", nothing),
+            },
+            self._activities.names(numbers, name_of),
+        )
+
+    def _header(self) -> dict[str, Any]:
+        """The devices, in the words of Kineto's `deviceProperties`."""
+        columns = (
+            "id", "name", "globalMemorySize", "computeCapabilityMajor", "computeCapabilityMinor",
+            "numMultiprocessors", "numThreadsPerWarp",
+        )  # fmt: skip
+        devices = self._database.select(_DEVICE, columns)
+        ids = {each["name"] for each in devices if isinstance(each["name"], int)}
+        names = self._database.texts("StringTable", "_id_", "value", ids)
+        entries = [
+            {
+                "id": each["id"],
+                "name": names.get(each["name"], ""),
+                "totalGlobalMem": each["globalMemorySize"],
+                "computeMajor": each["computeCapabilityMajor"],
+                "computeMinor": each["computeCapabilityMinor"],
+                "numSms": each["numMultiprocessors"],
+                "warpSize": each["numThreadsPerWarp"],
+            }
+            for each in devices
+        ]
+        header: dict[str, Any] = {"deviceProperties": entries} if entries else {}
+        return header | {"profiler": "nvprof"}
+
+
+def _hash(columns: list[Column]) -> NDArray[np.uint64]:
+    """64 bits of each row: enough to tell some ten million apart."""
+    state = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        state = (state ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        state ^= state >> np.uint64(29)
+        state *= np.uint64(0xBF58476D1CE4E5B9)
+        state ^= state >> np.uint64(32)
+    return state
+
+
+def _threads(objects: list[Any]) -> tuple[Integers, Integers]:
+    """(process, thread) of markers, as CUPTI packs them: 4 bytes, then 8 of which 4 count."""
+    unpacked: dict[Any, tuple[int, int]] = {}
+    for each in set(objects):
+        is_known = isinstance(each, bytes) and len(each) >= 8
+        unpacked[each] = struct.unpack_from("<II", each) if is_known else (0, 0)
+    pairs = [unpacked[each] for each in objects]
+    pid, tid = np.array(pairs, np.int64).reshape(-1, 2).T
+    return pid, tid
+
+
+def _memcpy(number: int) -> str:
+    source, target = (number >> 8) & 255, number & 255
+    return memcpy_name(
+        number >> 16, memory_name(MEMORY_KINDS, source), memory_name(MEMORY_KINDS, target)
+    )
