@@ -114,6 +114,57 @@ def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
 
 
 @cli.command()
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option(
+    "--sort-by",
+    metavar="KEY",
+    help="cpu_time_total, self_device_time_total, self_cpu_memory_usage, count, ...; by default "
+    "the self time on the device, or on the CPU where no device was recorded.",
+)
+@click.option("--group-by-shape", is_flag=True, help="A row for each combination of input shapes.")
+@click.option(
+    "--group-by-stack",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="A row for each combination of the N innermost Python frames.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show N rows; 0 shows all. 20 by default, and all in JSON and CSV.",
+)
+@click.option("--top-level", is_flag=True, help="Leave out what only runs inside other rows.")
+@click.option(
+    "--name-width",
+    type=click.IntRange(min=0),
+    default=55,
+    show_default=True,
+    metavar="N",
+    help="Cut longer names; 0 cuts none.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="For people or for programs (docs/table.md).",
+)
+@click.option("--output", "-o", metavar="FILE", help="Write there, not to the terminal.")
+def table(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
+    """Show where the time of a trace went: PyTorch's key_averages().table().
+
+    A row is all events with one name: self and total time on CPU and device, calls, and memory and
+    FLOPs where they were recorded. TRACE is what `tidy report` takes.
+    """
+    from tidy.table_command import run_table
+
+    return run_table(traces, **options)
+
+
+@cli.command()
 @click.option(
     "--patterns",
     metavar="FILE_OR_MODULE",

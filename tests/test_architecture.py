@@ -36,7 +36,8 @@ _MAY_IMPORT = {
     "_version": set[str](),
     "errors": set[str](),
     "runtime": {"numpy", "ml_dtypes"},  # the second an extra
-    "trace": {"numpy"},
+    "trace": {"averages", "numpy"},
+    "averages": {"trace", "numpy"},
     "finding": {"trace"},
     "profiler": {"averages", "runtime", "trace", "errors", "numpy"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
@@ -45,8 +46,11 @@ _MAY_IMPORT = {
     "report": {"trace", "finding", "_version", "rich"},
     "api": {"errors", "patterns", "readers", "report", "trace"},
     "progress": {"readers", "rich"},
-    "command": {"api", "errors", "finding", "patterns", "progress", "readers", "report"},
-    "cli": {"_version", "click", "command", "errors", "patterns"},
+    "input_files": {"errors", "progress", "readers", "report", "trace"},
+    "command": {"api", "errors", "finding", "input_files", "patterns", "report"},
+    "table_output": {"_version", "averages", "report", "trace"},
+    "table_command": {"averages", "errors", "input_files", "table_output", "trace"},
+    "cli": {"_version", "click", "command", "errors", "patterns", "table_command"},
     "__main__": {"cli"},
     "__init__": {"_version", "api", "finding", "patterns", "profiler", "report", "trace"},
 }
@@ -119,6 +123,12 @@ def test_only_the_command_line_imports_the_command_line(path: Path) -> None:
 def test_the_command_line_imports_lazily() -> None:
     at_once = {_part(each.module) for each in _imports(ROOT / "cli.py") if each.at_once}
     assert at_once - sys.stdlib_module_names <= {"_version", "click"}
+
+
+def test_the_trace_imports_its_averages_lazily() -> None:
+    files = (ROOT / "tidy" / "trace").glob("*.py")
+    at_once = {_part(each.module) for path in files for each in _imports(path) if each.at_once}
+    assert "averages" not in at_once
 
 
 @each_source

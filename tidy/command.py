@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
-from .errors import TidyError, TraceFormatError, UnreadableFile, UsageError
+from .errors import TidyError, UsageError
 from .finding import Severity
-from .patterns.base import Pattern
+from .input_files import check_output, find_files
 from .patterns.runner import run_patterns
-from .progress import ReadProgress
-from .readers import read_trace
 from .report.json_report import reports_to_json
 from .report.model import Report
-from .report.units import printable
-
-_SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
-
-
-@dataclass(slots=True)
-class _Inputs:
-    """The files to read, and what became of those that could not be.
-
-    Attributes:
-        files: (path, folder it was found in or ""), each once.
-        asked: paths of the files that were given themselves.
-        unreadable: problem by path of what was asked for and could not be had.
-        skipped: number of files by folder that are no traces.
-    """
-
-    files: list[tuple[str, str]] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
-    unreadable: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, int] = field(default_factory=dict)
 
 
 def run_report(
@@ -58,17 +35,10 @@ def run_report(
     from .api import prepare
 
     rules = prepare(_codes(select), _codes(ignore), patterns, name)
-    if output is not None and not _is(Path(output).parent.is_dir):
-        raise UsageError(f"--output {output}: cannot be written: no such folder")
-    inputs = _find(traces)
-    reports = list(_reports(inputs, rules))
-    for folder, count in inputs.skipped.items():
-        if all(found_in != folder for _, found_in in inputs.files):
-            inputs.unreadable[folder] = "a folder without traces that tidy can read"
-        else:
-            _say(f"{folder}: {count:,} other JSON file(s) or databases left out, no traces")
-    for path, problem in inputs.unreadable.items():
-        _say(f"{path}: {problem}")
+    check_output(output)
+    inputs = find_files(traces)
+    reports = [Report(trace, run_patterns(trace, rules)) for trace in inputs.read()]
+    inputs.say_what_is_missing()
     threshold = None if fail_on == "never" else Severity[fail_on.upper()]
     codes = [report.exit_code(threshold) for report in reports]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
@@ -79,51 +49,6 @@ def run_report(
 
 def _codes(choices: Iterable[str]) -> list[str]:
     return [code for choice in choices for code in choice.split(",") if code.strip()]
-
-
-def _find(traces: Sequence[str]) -> _Inputs:
-    """The files meant: those given, and all that may be traces in the folders given."""
-    inputs = _Inputs()
-    files: dict[str, str] = {}
-    for given in dict.fromkeys(traces):
-        folder = Path(given)
-        if given == "-" or not _is(folder.is_dir):
-            files.setdefault(given, "")
-            inputs.asked.add(given)
-            continue
-        likely = [path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES)]
-        found = sorted(path for path in likely if _is(path.is_file))
-        files |= {str(path): given for path in found}
-        if not found:
-            inputs.unreadable[given] = "a folder without traces (no .json, .json.gz, .sqlite in it)"
-    inputs.files += files.items()
-    return inputs
-
-
-def _is(question: Callable[[], bool]) -> bool:
-    """The answer, or False where the system gives none: the path is too long, or forbidden."""
-    try:
-        return question()
-    except OSError:
-        return False
-
-
-def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
-    read: list[tuple[str, str]] = []
-    with ReadProgress([path for path, _ in inputs.files]) as progress:
-        for path, folder in inputs.files:
-            try:
-                trace = read_trace(path, progress.start(path))
-            except TraceFormatError as error:
-                foreign = folder and path not in inputs.asked
-                if foreign and not isinstance(error, UnreadableFile):
-                    inputs.skipped[folder] = inputs.skipped.get(folder, 0) + 1
-                else:
-                    inputs.unreadable[error.path] = error.problem
-                continue
-            read.append((path, folder))
-            yield Report(trace, run_patterns(trace, rules))
-    inputs.files = read
 
 
 def _write(
@@ -164,7 +89,3 @@ def _print(
         print_report(make_console(file), reports, top)
     else:
         file.write(render(reports, top))
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"tidy: {printable(message)}\n")

@@ -12,9 +12,10 @@ Columns are public: a rule that thinks in tables reads them directly.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from .kinds import DEVICE_WORK, EventKind
 from .location import Location, is_user_file, parse_call_stack, parse_frame
 from .names import matching
 from .steps import Step, find_steps
+
+if TYPE_CHECKING:
+    from ..averages import EventList, FunctionEvents
 
 Rows = NDArray[np.int64]
 _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
@@ -333,6 +337,33 @@ class Trace:
         """Whether the profiler saw that there is no GPU: it listed its devices and found none."""
         listed: Any = self.info.header.get("deviceProperties")
         return listed == [] and Capability.DEVICE not in self.capabilities
+
+    # -- averages ---------------------------------------------------------------------------------
+
+    @cached_property
+    def function_events(self) -> FunctionEvents:
+        """The events that PyTorch's `profile.events()` lists, as columns."""
+        from ..averages import FunctionEvents
+
+        return FunctionEvents(self)
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList:
+        """Averages of events with one name, as `torch.profiler.profile.key_averages` gives them."""
+        from ..averages import key_averages
+
+        return key_averages(self.function_events, group_by_input_shape, group_by_stack_n)
+
+    def table(self, **options: Any) -> str:
+        """The table of `key_averages()`; options as for `EventList.table`."""
+        return self.key_averages().table(**options)
+
+    def export_stacks(
+        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+    ) -> None:
+        """Write folded stacks for a flame graph; see `EventList.export_stacks`."""
+        self.key_averages().export_stacks(path, metric)
 
     def self_check(self) -> None:
         """Raise AssertionError where an invariant of the table does not hold."""
