@@ -39,9 +39,8 @@ _MAY_IMPORT = {
     "trace": {"averages", "numpy"},
     "averages": {"trace", "numpy"},
     "finding": {"trace"},
-    "profiler": {"averages", "runtime", "trace", "errors", "numpy"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
-    "profiler": {"runtime", "trace", "errors", "numpy", "nvtx", "ittapi"},  # the last two extras
+    "profiler": {"averages", "errors", "runtime", "trace", "numpy", "nvtx", "ittapi"},  # two extras
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},
     "api": {"errors", "patterns", "readers", "report", "trace"},

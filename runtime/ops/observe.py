@@ -28,7 +28,7 @@ def interpose(
     if amp.is_autocast_enabled():
         args = amp.cast(name, args)
         kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
-    recording = is_grad_enabled() and any(isinstance(x, Tensor) and x._rg for x in args)
+    recording = is_grad_enabled() and any(map(_needs_grad, args))
     number = thread.sequence_nr
     for each in interposers:
         inner = _through(each, name, inner)
@@ -51,6 +51,12 @@ def interpose(
             one._counter = None
             one._view = None
     return out
+
+
+def _needs_grad(x: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return any(map(_needs_grad, x))
+    return isinstance(x, Tensor) and x._rg
 
 
 def _through(each: Interposer, name: str, inner: Callable[..., Any]) -> Callable[..., Any]:

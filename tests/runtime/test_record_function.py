@@ -1,0 +1,55 @@
+"""Ranges of the user's own: blocks, decorated functions, and what a future ends."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+import tidy.runtime as rt
+from tidy.runtime.record_function import add_callback
+
+
+@pytest.fixture
+def seen():
+    """(what happened, name) of each range, in order."""
+    found: list[tuple[str, str]] = []
+    with add_callback(
+        lambda record: found.append(("begin", record.name)),
+        lambda record, _: found.append(("end", record.name)),
+    ):
+        yield found
+
+
+def test_a_decorated_function_is_a_range_at_each_call(seen):
+    @rt.record_function("halve")
+    def halve(n: int) -> int:
+        return n if n < 2 else halve(n // 2)
+
+    assert halve(4) == 1
+    assert seen == [("begin", "halve")] * 3 + [("end", "halve")] * 3
+    assert halve.__name__ == "halve"
+
+
+def test_a_range_ends_when_its_future_is_done(seen):
+    future: Future[int] = Future()
+    with rt.record_function("fetch") as fetch:
+        ended = fetch._call_end_callbacks_on_future(future)
+    assert seen == [("begin", "fetch")]
+    future.set_result(7)
+    assert seen == [("begin", "fetch"), ("end", "fetch")]
+    assert ended.result(timeout=5) == 7
+
+
+def test_a_future_that_fails_ends_the_range_and_says_why(seen):
+    with ThreadPoolExecutor(1) as pool, rt.record_function("fetch") as fetch:
+        ended = fetch._call_end_callbacks_on_future(pool.submit(lambda: 1 / 0))
+        with pytest.raises(ZeroDivisionError):
+            ended.result(timeout=5)
+    assert seen == [("begin", "fetch"), ("end", "fetch")]
+
+
+def test_lists_of_tensors_have_sequence_numbers():
+    numbers = {}
+    x = rt.ones(2, requires_grad=True)
+    with add_callback(lambda record: numbers.update({record.name: record.sequence_nr})):
+        rt.cat([x, x]).sum().backward()
+    assert numbers["aten::cat"] == numbers["CatBackward0"] >= 0
