@@ -18,30 +18,20 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from heapq import heappop, heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
 from . import anomaly, input_buffer
 from .grad_mode import _grad
 from .hooks import call_all
-from .node import RUNS_FIRST, Edge, Grads, GraphRoot, Node, thread
-from .record_function import (
-    Interposer,
-    RecordScope,
-    active,
-    begin,
-    during,
-    end,
-    everyone,
-    interposers,
-)
+from .node import Edge, Grads, GraphRoot, Node, thread
+from .record_function import active
 from .tensor import AccumulateGrad
+from .watched import validated
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Validate = Callable[[Node, Grads], Grads]
 MAX_DEPTH = 60
 TRIM = True  # a switch for benchmarks: whether nodes skip the edges that a task does not need
 
@@ -107,7 +97,7 @@ class GraphTask:
                         inputs = call_all(hooks.pre, hooks.call_tensor_pre(inputs))
                     if active:
                         many = hooks is None and len(node.next_edges) > 1
-                        outputs = active[0].node(node, inputs, _validated if many else None)
+                        outputs = active[0].node(node, inputs, validated if many else None)
                     else:
                         outputs = node.apply(inputs)
                     if hooks is not None:
@@ -197,14 +187,8 @@ def execute(
     return _execute(roots, grads, *rest)
 
 
-def _execute(
-    roots: Sequence[Edge],
-    grads: Grads,
-    keep_graph: bool,
-    create_graph: bool,
-    outputs: Sequence[Edge],
-    accumulate_grad: bool,
-) -> Grads:
+def _execute(roots: Sequence[Edge], grads: Grads, *rest: Any) -> Grads:
+    keep_graph, create_graph, outputs, accumulate_grad = rest
     root, nr = roots[0]
     if root is not None and len(roots) == 1:
         inputs: Grads = [None] * len(root.input_metadata)
@@ -233,50 +217,6 @@ def queue_callback(callback: Callable[[], object]) -> None:
     if thread.callbacks is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     thread.callbacks.append(callback)
-
-
-class _Nested:
-    """A node as the next interposer sees it: to run it is to ask the one before."""
-
-    def __init__(self, node: Any, inner: Interposer) -> None:
-        self.name, self.sequence_nr, self.thread_id = node.name, node.sequence_nr, node.thread_id
-        self.apply = partial(inner.node, node, validate=None)
-
-
-def _observed(node: Node, inputs: Grads, validate: Validate | None) -> Grads:
-    """Run a node for those who watch: profilers and anomaly mode."""
-    inner: Any = node
-    for each in interposers:
-        inner = _Nested(inner, each)
-    name, number = node.name(), -1 if node.sequence_nr == RUNS_FIRST else node.sequence_nr
-    where = tuple(inputs[: len(node.input_metadata)]), number, node.thread_id
-    outer = begin(f"autograd::engine::evaluate_function: {name}", RecordScope.FUNCTION, *where)
-    before, thread.node = thread.node, node
-    try:
-        running = begin(name, RecordScope.BACKWARD_FUNCTION, *where)
-        outputs: Grads = during(running, inner.apply, inputs)
-        anomaly.check_nan(node, outputs)
-        return outputs if validate is None else validate(node, outputs)
-    finally:
-        thread.node = before
-        end(outer)
-
-
-everyone.node = _observed
-
-
-def _validated(node: Node, outputs: Grads) -> Grads:
-    """Gradients in the shapes that the next nodes expect: for observers, a part of this node."""
-    edges, exec_info = node.next_edges, thread.exec_info
-    if len(outputs) != len(edges):
-        return outputs
-    for index, (target, nr) in enumerate(edges):
-        grad = outputs[index]
-        if grad is None or target is None or (exec_info is not None and target not in exec_info):
-            continue
-        if grad.array.shape != target.input_metadata[nr][0]:
-            outputs[index] = input_buffer.fit(grad, target, nr, node, index)
-    return outputs
 
 
 def _right_length(node: Node, outputs: Grads) -> Grads:

@@ -8,13 +8,10 @@ Source: torch/csrc/autograd/input_buffer.cpp, input_metadata.h, engine.cpp (vali
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .grad_mode import _grad
 from .node import Grads, Node
-from .record_function import active
 from .tensor import Tensor, wrap
 
 Owned = set[tuple[Node, int]]
@@ -46,16 +43,10 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
     shape, dtype = target.input_metadata[nr]
     have = grad.array.shape
     if have != shape:
-        if have[1:] == shape and not (_grad.get() or grad.is_sparse):  # a bias: a shorter way
-            if active:
-                row = active[0].op("aten::sum", _sum_of_rows, (grad, (0,), True))
-                grad = active[0].op("aten::view", _as_view, (row, shape))
-            else:
-                grad = wrap(_sum_rows(grad.array))
-        elif len(shape) <= len(have) and all(
+        if len(shape) <= len(have) and all(
             s in (1, t) for s, t in zip(shape[::-1], have[::-1], strict=False)
         ):
-            grad = _sum_to(grad, shape)
+            grad = grad._sum_to(shape)
         else:
             raise RuntimeError(
                 f"Function {source.name()} returned an invalid gradient at index {index} - got "
@@ -65,31 +56,3 @@ def fit(grad: Tensor, target: Node, nr: int, source: Node, index: int) -> Tensor
         grad = grad.real if grad.array.dtype.kind == "c" and dtype.kind != "c" else grad
         grad = grad.to(dtype)
     return grad
-
-
-def _sum_to(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
-    lead = grad.array.ndim - len(shape)
-    sizes = enumerate(zip(shape, grad.array.shape[lead:], strict=True), lead)
-    grad = grad.sum((*range(lead), *(dim for dim, (one, size) in sizes if one != size)), True)
-    return grad.view(shape) if lead else grad
-
-
-_ones: dict[tuple[int, str], Any] = {}
-
-
-def _sum_of_rows(grad: Tensor, dim: tuple[int], keepdim: bool) -> Tensor:
-    return wrap(_sum_rows(grad.array)[None])
-
-
-def _as_view(row: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return wrap(row.array[0])
-
-
-def _sum_rows(array: Any) -> Any:
-    """Small matrices' sums are products, which takes a third of the time."""
-    if array.ndim != 2 or array.size > 2**16 or array.dtype.char not in "fd":
-        return np.add.reduce(array, 0)
-    key = len(array), array.dtype.char
-    if key not in _ones:
-        _ones[key] = np.ones(len(array), array.dtype)
-    return _ones[key].dot(array)
