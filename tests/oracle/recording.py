@@ -34,7 +34,7 @@ def record(
     for _ in range(5):
         with profile(experimental_config=config, **options) as profiler:
             work()
-        if _readable(profiler):
+        if is_readable(profiler):
             break
     path = folder / "recorded.pt.trace.json"
     profiler.export_chrome_trace(str(path))
@@ -43,7 +43,7 @@ def record(
     return Recording(profiler, trace)
 
 
-def _readable(profiler: Any) -> bool:
+def is_readable(profiler: Any) -> bool:
     """Whether all names of the event tree are text."""
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     try:
