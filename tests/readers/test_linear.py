@@ -20,7 +20,7 @@ from .written import document, event
 
 NBYTES = 1_500_000
 HANGS_S = 300
-LIMIT_NBYTES = 150_000_000
+LIMIT_NBYTES = 170_000_000
 HEAD = b'{"schemaVersion": 1, "traceEvents": ['
 OPEN = HEAD + b'{"ph": "X", "ts": 1, "name": "a"'
 MANY = document([event(f"op{n}", n, args={"x": "MARK"}) for n in range(NBYTES // 130)]).encode()

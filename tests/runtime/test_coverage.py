@@ -42,7 +42,7 @@ PYTHON = {
 CALLS = {"dumps": "__reduce__", "deepcopy": "__deepcopy__", "asarray": "__array__"}
 NOT_OPERATORS = set(
     "__annotations__ __array_priority__ __array_ufunc__ __dict__ __doc__ __init__ __module__ "
-    "__slots__ __weakref__".split()
+    "__slots__ __weakref__ __firstlineno__ __static_attributes__".split()
 )
 
 

@@ -38,14 +38,17 @@ def write_chrome_trace(
         UsageError: the file cannot be written.
     """
     target = Path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    special = target.exists() and not target.is_file()  # a device or a pipe
+    part = target if special else target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with _open(part, target.suffix == ".gz") as file:
             file.writelines(_texts(recording, header, target))
-        part.replace(target)
+        if not special:
+            part.replace(target)
     except OSError as error:
         with suppress(OSError):
-            part.unlink()
+            if not special:
+                part.unlink()
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{target}: the trace cannot be written: {reason}") from error
 
