@@ -1,0 +1,91 @@
+"""Python functions on Python 3.12 and later, by `sys.monitoring`.
+
+Code that is not of interest switches its own events off when it first runs, so that operators and
+the engine, with all they call, cost nothing from then on; `sys.setprofile` is called for all.
+Source: PEP 669.
+"""
+
+# mypy: disable-error-code="attr-defined"
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter_ns as clock
+from types import CodeType
+from typing import Any
+
+from .python_functions import MODULE, PythonFunctions
+
+
+class MonitoredFunctions(PythonFunctions):
+    """As `PythonFunctions`, for all threads there are.
+
+    `is_possible` is False where Python is older, or all tools of `sys.monitoring` are in use.
+    """
+
+    _tool = -1
+
+    @staticmethod
+    def is_possible() -> bool:
+        return hasattr(sys, "monitoring") and _free_tool() is not None
+
+    def _begin(self) -> None:
+        found = _free_tool()
+        assert found is not None
+        monitoring, self._tool = sys.monitoring, found
+        monitoring.use_tool_id(found, "tidy")
+        wanted = 0
+        for name, function in self._callbacks().items():
+            event = getattr(monitoring.events, name)
+            monitoring.register_callback(found, event, function)
+            wanted |= event
+        monitoring.set_events(found, wanted)
+        monitoring.restart_events()  # what an earlier recording switched off
+
+    def _end(self) -> None:
+        monitoring = sys.monitoring
+        monitoring.set_events(self._tool, 0)
+        for name in self._callbacks():
+            monitoring.register_callback(self._tool, getattr(monitoring.events, name), None)
+        monitoring.free_tool_id(self._tool)
+
+    def _callbacks(self) -> dict[str, Callable[..., Any]]:
+        kinds, running, enter, leave = self._kinds, self._open, self._enter, self._leave
+        off = sys.monitoring.DISABLE
+
+        def is_left_out(code: CodeType) -> bool:
+            kind = kinds[code.co_filename]
+            return not kind or (kind == MODULE and code.co_name != "__call__")
+
+        def begin(code: CodeType, *_: Any) -> Any:
+            if is_left_out(code):
+                return off
+            enter(sys._getframe(1), clock())
+            return None
+
+        def end(code: CodeType, *_: Any) -> Any:
+            if is_left_out(code):
+                return off
+            leave(sys._getframe(1), clock())
+            return None
+
+        def unwind(code: CodeType, *_: Any) -> None:  # cannot be switched off
+            frame = sys._getframe(1)
+            if frame in running:
+                leave(frame, clock())
+
+        return {
+            "PY_START": begin,
+            "PY_RESUME": begin,
+            "PY_RETURN": end,
+            "PY_YIELD": end,
+            "PY_UNWIND": unwind,
+        }
+
+
+def _free_tool() -> int | None:
+    """A tool nobody uses, the profilers' own one first."""
+    monitoring = sys.monitoring
+    tools = (monitoring.PROFILER_ID, 3, 4, monitoring.OPTIMIZER_ID)
+    return next((tool for tool in tools if monitoring.get_tool(tool) is None), None)
