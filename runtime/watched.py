@@ -8,32 +8,42 @@ from typing import Any
 
 from . import anomaly, input_buffer
 from .node import RUNS_FIRST, Grads, Node, thread
-from .record_function import Interposer, RecordScope, begin, during, end, everyone, interposers
+from .record_function import RecordScope, begin, during, end, everyone, interposers
 
 Validate = Callable[[Node, Grads], Grads]
 
 
 class _Nested:
-    """A node as the next interposer sees it: to run it is to ask the one before."""
+    """A node as an interposer sees it: to run it is to ask the one before."""
 
-    def __init__(self, node: Any, inner: Interposer) -> None:
-        self.name, self.sequence_nr, self.thread_id = node.name, node.sequence_nr, node.thread_id
-        self.apply = partial(inner.node, node, validate=None)
+    def __init__(self, node: Any, apply: Callable[[Grads], Grads]) -> None:
+        self._node, self.apply = node, apply
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
 
 
 def _observed(node: Node, inputs: Grads, validate: Validate | None) -> Grads:
     """Run a node for those who watch: profilers and anomaly mode."""
-    inner: Any = node
-    for each in interposers:
-        inner = _Nested(inner, each)
     name, number = node.name(), -1 if node.sequence_nr == RUNS_FIRST else node.sequence_nr
     where = tuple(inputs[: len(node.input_metadata)]), number, node.thread_id
+    # Each interposer sees the whole, what the engine adds too; for the second there is nothing
+    # left of that to do.
+    fit = None if validate is None else lambda _, outputs: validate(node, outputs)
+
+    def run(grads: Grads) -> Grads:
+        running = begin(name, RecordScope.BACKWARD_FUNCTION, *where)
+        outputs: Grads = during(running, node.apply, grads)
+        anomaly.check_nan(node, outputs)
+        return outputs
+
+    inner: Any = _Nested(node, run)
+    for each in interposers:
+        inner = _Nested(node, partial(each.node, inner, validate=fit))
     outer = begin(f"autograd::engine::evaluate_function: {name}", RecordScope.FUNCTION, *where)
     before, thread.node = thread.node, node
     try:
-        running = begin(name, RecordScope.BACKWARD_FUNCTION, *where)
-        outputs: Grads = during(running, inner.apply, inputs)
-        anomaly.check_nan(node, outputs)
+        outputs: Grads = inner.apply(inputs)
         return outputs if validate is None else validate(node, outputs)
     finally:
         thread.node = before

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
 
 from ..runtime.record_function import RecordFunction
+from ..trace.location import is_user_file
 
 _PASSED_OVER, _USER, _ENGINE = 0, 1, 2
 _RUNTIME = str(Path(sys.modules[RecordFunction.__module__].__file__ or "").parent)
@@ -69,36 +69,100 @@ def call_line(depth: int) -> tuple[CodeType, int] | None:
     return None
 
 
-class FrameTexts(dict[tuple[int, int], str]):
-    """`frame_text` of each place, once."""
+def backward_line(depth: int) -> tuple[CodeType, int] | None:
+    """The same for a backward, below whose start the engine's frames are left out."""
+    frame: FrameType | None = sys._getframe(depth)
+    passed = False
+    while frame is not None:
+        engine = _kinds[frame.f_code.co_filename] == _ENGINE
+        if passed and not engine:
+            return call_line(depth + 1)
+        passed = passed or engine
+        frame, depth = frame.f_back, depth + 1
+    return None
+
+
+def encodable(text: str) -> str:
+    """A text that UTF-8 can hold: names of files that are no Unicode have half surrogate pairs."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class _IsFormula(dict[str, bool]):
+    """Whether what calls an operator, by its file, is a derivative, the engine or an operator."""
+
+    def __missing__(self, file: str) -> bool:
+        self[file] = found = file.startswith("<operator ") or _kinds[file] == _ENGINE
+        return found
+
+
+is_formula = _IsFormula()
+
+
+class FrameTexts:
+    """Texts of places and of functions, each made once, with files as seen from one directory."""
+
+    def __init__(self) -> None:
+        try:
+            self._directory = Path.cwd()
+        except OSError:  # it is gone
+            self._directory = Path()
+        self._files: dict[str, str] = {}
+        # By identity, since to hash a code object takes long; the records keep them alive.
+        self._places: dict[tuple[int, int], str] = {}
+        self._functions: dict[int, str] = {}
 
     def of(self, place: tuple[CodeType, int] | None) -> str:
+        """`file(line): function`, with the line of the call; "" where it is not known."""
         if place is None:
             return ""
-        key = (id(place[0]), place[1])  # to hash a code object takes long
-        if key not in self:
-            self[key] = frame_text(place)
-        return self[key]
+        code, offset = place
+        key = (id(code), offset)
+        if key not in self._places:
+            self._places[key] = self._text(code, _line_at(code, offset))
+        return self._places[key]
+
+    def function(self, code: CodeType) -> str:
+        """The same with the first line of the function."""
+        if id(code) not in self._functions:
+            self._functions[id(code)] = self._text(code, code.co_firstlineno)
+        return self._functions[id(code)]
+
+    def _text(self, code: CodeType, line: int) -> str:
+        file = code.co_filename
+        if file not in self._files:
+            self._files[file] = shown_path(file, self._directory)
+        return encodable(f"{self._files[file]}({line}): {code.co_name}")
 
 
-def frame_text(place: tuple[CodeType, int]) -> str:
-    """`file(line): function`, with the line of the call."""
-    code, offset = place
-    line = code.co_firstlineno
+def _line_at(code: CodeType, offset: int) -> int:
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
-            line = number
-    return f"{shown_path(code.co_filename)}({line}): {code.co_name}"
+            return number
+    return code.co_firstlineno
 
 
-@lru_cache(maxsize=1 << 12)
-def shown_path(file: str) -> str:
-    """A file as reports show it: from the working directory if it lies there, with slashes."""
+def shown_path(file: str, directory: Path) -> str:
+    """A file as reports show it: from `directory` if it lies there, with slashes.
+
+    It is shown in full where what is left would look like a library's: `test/train.py`, `code.py`.
+    """
     if file.startswith("<"):
         return file
-    path = Path(file).absolute()
+    path = _absolute(Path(file), directory)
     try:
-        path = path.relative_to(Path.cwd())
-    except (ValueError, OSError):
+        short = path.relative_to(directory).as_posix()
+    except ValueError:
         return path.as_posix()
-    return path.as_posix()
+    return path.as_posix() if is_user_file(short) != is_user_file(path.as_posix()) else short
+
+
+def _absolute(path: Path, directory: Path) -> Path:
+    """Python runs the main script under the name it was given, from where it was started."""
+    if path.is_absolute():
+        return path
+    main = Path(getattr(sys.modules["__main__"], "__file__", None) or "")
+    if main.is_absolute() and main.parts[-len(path.parts) :] == path.parts:
+        return main
+    return directory / path

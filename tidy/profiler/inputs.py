@@ -31,6 +31,7 @@ _DTYPES = {
     "bool": ("bool", 11),
     "bfloat16": ("c10::BFloat16", 15),
 }
+_PRINTED_IN_FULL = 1e10
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
@@ -73,7 +74,7 @@ def settle(signature: Signature) -> Signature:
     """With scalars as texts: 1, 1.0 and True are equal, their texts are not."""
     return tuple(
         [
-            _Scalar(x) if isinstance(x, _SCALARS) else None if x.__class__ is str else x
+            _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if x.__class__ is str else x
             for x in signature
         ]
     )
@@ -87,13 +88,26 @@ def _describe(x: Any) -> Any:
     if isinstance(x, np.dtype):
         return _Scalar(_DTYPES.get(x.name, ("", ""))[1])
     if isinstance(x, _SCALARS):
-        return _Scalar(x)
+        return _Scalar(_number(x))
     if isinstance(x, (tuple, list)) and x:
         if all(isinstance(getattr(y, "array", None), np.ndarray) for y in x):
             return _List(_describe(y) for y in x)
         if all(isinstance(y, _SCALARS) for y in x):
-            return _Numbers(f"[{', '.join(map(str, x))}]")
+            return _Numbers(f"[{', '.join(map(_number, x))}]")
     return None
+
+
+def _number(x: Any) -> str:
+    """A number as PyTorch prints it: `4.`, and 17 digits where there is a fraction.
+
+    Source: aten/src/ATen/core/ivalue.cpp.
+    """
+    if not isinstance(x, (float, np.floating)):
+        return str(x)
+    value = float(x)
+    if value.is_integer() and abs(value) < _PRINTED_IN_FULL:
+        return f"{value:.0f}."
+    return f"{value:.17g}"
 
 
 class InputTexts(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -45,10 +46,12 @@ def write_chrome_trace(
             file.writelines(_texts(recording, header, target))
         if not special:
             part.replace(target)
-    except OSError as error:
+    except BaseException as error:
         with suppress(OSError):
             if not special:
                 part.unlink()
+        if not isinstance(error, OSError):
+            raise
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{target}: the trace cannot be written: {reason}") from error
 
@@ -62,7 +65,7 @@ def _open(path: Path, packed: bool) -> IO[str]:
 def _texts(recording: Recording, header: Mapping[str, Any], path: Path) -> Iterator[str]:
     base = recording.start_ns - recording.start_ns % _BASE_STEP_NS
     top = {"schemaVersion": 1, **header, "displayTimeUnit": "ms", "baseTimeNanoseconds": base}
-    yield json.dumps(top, ensure_ascii=False)[:-1] + ', "traceEvents": [\n'
+    yield _json(top)[:-1] + ', "traceEvents": [\n'
     comma = ""
     for event in _events(recording, base):
         yield comma + event
@@ -109,7 +112,23 @@ def _us(time_ns: int) -> str:
 
 def _text(event: Mapping[str, Any], start: str, duration: str = "") -> str:
     times = f', "ts": {start}' + (f', "dur": {duration}' if duration else "")
-    return json.dumps(event, ensure_ascii=False)[:-1] + times + "}"
+    return _json(event)[:-1] + times + "}"
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    """Strictly JSON: a number that it does not know is a text, as Kineto writes it."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 _quoted = lru_cache(maxsize=1 << 16)(json.dumps)

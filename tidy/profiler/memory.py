@@ -48,9 +48,10 @@ class MemoryLog:
             elif id(array) not in self._alive:
                 for x in inputs:
                     if x.__class__ in tensor_types and x.array is array:
-                        self._watch(array)  # it was there before
+                        self._watch(array, 0)  # it was there before
                         return
-                self.changes.append((clock(), get_ident(), self._watch(array), array.nbytes))
+                key = self._watch(array, array.nbytes)
+                self.changes.append((clock(), get_ident(), key, array.nbytes))
         elif isinstance(made, (tuple, list)):
             for each in made:
                 self.note(each, inputs)
@@ -63,17 +64,19 @@ class MemoryLog:
         array = _root(array)
         if id(array) in self._alive or not array.flags.owndata:
             return
-        key = self._watch(array)
-        if not any(array is root for root in _roots(inputs)):
+        before = any(array is root for root in _roots(inputs))
+        key = self._watch(array, 0 if before else array.nbytes)
+        if not before:
             self.changes.append((clock(), get_ident(), key, array.nbytes))
 
-    def _watch(self, array: Any) -> int:
+    def _watch(self, array: Any, nbytes: int) -> int:
+        """Remember an array of which `nbytes` were counted: 0 if it was there before."""
         key = id(array)
-        self._alive[key] = weakref.ref(array, partial(self._freed, key, array.nbytes))
+        self._alive[key] = weakref.ref(array, partial(self._freed, key, nbytes))
         return key
 
     def _freed(self, key: int, nbytes: int, _: object) -> None:
-        if self._alive.pop(key, None) is not None:
+        if self._alive.pop(key, None) is not None and nbytes:
             self.changes.append((clock(), get_ident(), key, -nbytes))
 
     def failed(self, error: MemoryError) -> None:

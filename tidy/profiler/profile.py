@@ -92,9 +92,15 @@ class profile:  # noqa: N801 - PyTorch's name
             raise UsageError(
                 "a profiler is running already, and there can be only one: stop it first"
             )
+        action = self.schedule(self.step_num)
         _running.append(self)
         tracker.add(_REQUESTER)
-        self._begin(self.schedule(self.step_num))
+        try:
+            self._begin(action)
+        except BaseException:
+            _running.clear()
+            tracker.remove(_REQUESTER)
+            raise
 
     def stop(self) -> None:
         """End; what was recorded since the last save is kept and handed to `on_trace_ready`."""
@@ -229,8 +235,15 @@ class profile:  # noqa: N801 - PyTorch's name
         self._trace = None
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """The same with a text that is JSON."""
-        self._metadata[key] = json.loads(value)
+        """The same with a text that is JSON.
+
+        Raises:
+            UsageError: it is none.
+        """
+        try:
+            self._metadata[key] = json.loads(value)
+        except ValueError as error:
+            raise UsageError(f"add_metadata_json: {key}: not JSON: {error}") from error
         self._trace = None
 
     def _header(self) -> dict[str, Any]:

@@ -41,12 +41,22 @@ class _Kinds(dict[str, int]):
 
 
 class PythonFunctions:
-    """A function for `sys.setprofile` that keeps what begins and ends."""
+    """A function for `sys.setprofile` that keeps what begins and ends: the fields of PythonRecord.
 
-    def __init__(self) -> None:
-        self.records: list[PythonRecord] = []
+    `trace` is that function. Threads are the system's numbers, as `thread_id()` gives them.
+    """
+
+    def __init__(self, thread_id: Callable[[], int]) -> None:
+        self.records: list[tuple[Any, ...]] = []
+        self._thread_id = thread_id
+        self._home = threading.get_ident()
+        self._home_id = thread_id()
         self._open: dict[FrameType, tuple[int, int, Any]] = {}
         self._kinds = _Kinds()
+        self._stopped = False
+        self._before: Any = None
+        self._before_in_threads: Any = None
+        self.trace = self._tracer()
 
     def start(self) -> None:
         """Trace this thread, with what is open on it, and threads that start from now on."""
@@ -58,29 +68,48 @@ class PythonFunctions:
             frame = frame.f_back
         for each in reversed(found):
             self._enter(each, now)
-        self._before = sys.getprofile()
-        trace = self._tracer()
-        threading.setprofile(trace)
-        sys.setprofile(trace)
+        self._before, self._before_in_threads = sys.getprofile(), threading.getprofile()
+        threading.setprofile(self.trace)
+        sys.setprofile(self.trace)
 
     def stop(self) -> None:
-        sys.setprofile(self._before)
-        threading.setprofile(None)
+        """Give way to whoever traced before; other threads do so at their next call."""
+        self._stopped = True
+        if threading.getprofile() is self.trace:
+            threading.setprofile(self._before_in_threads)
+        if sys.getprofile() is self.trace:
+            self._give_back()
         now = time.perf_counter_ns()
         for frame in list(self._open):
             self._leave(frame, now)
 
+    def _give_back(self) -> None:
+        home = threading.get_ident() == self._home
+        before = self._before if home else self._before_in_threads
+        sys.setprofile(None)
+        if before is None or callable(before):
+            sys.setprofile(before)
+        elif hasattr(before, "enable"):  # cProfile's, which is not a function
+            before.enable()
+
     def _tracer(self) -> Callable[[FrameType, str, Any], None]:
         """A closure, since it is called at every call and return there is."""
-        kinds, running, enter, leave = self._kinds, self._open, self._enter, self._leave
-        clock = time.perf_counter_ns
+        kinds, running, keep = self._kinds, self._open, self.records.append
+        clock, enter = time.perf_counter_ns, self._enter
 
         def trace(frame: FrameType, event: str, _: Any) -> None:
             if event == "call":
-                if kinds[frame.f_code.co_filename]:
+                code = frame.f_code
+                kind = kinds[code.co_filename]
+                if kind == _MODULE and code.co_name != "__call__":
+                    return
+                if kind and not self._stopped:
                     enter(frame, clock())
+                elif self._stopped:
+                    self._give_back()
             elif event == "return" and frame in running:
-                leave(frame, clock())
+                start, ident, module = running.pop(frame)
+                keep((frame.f_code, start, clock(), ident, module))
 
         return trace
 
@@ -95,10 +124,11 @@ class PythonFunctions:
             one = frame.f_locals.get("self")
             module = (type(one).__name__, id(one))
         if kind:
-            self._open[frame] = (now, threading.get_ident(), module)
+            home = threading.get_ident() == self._home
+            self._open[frame] = (now, self._home_id if home else self._thread_id(), module)
 
     def _leave(self, frame: FrameType, now: int) -> None:
         found = self._open.pop(frame, None)
         if found is not None:
             start, ident, module = found
-            self.records.append(PythonRecord(frame.f_code, start, now, ident, module))
+            self.records.append((frame.f_code, start, now, ident, module))

@@ -14,24 +14,28 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ..runtime.function import FunctionCtx
+from ..runtime.node import RUNS_FIRST, Node
 from ..runtime.record_function import (
     RecordFunction,
     add_interposer,
     per_thread,
     remove_interposer,
 )
-from .calls import call_line
+from .calls import backward_line, call_line, is_formula
 from .inputs import describe_all
 from .memory import MemoryLog
-from .python_functions import PythonFunctions, PythonRecord
+from .python_functions import PythonFunctions
 
 clock = time.perf_counter_ns
 Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
+native_id: Callable[[], int] = getattr(threading, "get_native_id", threading.get_ident)
 
 
 class OpRecord(NamedTuple):
     """An operator, from `start_ns` to `end_ns` of `time.perf_counter_ns`.
 
+    `ident` is the system's number of its thread; Python reuses its own ones.
     `next_sequence_nr` is the one that the thread's next node would have had when it ended.
     """
 
@@ -45,7 +49,10 @@ class OpRecord(NamedTuple):
 
 
 class NodeRecord(NamedTuple):
-    """A backward node: its own work ends at `applied_ns`, the engine's for it at `end_ns`."""
+    """A backward node: its own work ends at `applied_ns`, the engine's for it at `end_ns`.
+
+    `forward_ident` is that of the thread that made it, as the system numbers it or as Python does.
+    """
 
     name: str
     start_ns: int
@@ -85,19 +92,23 @@ class Recorder:
     def __init__(self, *, shapes: bool, stacks: bool, memory: bool) -> None:
         self.records: list[Any] = []
         self.memory = MemoryLog() if memory else None
-        self.python = PythonFunctions() if stacks else None
         self.shapes, self.stacks = shapes, stacks
-        self.home = threading.get_ident()
+        self.home, self._home_ident = native_id(), threading.get_ident()
+        self.native_ids = {self._home_ident: self.home}  # by Python's number, the latest
+        self.thread_names = {self.home: threading.current_thread().name}
+        self.python = PythonFunctions(self.thread_id) if stacks else None
+        self._open_ranges: dict[int, list[Any]] = {}
+        self.backwards: list[tuple[int, int, int, Place | None]] = []  # thread, start, end, line
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else
 
     @property
-    def python_records(self) -> list[PythonRecord]:
+    def python_records(self) -> list[tuple[Any, ...]]:
         return self.python.records if self.python else []
 
     def start(self) -> None:
         self.start_ns, self.start_unix_ns = clock(), time.time_ns()
         self.home_sequence_nr = per_thread.sequence_nr
-        self.known_idents = {thread.ident for thread in threading.enumerate()}
+        self.known_idents = {thread.native_id for thread in threading.enumerate()}
         self.op = self._op_in_full() if self.shapes or self.stacks or self.memory else self._op()
         self.node = self._node()
         add_interposer(self)
@@ -111,29 +122,52 @@ class Recorder:
         if self.memory:
             self.memory.stop()
         self.end_ns = clock()
-        self.native_ids = {t.ident: t.native_id for t in threading.enumerate()}
-        self.thread_names = {t.native_id: t.name for t in threading.enumerate()}
+        for context in list(self._open_ranges.values()):
+            self._keep_range(context, self.end_ns)
+        for thread in threading.enumerate():
+            if thread.ident is not None and thread.native_id is not None:
+                self.native_ids.setdefault(thread.ident, thread.native_id)
+                self.thread_names.setdefault(thread.native_id, thread.name)
 
-    def enter(self, record: RecordFunction) -> int:
-        return clock()
+    def thread_id(self) -> int:
+        """The system's number of this thread, whose name is noted."""
+        ident = native_id()
+        if ident not in self.thread_names:
+            self.thread_names[ident] = threading.current_thread().name
+            self.native_ids[threading.get_ident()] = ident
+        return ident
 
-    def exit(self, record: RecordFunction, context: int) -> None:
-        place = call_line(2) if self.stacks else None
-        ident, number = threading.get_ident(), per_thread.sequence_nr
+    def enter(self, record: RecordFunction) -> list[Any]:
+        start, place = clock(), call_line(2) if self.stacks else None
+        home = threading.get_ident() == self._home_ident
+        context = [record, start, self.home if home else self.thread_id(), place]
+        self._open_ranges[id(context)] = context
+        return context
+
+    def exit(self, record: RecordFunction, context: list[Any]) -> None:
+        self._keep_range(context, clock())
+
+    def _keep_range(self, context: list[Any], end: int) -> None:
+        if self._open_ranges.pop(id(context), None) is None:
+            return  # the recording has ended before the range
+        record, start, ident, place = context
+        number = per_thread.sequence_nr
         self.records.append(
-            RangeRecord(record.name, context, clock(), ident, number, record.inputs, place)
+            RangeRecord(record.name, start, end, ident, number, record.inputs, place)
         )
 
     def _op(self) -> Callable[..., Any]:
-        append, get_ident, home = self.records.append, threading.get_ident, self.home
+        append, get_ident = self.records.append, threading.get_ident
+        home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
 
         def op(name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:
             start = clock()
             try:
                 out = inner(*args, **kwargs) if kwargs else inner(*args)
             finally:
-                ident = get_ident()
-                append((name, start, clock(), ident, per_thread.sequence_nr))
+                end = clock()
+                ident = home if get_ident() == home_ident else thread_id()
+                append((name, start, end, ident, per_thread.sequence_nr))
             if ident != home:
                 _note_thread(out, ident)
             return out
@@ -141,8 +175,11 @@ class Recorder:
         return op
 
     def _op_in_full(self) -> Callable[..., Any]:
-        append, get_ident, home = self.records.append, threading.get_ident, self.home
+        append, get_ident = self.records.append, threading.get_ident
+        home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
         getprofile, setprofile, in_engine = sys.getprofile, sys.setprofile, self._in_engine
+        getframe = sys._getframe
+        own = self.python.trace if self.python else None
         shapes, stacks, memory = self.shapes, self.stacks, self.memory
         note = memory.note if memory is not None else None
 
@@ -150,9 +187,17 @@ class Recorder:
             place = signature = tracing = None
             if stacks:
                 tracing = getprofile()
-                if tracing is not None:
+                if tracing is own:
                     setprofile(None)
-                place = None if get_ident() in in_engine else call_line(2)
+                else:
+                    tracing = None  # the script's own profiler goes on
+                # What a formula of a node calls takes the line of the node's forward.
+                if (
+                    not in_engine
+                    or get_ident() not in in_engine
+                    or not is_formula[getframe(2).f_code.co_filename]
+                ):
+                    place = call_line(2)
             if shapes:
                 signature = describe_all((*args, *kwargs.values()) if kwargs else args)
             if tracing is not None and not name.startswith("aten::"):
@@ -167,8 +212,9 @@ class Recorder:
                     memory.failed(error)
                 raise
             finally:
-                ident = get_ident()
-                append((name, start, clock(), ident, per_thread.sequence_nr, signature, place))
+                end = clock()
+                ident = home if get_ident() == home_ident else thread_id()
+                append((name, start, end, ident, per_thread.sequence_nr, signature, place))
                 if tracing is not None:
                     setprofile(tracing)
             if ident != home:
@@ -180,7 +226,7 @@ class Recorder:
     def internal(self, run: Any, *args: Any) -> Any:
         """What is ours is not traced."""
         tracing = sys.getprofile() if self.stacks else None
-        if tracing is None:
+        if tracing is None or self.python is None or tracing is not self.python.trace:
             return run(*args)
         sys.setprofile(None)
         try:
@@ -190,34 +236,49 @@ class Recorder:
 
     def backward(self, run: Any, *args: Any) -> Any:
         """The same, but what the user wrote for a node is traced (see `_node`)."""
-        ident = threading.get_ident()
-        if not self.stacks or ident in self._in_engine:
+        if not self.stacks:
             return run(*args)
-        self._in_engine[ident] = sys.getprofile()
+        ident, start, place = threading.get_ident(), clock(), backward_line(2)
+        inside = ident in self._in_engine
+        if not inside:
+            self._in_engine[ident] = sys.getprofile()
         try:
-            return self.internal(run, *args)
+            return run(*args) if inside else self.internal(run, *args)
         finally:
-            del self._in_engine[ident]
+            if not inside:
+                del self._in_engine[ident]
+            self.backwards.append((self.thread_id(), start, clock(), place))
 
     def _node(self) -> Callable[..., Any]:
-        append, get_ident, home = self.records.append, threading.get_ident, self.home
+        append, get_ident = self.records.append, threading.get_ident
+        home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
         shapes, stacks, memory = self.shapes, self.stacks, self.memory
 
         def node(node: Any, grads: Any, validate: Any) -> Any:
+            leaf = had = None
+            if memory is not None and node.sequence_nr == RUNS_FIRST:
+                leaf = getattr(node, "variable", None)  # another observer may stand between
+                had = getattr(leaf, "_grad", None)
             signature = describe_all(grads) if shapes else None
             start = applied = clock()
             try:
-                if stacks and hasattr(node, "function"):
+                if stacks and (
+                    isinstance(node, FunctionCtx)
+                    if isinstance(node, Node)
+                    else hasattr(node, "function")  # another observer stands between
+                ):
                     outputs = self._traced(node.apply, grads)
                 else:
                     outputs = node.apply(grads)
                 applied = clock()
                 if validate is not None:
                     outputs = validate(node, outputs)
-                if memory is not None and not outputs:  # AccumulateGrad may have made a copy
-                    memory.note(getattr(getattr(node, "variable", None), "_grad", None), grads)
+                if leaf is not None and memory is not None:  # it may have made a copy
+                    memory.note(leaf._grad, (had,))
                 return outputs
             finally:
+                if applied == start:  # it failed
+                    applied = clock()
                 end = clock() if validate is not None else applied
                 append(
                     (
@@ -225,7 +286,7 @@ class Recorder:
                         start,
                         applied,
                         end,
-                        get_ident(),
+                        home if get_ident() == home_ident else thread_id(),
                         per_thread.sequence_nr,
                         node.sequence_nr,
                         node.thread_id or home,
@@ -237,7 +298,10 @@ class Recorder:
 
     def _traced(self, apply: Any, grads: Any) -> Any:
         ident = threading.get_ident()
-        tracing = self._in_engine.pop(ident)
+        tracing = self._in_engine.get(ident)
+        if tracing is None or self.python is None or tracing is not self.python.trace:
+            return apply(grads)
+        del self._in_engine[ident]
         sys.setprofile(tracing)
         try:
             return apply(grads)

@@ -7,14 +7,16 @@ that operators saw when they ended.
 
 from __future__ import annotations
 
+import gc
 import os
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..trace.kinds import EventKind
-from .calls import FrameTexts, shown_path
+from .calls import FrameTexts, encodable
 from .inputs import settle
 from .memory import Memory
 from .python_functions import PythonRecord
@@ -61,80 +63,83 @@ class Recording:
 
 def finish(recorder: Recorder) -> Recording:
     """The recording of a recorder that was stopped."""
+    collects = gc.isenabled()
+    gc.disable()  # it would look through all events again and again, and find nothing
+    try:
+        return _finish(recorder)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _finish(recorder: Recorder) -> Recording:
     shift = recorder.start_unix_ns - recorder.start_ns
-    tids = _Tids(recorder)
-    events = _by_start(recorder, tids)
+    events = _by_start(recorder)
     _number(events, recorder)
     found = [event for event, _ in events]
     arrows = _link(found, recorder)
     for event in found:
         event.start_ns += shift
         event.end_ns += shift
+    system = recorder.native_ids
     memory = [
-        Memory(*change)._replace(time_ns=change[0] + shift, ident=tids[change[1]])
-        for change in sorted(recorder.memory.changes if recorder.memory else ())
+        Memory(*each)._replace(time_ns=each[0] + shift, ident=system.get(each[1], each[1]))
+        for each in sorted(recorder.memory.changes if recorder.memory else ())
     ]
-    names = {tid: recorder.thread_names.get(tid, f"thread {tid}") for tid in tids.values()}
+    tids = dict.fromkeys([*(e.tid for e in found), *(m.ident for m in memory)])
+    names = {tid: encodable(recorder.thread_names.get(tid, f"thread {tid}")) for tid in tids}
     start, end = recorder.start_ns + shift, recorder.end_ns + shift
     return Recording(found, memory, arrows, names, start, end, os.getpid())
-
-
-class _Tids(dict[int, int]):
-    """The system's number of a thread; that of Python for one that has ended."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._native = recorder.native_ids
-
-    def __missing__(self, ident: int) -> int:
-        self[ident] = tid = self._native.get(ident) or ident % 2**31
-        return tid
 
 
 Numbered = tuple[RecordedEvent, Any]  # and the record that it was made of
 
 
-def _by_start(recorder: Recorder, tids: _Tids) -> list[Numbered]:
+def _by_start(recorder: Recorder) -> list[Numbered]:
     small: dict[int, int] = {recorder.home: 1}
+    system = recorder.native_ids
     events: list[Numbered] = []
     frames = FrameTexts()
     for record in list(recorder.records):
         if isinstance(record, RangeRecord):
-            events.append((_of_range(record, tids, frames), record))
+            events.append((_of_range(record, frames), record))
         elif len(record) == len(NodeRecord._fields):
             node = NodeRecord(*record)
-            thread = small.setdefault(node.forward_ident, len(small) + 1)
-            outer, inner = _of_node(node, tids, thread)
-            events += ((outer, None), (inner, node))
+            forward = system.get(node.forward_ident, node.forward_ident)
+            outer, inner = _of_node(node, small.setdefault(forward, len(small) + 1))
+            events += ((inner, node), (outer, None))
         else:
             op = OpRecord(*record)
-            event = RecordedEvent(
-                EventKind.TorchOp, op.name, op.start_ns, op.end_ns, tids[op.ident]
-            )
+            event = RecordedEvent(EventKind.TorchOp, op.name, op.start_ns, op.end_ns, op.ident)
             event.call_stack = frames.of(op.place)
             event.signature = None if op.signature is None else settle(op.signature)
             events.append((event, op))
     counts: Counter[str] = Counter()
     modules: dict[tuple[str, int], int] = {}
-    for each in sorted(recorder.python_records, key=lambda r: r.start_ns):
-        events.append((_of_python(each, tids, counts, modules), None))
-    # Of those that begin at one time the longest is outermost.
+    events.reverse()
+    functions = [PythonRecord(*record) for record in list(recorder.python_records)]
+    for each in sorted(functions, key=lambda r: r.start_ns):
+        events.append((_of_python(each, frames, counts, modules), None))
+    # Of those that begin at one time the longest is outermost, or the last to be kept.
     return sorted(events, key=lambda pair: (pair[0].start_ns, -pair[0].end_ns))
 
 
-def _of_range(record: RangeRecord, tids: _Tids, frames: FrameTexts) -> RecordedEvent:
+def _of_range(record: RangeRecord, frames: FrameTexts) -> RecordedEvent:
     name, start, end, ident, _, args, place = record
-    event = RecordedEvent(EventKind.Annotation, name, start, end, tids[ident])
+    event = RecordedEvent(EventKind.Annotation, encodable(name), start, end, ident)
     event.call_stack = frames.of(place)
     event.signature = args or None
     return event
 
 
-def _of_node(node: NodeRecord, tids: _Tids, thread: int) -> tuple[RecordedEvent, RecordedEvent]:
+def _of_node(node: NodeRecord, thread: int) -> tuple[RecordedEvent, RecordedEvent]:
+    """The engine's part and the node's own, which is the first to end: the link is the latter's."""
     number = -1 if node.sequence_nr == _RUNS_FIRST else node.sequence_nr
     outer = f"autograd::engine::evaluate_function: {node.name}"
+    applied = max(min(node.applied_ns, node.end_ns - 1), node.start_ns)
     both = [
-        RecordedEvent(EventKind.TorchOp, name, node.start_ns, end, tids[node.ident], number, thread)
-        for name, end in ((outer, node.end_ns), (node.name, node.applied_ns))
+        RecordedEvent(EventKind.TorchOp, name, node.start_ns, end, node.ident, number, thread)
+        for name, end in ((outer, node.end_ns), (node.name, applied))
     ]
     both[1].signature = node.signature
     return both[0], both[1]
@@ -142,21 +147,19 @@ def _of_node(node: NodeRecord, tids: _Tids, thread: int) -> tuple[RecordedEvent,
 
 def _of_python(
     record: PythonRecord,
-    tids: _Tids,
+    frames: FrameTexts,
     counts: Counter[str],
     modules: dict[tuple[str, int], int],
 ) -> RecordedEvent:
     code = record.code
-    name = f"{shown_path(code.co_filename)}({code.co_firstlineno}): {code.co_name}"
-    number = None
+    name, number = frames.function(code), None
     if record.module is not None:
         if record.module not in modules:
             modules[record.module] = counts[record.module[0]]
             counts[record.module[0]] += 1
         number = modules[record.module]
-        name = f"nn.Module: {record.module[0]}_{number}"
-    tid = tids[record.ident]
-    event = RecordedEvent(EventKind.PyCall, name, record.start_ns, record.end_ns, tid)
+        name = encodable(f"nn.Module: {record.module[0]}_{number}")
+    event = RecordedEvent(EventKind.PyCall, name, record.start_ns, record.end_ns, record.ident)
     event.module_id = number
     return event
 
@@ -198,31 +201,74 @@ def _link(events: list[RecordedEvent], recorder: Recorder) -> list[tuple[int, in
     forward: dict[int, dict[int, int]] = {}  # tid: sequence number: index
     arrows: list[tuple[int, int]] = []
     tid_of = _forward_tids(recorder)
-    until: dict[int, tuple[int, str]] = {}  # tid: end of the backward node that runs, its line
+    taken: set[int] = set()  # forward events: each has one arrow, to the first backward
+    lines = {tid: _Lines(starts) for tid, starts in _backwards(recorder).items()}
     for index, event in enumerate(events):
         if event.kind != EventKind.TorchOp:
             continue
+        running = lines.get(event.tid) or lines.setdefault(event.tid, _Lines(()))
+        running.go_to(event)
         if event.forward_thread:
             source = forward.get(tid_of.get(event.forward_thread, -1), {}).get(event.sequence_nr)
             if source is not None:
-                event.call_stack = events[source].call_stack
-                until[event.tid] = (event.end_ns, event.call_stack)
-                if not event.name.startswith("autograd::engine::"):
+                running.own(event, events[source].call_stack)
+                engine = event.name.startswith("autograd::engine::")
+                if not engine and source not in taken:
+                    taken.add(source)
                     arrows.append((source, index))
             continue
-        if not event.call_stack and event.tid in until:
-            end, stack = until[event.tid]
-            if event.end_ns <= end:
-                event.call_stack = stack
+        if event.call_stack:
+            running.own(event, event.call_stack)
         if event.sequence_nr >= 0:
             forward.setdefault(event.tid, {})[event.sequence_nr] = index
     return arrows
 
 
+class _Lines:
+    """What runs on a thread within backwards, each (end, line): that of the innermost is taken.
+
+    It is that of a backward's call, of a node's forward, or of what a node or hook of the user's
+    calls.
+    """
+
+    def __init__(self, backwards: Iterable[tuple[int, int, str]]) -> None:
+        self._coming = sorted(backwards, reverse=True)
+        self._running: list[tuple[int, str]] = []
+
+    def go_to(self, event: RecordedEvent) -> None:
+        """The next event has begun; it has the line around it unless it has one of its own."""
+        running, coming = self._running, self._coming
+        while coming and coming[-1][0] <= event.start_ns:
+            start, end, line = coming.pop()
+            self._leave(start)
+            running.append((end, line))
+        self._leave(event.start_ns)
+        if running and not event.call_stack:
+            event.call_stack = running[-1][1]
+
+    def own(self, event: RecordedEvent, line: str) -> None:
+        """Until it ends this line is taken."""
+        event.call_stack = line
+        if self._running:
+            self._running.append((event.end_ns, line))
+
+    def _leave(self, time_ns: int) -> None:
+        while self._running and self._running[-1][0] < time_ns:
+            self._running.pop()
+
+
+def _backwards(recorder: Recorder) -> dict[int, list[tuple[int, int, str]]]:
+    """By thread: (start, end, line of the call) of each backward."""
+    frames, found = FrameTexts(), dict[int, list[tuple[int, int, str]]]()
+    for tid, start, end, place in list(recorder.backwards):
+        found.setdefault(tid, []).append((start, end, frames.of(place)))
+    return found
+
+
 def _forward_tids(recorder: Recorder) -> dict[int, int]:
-    tids = _Tids(recorder)
+    system = recorder.native_ids
     small: dict[int, int] = {recorder.home: 1}
-    for record in recorder.records:
+    for record in list(recorder.records):
         if not isinstance(record, RangeRecord) and len(record) == len(NodeRecord._fields):
-            small.setdefault(record[7], len(small) + 1)
-    return {number: tids[ident] for ident, number in small.items()}
+            small.setdefault(system.get(record[7], record[7]), len(small) + 1)
+    return {number: ident for ident, number in small.items()}
