@@ -55,23 +55,11 @@ def test_an_observer_beside_it_sees_the_same_nesting(name: str, stacks: bool) ->
             WORKLOADS[name]()
     finally:
         handle.remove()
-    assert _without_fits(_paths(prof)) == _without_fits(seen.found)
+    assert _paths(prof) == seen.found
 
 
-def _without_fits(found: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
-    """Less the sums that the engine itself makes, to fit gradients to their shapes."""
-    kept: Counter[tuple[str, ...]] = Counter()
-    for path, count in found.items():
-        around = path[-2] if len(path) > 1 else "autograd::engine::"
-        engine = around.startswith("autograd::engine::") or around.endswith("FunctionBackward")
-        own = engine and path[-1] in ("aten::sum", "aten::view")
-        if not own:
-            kept[path] = count
-    return kept
-
-
-# Anomaly mode is an observer too; a range's name is mended.
-_NOT_ALONE = {"ranges", "anomaly_mode"}
+# A range's name is mended.
+_NOT_ALONE = {"ranges"}
 
 
 @pytest.mark.parametrize("name", sorted(set(WORKLOADS) - _NOT_ALONE))

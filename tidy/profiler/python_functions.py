@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .calls import is_library, is_own
 
-_LEFT_OUT, _USER, _LIBRARY, _MODULE = 0, 1, 2, 3
+LEFT_OUT, USER, LIBRARY, MODULE = 0, 1, 2, 3
 
 
 class PythonRecord(NamedTuple):
@@ -33,9 +33,9 @@ class _Kinds(dict[str, int]):
     def __missing__(self, file: str) -> int:
         if is_own(file):
             module = file.replace("\\", "/").endswith("runtime/nn/module.py")
-            kind = _MODULE if module else _LEFT_OUT
+            kind = MODULE if module else LEFT_OUT
         else:
-            kind = _LIBRARY if is_library(file) else _USER
+            kind = LIBRARY if is_library(file) else USER
         self[file] = kind
         return kind
 
@@ -68,20 +68,26 @@ class PythonFunctions:
             frame = frame.f_back
         for each in reversed(found):
             self._enter(each, now)
-        self._before, self._before_in_threads = sys.getprofile(), threading.getprofile()
-        threading.setprofile(self.trace)
-        sys.setprofile(self.trace)
+        self._begin()
 
     def stop(self) -> None:
         """Give way to whoever traced before; other threads do so at their next call."""
         self._stopped = True
+        self._end()
+        now = time.perf_counter_ns()
+        for frame in list(self._open):
+            self._leave(frame, now)
+
+    def _begin(self) -> None:
+        self._before, self._before_in_threads = sys.getprofile(), threading.getprofile()
+        threading.setprofile(self.trace)
+        sys.setprofile(self.trace)
+
+    def _end(self) -> None:
         if threading.getprofile() is self.trace:
             threading.setprofile(self._before_in_threads)
         if sys.getprofile() is self.trace:
             self._give_back()
-        now = time.perf_counter_ns()
-        for frame in list(self._open):
-            self._leave(frame, now)
 
     def _give_back(self) -> None:
         home = threading.get_ident() == self._home
@@ -101,7 +107,7 @@ class PythonFunctions:
             if event == "call":
                 code = frame.f_code
                 kind = kinds[code.co_filename]
-                if kind == _MODULE and code.co_name != "__call__":
+                if kind == MODULE and code.co_name != "__call__":
                     return
                 if kind and not self._stopped:
                     enter(frame, clock())
@@ -116,9 +122,9 @@ class PythonFunctions:
     def _enter(self, frame: FrameType, now: int) -> None:
         kind = self._kinds[frame.f_code.co_filename]
         module = None
-        if kind == _LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
+        if kind == LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
             return  # what tidy calls is not the user's doing
-        if kind == _MODULE:
+        if kind == MODULE:
             if frame.f_code.co_name != "__call__":
                 return
             one = frame.f_locals.get("self")

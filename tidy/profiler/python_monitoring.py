@@ -70,7 +70,7 @@ class MonitoredFunctions(PythonFunctions):
             leave(sys._getframe(1), clock())
             return None
 
-        def unwind(code: CodeType, *_: Any) -> None:  # cannot be switched off
+        def unwind(*_: Any) -> None:  # cannot be switched off
             frame = sys._getframe(1)
             if frame in running:
                 leave(frame, clock())
@@ -85,7 +85,8 @@ class MonitoredFunctions(PythonFunctions):
 
 
 def _free_tool() -> int | None:
-    """A tool nobody uses, the profilers' own one first."""
+    """A tool nobody uses; that of profilers last, since the script may want to use cProfile."""
     monitoring = sys.monitoring
-    tools = (monitoring.PROFILER_ID, 3, 4, monitoring.OPTIMIZER_ID)
-    return next((tool for tool in tools if monitoring.get_tool(tool) is None), None)
+    return next(
+        (tool for tool in (3, 4, monitoring.PROFILER_ID) if monitoring.get_tool(tool) is None), None
+    )

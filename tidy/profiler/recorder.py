@@ -26,6 +26,7 @@ from .calls import backward_line, call_line, is_formula
 from .inputs import describe_all
 from .memory import MemoryLog
 from .python_functions import PythonFunctions
+from .python_monitoring import MonitoredFunctions
 
 clock = time.perf_counter_ns
 Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
@@ -96,7 +97,8 @@ class Recorder:
         self.home, self._home_ident = native_id(), threading.get_ident()
         self.native_ids = {self._home_ident: self.home}  # by Python's number, the latest
         self.thread_names = {self.home: threading.current_thread().name}
-        self.python = PythonFunctions(self.thread_id) if stacks else None
+        kind = MonitoredFunctions if MonitoredFunctions.is_possible() else PythonFunctions
+        self.python = kind(self.thread_id) if stacks else None
         self._open_ranges: dict[int, list[Any]] = {}
         self.backwards: list[tuple[int, int, int, Place | None]] = []  # thread, start, end, line
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else
@@ -133,8 +135,11 @@ class Recorder:
         """The system's number of this thread, whose name is noted."""
         ident = native_id()
         if ident not in self.thread_names:
-            self.thread_names[ident] = threading.current_thread().name
-            self.native_ids[threading.get_ident()] = ident
+            known = {thread.ident: thread.name for thread in threading.enumerate()}
+            own = threading.get_ident()
+            self.native_ids[own] = ident
+            if own in known:  # not while it is starting
+                self.thread_names[ident] = known[own]
         return ident
 
     def enter(self, record: RecordFunction) -> list[Any]:
