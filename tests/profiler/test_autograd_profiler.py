@@ -4,7 +4,13 @@ import pytest
 
 import tidy.runtime as rt
 from tidy.errors import UsageError
-from tidy.profiler import autograd_profiler, profile, tensorboard_trace_handler
+from tidy.profiler import (
+    autograd_profiler,
+    current_step,
+    profile,
+    schedule,
+    tensorboard_trace_handler,
+)
 
 
 def _step() -> None:
@@ -73,3 +79,15 @@ def test_tensorboard_folder(tmp_path):
         profile(on_trace_ready=tensorboard_trace_handler(tmp_path / "file" / "x")),
     ):
         _step()
+
+
+def test_an_optimizer_and_the_profiler_make_one_step_together():
+    weight = rt.ones(2, requires_grad=True)
+    optimizer = rt.optim.SGD([weight], lr=0.1)
+    before = current_step()
+    with profile(schedule=schedule(wait=0, warmup=0, active=3)) as prof:
+        for _ in range(3):
+            weight.sum().backward()
+            optimizer.step()
+            prof.step()
+    assert current_step() == before + 3

@@ -330,7 +330,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
         assert found == [[path.as_posix(), line, True] for line in marked]
 
 
-@pytest.mark.parametrize("file", ["C:\\work\\train.py", "C:/work/train.py", "<cell 3>"])
+@pytest.mark.parametrize("file", ["C:\\code\\train.py", "C:/code/train.py", "<cell 3>"])
 def test_names_of_files_that_are_none_here(tmp_path: Path, file: str) -> None:
     body = f"exec(compile({'x + 1'!r}, {file!r}, 'exec'))"
     path = tmp_path / "train.py"

@@ -7,10 +7,12 @@ from .emit import emit_itt, emit_nvtx
 from .handlers import ProfilerActivity, supported_activities, tensorboard_trace_handler
 from .profile import profile
 from .schedule import ProfilerAction, schedule
+from .steps import current_step
 
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
+    "current_step",
     "emit_itt",
     "emit_nvtx",
     "profile",

@@ -27,6 +27,7 @@ from .inputs import describe_all
 from .memory import MemoryLog
 from .python_functions import PythonFunctions
 from .python_monitoring import MonitoredFunctions
+from .steps import tracker
 
 clock = time.perf_counter_ns
 Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
@@ -156,6 +157,8 @@ class Recorder:
         if self._open_ranges.pop(id(context), None) is None:
             return  # the recording has ended before the range
         record, start, ident, place = context
+        if record.name.startswith("Optimizer.step#"):
+            tracker.increment("Optimizer")
         number = per_thread.sequence_nr
         self.records.append(
             RangeRecord(record.name, start, end, ident, number, record.inputs, place)
