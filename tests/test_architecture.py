@@ -31,6 +31,9 @@ def _texts() -> Iterator[Path]:
                 yield path
 
 
+# What the recorder finds in the process of the script.
+_IN_CHILD = {"_tidy_child", "sitecustomize", "torch"}
+
 # Part of the package -> what it may import: other parts, and packages of others.
 _MAY_IMPORT = {
     "_version": set[str](),
@@ -43,8 +46,20 @@ _MAY_IMPORT = {
     "report": {"trace", "finding", "_version", "rich"},
     "api": {"errors", "patterns", "readers", "report", "trace"},
     "progress": {"readers", "rich"},
-    "command": {"api", "errors", "finding", "patterns", "progress", "readers", "report"},
-    "cli": {"_version", "click", "command", "errors", "patterns"},
+    "command": {"api", "errors", "finding", "patterns", "progress", "readers", "report", "trace"},
+    "launch": {
+        "command",
+        "errors",
+        "profiler",
+        "readers",
+        "report",
+        "runtime",
+        "trace",
+        "numpy",
+        "msgspec",
+        *_IN_CHILD,
+    },
+    "cli": {"_version", "click", "command", "errors", "launch", "patterns"},
     "__main__": {"cli"},
     "__init__": {"_version", "api", "finding", "patterns", "report", "trace"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -18,6 +18,7 @@ from .readers import read_trace
 from .report.json_report import reports_to_json
 from .report.model import Report
 from .report.units import printable
+from .trace import Trace
 
 _SUFFIXES = (".json", ".json.gz", ".json.zip")
 
@@ -39,29 +40,67 @@ class _Inputs:
     skipped: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """The options of `tidy report`, which `tidy run` has too.
+
+    Attributes:
+        form: "text" or "json".
+        fail_on: the least severity, by its label, that makes the exit code 1; or "never".
+        top: how many findings to show, 0 for all.
+    """
+
+    form: str = "text"
+    output: str | None = None
+    select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    fail_on: str = "warning"
+    patterns: Sequence[str] = ()
+    name: str | None = None
+    top: int = 20
+
+    def rules(self) -> list[Pattern]:
+        """The rules to run.
+
+        Raises:
+            TidyError: a rule or the output that was asked for cannot be had.
+        """
+        from .api import prepare
+
+        rules = prepare(_codes(self.select), _codes(self.ignore), self.patterns, self.name)
+        if self.output is not None and not _is(Path(self.output).parent.is_dir):
+            raise UsageError(f"--output {self.output}: cannot be written: no such folder")
+        return rules
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a report names a trace, and what it says of it beside what reading it found."""
+
+    title: str
+    notes: Sequence[str] = ()
+
+    def put_on(self, trace: Trace) -> None:
+        trace.info.path = self.title
+        trace.info.warnings[:0] = self.notes
+
+
 def run_report(
-    traces: Sequence[str],
-    form: str,
-    output: str | None,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    fail_on: str,
-    patterns: Sequence[str],
-    name: str | None,
-    top: int,
+    traces: Sequence[str], options: ReportOptions, shown: Mapping[str, Shown] | None = None
 ) -> int:
-    """Read, check and print; arguments as the options of `tidy report`. Gives the exit code.
+    """Read, check and print. Gives the exit code.
+
+    Args:
+        traces: files, folders or `-`.
+        shown: how to name files, by path; all others have their path for a name.
 
     Raises:
         TidyError: a rule or the output that was asked for cannot be had.
     """
-    from .api import prepare
-
-    rules = prepare(_codes(select), _codes(ignore), patterns, name)
-    if output is not None and not _is(Path(output).parent.is_dir):
-        raise UsageError(f"--output {output}: cannot be written: no such folder")
+    rules = options.rules()
+    form, output, top = options.form, options.output, options.top
     inputs = _find(traces)
-    reports = list(_reports(inputs, rules))
+    reports = list(_reports(inputs, rules, shown or {}))
     for folder, count in inputs.skipped.items():
         if all(found_in != folder for _, found_in in inputs.files):
             inputs.unreadable[folder] = "a folder without traces that tidy can read"
@@ -69,7 +108,7 @@ def run_report(
             _say(f"{folder}: {count:,} other JSON file(s) left out, no traces")
     for path, problem in inputs.unreadable.items():
         _say(f"{path}: {problem}")
-    threshold = None if fail_on == "never" else Severity[fail_on.upper()]
+    threshold = None if options.fail_on == "never" else Severity[options.fail_on.upper()]
     codes = [report.exit_code(threshold) for report in reports]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     if reports or form == "json":
@@ -108,7 +147,9 @@ def _is(question: Callable[[], bool]) -> bool:
         return False
 
 
-def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
+def _reports(
+    inputs: _Inputs, rules: Sequence[Pattern], shown: Mapping[str, Shown]
+) -> Iterator[Report]:
     read: list[tuple[str, str]] = []
     with ReadProgress([path for path, _ in inputs.files]) as progress:
         for path, folder in inputs.files:
@@ -122,6 +163,8 @@ def _reports(inputs: _Inputs, rules: Sequence[Pattern]) -> Iterator[Report]:
                     inputs.unreadable[error.path] = error.problem
                 continue
             read.append((path, folder))
+            if path in shown:
+                shown[path].put_on(trace)
             yield Report(trace, run_patterns(trace, rules))
     inputs.files = read
 
