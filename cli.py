@@ -14,7 +14,7 @@ import click
 from tidy._version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tidy.patterns.registry import PatternClass
 
@@ -51,51 +51,68 @@ def cli() -> None:
     the source, what it costs and what to write instead.
 
     \b
+      tidy run train.py               record a script and check it
       tidy report trace.json.gz       check a trace of torch.profiler
       tidy explain TDY404             what a rule looks for and why
     """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
+# The options of `report`, which `run` has too.
+_REPORT_OPTIONS = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="For people or for programs (docs/report.schema.json).",
+    ),
+    click.option(
+        "--output", "-o", metavar="FILE", help="Write the report there, not to the terminal."
+    ),
+    click.option(
+        "--select",
+        metavar="CODES",
+        multiple=True,
+        help="Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
+    ),
+    click.option("--ignore", metavar="CODES", multiple=True, help="Leave these rules out."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(["error", "warning", "info", "never"]),
+        default="warning",
+        show_default=True,
+        help="The least severity that makes the exit code 1.",
+    ),
+    click.option(
+        "--patterns",
+        metavar="FILE_OR_MODULE",
+        multiple=True,
+        help="Load further rules from a Python file or module.",
+    ),
+    click.option(
+        "--name", metavar="REGEX", help="Also list the events whose name matches (TDY000)."
+    ),
+    click.option(
+        "--top",
+        type=click.IntRange(min=0),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="Show the N findings that matter most; 0 shows all. JSON always has all.",
+    ),
+)
+
+
+def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_REPORT_OPTIONS):
+        command = option(command)
+    return command
+
+
 @cli.command(epilog=_EXIT_CODES)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="For people or for programs (docs/report.schema.json).",
-)
-@click.option("--output", "-o", metavar="FILE", help="Write the report there, not to the terminal.")
-@click.option(
-    "--select",
-    metavar="CODES",
-    multiple=True,
-    help="Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
-)
-@click.option("--ignore", metavar="CODES", multiple=True, help="Leave these rules out.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    default="warning",
-    show_default=True,
-    help="The least severity that makes the exit code 1.",
-)
-@click.option(
-    "--patterns",
-    metavar="FILE_OR_MODULE",
-    multiple=True,
-    help="Load further rules from a Python file or module.",
-)
-@click.option("--name", metavar="REGEX", help="Also list the events whose name matches (TDY000).")
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Show the N findings that matter most; 0 shows all. JSON always has all.",
-)
+@_report_options
 def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
     """Check traces that PyTorch's profiler recorded.
 
@@ -108,9 +125,104 @@ def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
           train_some_steps()
       prof.export_chrome_trace("trace.json.gz")
     """  # noqa: D301 - as above
-    from tidy.command import run_report
+    from tidy.command import ReportOptions, run_report
 
-    return run_report(traces, **options)
+    return run_report(traces, ReportOptions(**options))
+
+
+_RUN_EXIT_CODES = """\b
+Exit codes:
+  the script's own where it fails, 128 + N where signal N ended it; else
+  0  nothing at or above the threshold of --fail-on
+  1  findings
+  2  could not do the job: usage, neither framework used, nothing recorded
+"""
+
+
+@cli.command(
+    epilog=_RUN_EXIT_CODES,
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+)
+@click.argument("command", nargs=-1, required=True, metavar="SCRIPT [ARGS]...")
+@click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as for python -m.")
+@click.option(
+    "--python", metavar="PATH", help="Run with this Python: a program or a virtual environment."
+)
+@click.option(
+    "--framework",
+    type=click.Choice(["auto", "runtime", "torch"]),
+    default="auto",
+    show_default=True,
+    help="What to record: what the script imports first, or one. With runtime, `import torch` gives"
+    " tidy.runtime.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Record N steps of the first optimizer; then the script goes on at full speed.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Recorded before them, but not counted as steps. The first reaches from the import of the"
+    " framework to the end of the first optimizer step.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    metavar="S",
+    help="Record no longer than this.",
+)
+@click.option(
+    "--stop-after", is_flag=True, help="End the script, too, when the steps are recorded."
+)
+@click.option(
+    "--trace", metavar="FILE", help="Keep the trace (.json or .json.gz); of ranks, a folder."
+)
+@click.option("--no-stack", is_flag=True, help="Record no Python frames and lines: cheaper.")
+@click.option("--no-shapes", is_flag=True, help="Record no input shapes.")
+@click.option("--no-memory", is_flag=True, help="Record no allocations.")
+@click.option(
+    "--all-threads",
+    is_flag=True,
+    help="PyTorch: record ops of all threads of the script. It then records no memory.",
+)
+@_report_options
+def run(
+    command: Sequence[str], no_stack: bool, no_shapes: bool, no_memory: bool, **options: Any
+) -> int:
+    """Run a training script, record it, and check what was recorded.
+
+    The script needs no change: it runs as under `python SCRIPT ARGS`, with what it reads, writes
+    and gives back. It may use PyTorch or tidy.runtime. What was recorded until then is reported
+    also where the script fails, is interrupted or killed.
+
+    \b
+      tidy run train.py --epochs 1
+      tidy run --steps 5 --stop-after train.py
+      tidy run --trace train.json.gz -m package.train
+      tidy run --trace ranks/ -m torch.distributed.run --nproc_per_node 2 ddp.py
+    """  # noqa: D301 - as above
+    from tidy.command import ReportOptions
+    from tidy.launch import RunOptions, run_script
+
+    keys = ("form", "output", "select", "ignore", "fail_on", "patterns", "name", "top")
+    report = ReportOptions(**{key: options.pop(key) for key in keys})
+    json_to_stdout = report.form == "json" and report.output in (None, "-")
+    recorded: dict[str, Any] = {
+        "stack": not no_stack,
+        "shapes": not no_shapes,
+        "memory": not no_memory,
+    }
+    return run_script(RunOptions(command, to_stderr=json_to_stdout, **recorded, **options), report)
 
 
 @cli.command()

@@ -31,6 +31,9 @@ def _texts() -> Iterator[Path]:
                 yield path
 
 
+# What the recorder finds in the process of the script.
+_IN_CHILD = {"_tidy_child", "sitecustomize", "torch"}
+
 # Part of the package -> what it may import: other parts, and packages of others.
 _MAY_IMPORT = {
     "_version": set[str](),
@@ -46,10 +49,22 @@ _MAY_IMPORT = {
     "api": {"errors", "patterns", "readers", "report", "trace"},
     "progress": {"readers", "rich"},
     "input_files": {"errors", "progress", "readers", "report", "trace"},
-    "command": {"api", "errors", "finding", "input_files", "patterns", "report"},
+    "command": {"api", "errors", "finding", "input_files", "patterns", "report", "trace"},
     "table_output": {"_version", "averages", "report", "trace"},
     "table_command": {"averages", "errors", "input_files", "table_output", "trace"},
-    "cli": {"_version", "click", "command", "errors", "patterns", "table_command"},
+    "launch": {
+        "command",
+        "errors",
+        "profiler",
+        "readers",
+        "report",
+        "runtime",
+        "trace",
+        "numpy",
+        "msgspec",
+        *_IN_CHILD,
+    },
+    "cli": {"_version", "click", "command", "errors", "launch", "patterns", "table_command"},
     "__main__": {"cli"},
     "__init__": {"_version", "api", "finding", "patterns", "profiler", "report", "trace"},
 }

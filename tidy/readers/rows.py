@@ -67,6 +67,7 @@ class RowWriter:
             columns |= self._op_columns(args)
         elif kind == EventKind.PyCall:
             columns["tie"] = _indexes(args)
+            columns |= self._stack_column(args)
         else:
             columns["external_id"] = [a.external_id or a.external_id_2021 for a in args]
             columns["correlation"] = [a.correlation for a in args]
@@ -83,10 +84,13 @@ class RowWriter:
             "sequence_nr": [a.sequence_nr for a in args],
             "forward_thread": [small(a.forward_thread, 0) for a in args],
         }
-        if any(a.call_stack for a in args):
-            stacks = self.raw.strings.stacks
-            columns["stack_id"] = [stacks[a.call_stack] if a.call_stack else -1 for a in args]
-        return columns
+        return columns | self._stack_column(args)
+
+    def _stack_column(self, args: list[Args]) -> dict[str, Any]:
+        if not any(a.call_stack for a in args):
+            return {}
+        stacks = self.raw.strings.stacks
+        return {"stack_id": [stacks[a.call_stack] if a.call_stack else -1 for a in args]}
 
     def _device_columns(self, args: list[Args], track_ids: list[int]) -> dict[str, Any]:
         tracks = list(self.raw.strings.tracks)

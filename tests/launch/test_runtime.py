@@ -1,0 +1,147 @@
+"""`tidy run` on scripts that use tidy.runtime, or that say torch and mean it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from .running import python, record, tidy_run, write_script
+
+pytest.importorskip("tidy.profiler")
+
+_TRAIN = """
+import atexit, os, signal, sys, threading, time
+import tidy.runtime as torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters())
+atexit.register(print, "at exit")
+def steps(count):
+    for _ in range(count):
+        net(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+steps(4)
+print("trained", flush=True)
+"""
+_PLAIN = """
+import sys
+import torch
+import torch.nn.functional as F
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = TensorDataset(torch.randn(40, 4), torch.randn(40, 1))
+for x, y in DataLoader(data, 4):
+    optimizer.zero_grad(set_to_none=False)  #! TDY603
+    F.mse_loss(net(x), y).backward()
+    optimizer.step()
+    t = torch.zeros(12)
+    for i in range(12):
+        t[i] = i  #! TDY404
+print(sys.argv[1:], torch.__name__ != "torch.other")
+"""
+
+
+def test_steps_and_lines(tmp_path: Path) -> None:
+    script = write_script(tmp_path, _TRAIN + "steps(30)")
+    found = record("--steps", "5", script, cwd=tmp_path)
+    assert found.out.startswith("trained\nat exit\n\n")
+    assert (found.code, found.err) == (0, "")
+    trace = found.trace
+    assert [step.number for step in trace.steps] == [1, 2, 3, 4, 5]
+    assert re.search(r"times slower \(median of 5 recorded, \d+ not\)", found.out)
+    linear = [event.location for event in trace.named("aten::linear")]
+    assert len(linear) == 6
+    assert {(place.line, place.is_call_line) for place in linear if place} == {(9, True)}
+    frames = {name for name in trace.names if "launch" in name or "sitecustomize" in name}
+    assert not frames
+
+
+_ENDINGS = {
+    "exit-number": "sys.exit(9)",
+    "raise": "steps.missing",
+    "raise-in-hook": (
+        "def hook(*args): raise ValueError('in a hook')\n"
+        "optimizer.register_step_pre_hook(hook)\nsteps(1)"
+    ),
+    "exit-at-once": "os._exit(6)",
+    "terminate": "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+    "interrupt": "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
+    "closed-stdout": "sys.stdout.flush(); os.close(1)",
+    "fork": (
+        "child = os.fork()\nif not child: steps(1); sys.exit(5)\nprint(os.waitpid(child, 0)[1])"
+    ),
+    "thread": "thread = threading.Thread(target=sum, args=([],)); thread.start(); thread.join()",
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's")
+@pytest.mark.parametrize("name", _ENDINGS)
+def test_an_ending(name: str, tmp_path: Path) -> None:
+    script = write_script(tmp_path, _TRAIN + _ENDINGS[name])
+    expected = python(script, cwd=tmp_path)
+    found = record("--warmup", "0", script, cwd=tmp_path)
+    assert found.out.startswith(expected.out)
+    assert "\nCPU run, 4 steps of " in found.out
+    assert (found.code, found.err) == (expected.code, expected.err)
+    assert len(found.trace.steps) == 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
+def test_killed(tmp_path: Path) -> None:
+    """A piece is written at the first step after a tenth of a second."""
+    end = "time.sleep(0.15); steps(1); os.kill(os.getpid(), signal.SIGKILL)"
+    script = write_script(tmp_path, _TRAIN + end)
+    found = record("--warmup", "0", script, cwd=tmp_path)
+    assert (found.code, found.err) == (128 + signal.SIGKILL, "")
+    assert found.out.startswith("trained\n\n")
+    assert len(found.trace.steps) == 5
+
+
+def test_torch_by_another_name(tmp_path: Path) -> None:
+    """A plain PyTorch script on the runtime, with findings on their lines."""
+    script = write_script(tmp_path, _PLAIN)
+    found = record("--framework", "runtime", script, "a", cwd=tmp_path)
+    assert found.err == ""
+    assert found.code == 1
+    assert found.out.startswith("['a'] True\n")
+    for number, line in enumerate(script.read_text("utf-8").splitlines(), 1):
+        code = line.partition("#! ")[2]
+        if code:
+            assert re.search(rf"{code} .*\n  train\.py:{number} ", found.out)
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("torch.compile(x)", "torch.compile"),
+        ("x.no_such_method()", "torch.Tensor.no_such_method"),
+        ("import torch.distributed", "torch.distributed"),
+        ("from torch import vmap", "torch.vmap"),
+        ("torch.nn.NoSuchLayer(3)", "torch.nn.NoSuchLayer"),
+        ("from torch.nn import NoSuchLayer", "torch.nn.NoSuchLayer"),
+        ("from torch.utils.tensorboard import SummaryWriter", "torch.utils.tensorboard"),
+    ],
+)
+def test_what_the_runtime_lacks(line: str, missing: str, tmp_path: Path) -> None:
+    text = f"import torch\nx = torch.ones(3)\ndef f():\n    {line}\nf()\n"
+    script = write_script(tmp_path, text)
+    found = tidy_run("--framework", "runtime", script, cwd=tmp_path)
+    assert found.code == 1
+    assert found.err == (
+        f"tidy: train.py:4: {missing} is not in tidy.runtime (docs/runtime.md lists what is)\n"
+    )
+
+
+def test_other_errors_are_pythons_to_tell(tmp_path: Path) -> None:
+    script = write_script(tmp_path, "import torch\nx = torch.ones(3)\n1 / 0\n")
+    found = tidy_run("--framework", "runtime", script, cwd=tmp_path)
+    assert found.code == 1
+    lines = found.err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1] == f'  File "{script}", line 3, in <module>'
+    assert lines[-1] == "ZeroDivisionError: division by zero"

@@ -1,0 +1,1 @@
+"""The folder that `tidy run` puts on PYTHONPATH for as long as the child's Python starts."""

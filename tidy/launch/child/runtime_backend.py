@@ -1,0 +1,74 @@
+"""Recording with the profiler of tidy.runtime, which knows the lines itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+
+class RuntimeBackend:
+    """Starts, stops and exports `tidy.profiler.profile`."""
+
+    has_lines = True
+    stops_anywhere = True
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        from tidy.profiler import profile
+
+        self._profile, self._settings = profile, settings
+        self._profiler: Any = None
+        # Loads all that is needed to export. To import it when the script has ended would be too
+        # late: code run then makes Python forget that it was Ctrl-C that ended it.
+        self.start()
+        self.stop()
+        self.save(os.devnull)
+        self.drop()
+
+    def on_step(self, step: Callable[[Any], None]) -> None:
+        """Have `step(optimizer)` called after each step of an optimizer made from now on."""
+        from tidy.runtime.optim.optimizer import Optimizer
+
+        kind: Any = Optimizer
+        init = kind.__init__
+
+        @wraps(init)
+        def made(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            init(optimizer, *args, **kwargs)
+            optimizer.register_step_post_hook(lambda one, args, kwargs: step(one))
+
+        kind.__init__ = made
+
+    def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
+        """The script's own profiler of tidy.runtime."""
+
+    def can_stop(self) -> bool:
+        return True
+
+    def start(self) -> None:
+        settings = self._settings
+        self._profiler = self._profile(
+            record_shapes=settings["shapes"],
+            with_stack=settings["stack"],
+            profile_memory=settings["memory"],
+        )
+        self._profiler.start()
+
+    def stop(self) -> None:
+        self._profiler.stop()
+
+    def save(self, path: str) -> None:
+        self._profiler.export_chrome_trace(path)
+
+    def drop(self) -> None:
+        self._profiler = None
+
+    def leave(self) -> None:
+        """In a forked child."""
+
+    def header(self) -> dict[str, Any]:
+        return {}
+
+    def prefixes(self) -> list[str]:
+        return []
