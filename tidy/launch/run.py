@@ -18,6 +18,8 @@ from .options import RunOptions
 from .process import run_child
 from .recording import Recording, find_recordings
 
+_NOT_SLOWER = "did not make the steps slower"
+
 
 @dataclass(frozen=True)
 class _Made:
@@ -113,10 +115,8 @@ def _notes(recording: Recording, merged: Merged) -> list[str]:
     found = recording.slowdown(merged.steps_ns)
     if found is not None:
         ratio, recorded, after = found
-        notes.append(
-            f"recording made the steps {ratio:.1f} times slower "
-            f"(median of {recorded} recorded, {after} not)"
-        )
+        slower = f"made the steps {ratio:.1f} times slower" if ratio >= 1.05 else _NOT_SLOWER
+        notes.append(f"recording {slower} (median of {recorded} recorded, {after} not)")
     if recording.problem:
         notes.append(f"the recording ended early: {recording.problem}")
     if recording.lost:

@@ -47,8 +47,16 @@ def is_own(file: str) -> bool:
 
 def is_library(file: str) -> bool:
     """Whether a file is Python's or an installed package's."""
-    installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
-    return bool(installed) or file.startswith(_LIBRARIES)
+    return _is_installed(file) or file.startswith(_LIBRARIES)
+
+
+def is_standard_library(file: str) -> bool:
+    """Whether a file comes with Python."""
+    return file.startswith(_LIBRARIES) and not _is_installed(file)
+
+
+def _is_installed(file: str) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 _kinds = _Kinds()

@@ -1,8 +1,9 @@
 """Python functions: when they began and ended, on every thread.
 
-Modules' calls are known by their names (`nn.Module: Linear_0`); tidy's other functions are left
-out, as C++ would be. While an operator runs the recorder switches the tracing off: nothing of the
-user's runs there. Source: torch/csrc/autograd/profiler_python.cpp.
+Modules' calls are known by their names (`nn.Module: Linear_0`). tidy's other functions are left
+out, as C++ would be, and so are those of Python's standard library, which are small and many. While
+an operator runs the recorder switches the tracing off: nothing of the user's runs there.
+Source: torch/csrc/autograd/profiler_python.cpp.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from .calls import is_library, is_own
+from .calls import is_library, is_own, is_standard_library
 
 LEFT_OUT, USER, LIBRARY, MODULE = 0, 1, 2, 3
 
@@ -34,6 +35,8 @@ class _Kinds(dict[str, int]):
         if is_own(file):
             module = file.replace("\\", "/").endswith("runtime/nn/module.py")
             kind = MODULE if module else LEFT_OUT
+        elif is_standard_library(file):
+            kind = LEFT_OUT  # small and many; as C++ is to PyTorch
         else:
             kind = LIBRARY if is_library(file) else USER
         self[file] = kind
