@@ -40,7 +40,13 @@ def run_script(options: RunOptions, report: ReportOptions) -> int:
     folder = Path(tempfile.mkdtemp(prefix=f"tidy-run-{os.getpid()}-"))
     try:
         status = run_child(options, folder)
-        code = _report(options, report, folder, status)
+        try:
+            code = _report(options, report, folder, status)
+        except TidyError as error:
+            if not status:
+                raise
+            _say(str(error))  # the script's own status is what counts
+            code = error.exit_code
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return status or code

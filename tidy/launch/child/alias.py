@@ -86,6 +86,9 @@ class AliasFinder:
             self._recorded = True
             for name in _AT_ONCE:
                 import_module(f"{_RUNTIME}.{name}")
+            for name, real in _ELSEWHERE.items():
+                package, _, last = name.rpartition(".")
+                setattr(import_module(_RUNTIME + package[5:]), last, import_module(real))
             from .recorder import record
 
             record("runtime", self._settings)

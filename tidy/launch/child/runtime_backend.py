@@ -41,7 +41,17 @@ class RuntimeBackend:
         kind.__init__ = made
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
-        """The script's own profiler of tidy.runtime."""
+        """Call back before the script starts a profiler of its own; there can be only one."""
+        kind: Any = self._profile
+        start = kind.start
+
+        @wraps(start)
+        def give_way(profiler: Any) -> None:
+            if profiler is not self._profiler:
+                yield_to_script()
+            start(profiler)
+
+        kind.start = give_way
 
     def can_stop(self) -> bool:
         return True
