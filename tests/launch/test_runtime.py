@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,12 @@ def test_a_profiler_of_the_scripts_own(tmp_path: Path) -> None:
     assert (found.code, found.err) == (0, "")
     assert "started a profiler of its own" in found.out
     assert [event.location.line for event in found.trace.named("aten::matmul")] == [4]
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="there is a torch")
+def test_without_torch_it_says_what_would_do(tmp_path: Path) -> None:
+    script = write_script(tmp_path, "import torch\ntorch.ones(3).exp()\n")
+    found = tidy_run(script, cwd=tmp_path)
+    assert found.code == 1
+    assert found.err.splitlines()[-1].startswith(f"tidy: {script}: this Python has no torch")
+    assert tidy_run("--framework", "runtime", script, cwd=tmp_path).code == 0

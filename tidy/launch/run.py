@@ -13,6 +13,7 @@ from typing import Any
 from ..command import ReportOptions, Shown, run_report
 from ..errors import TidyError, UsageError
 from ..report.units import count_text, printable
+from .child.watch import NO_TORCH
 from .merge import Merged, write_trace
 from .options import RunOptions
 from .process import run_child
@@ -68,7 +69,7 @@ def _report(options: RunOptions, report: ReportOptions, folder: Path, status: in
         if one is not None:
             made.append(one)
     if not recordings:
-        _say(_nothing(options, status))
+        _say(_nothing(options, status, (folder / NO_TORCH).exists()))
     if not made:
         return TidyError.exit_code
     _keep(made, options)
@@ -77,7 +78,12 @@ def _report(options: RunOptions, report: ReportOptions, folder: Path, status: in
     return run_report([*shown], report, shown)
 
 
-def _nothing(options: RunOptions, status: int) -> str:
+def _nothing(options: RunOptions, status: int, lacks_torch: bool) -> str:
+    if lacks_torch and options.framework == "auto":
+        return (
+            f"{options.shown}: this Python has no torch: nothing to report"
+            " (--framework runtime runs the script on tidy.runtime)"
+        )
     if status:
         return f"{options.shown} ended before it used torch or tidy.runtime: nothing to report"
     wanted = {"torch": "torch was not", "runtime": "tidy.runtime was not"}.get(options.framework)

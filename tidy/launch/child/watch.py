@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+NO_TORCH = "no-torch"
 FRAMEWORKS = {"torch": "torch", "tidy.runtime": "runtime"}
 
 
@@ -39,6 +40,9 @@ class Watcher:
             spec = self._find(name, path, target)
         finally:
             self._looking = False
+        if spec is None and name == "torch":
+            with open(os.path.join(self._settings["folder"], NO_TORCH), "w"):
+                pass  # the report says it
         if spec is not None and hasattr(spec.loader, "exec_module"):
             announcing: Any = _Announcing(spec.loader, self)
             spec.loader = announcing
