@@ -89,11 +89,35 @@ def call_in_main_thread(function: Callable[[], None]) -> None:
 
 
 def call_every(seconds: float, function: Callable[[], None]) -> None:
-    """Call from a thread that the script's `threading` does not see."""
+    """Call from a thread that the script's `threading` does not see.
 
-    def loop() -> None:
-        while not sys.is_finalizing():
-            time.sleep(seconds)
-            function()
+    It is gone while the process forks: Python warns of a fork that has threads beside it.
+    """
+    clock = _Clock(seconds, function)
+    clock.start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=clock.stop, after_in_parent=clock.start)
 
-    _thread.start_new_thread(loop, ())
+
+class _Clock:
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self._seconds, self._function = seconds, function
+
+    def start(self) -> None:
+        self._wake, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
+        self._wake.acquire()
+        self._ended.acquire()
+        _thread.start_new_thread(self._run, (self._wake, self._ended))
+
+    def stop(self) -> None:
+        """Come back when the thread is gone, or is busy for longer than a second."""
+        self._wake.release()
+        if self._ended.acquire(timeout=1):
+            time.sleep(0.001)  # from the end of its Python code to that of the thread
+
+    def _run(self, wake: Any, ended: Any) -> None:
+        try:
+            while not wake.acquire(timeout=self._seconds) and not sys.is_finalizing():
+                self._function()
+        finally:
+            ended.release()
