@@ -38,7 +38,7 @@ def test_it_names_the_line(case: Case, framework: str, tmp_path: Path) -> None:
     assert all(f["location"]["is_call_line"] for f in found)
 
 
-@each_framework
 @each_case
-def test_it_is_quiet_on_the_corrected_script(case: Case, framework: str, tmp_path: Path) -> None:
-    assert _findings(case, case.corrected, framework, tmp_path) == []
+def test_it_is_quiet_on_the_corrected_script(case: Case, tmp_path: Path) -> None:
+    """On PyTorch test_round_trip.py has the same, in one process: importing it takes long."""
+    assert _findings(case, case.corrected, "runtime", tmp_path) == []
