@@ -5,7 +5,7 @@
 The step is that of the 4-layer 64-wide MLP at batch 32, on tidy.runtime with tidy's profiler and,
 where PyTorch is installed, on PyTorch with torch.profiler. All modes take turns in each round, a
 recording for some milliseconds; starting and stopping it is not counted. Medians over the rounds,
-and between what nine tenths of them lie. `benchmarks/bench_runtime.py --only watching` has what the
+and between what nine tenths of them lie. `benchmarks/bench_runtime.py --only hook` has what the
 hook costs while nobody records.
 """
 

@@ -43,7 +43,16 @@ _MAY_IMPORT = {
     "averages": {"trace", "numpy"},
     "finding": {"trace"},
     "readers": {"trace", "errors", "numpy", "msgspec"},
-    "profiler": {"averages", "errors", "runtime", "trace", "numpy", "nvtx", "ittapi"},  # two extras
+    "profiler": {
+        "averages",
+        "errors",
+        "readers",  # for load_nvprof
+        "runtime",
+        "trace",
+        "numpy",
+        "nvtx",  # an extra, like the next
+        "ittapi",
+    },
     "patterns": {"trace", "finding", "errors", "numpy"},
     "report": {"trace", "finding", "_version", "rich"},
     "api": {"errors", "patterns", "readers", "report", "trace"},

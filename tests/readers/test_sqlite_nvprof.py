@@ -9,6 +9,7 @@ import pytest
 
 import tidy
 from tidy.errors import TraceFormatError
+from tidy.profiler.autograd_profiler import load_nvprof
 from tidy.readers.sqlite import database, read_nvprof
 from tidy.trace import Capability, EventKind, Trace
 
@@ -153,3 +154,11 @@ def test_a_reader_of_its_own(path: Path, tmp_path: Path) -> None:
     for wrong in (tmp_path, tmp_path / "none"):
         with pytest.raises(TraceFormatError):
             read_nvprof(str(wrong))
+
+
+def test_under_pytorchs_name(path: Path) -> None:
+    with NvprofFile(path) as file:
+        file.range("mul, seq = 4", 100, 900)
+    assert [event.name for event in load_nvprof(path).dfs()] == ["aten::mul"]
+    with pytest.raises(TraceFormatError, match="no such file"):
+        load_nvprof(path.with_name("none.nvvp"))

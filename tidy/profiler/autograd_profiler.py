@@ -9,14 +9,29 @@ Source: torch/autograd/profiler.py.
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..runtime.record_function import record_function
 from .emit import emit_itt, emit_nvtx
 from .profile import profile as _Profile  # noqa: N812 - PyTorch's two classes have one name
 
-__all__ = ["emit_itt", "emit_nvtx", "profile", "record_function"]
+if TYPE_CHECKING:
+    from ..trace import Trace
+
+__all__ = ["emit_itt", "emit_nvtx", "load_nvprof", "profile", "record_function"]
+
+
+def load_nvprof(path: str | os.PathLike[str]) -> Trace:
+    """Read what nvprof recorded of a run under `emit_nvtx` (`nvprof -o FILE`); see docs/nsight.md.
+
+    Raises:
+        TraceFormatError: the file cannot be read, or is none of nvprof's.
+    """
+    from ..readers import read_trace
+
+    return read_trace(path)
 
 
 class profile(_Profile):  # noqa: N801
