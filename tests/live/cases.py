@@ -235,6 +235,12 @@ CASES = [
         _DROPPED,
     ),
     Case(
+        "zeroed-by-the-model",
+        "TDY603",
+        _zero("SGD(model.parameters(), lr=0.1)", "model.zero_grad(set_to_none=False)  #!"),
+        _DROPPED,
+    ),
+    Case(
         "zeroed-foreach",
         "TDY603",
         _zero(

@@ -68,7 +68,11 @@ def call_line(depth: int) -> tuple[CodeType, int] | None:
     Args:
         depth: of frames to leave out, as for `sys._getframe`, counted from here.
     """
-    frame: FrameType | None = sys._getframe(depth)
+    return line_of(sys._getframe(depth))
+
+
+def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
+    """The same, from a frame on."""
     while frame is not None:
         kind = _kinds[frame.f_code.co_filename]
         if kind:
@@ -158,6 +162,8 @@ def shown_path(file: str, directory: Path) -> str:
     """
     if file.startswith("<"):
         return file
+    if file.startswith(_RUNTIME + os.sep):  # under its own name, wherever it lies
+        return "tidy/runtime" + file[len(_RUNTIME) :].replace(os.sep, "/")
     path = _absolute(Path(file), directory)
     try:
         short = path.relative_to(directory).as_posix()

@@ -153,8 +153,8 @@ def _complete(
             args += f', "Fwd thread id": {event.forward_thread}'
         if event.signature is not None and event.kind == EventKind.TorchOp:
             args += ", " + _inputs(event.signature)
-        if event.call_stack:
-            args += f', "Call stack": {_quoted(event.call_stack)}'
+    if event.call_stack:
+        args += f', "Call stack": {_quoted(event.call_stack)}'
     return (
         f'{{"ph": "X", "cat": "{_CATEGORIES[event.kind]}", "name": {_quoted(event.name)}, '
         f'"pid": {pid}, "tid": {event.tid}, "ts": {_us(event.start_ns - base)}, '

@@ -15,19 +15,24 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from .calls import is_library, is_own, is_standard_library
+from .calls import is_library, is_own, is_standard_library, line_of
 
 LEFT_OUT, USER, LIBRARY, MODULE = 0, 1, 2, 3
+OF_MODULES = frozenset({"__call__", "zero_grad"})  # what is shown of modules' own functions
 
 
 class PythonRecord(NamedTuple):
-    """One call. `module` is set if it is a module's: its class, and its identity."""
+    """One call. `module` is set if a module is called: its class, and its identity.
+
+    `place` is the line of the call, where that is wanted: code and offset.
+    """
 
     code: CodeType
     start_ns: int
     end_ns: int
     ident: int
     module: tuple[str, int] | None = None
+    place: tuple[CodeType, int] | None = None
 
 
 class _Kinds(dict[str, int]):
@@ -54,7 +59,7 @@ class PythonFunctions:
         self._thread_id = thread_id
         self._home = threading.get_ident()
         self._home_id = thread_id()
-        self._open: dict[FrameType, tuple[int, int, Any]] = {}
+        self._open: dict[FrameType, tuple[int, int, Any, Any]] = {}
         self._kinds = _Kinds()
         self._stopped = False
         self._before: Any = None
@@ -110,34 +115,38 @@ class PythonFunctions:
             if event == "call":
                 code = frame.f_code
                 kind = kinds[code.co_filename]
-                if kind == MODULE and code.co_name != "__call__":
+                if kind == MODULE and code.co_name not in OF_MODULES:
                     return
                 if kind and not self._stopped:
                     enter(frame, clock())
                 elif self._stopped:
                     self._give_back()
             elif event == "return" and frame in running:
-                start, ident, module = running.pop(frame)
-                keep((frame.f_code, start, clock(), ident, module))
+                start, ident, module, place = running.pop(frame)
+                keep((frame.f_code, start, clock(), ident, module, place))
 
         return trace
 
     def _enter(self, frame: FrameType, now: int) -> None:
         kind = self._kinds[frame.f_code.co_filename]
-        module = None
+        module = place = None
         if kind == LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
             return  # what tidy calls is not the user's doing
         if kind == MODULE:
-            if frame.f_code.co_name != "__call__":
+            if frame.f_code.co_name not in OF_MODULES:
                 return
-            one = frame.f_locals.get("self")
-            module = (type(one).__name__, id(one))
+            if frame.f_code.co_name == "zero_grad":
+                place = line_of(frame.f_back)
+            else:
+                one = frame.f_locals.get("self")
+                module = (type(one).__name__, id(one))
         if kind:
             home = threading.get_ident() == self._home
-            self._open[frame] = (now, self._home_id if home else self._thread_id(), module)
+            thread = self._home_id if home else self._thread_id()
+            self._open[frame] = (now, thread, module, place)
 
     def _leave(self, frame: FrameType, now: int) -> None:
         found = self._open.pop(frame, None)
         if found is not None:
-            start, ident, module = found
-            self.records.append((frame.f_code, start, now, ident, module))
+            start, ident, module, place = found
+            self.records.append((frame.f_code, start, now, ident, module, place))

@@ -160,7 +160,7 @@ def _of_python(
         number = modules[record.module]
         name = encodable(f"nn.Module: {record.module[0]}_{number}")
     event = RecordedEvent(EventKind.PyCall, name, record.start_ns, record.end_ns, record.ident)
-    event.module_id = number
+    event.module_id, event.call_stack = number, frames.of(record.place)
     return event
 
 
