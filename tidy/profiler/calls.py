@@ -62,6 +62,14 @@ def _is_installed(file: str) -> bool:
 _kinds = _Kinds()
 
 
+def working_directory() -> Path:
+    """An empty path where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path()
+
+
 def call_line(depth: int) -> tuple[CodeType, int] | None:
     """(code, offset of its instruction) of the user's frame that is nearest.
 
@@ -115,11 +123,8 @@ is_formula = _IsFormula()
 class FrameTexts:
     """Texts of places and of functions, each made once, with files as seen from one directory."""
 
-    def __init__(self) -> None:
-        try:
-            self._directory = Path.cwd()
-        except OSError:  # it is gone
-            self._directory = Path()
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._files: dict[str, str] = {}
         # By identity, since to hash a code object takes long; the records keep them alive.
         self._places: dict[tuple[int, int], str] = {}

@@ -68,6 +68,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
         self._recorder: Recorder | None = None
+        self._stopped: Recorder | None = None  # has recorded; nothing is made of it yet
         self._recording: Recording | None = None
         self._trace: Trace | None = None
         self._range: record_function | None = None
@@ -152,13 +153,11 @@ class profile:  # noqa: N801 - PyTorch's name
         self._enter_step()
 
     def _end(self, keep: bool) -> None:
-        from .recording import finish
-
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.stop()
             if keep:
-                self._recording, self._trace = finish(recorder), None
+                self._stopped, self._recording, self._trace = recorder, None, None
 
     def _enter_step(self) -> None:
         if self.marks_steps or self.step_num:
@@ -175,7 +174,11 @@ class profile:  # noqa: N801 - PyTorch's name
 
     @property
     def recording(self) -> Recording:
-        """Raises UsageError while there is none."""
+        """Made when it is first asked for. Raises UsageError while there is none."""
+        if self._stopped is not None:
+            from .recording import finish
+
+            self._recording, self._stopped = finish(self._stopped), None
         if self._recording is None:
             raise UsageError("nothing has been recorded yet: the profiler has to be stopped first")
         return self._recording
@@ -227,7 +230,11 @@ class profile:  # noqa: N801 - PyTorch's name
         self.trace.export_stacks(path, metric)
 
     def _repr_html_(self) -> str:
-        return self.key_averages()._repr_html_() if self._recording else repr(self)
+        return self.key_averages()._repr_html_() if self._has_recorded else repr(self)
+
+    @property
+    def _has_recorded(self) -> bool:
+        return self._stopped is not None or self._recording is not None
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a text into the header of the trace."""

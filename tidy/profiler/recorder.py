@@ -22,7 +22,7 @@ from ..runtime.record_function import (
     per_thread,
     remove_interposer,
 )
-from .calls import backward_line, call_line, is_formula
+from .calls import backward_line, call_line, is_formula, working_directory
 from .inputs import describe_all
 from .memory import MemoryLog
 from .python_functions import PythonFunctions
@@ -112,8 +112,9 @@ class Recorder:
         self.start_ns, self.start_unix_ns = clock(), time.time_ns()
         self.home_sequence_nr = per_thread.sequence_nr
         self.known_idents = {thread.native_id for thread in threading.enumerate()}
-        self.op = self._op_in_full() if self.shapes or self.stacks or self.memory else self._op()
-        self.node = self._node()
+        in_full = self.shapes or self.stacks or self.memory
+        self.op = self._op_in_full() if in_full else self._op()
+        self.node = self._node_in_full() if in_full else self._node()
         add_interposer(self)
         if self.python:
             self.python.start()
@@ -124,7 +125,7 @@ class Recorder:
         remove_interposer(self)
         if self.memory:
             self.memory.stop()
-        self.end_ns = clock()
+        self.end_ns, self.directory = clock(), working_directory()
         for context in list(self._open_ranges.values()):
             self._keep_range(context, self.end_ns)
         for thread in threading.enumerate():
@@ -169,18 +170,47 @@ class Recorder:
         home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
 
         def op(name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:
-            start = clock()
+            start, out = clock(), None
             try:
                 out = inner(*args, **kwargs) if kwargs else inner(*args)
+                return out
             finally:
                 end = clock()
-                ident = home if get_ident() == home_ident else thread_id()
-                append((name, start, end, ident, per_thread.sequence_nr))
-            if ident != home:
-                _note_thread(out, ident)
-            return out
+                if get_ident() == home_ident:
+                    append((name, start, end, home, per_thread.sequence_nr))
+                else:
+                    append((name, start, end, thread_id(), per_thread.sequence_nr))
+                    _note_thread(out, thread_id())
 
         return op
+
+    def _node(self) -> Callable[..., Any]:
+        append, get_ident = self.records.append, threading.get_ident
+        home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
+
+        def node(node: Any, grads: Any, validate: Any) -> Any:
+            start = applied = clock()
+            try:
+                outputs = node.apply(grads)
+                applied = clock()
+                return outputs if validate is None else validate(node, outputs)
+            finally:
+                end = clock() if validate is not None or applied == start else applied
+                append(
+                    (
+                        node.name(),
+                        start,
+                        applied if applied != start else end,
+                        end,
+                        home if get_ident() == home_ident else thread_id(),
+                        per_thread.sequence_nr,
+                        node.sequence_nr,
+                        node.thread_id or home,
+                        None,
+                    )
+                )
+
+        return node
 
     def _op_in_full(self) -> Callable[..., Any]:
         append, get_ident = self.records.append, threading.get_ident
@@ -257,7 +287,7 @@ class Recorder:
                 del self._in_engine[ident]
             self.backwards.append((self.thread_id(), start, clock(), place))
 
-    def _node(self) -> Callable[..., Any]:
+    def _node_in_full(self) -> Callable[..., Any]:
         append, get_ident = self.records.append, threading.get_ident
         home, home_ident, thread_id = self.home, self._home_ident, self.thread_id
         shapes, stacks, memory = self.shapes, self.stacks, self.memory

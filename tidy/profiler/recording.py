@@ -99,7 +99,7 @@ def _by_start(recorder: Recorder) -> list[Numbered]:
     small: dict[int, int] = {recorder.home: 1}
     system = recorder.native_ids
     events: list[Numbered] = []
-    frames = FrameTexts()
+    frames = FrameTexts(recorder.directory)
     for record in list(recorder.records):
         if isinstance(record, RangeRecord):
             events.append((_of_range(record, frames), record))
@@ -259,7 +259,7 @@ class _Lines:
 
 def _backwards(recorder: Recorder) -> dict[int, list[tuple[int, int, str]]]:
     """By thread: (start, end, line of the call) of each backward."""
-    frames, found = FrameTexts(), dict[int, list[tuple[int, int, str]]]()
+    frames, found = FrameTexts(recorder.directory), dict[int, list[tuple[int, int, str]]]()
     for tid, start, end, place in list(recorder.backwards):
         found.setdefault(tid, []).append((start, end, frames.of(place)))
     return found
