@@ -31,6 +31,12 @@ def _script(case: Case, form: str, folder: Path) -> Path:
     return path
 
 
+def _codes(case: Case, trace: tidy.Trace) -> set[str]:
+    """The codes of what is found."""
+    name = "aten::cumsum" if case.code == "TDY000" else None
+    return {finding.code for finding in tidy.check(trace, name=name).findings}
+
+
 @each_form
 @each_case
 def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
@@ -43,6 +49,7 @@ def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
     read.self_check()
     assert edges_of_trace(live) == edges_of_trace(read)
     assert live.forward == read.forward
+    assert (case.code in _codes(case, read)) == (form == "wrong")
     for a, b in zip(live.dfs(), read.dfs(), strict=True):
         assert (a.input_shapes, a.input_dtypes, a.concrete_inputs, a.input_strides) == (
             (b.input_shapes, b.input_dtypes, b.concrete_inputs, b.input_strides)
@@ -63,10 +70,8 @@ def test_pytorchs_tree_and_torchtidy(case: Case, form: str, tmp_path: Path) -> N
         pytest.skip("PyTorch has freed a name in its own event tree; see record")
     assert edges_of_rows(rows_of(recorded.profiler)) == edges_of_trace(recorded.trace)
     ours = {code: set[tuple[str, int]]() for code in CODE_OF.values()}
-    name = "aten::cumsum" if case.code == "TDY000" else None
-    findings = tidy.check(recorded.trace, name=name).findings
-    assert (case.code in {finding.code for finding in findings}) == (form == "wrong")
-    for finding in findings:
+    assert (case.code in _codes(case, recorded.trace)) == (form == "wrong")
+    for finding in tidy.check(recorded.trace).findings:
         if finding.code in ours:
             ours[finding.code] |= {(event.name, event.start_ns) for event in finding.events}
     missed = {
