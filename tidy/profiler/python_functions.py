@@ -48,6 +48,10 @@ class _Kinds(dict[str, int]):
         return kind
 
 
+def _nothing(frame: FrameType, event: str, argument: Any) -> None:
+    """What traces when the recording is over."""
+
+
 class PythonFunctions:
     """A function for `sys.setprofile` that keeps what begins and ends: the fields of PythonRecord.
 
@@ -85,6 +89,7 @@ class PythonFunctions:
         now = time.perf_counter_ns()
         for frame in list(self._open):
             self._leave(frame, now)
+        self.trace = _nothing  # the closure would hold us, as we hold it
 
     def _begin(self) -> None:
         self._before, self._before_in_threads = sys.getprofile(), threading.getprofile()

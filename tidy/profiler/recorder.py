@@ -19,6 +19,7 @@ from ..runtime.node import RUNS_FIRST, Node
 from ..runtime.record_function import (
     RecordFunction,
     add_interposer,
+    everyone,
     per_thread,
     remove_interposer,
 )
@@ -123,6 +124,8 @@ class Recorder:
         if self.python:
             self.python.stop()
         remove_interposer(self)
+        # Not ours any more, so that no circle keeps the records when nobody else does.
+        self.op, self.node = everyone.op, everyone.node
         if self.memory:
             self.memory.stop()
         self.end_ns, self.directory = clock(), working_directory()
