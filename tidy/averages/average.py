@@ -10,6 +10,20 @@ from .formatted import format_time
 if TYPE_CHECKING:
     from .views import FunctionEvent
 
+# What is added up where averages are put together.
+SUMMED = (
+    "count",
+    "cpu_time_total_ns",
+    "self_cpu_time_total_ns",
+    "device_time_total_ns",
+    "self_device_time_total_ns",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "device_memory_usage",
+    "self_device_memory_usage",
+    "flops",
+)
+
 
 class Times:
     """Times in microseconds, from those in nanoseconds; averages are over `count`."""

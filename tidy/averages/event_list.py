@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .average import FunctionEventAvg
+from .average import SUMMED, FunctionEventAvg
 from .folded import write_folded
 from .layout import Table
 from .sorting import sorted_by
@@ -56,7 +56,7 @@ class EventList(list[FunctionEventAvg]):
     def total_average(self) -> FunctionEventAvg:
         """The sum of all averages under the key "Total"; nested events count in each total."""
         total = FunctionEventAvg("Total", use_device=self._events.use_device)
-        for name in _SUMMED:
+        for name in SUMMED:
             setattr(total, name, sum(getattr(event, name) for event in self))
         return total
 
@@ -122,17 +122,3 @@ class EventList(list[FunctionEventAvg]):
             ValueError: the metric is another, or no Python stacks were recorded.
         """
         write_folded(self._events, path, metric)
-
-
-_SUMMED = (
-    "count",
-    "cpu_time_total_ns",
-    "self_cpu_time_total_ns",
-    "device_time_total_ns",
-    "self_device_time_total_ns",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "device_memory_usage",
-    "self_device_memory_usage",
-    "flops",
-)

@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..trace import Capability, Trace
-from .average import FunctionEventAvg
+from .average import SUMMED, FunctionEventAvg
 
 FIELDS = (
     "key",
     "device_type",
     "is_user_annotation",
-    "count",
-    "cpu_time_total_ns",
-    "self_cpu_time_total_ns",
-    "device_time_total_ns",
-    "self_device_time_total_ns",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "device_memory_usage",
-    "self_device_memory_usage",
-    "flops",
+    *SUMMED,
     "input_shapes",
     "stack",
 )

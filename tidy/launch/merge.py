@@ -31,13 +31,11 @@ class Merged:
     Attributes:
         op_count: ops in it.
         steps_ns: duration of each step after the warm-up.
-        span_ns: how long was recorded.
         header: its keys beside the events.
     """
 
     op_count: int = 0
     steps_ns: list[int] = field(default_factory=list)
-    span_ns: int = 0
     pieces: int = 0
     header: Json = field(default_factory=dict)
 
@@ -71,7 +69,6 @@ class Merger:
             # What the profiler wrote itself, or an earlier piece, may say more.
             merged.header[key] = {**value, **known} if isinstance(known, dict) else value
         merged.pieces += 1
-        merged.span_ns += facts["cut_ns"] - facts["start_ns"]
         if facts.get("has_lines") is not False:
             self._places.add(piece, base_ns)
         cut_us = (facts["cut_ns"] - base_ns) / 1000
