@@ -23,6 +23,7 @@ import numpy as _np
 from . import autograd as autograd
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
+from .device import Device as device
 from .dtypes import bool_ as bool
 from .dtypes import (
     complex64,
@@ -55,13 +56,11 @@ from .grad_mode import (
 )
 from .ops import methods as methods
 from .ops.creation import Generator, default_generator, get_rng_state, initial_seed, set_rng_state
-from .ops.methods import Device as _Device
 from .ops.table import PUBLIC as _PUBLIC
 from .record_function import add_callback, record_function
 from .tensor import Size, Tensor
 
 globals().update(_PUBLIC["torch"])
-device = _Device
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
 channels_last, strided = "channels_last", "torch.strided"
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e

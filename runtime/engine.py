@@ -26,6 +26,7 @@ from .grad_mode import _grad
 from .hooks import call_all
 from .node import Edge, Grads, GraphRoot, Node, thread
 from .record_function import active
+from .storage import accelerator
 from .tensor import AccumulateGrad
 from .watched import validated
 
@@ -79,6 +80,8 @@ class GraphTask:
             inputs = node.hooks.call_tensor_pre(inputs)  # else run() does, after the capture
         for nr, place in self.captures.get(node, ()):
             self.captured[place] = inputs[nr]
+            if accelerator:
+                accelerator[0].captured(node)
         return needed
 
     def run(self, node: Node, inputs: Grads) -> None:  # noqa: PLR0912, PLR0915  (one loop)
@@ -92,6 +95,8 @@ class GraphTask:
             while True:
                 hooks = node.hooks
                 following: Node | None = None  # the first that is ready; the heap is for others
+                if accelerator:
+                    accelerator[0].enter(node)
                 if exec_info is None or self.wants(node, inputs):
                     if hooks is not None:
                         inputs = call_all(hooks.pre, hooks.call_tensor_pre(inputs))
@@ -117,6 +122,8 @@ class GraphTask:
                             shape, dtype = target.input_metadata[nr]
                             if grad.array.shape != shape or grad.array.dtype is not dtype:
                                 grad = input_buffer.fit(grad, target, nr, node, index)  # noqa: PLW2901
+                            if accelerator:
+                                accelerator[0].pass_on(node, target, grad)
                         left = dependencies[target] - 1
                         buffer = buffers.get(target) if buffers else None
                         if buffer is None:
@@ -125,6 +132,7 @@ class GraphTask:
                                 and target.__class__ is AccumulateGrad
                                 and exec_info is None
                                 and target.hooks is None
+                                and not accelerator
                             ):  # it would be next in any case
                                 if active:
                                     gradient, grad = [grad], None  # noqa: PLW2901
@@ -137,7 +145,7 @@ class GraphTask:
                             if buffer[nr] is None:
                                 buffer[nr] = grad
                             else:
-                                input_buffer.add(buffer, target, nr, grad, owned)
+                                input_buffer.add(buffer, target, nr, grad, owned, node)
                         if left:
                             dependencies[target] = left
                             buffers[target] = buffer
@@ -201,11 +209,19 @@ def _execute(roots: Sequence[Edge], grads: Grads, *rest: Any) -> Grads:
     before, token = (thread.exec_info, thread.callbacks), _grad.set(create_graph)
     thread.exec_info, thread.callbacks = task.exec_info if TRIM else None, task.callbacks
     thread.depth += 1
+    streams = accelerator[0] if accelerator else None
+    if streams is not None:
+        streams.begin(roots, grads)
     try:
         task.run(root, inputs)
+        if streams is not None:
+            streams.end()
+            streams = None
         for callback in task.callbacks:  # they may queue more
             callback()
     finally:
+        if streams is not None:
+            streams.end()
         thread.depth -= 1
         thread.exec_info, thread.callbacks = before
         _grad.reset(token)

@@ -12,16 +12,21 @@ import numpy as np
 
 from .grad_mode import _grad
 from .node import Grads, Node
+from .storage import accelerator, storage_of
 from .tensor import Tensor, wrap
 
 Owned = set[tuple[Node, int]]
 
 
-def add(buffer: Grads, node: Node, nr: int, grad: Tensor, owned: Owned) -> None:
-    """Add `grad` to what is in place `nr` of `node`'s buffer."""
+def add(buffer: Grads, node: Node, nr: int, grad: Tensor, owned: Owned, source: Node) -> None:
+    """Add `grad`, which comes from `source`, to what is in place `nr` of `node`'s buffer."""
     old = buffer[nr]
     assert old is not None
-    if old.is_sparse:
+    if accelerator and storage_of(grad) is not None:
+        own = (node, nr) in owned and not _grad.get()
+        buffer[nr] = accelerator[0].accumulate(source, node, old, grad, own)
+        owned.add((node, nr))
+    elif old.is_sparse:
         buffer[nr] = grad + old
     elif _grad.get() or grad.is_sparse:
         buffer[nr] = old + grad

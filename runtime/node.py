@@ -46,6 +46,7 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "hooks", "input_metadata", "next_edges", "sequence_nr")
 
     thread_id = 0  # of the thread that made it, where an observer has noted that
+    stream: Any = None  # of the device that its forward ran on
 
     def __init__(self, next_edges: Sequence[Edge], input_metadata: Metadata = ()) -> None:
         self.next_edges, self.input_metadata = next_edges, input_metadata

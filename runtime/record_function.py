@@ -107,6 +107,12 @@ def add_interposer(interposer: Interposer) -> None:
     watching.append(interposer)
 
 
+def add_interposer_below(interposer: Interposer) -> None:
+    """The same, nearer to the operators than all others, of now and later."""
+    interposers.insert(0, interposer)
+    watching.append(interposer)
+
+
 def remove_interposer(interposer: Interposer) -> None:
     interposers.remove(interposer)
     watching.remove(interposer)

@@ -24,6 +24,7 @@ import numpy as np
 from . import grad_mode
 from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, check, register
 from .node import NO_EDGE, RUNS_FIRST, Edge, Grads, Node
+from .storage import accelerator, storages
 
 if TYPE_CHECKING:
     from .view import ViewInfo
@@ -214,6 +215,8 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
         node.hooks = leaf._hooks
         node.sequence_nr = RUNS_FIRST
         node.variable = leaf
+        if accelerator:
+            node.stream = accelerator[0].stream_of(leaf)
         leaf._accumulator = weakref.ref(node)
     return node
 
@@ -241,7 +244,7 @@ class AccumulateGrad(Node):
                 sole = not recording and sys.getrefcount(grad) <= _SOLE_TENSOR
                 if sole and (grad.is_sparse or _sole_owner(grad, variable.array.strides)):
                     variable._grad = grad
-                elif recording or grad.is_sparse:
+                elif recording or grad.is_sparse or storages:
                     variable._grad = grad.clone()
                 else:
                     copy = np.empty_like(variable.array)
@@ -254,6 +257,8 @@ class AccumulateGrad(Node):
             elif old.is_sparse:
                 old.array = (old + grad).array
                 bump_version(old)
+            elif storages:
+                old += grad.to_dense() if grad.is_sparse else grad
             else:
                 dense = grad.to_dense() if grad.is_sparse else grad
                 np.add(old.array, dense.array, out=old.array)

@@ -18,6 +18,8 @@ from ..function import Function
 from ..grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..hooks import check
 from ..node import Edge, Grads
+from ..ops.table import aten
+from ..storage import storages
 from ..tensor import Tensor, gradient_edge, wrap
 from . import function, graph
 from .gradcheck import gradcheck, gradgradcheck
@@ -60,7 +62,7 @@ def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
         elif output._rg:
             scalar = array.size == 1 and dtype.kind != "c"
             check(scalar, "grad can be implicitly created only for real scalar outputs")
-            grad = wrap(np.ones(array.shape, dtype))  # noqa: PLW2901
+            grad = wrap(np.ones(array.shape, dtype)) if not storages else aten.ones_like(output)  # noqa: PLW2901
         edge = gradient_edge(output)
         none = f"element {index} of tensors does not require grad and does not have a grad_fn"
         check(edge[0] is not None, none)
@@ -134,7 +136,7 @@ def grad(
         if result[place] is None:
             check(allow_unused or materialize_grads, _UNUSED)
             if materialize_grads:
-                result[place] = zeros = wrap(np.zeros_like(leaf.array))
+                result[place] = zeros = aten.zeros_like(leaf)
                 zeros.requires_grad = create_graph
     return tuple(result)
 

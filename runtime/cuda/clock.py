@@ -26,9 +26,27 @@ _lock = threading.RLock()
 _covered_ns = 0  # real time up to which stretches have been counted
 
 
+class _Stretch(threading.local):
+    begin_ns = 0  # of the stretch that is open in this thread, in real time; 0 for none
+
+
+_stretch = _Stretch()
+
+
 def now_ns() -> int:
-    """Modelled time, on the scale of `time.perf_counter_ns`."""
-    return time.perf_counter_ns() - offset_ns
+    """Modelled time, on the scale of `time.perf_counter_ns`; it stands while a stretch is open."""
+    return (_stretch.begin_ns or time.perf_counter_ns()) - offset_ns
+
+
+def open_stretch() -> None:
+    """What this thread does from now on it does for the device."""
+    _stretch.begin_ns = time.perf_counter_ns()
+
+
+def close_stretch(cost_ns: int = 0) -> None:
+    """Until now; to the host it counts as `cost_ns`."""
+    begin_ns, _stretch.begin_ns = _stretch.begin_ns, 0
+    count(begin_ns, time.perf_counter_ns(), cost_ns)
 
 
 def unix_ns() -> int:
@@ -56,7 +74,10 @@ def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
 
 def wait_until(modelled_ns: int) -> None:
     """The host waits; a time that has passed is no wait."""
-    now = time.perf_counter_ns()
+    now, begin = time.perf_counter_ns(), _stretch.begin_ns
+    if begin:
+        count(begin, now, 0)
+        _stretch.begin_ns = now
     missing = modelled_ns - (now - offset_ns)
     if missing > 0:
         count(now, now, missing)

@@ -26,6 +26,7 @@ import numpy as np
 from ..hooks import check
 from ..ops.creation import default_generator, randint, tensor
 from ..ops.table import aten
+from ..storage import pin
 from ..tensor import Tensor, wrap
 
 T_co = TypeVar("T_co", covariant=True)
@@ -285,11 +286,11 @@ def default_convert(data: Any) -> Any:
 
 def _pin(value: Any) -> Any:
     if isinstance(value, Tensor):
-        value.__dict__["_pinned"] = True
+        pin(value)
         return value
     return value.pin_memory() if hasattr(value, "pin_memory") else value
 
 
 def pin_memory(data: Any) -> Any:
-    """Mark each tensor as pinned. Nothing is copied: there is no device to copy to."""
+    """Mark each tensor as pinned. Nothing is copied: a batch is in memory of its own."""
     return _apply(_pin, data, tuple)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..device import Device
 from ..dtypes import result_dtype
+from ..storage import storage_of, storages
 from ..tensor import Tensor, wrap
 
 __all__ = [
-    "as_mask", "as_tensors", "axes", "conj", "dimension", "divisor", "failed", "not_tensors",
+    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed", "not_tensors",
     "on_cpu", "same_kind", "sizes", "times", "write",
 ]  # fmt: skip
 Array = Any
@@ -141,13 +143,23 @@ def failed(name: str, error: Exception, *operands: Any) -> Exception:
 
 
 def on_cpu(device: Any) -> None:
-    """Refuse any other device.
+    """Refuse any other device: where there are modelled ones, their dispatcher takes it out.
 
     Raises:
         RuntimeError: it is not the CPU.
     """
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise RuntimeError(f"tidy.runtime has no device {str(device)!r}; it has 'cpu'")
+    if device is None or (device.__class__ is Device and device == "cpu"):
+        return
+    if Device(device).type != "cpu":
+        from ..cuda.state import no_such_device
+
+        raise RuntimeError(no_such_device(str(device)))
+
+
+def device_like(tensor: Tensor) -> Any:
+    """The device that a tensor is on; None of the CPU."""
+    storage = storage_of(tensor) if storages else None
+    return None if storage is None else Device("cuda", storage.device)
 
 
 def same_kind(name: str, target: Array, *others: Any) -> None:

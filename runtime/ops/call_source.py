@@ -60,7 +60,7 @@ def call_source(op: Op) -> list[str]:
         return [*lines, f"    return {op.expression}"]
     lines += _read(op)
     if "make" in op.flags:
-        lines += ["    on_cpu(device)", *_forward(op), "    if pin_memory: out._pinned = True"]
+        lines += ["    on_cpu(device)", *_forward(op), "    if pin_memory: pin(out)"]
         return [*lines, "    if requires_grad: out.requires_grad = True", "    return out"]
     if op.in_place:
         lines += _needs(op) + _before_in_place(op)

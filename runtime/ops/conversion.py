@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..device import Device
+from ..storage import accelerator, storage_of
 from ..tensor import Tensor, wrap
-from .arguments import on_cpu
+from .arguments import device_like, on_cpu
 from .table import TABLE, aten, declare, function
 
 
@@ -20,13 +22,44 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
     return None if dtype is None else np.dtype(dtype)
 
 
-def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool) -> Tensor:
-    """In another dtype (given as such, or as a tensor that has it); itself if it has it."""
-    on_cpu(next((x for x in args if isinstance(x, str)), device))
+def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool, non_blocking: bool) -> Tensor:
+    """In another dtype or on another device, given as such or as a tensor that has them.
+
+    Itself if it has both.
+    """
     kind = _dtype_of(args, dtype)
+    if accelerator:
+        given, flags = _device_of(args, device), [x for x in args if x.__class__ is bool]
+        non_blocking, copy = [*flags, *(non_blocking, copy)[len(flags) :]]
+        if given is not None and _is_elsewhere(self, given):
+            from ..cuda.transfer import to_device
+
+            return to_device(self, kind, given, non_blocking)
+    else:
+        on_cpu(_device_of(args, device))
     if kind is None or self.array.dtype == kind:
         return aten.clone(self) if copy else self
     return aten._to_copy(self, kind)
+
+
+def _device_of(args: tuple[Any, ...], device: Any) -> Any:
+    for arg in args:
+        if isinstance(arg, Tensor):
+            return arg.device
+        if isinstance(arg, str) or arg.__class__ is int:
+            return Device(arg)
+    return device if device is None else Device(device)
+
+
+def _is_elsewhere(self: Tensor, device: Device) -> bool:
+    """`cuda` alone is the current one."""
+    have = device_like(self)
+    if device.type != "cuda":
+        on_cpu(device)
+        return have is not None
+    from ..cuda.state import device_index
+
+    return have is None or have.index != device_index(device)
 
 
 def _complex(real: Any, imag: Any) -> Any:
@@ -51,7 +84,7 @@ _to_copy(self, dtype)
 _local_scalar_dense(self) := self.array.item()
 [tensor]
 to(self, *args, *, dtype = None, device = None, copy: bool = False, non_blocking: bool = False,
-    memory_format = None) := _to(self, args, dtype, device, copy)
+    memory_format = None) := _to(self, args, dtype, device, copy, non_blocking)
 item(self) := _local_scalar_dense(_single(self, "the value"))
 [torch]
 complex(real, imag) = _complex(real, imag)
@@ -97,7 +130,14 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
     """The array itself; `force` detaches first."""
     if input.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach() first.")
-    return input.array
+    if storage_of(input) is None:
+        return input.array
+    if not force:
+        raise TypeError(
+            f"can't convert {input.device} device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    return input.detach().cpu().array
 
 
 def as_bool(input: Tensor) -> bool:
@@ -107,9 +147,13 @@ def as_bool(input: Tensor) -> bool:
 
 def text(input: Tensor) -> str:
     """As PyTorch prints it, nearly."""
-    body = np.array2string(input.array, separator=", ", precision=4, prefix="tensor(")
+    device = device_like(input)
+    shown = input.array if device is None else input.detach().cpu().array
+    body = np.array2string(shown, separator=", ", precision=4, prefix="tensor(")
     if input.array.dtype.name not in {"float32", "int64", "bool"}:
         body += f", dtype=torch.{input.array.dtype.name}"
+    if device is not None:
+        body += f", device='{device}'"
     if input._node is not None:
         body += f", grad_fn=<{input._node.name()}>"
     elif input._rg:

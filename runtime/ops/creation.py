@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import get_default_dtype, result_dtype
+from ..storage import accelerator, pin
 from ..tensor import Tensor, wrap
 from .arguments import sizes
 from .table import aten, declare, function
@@ -59,13 +60,20 @@ def _draws(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator).stream
 
 
+def _kept(shape: tuple[int, ...], p: float) -> Any:
+    keep = default_generator.stream.random(shape, np.float32) >= p
+    return keep / (1 - p) if p < 1 else keep * 0
+
+
 def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return self
-    keep = default_generator.stream.random(self.array.shape, np.float32) >= p
-    scale: Any = keep / (1 - p) if p < 1 else keep * 0
+    if accelerator:  # drawing them is a part of the kernel
+        scale = accelerator[0].uncounted(_kept, self.array.shape, p)
+    else:
+        scale = _kept(self.array.shape, p)
     return aten.native_dropout_masked(self, wrap(scale.astype(self.array.dtype)))
 
 
@@ -150,7 +158,8 @@ _LIKE = """
 {name}_like(self{more}, *, dtype = None, memory_format = None, device = None,
     requires_grad: bool = False, generator = None, pin_memory: bool = False)
     := {name}(self.array.shape{more}, dtype=self.array.dtype if dtype is None else dtype,
-    device=device, requires_grad=requires_grad, generator=generator, pin_memory=pin_memory)"""
+    device=device_like(self) if device is None else device, requires_grad=requires_grad,
+    generator=generator, pin_memory=pin_memory)"""
 for _name in ("zeros", "ones", "empty", "rand", "randn", "full"):
     _row = _LIKE.format(name=_name, more=", fill_value" if _name == "full" else "")
     declare(globals(), f"[torch]{_row}")
@@ -172,7 +181,14 @@ def randint(low: int, high: Any, size: Any = None, **options: Any) -> Tensor:
 
 
 @function("torch")
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
     """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
     several = dtype is None and isinstance(data, (list, tuple)) and len(data)
     if several and all(isinstance(x, Tensor) for x in data):
@@ -191,6 +207,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         kind = RuntimeError if array.dtype.kind == "O" else TypeError
         raise kind(f"cannot make a tensor of {type(data).__name__} with dtype {array.dtype}")
     found = wrap(array)
+    if pin_memory:
+        pin(found)
+    if device is not None:
+        found = found.to(device)
     if requires_grad:
         found.requires_grad = True
     return found
@@ -199,7 +219,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def _plain(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return [_plain(x) for x in data]
-    return data.array if isinstance(data, Tensor) else data
+    return data.cpu().array if isinstance(data, Tensor) else data
 
 
 @function("torch")
@@ -214,6 +234,8 @@ def from_numpy(array: Any) -> Tensor:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without copying where that is possible."""
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        data = data if dtype is None else data.to(dtype)
+        return data if device is None else data.to(device)
     same = isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype)
-    return wrap(data) if same else tensor(data, dtype=dtype)
+    found = wrap(data) if same else tensor(data, dtype=dtype)
+    return found if device is None else found.to(device)

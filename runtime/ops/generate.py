@@ -45,7 +45,7 @@ from .table import aten
 
 _STUB = (lambda *args, **kwargs: (_build(), _itself(*args, **kwargs))[1]).__code__  # type: ignore[name-defined]  # noqa: F821
 _COMMON: dict[str, Any] = {"new": object.__new__, "np": np}
-for _name in "dtypes node grad_mode saved_variable tensor view record_function".split():
+for _name in "dtypes node grad_mode saved_variable storage tensor view record_function".split():
     _found = vars(import_module(f"...{_name}", __name__))
     _COMMON |= {k: v for k, v in _found.items() if k not in vars(builtins)}
 _COMMON |= {

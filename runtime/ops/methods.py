@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..device import CPU, Device
+from ..storage import is_pinned, pin, storage_of, storages
 from ..tensor import Size, Tensor, wrap
 from . import conversion, indexing
-from .arguments import as_tensors
+from .arguments import as_tensors, device_like
 from .table import PUBLIC, aten
 
 _OTHERS = "convolution creation elementwise foreach joining linalg loss matrix normalization"
@@ -64,16 +66,47 @@ def _unpickled(kind: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
 def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self._node is not None:
         raise RuntimeError("only leaves of the graph can be copied by copy.deepcopy")
-    memo[id(self)] = found = _unpickled(type(self), self.array.copy(), self._rg)
+    copy = aten.clone(self.detach()).array if storages else self.array.copy()
+    memo[id(self)] = found = _unpickled(type(self), copy, self._rg)
     if self._grad is not None:
         found._grad = _copied(self._grad, memo)
     return found
 
 
-def _pinned(self: Tensor) -> Tensor:
-    found = wrap(self.array)
-    found.__dict__["_pinned"] = True
+def _pinned(self: Tensor, device: Any = None) -> Tensor:
+    """Itself where it is pinned, else a copy in page-locked memory."""
+    if storage_of(self) is not None:
+        raise RuntimeError(
+            "cannot pin 'torch.cuda.FloatTensor': only dense CPU tensors can be pinned"
+        )
+    if is_pinned(self):
+        return self
+    found = wrap(self.array.copy())
+    pin(found)
     return found
+
+
+def _on_host(self: Tensor) -> Any:
+    """The array, for who reads it on the host: a copy of what is on a device."""
+    return self.cpu().array if storage_of(self) is not None else self.array
+
+
+def _device(self: Tensor) -> Device:
+    storage = storage_of(self) if storages else None
+    return CPU if storage is None else Device("cuda", storage.device)
+
+
+def _cuda(
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+) -> Any:
+    place = Device("cuda" if device is None else device)
+    return self.to(place, non_blocking=non_blocking)
+
+
+def _record_stream(self: Tensor, stream: Any) -> None:
+    from ..cuda.stream import record_stream
+
+    record_stream(self, stream)
 
 
 def _real(self: Tensor) -> Tensor:
@@ -107,22 +140,23 @@ _OPERATORS: dict[str, Any] = {
     "__int__": lambda self: int(_one(self)),
     "__complex__": lambda self: complex(_one(self)),
     "__index__": _whole,
-    "__contains__": lambda self, x: bool((self.array == getattr(x, "array", x)).any()),
+    "__contains__": lambda self, x: bool((self == x).any()),
     "__repr__": conversion.text,
     "__format__": _format,
     "__hash__": object.__hash__,
     "__array__": lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype),
-    "__reduce__": lambda self: (_unpickled, (type(self), self.array, self._rg)),
+    "__reduce__": lambda self: (_unpickled, (type(self), _on_host(self), self._rg)),
     "__deepcopy__": _copied,
 }
 
 
 def _new(make: str) -> Callable[..., Tensor]:
-    """`make`, with the dtype of a tensor."""
+    """`make`, with the dtype and on the device of a tensor."""
 
     def call(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **more: Any) -> Any:
         kind = self.array.dtype if dtype is None else dtype
-        return PUBLIC["torch"][make](*args, dtype=kind, **more)
+        place = device_like(self) if device is None else device
+        return PUBLIC["torch"][make](*args, dtype=kind, device=place, **more)
 
     return call
 
@@ -137,11 +171,12 @@ _METHODS: dict[str, Any] = {
     "type_as": lambda self, other: self.to(other.array.dtype),
     "where": lambda self, condition, other: PUBLIC["torch"]["where"](condition, self, other),
     **{n: _cast(getattr(np, t)) for n, t in (pair.split(":") for pair in _DTYPES.split())},
-    "cpu": lambda self: self,
-    "cuda": lambda self, device="cuda", non_blocking=False: self.to(device or "cuda"),
+    "cpu": lambda self, memory_format=None: self.to("cpu") if storages else self,
+    "cuda": _cuda,
     "pin_memory": _pinned,
-    "is_pinned": lambda self: self.__dict__.get("_pinned", False),
-    "tolist": lambda self: self.array.tolist(),
+    "is_pinned": is_pinned,
+    "record_stream": _record_stream,
+    "tolist": lambda self: _on_host(self).tolist(),
     "size": lambda self, dim=None: self.shape if dim is None else self.array.shape[dim],
     **dict.fromkeys(("numel", "nelement"), lambda self: self.array.size),
     **dict.fromkeys(("dim", "ndimension"), lambda self: self.array.ndim),
@@ -151,7 +186,7 @@ _METHODS: dict[str, Any] = {
     "is_complex": lambda self: self.array.dtype.kind == "c",
     "element_size": lambda self: self.array.itemsize,
     "data_ptr": lambda self: self.array.ctypes.data,
-    "get_device": lambda self: -1,
+    "get_device": lambda self: -1 if self.device.index is None else self.device.index,
     "share_memory_": lambda self: self,
 }
 
@@ -165,31 +200,13 @@ _PROPERTIES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "H": (lambda self: self.conj().transpose(-2, -1), "The conjugate transpose."),
     "real": (_real, "The real part; a real tensor is its own."),
     "imag": (aten.imag, "The imaginary part."),
-    "device": (lambda self: Device("cpu"), "Always the CPU."),
-    "is_cuda": (lambda self: False, "Never."),
+    "device": (_device, "The device that its memory is on."),
+    "is_cuda": (lambda self: storage_of(self) is not None, "Whether it is on a CUDA device."),
+    "is_cpu": (lambda self: storage_of(self) is None, "Whether it is on the CPU."),
     "layout": (lambda self: "torch.strided", "Always strided."),
     "nbytes": (lambda self: self.array.nbytes, "Bytes of its elements."),
     "itemsize": (lambda self: self.array.itemsize, "Bytes of one element."),
 }
-
-
-class Device(str):
-    """A device by its name; there is only the CPU."""
-
-    __slots__ = ()
-
-    @property
-    def type(self) -> str:
-        """`cpu`."""
-        return str(self).partition(":")[0]
-
-    @property
-    def index(self) -> int | None:  # type: ignore[override]  # PyTorch's name
-        """Its number, if it has one."""
-        return int(self.partition(":")[2]) if ":" in self else None
-
-    def __repr__(self) -> str:
-        return f"device(type={self.type!r})"
 
 
 _ALIASES = (

@@ -1,0 +1,130 @@
+"""The engine's rules about streams.
+
+A node runs on the stream that was current when forward made it. A gradient that goes from a
+producer to a consumer may have to wait, and is accumulated on one stream (input_buffer.cpp):
+
+    the gradient is                           accumulated on            after what is on
+    1  not on a device                        the host
+    2  on the producer's and the consumer's   the consumer's stream     the producer's stream
+    3  on the consumer's device alone         the consumer's stream     its device's current stream
+    4  on the producer's device alone         that default stream       the producer's stream
+    5  on a third device                      that default stream       its current stream
+
+In the end the caller's streams wait for those on which leaves got their gradients.
+Source: torch/csrc/autograd/input_buffer.cpp, engine.cpp ("Streaming backwards").
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..node import RUNS_FIRST, Node
+from ..storage import storage_of
+from ..tensor import Tensor
+from . import clock
+from .state import current_stream, devices, here
+from .stream import Stream, StreamContext
+
+
+class _Task:
+    """One backward: the caller's streams, and the leaves'."""
+
+    def __init__(self) -> None:
+        self.device, self.streams = here.device, here.streams
+        self.leaves: dict[Stream, None] = {}
+
+
+class _Tasks(threading.local):
+    def __init__(self) -> None:
+        self.running: list[_Task] = []
+
+
+class BackwardStreams:
+    """What the engine asks while there are devices; `drops_waits` is a switch for tests."""
+
+    def __init__(self) -> None:
+        self._tasks = _Tasks()
+        self.drops_waits = False
+
+    def begin(self, roots: Any, grads: Any) -> None:
+        """A backward starts, with these gradients for its roots."""
+        self._tasks.running.append(_Task())
+        (node, _), grad = roots[0], grads[0]
+        if len(roots) == 1 and node is not None and grad is not None:  # else there is a GraphRoot
+            self.pass_on(None, node, grad)
+
+    def enter(self, node: Node) -> None:
+        """The node's stream becomes the current one, and that of no other device is changed."""
+        task = self._tasks.running[-1]
+        stream = node.stream
+        if stream is None:
+            here.device, here.streams = task.device, task.streams
+            return
+        here.device, here.streams = stream.device_index, {stream.device_index: stream}
+        if node.sequence_nr == RUNS_FIRST:
+            task.leaves[stream] = None
+
+    def pass_on(self, source: Node | None, target: Node, grad: Tensor) -> None:
+        """A gradient goes from `source` to `target`: the streams wait that have to."""
+        found = self.streams_for(source, target, grad)
+        if found is not None and not self.drops_waits:
+            accumulates, after = found
+            if accumulates != after:
+                accumulates.wait_stream(after)
+
+    def streams_for(
+        self, source: Node | None, target: Node, grad: Tensor
+    ) -> tuple[Stream, Stream] | None:
+        """Where it is accumulated, and on which stream it was made; None on the CPU."""
+        storage = storage_of(grad)
+        if storage is None:
+            return None
+        index = storage.device
+        producer = None if source is None else source.stream
+        consumer = target.stream
+        if producer is not None and producer.device_index != index:
+            producer = None
+        if consumer is not None and consumer.device_index != index:
+            consumer = None
+        made_on = producer or current_stream(index)
+        return consumer or devices[index].default_stream, made_on
+
+    def stream_of(self, leaf: Tensor) -> Stream | None:
+        """Where a leaf's gradient is accumulated; None on the CPU."""
+        storage = storage_of(leaf)
+        return None if storage is None else current_stream(storage.device)
+
+    def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
+        """The sum of two gradients that have arrived; in place where the first is our own."""
+        found = self.streams_for(source, target, grad)
+        with StreamContext(None if found is None else found[0]):
+            if own:
+                old += grad
+                return old
+            return old + grad
+
+    def uncounted(self, function: Any, *args: Any) -> Any:
+        """`function(*args)`, as work of the device's that a kernel counted elsewhere has in it."""
+        clock.open_stretch()
+        try:
+            return function(*args)
+        finally:
+            clock.close_stretch()
+
+    def captured(self, node: Node) -> None:
+        """A gradient is handed to the caller where it arrives at `node`."""
+        if node.stream is not None:
+            self._tasks.running[-1].leaves[node.stream] = None
+
+    def end(self) -> None:
+        """The caller's streams are current again, and wait for the leaves'."""
+        task = self._tasks.running.pop()
+        here.device, here.streams = task.device, task.streams
+        for leaf in task.leaves:
+            current = current_stream(leaf.device_index)
+            if current != leaf and not self.drops_waits:
+                current.wait_stream(leaf)
+
+
+streams = BackwardStreams()

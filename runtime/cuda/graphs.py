@@ -1,0 +1,135 @@
+"""CUDA graphs in the simple form: operators on one stream are taken up, and run again at once.
+
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g):
+        static_output = model(static_input)
+    static_input.copy_(batch)
+    g.replay()
+
+A replay computes anew into the same tensors and costs the host one launch. What is not an operator
+(Python's own work, reads by the host) is not repeated. Source: torch/cuda/graphs.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..storage import storage_of
+from . import activity, clock
+from .cost import KernelPlan
+from .device import correlations, kernel_args, log_call, log_work
+from .state import current_stream, here
+from .stream import Stream, StreamContext, synchronize
+
+_NODE_GAP_NS = 500  # from one kernel of a graph to the next
+
+
+class CUDAGraph:
+    """Operators that were taken up, and their kernels."""
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self.plans: list[KernelPlan] = []
+        self._steps: list[tuple[Callable[..., Any], Any, Any, list[Any]]] = []
+        self._stream: Stream | None = None
+
+    def add(self, inner: Callable[..., Any], args: Any, kwargs: Any, outs: list[Any]) -> None:
+        """An operator ran on the stream, with these results."""
+        self._steps.append((inner, args, kwargs, outs))
+
+    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+        """Take up what the current stream is given from now on.
+
+        Raises:
+            RuntimeError: it is the default stream, or is being captured already.
+        """
+        stream = current_stream(here.device)
+        if stream is stream.owner.default_stream:
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. (However, after capture, "
+                "it's ok to replay them on the default stream.)"
+            )
+        if stream.capture is not None:
+            raise RuntimeError("CUDA error: the stream is being captured already")
+        self.reset()
+        self._stream = stream
+        stream.capture = self
+
+    def capture_end(self) -> None:
+        """No more."""
+        if self._stream is None or self._stream.capture is not self:
+            raise RuntimeError("capture_end() without a capture_begin()")
+        self._stream.capture = None
+
+    def reset(self) -> None:
+        """Forget what was taken up."""
+        self.plans, self._steps = [], []
+
+    def pool(self) -> tuple[int, int]:
+        return id(self), 0
+
+    def replay(self) -> None:
+        """Run everything again, on the current stream."""
+        stream = current_stream(here.device)
+        clock.open_stretch()
+        for inner, args, kwargs, outs in self._steps:
+            _run_again(inner, args, kwargs, outs)
+        host = clock.now_ns()
+        after = stream.owner.launched(host)
+        correlation = next(correlations)
+        reads = _numbers(x for _, args, _, _ in self._steps for x in args)
+        writes = _numbers(x for *_, outs in self._steps for x in outs)
+        ready = after
+        for number, each in enumerate(self.plans):
+            span = stream.owner.run(stream, ready, each.duration_ns)
+            ready = span[1] - stream.owner.spec.start_latency_ns + _NODE_GAP_NS
+            if activity.logs:
+                args = {
+                    **kernel_args(each, stream.owner.spec),
+                    "graph id": 1,
+                    "graph node id": number + 1,
+                }
+                log_work("kernel", each.name, span, stream, correlation, 0, args, reads, writes)
+        if activity.logs:
+            log_call("cudaGraphLaunch", host, after, correlation)
+        clock.close_stretch(after - host)
+
+
+def _run_again(inner: Any, args: Any, kwargs: Any, outs: list[Any]) -> None:
+    from ..grad_mode import no_grad
+
+    with no_grad():
+        found = inner(*args, **kwargs)
+    several = found if isinstance(found, (tuple, list)) else (found,)
+    for old, new in zip(outs, several, strict=True):
+        if old.array is not new.array:
+            old.array[...] = new.array
+
+
+def _numbers(tensors: Any) -> tuple[int, ...]:
+    found = (storage_of(x) for x in tensors if hasattr(x, "array"))
+    return tuple(dict.fromkeys(s.number for s in found if s is not None))
+
+
+class graph:
+    """`with torch.cuda.graph(g):` work goes to a stream of its own, and into the graph."""
+
+    def __init__(
+        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, **_: Any
+    ) -> None:
+        self._graph, self._stream = cuda_graph, stream
+
+    def __enter__(self) -> None:
+        synchronize()
+        self._context = StreamContext(self._stream or Stream())
+        self._context.__enter__()
+        self._graph.capture_begin()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._graph.capture_end()
+        self._context.__exit__(*exc)
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream is being captured."""
+    return current_stream(here.device).capture is not None

@@ -1,0 +1,114 @@
+"""What the caching allocator tells. Sizes are in bytes. Source: torch/cuda/memory.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .allocator import CachingAllocator
+from .device import host_call
+from .state import device_index, devices
+
+_KEYS = {"allocation": "allocation", "allocated_bytes": "allocated_bytes"}
+_KEYS |= {"segment": "segment", "reserved_bytes": "reserved_bytes"}
+_INFO_NS = 20_000  # cudaMemGetInfo
+
+
+def _of(device: Any) -> CachingAllocator | None:
+    return devices[device_index(device)].allocator if devices else None
+
+
+def memory_allocated(device: Any = None) -> int:
+    """What tensors have of a device's memory."""
+    found = _of(device)
+    return found.current["allocated_bytes"] if found else 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most they had since the start or `reset_peak_memory_stats`."""
+    found = _of(device)
+    return found.peak["allocated_bytes"] if found else 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """What the allocator has of the device's memory, in use or not."""
+    found = _of(device)
+    return found.current["reserved_bytes"] if found else 0
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most it had."""
+    found = _of(device)
+    return found.peak["reserved_bytes"] if found else 0
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Peaks begin anew, with what there is now."""
+    found = _of(device)
+    if found:
+        found.peak = found.current.copy()
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Sums over time begin anew."""
+    found = _of(device)
+    if found:
+        found.total.clear()
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """The statistics by PyTorch's names, those of all pools together."""
+    found = _of(device)
+    if found is None:
+        return {}
+    stats: dict[str, int] = {}
+    for name, key in _KEYS.items():
+        stats[f"{name}.all.current"] = found.current[key]
+        stats[f"{name}.all.peak"] = found.peak[key]
+        stats[f"{name}.all.allocated"] = found.total[f"{key}.allocated"]
+        stats[f"{name}.all.freed"] = found.total[f"{key}.freed"]
+    stats["num_ooms"] = found.total["num_ooms"]
+    stats["num_device_alloc"] = found.total["segment.allocated"]
+    stats["num_device_free"] = found.total["segment.freed"]
+    return stats
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The statistics as a table."""
+    rows = [f"{'modelled device memory':32}{'current':>16}{'peak':>16}"]
+    stats = memory_stats(device)
+    for name in _KEYS:
+        current, peak = (stats.get(f"{name}.all.{which}", 0) for which in ("current", "peak"))
+        rows.append(f"{name:32}{current:>16,}{peak:>16,}")
+    return "\n".join(rows)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(free, total) memory of a device."""
+    owner = devices[device_index(device)]
+    host_call("cudaMemGetInfo", _INFO_NS)
+    return owner.spec.memory_nbytes - memory_reserved(device), owner.spec.memory_nbytes
+
+
+def empty_cache() -> None:
+    """Give what is not in use back to the devices, which waits for them."""
+    for device in devices:
+        device.allocator.empty_cache()
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Have the allocator take no more than this share of the memory.
+
+    Raises:
+        ValueError: not between 0 and 1.
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    found = _of(device)
+    if found:
+        found.limit_nbytes = int(found.total_nbytes * fraction)

@@ -1,0 +1,37 @@
+"""Which tensors are on which device: an array's memory is given to one, and back when it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..storage import Storage, owner_of, storages
+from ..tensor import Tensor
+from .state import devices
+
+if TYPE_CHECKING:
+    from .device import ModelledDevice
+    from .stream import Stream
+
+
+def place(tensor: Any, device: ModelledDevice, stream: Stream) -> Storage:
+    """Give a tensor's memory to a device, unless it is on one."""
+    owner = owner_of(tensor.array)
+    found = storages.get(id(owner))
+    if found is None:
+        block = device.allocator.allocate(owner.nbytes, stream.number)
+        found = storages[id(owner)] = Storage(owner, _freed, device.index, block)
+    return found
+
+
+def _freed(storage: Storage) -> None:
+    storages.pop(storage.key, None)
+    if storage.device < len(devices):
+        devices[storage.device].allocator.free(storage.block)
+
+
+def device_of(tensor: Any) -> int | None:
+    """The number of a tensor's device; None of the CPU, and of what is no tensor."""
+    if not isinstance(tensor, Tensor):
+        return None
+    storage = storages.get(id(owner_of(tensor.array)))
+    return None if storage is None else storage.device
