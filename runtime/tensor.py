@@ -244,8 +244,10 @@ class AccumulateGrad(Node):
                 sole = not recording and sys.getrefcount(grad) <= _SOLE_TENSOR
                 if sole and (grad.is_sparse or _sole_owner(grad, variable.array.strides)):
                     variable._grad = grad
-                elif recording or grad.is_sparse or storages:
+                elif recording or grad.is_sparse:
                     variable._grad = grad.clone()
+                elif storages:
+                    variable._grad = accelerator[0].copied(variable, grad)
                 else:
                     copy = np.empty_like(variable.array)
                     copy[...] = grad.array

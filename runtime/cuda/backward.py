@@ -19,10 +19,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
+
 from ..node import RUNS_FIRST, Node
 from ..storage import storage_of
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from . import clock
+from .placement import place
 from .state import current_stream, devices, here
 from .stream import Stream, StreamContext
 
@@ -66,7 +69,13 @@ class BackwardStreams:
             task.leaves[stream] = None
 
     def pass_on(self, source: Node | None, target: Node, grad: Tensor) -> None:
-        """A gradient goes from `source` to `target`: the streams wait that have to."""
+        """A gradient goes from `source` to `target`: the streams wait that have to.
+
+        What a formula has made of nothing is on the device of the node that it goes to.
+        """
+        consumer = target.stream
+        if consumer is not None and not grad.is_sparse:
+            place(grad, consumer.owner, consumer)
         found = self.streams_for(source, target, grad)
         if found is not None and not self.drops_waits:
             accumulates, after = found
@@ -103,6 +112,14 @@ class BackwardStreams:
                 old += grad
                 return old
             return old + grad
+
+    def copied(self, variable: Tensor, grad: Tensor) -> Tensor:
+        """A gradient of the leaf's own, laid out as the leaf is."""
+        made, stream = wrap(np.empty_like(variable.array)), self.stream_of(variable)
+        if stream is not None:
+            place(made, stream.owner, stream)
+        found: Tensor = made.copy_(grad)
+        return found
 
     def uncounted(self, function: Any, *args: Any) -> Any:
         """`function(*args)`, as work of the device's that a kernel counted elsewhere has in it."""

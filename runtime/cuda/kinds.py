@@ -28,7 +28,8 @@ FILLS = {
 }
 _MADE = {*FILLS, *(f"aten::{n}" for n in "empty eye arange linspace randperm".split())}
 _COPIES = {"aten::copy_"}
-_COMPUTE = {"aten::random_"}
+_COMPUTE = {"aten::random_", "aten::gelu_backward"}
+_COMPUTE |= {f"aten::native_{kind}_norm_backward" for kind in ("layer", "batch", "group")}
 
 
 def kind_of(name: str) -> Kind:

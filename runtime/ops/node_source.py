@@ -8,6 +8,7 @@ from .rows import Op, names_in
 from .table import TABLE
 
 _NAME_OF_CALL = re.compile(r"(?<![\w.])(\w+)\(")
+_ONE_KERNEL = {"gelu", "native_layer_norm", "native_batch_norm", "native_group_norm"}
 _BOTH = {"conj", "grad", "grads"}  # names that mean the same for tensors and for arrays
 
 
@@ -45,10 +46,15 @@ def node_source(op: Op) -> str:
             *_unpacked(op, "unpack_array", " " * 12),
             *_answer(op, on_arrays, " " * 12, arrays=True),
         ]
+    one_kernel = bool(on_arrays) and op.base in _ONE_KERNEL
+    if one_kernel:
+        lines += [f"        {name} = None" for name in op.saved if op.used_by(name)]
     lines += _unpacked(op, "unpack", " " * 8)
+    if one_kernel:
+        lines += _shown_as_one(op, count)
     texts = [op.formulas[p.name][0] for p in op.differentiable]
     bare = [_NAME_OF_CALL.sub(_bare, text) for text in texts]
-    if bare != texts:
+    if bare != texts and not one_kernel:
         lines.append("        if active and not recording:")
         lines += _answer(op, bare, " " * 12, arrays=False)
     lines += _answer(op, texts, " " * 8, arrays=False)
@@ -56,7 +62,23 @@ def node_source(op: Op) -> str:
     if saved:
         targets = "".join(f"node.s_{name} = " for name in saved)
         lines += ["    def release_variables(node):", f"        {targets}FREED"]
+    if one_kernel:
+        needs = "".join(f", n{i}" for i in range(count) if count > 1)
+        lines += [f"    def at_once(node, given{needs}):", "        grad = given.array"]
+        lines += _unpacked(op, "unpack_array", " " * 8)
+        lines += _answer(op, on_arrays, " " * 8, arrays=True)
     return "\n".join(lines)
+
+
+def _shown_as_one(op: Op, count: int) -> list[str]:
+    """To an observer all formulas are one operator, `aten::gelu_backward`."""
+    needs = "".join(f", n{i}" for i in range(count) if count > 1)
+    shown = "".join(f"{name}, " for name in op.saved)
+    return [
+        "        if active and not recording:",
+        f"            def run(given, *_): return node.at_once(given{needs})",
+        f"            return active[0].op('{op.name}_backward', run, (grad, {shown}))",
+    ]
 
 
 def _bare(call: re.Match[str]) -> str:
