@@ -21,9 +21,11 @@ def used_devices(trace: Trace) -> list[Device]:
     return [trace.devices[index] for index in trace.devices_used]
 
 
+def any_busy(trace: Trace) -> Intervals:
+    """When any device of the run had work."""
+    return trace.time_of(trace.device_rows)
+
+
 def idle_under(trace: Trace, host: Intervals) -> Intervals:
     """The part of a host interval in which no device of the run had work."""
-    busy = Intervals()
-    for index in trace.devices_used:
-        busy = busy | trace.device_busy(index)
-    return host - busy
+    return host - any_busy(trace)

@@ -314,6 +314,11 @@ class Trace:
         frame = parse_frame(self.names[self.name_id[row]])
         return frame if frame is not None and is_user_file(frame.file) else None
 
+    def call_stack(self, row: int) -> str:
+        """The `Call stack` of 2021 files (`file(line): function;...`, innermost first), else ""."""
+        stack = int(self.stack_id[row])
+        return self._stacks[stack] if stack >= 0 else ""
+
     @cached_property
     def _stacks(self) -> list[str]:
         return list(self.strings.stacks)
