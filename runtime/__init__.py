@@ -16,6 +16,7 @@ from __future__ import annotations
 import math as _math
 from builtins import bool as _bool
 from importlib import import_module as _import_module
+from os import environ as _environ
 from typing import Any as _Any
 
 import numpy as _np
@@ -94,3 +95,9 @@ def __getattr__(name: str) -> _Any:
     found = _import_module(f"{__name__}.{module}")
     globals()[name] = found = found if inner is None else getattr(found, inner)
     return found
+
+
+if "TIDY_DEVICE" in _environ:
+    from .cuda.state import configure_from_environment as _configure
+
+    _configure()

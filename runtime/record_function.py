@@ -10,7 +10,8 @@ one of the two.
 
 Operators test the list `active`. It is empty while nobody has to see them; else it has the one
 `Interposer` that they go through: the only observer there is, or `everyone`, which asks in turn all
-that are in `watching` (anomaly mode, inference mode and autocast may be among these).
+that are in `watching` (anomaly mode, inference mode and autocast may be among these). A modelled
+device is not one of those: it is `innermost`, below all who watch.
 Source: aten/src/ATen/record_function.h.
 """
 
@@ -36,7 +37,10 @@ Running = list[tuple[Exit | None, "RecordFunction", Any]]
 
 
 class Interposer(Protocol):
-    """Runs what is to be observed."""
+    """Runs what is to be observed.
+
+    One with `asks_innermost = True` hands operators on to `innermost` itself, which saves a detour.
+    """
 
     def op(self, name: str, inner: Callable[..., Any], args: Inputs, kwargs: Any = None) -> Any:
         """`inner(*args, **kwargs)`, an operator that does not look for observers itself."""
@@ -91,7 +95,9 @@ class _Watching(list[object]):
 
     def _arrange(self) -> None:
         sole = len(self) == 1 and self[0] in interposers
-        active[:] = [self[0] if sole else everyone] if self else []
+        if sole and innermost:
+            sole = getattr(self[0], "asks_innermost", False)
+        active[:] = [self[0] if sole else everyone] if self else innermost
 
 
 per_thread = thread  # for observers: its sequence_nr is the one that the next node gets
@@ -99,6 +105,7 @@ everyone = _Everyone()
 active: list[Any] = []
 watching = _Watching()
 interposers: list[Interposer] = []
+innermost: list[Any] = []
 
 
 def add_interposer(interposer: Interposer) -> None:
@@ -107,10 +114,10 @@ def add_interposer(interposer: Interposer) -> None:
     watching.append(interposer)
 
 
-def add_interposer_below(interposer: Interposer) -> None:
-    """The same, nearer to the operators than all others, of now and later."""
-    interposers.insert(0, interposer)
-    watching.append(interposer)
+def set_innermost(interposer: Interposer | None) -> None:
+    """Have all operators go through it, whoever else watches; None is nobody."""
+    innermost[:] = [] if interposer is None else [interposer]
+    watching._arrange()
 
 
 def remove_interposer(interposer: Interposer) -> None:

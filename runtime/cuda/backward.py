@@ -26,7 +26,7 @@ from ..storage import storage_of
 from ..tensor import Tensor, wrap
 from . import clock
 from .placement import place
-from .state import current_stream, devices, here
+from .state import current_stream, depth, devices, here
 from .stream import Stream, StreamContext
 
 
@@ -53,6 +53,7 @@ class BackwardStreams:
     def begin(self, roots: Any, grads: Any) -> None:
         """A backward starts, with these gradients for its roots."""
         self._tasks.running.append(_Task())
+        depth.inside += 1
         (node, _), grad = roots[0], grads[0]
         if len(roots) == 1 and node is not None and grad is not None:  # else there is a GraphRoot
             self.pass_on(None, node, grad)
@@ -137,6 +138,7 @@ class BackwardStreams:
     def end(self) -> None:
         """The caller's streams are current again, and wait for the leaves'."""
         task = self._tasks.running.pop()
+        depth.inside -= 1
         here.device, here.streams = task.device, task.streams
         for leaf in task.leaves:
             current = current_stream(leaf.device_index)

@@ -13,7 +13,6 @@ another operator, or in backward, is taken to be made on the device.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -27,18 +26,11 @@ from .cost import KernelPlan, Operand, memset_ns, plan
 from .device import ModelledDevice, correlations, kernel_args, log_call, log_work
 from .kinds import FILLS, Kind, kind_of
 from .placement import device_of, place
-from .state import current_stream, device_index, devices
+from .state import current_stream, depth, device_index, devices
 from .stream import Stream, refuse_in_capture
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
-
-
-class _Depth(threading.local):
-    inside = 0  # operators, or nodes, that run at the moment
-
-
-depth = _Depth()
 
 
 class Dispatcher:
@@ -66,12 +58,8 @@ class Dispatcher:
         return handler(name, inner, args, kwargs or {})
 
     def node(self, node: Any, grads: Any, validate: Any) -> Any:
-        depth.inside += 1
-        try:
-            outputs = node.apply(grads)
-            return outputs if validate is None else validate(node, outputs)
-        finally:
-            depth.inside -= 1
+        outputs = node.apply(grads)
+        return outputs if validate is None else validate(node, outputs)
 
     def backward(self, run: Callable[..., Any], *args: Any) -> Any:
         return run(*args)

@@ -7,6 +7,7 @@ Source: c10/cuda/CUDAFunctions.h, torch/cuda/__init__.py.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,12 @@ class _Here(threading.local):
     streams: dict[int, Stream] | None = None  # by device; the default stream where none is given
 
 
+class _Depth(threading.local):
+    inside = 0  # operators and backwards that run at the moment
+
+
 here = _Here()
+depth = _Depth()
 
 
 def configure(kind: str | None = "generic", count: int | None = None) -> None:
@@ -41,7 +47,7 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
         ValueError: an unknown kind, or a count that makes no sense.
         RuntimeError: tensors are on the devices there are.
     """
-    from ..record_function import add_interposer_below, remove_interposer
+    from ..record_function import set_innermost
     from ..storage import storages
     from . import backward, dispatch
     from .device import ModelledDevice
@@ -54,15 +60,17 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
         raise ValueError(f"{count} devices: expected 0 to {MOST_DEVICES}")
     spec = find_spec(name) if count else None
     if storages:
+        gc.collect()
+    if storages:
         raise RuntimeError("tensors are on the devices already: configure before the first one")
     had = bool(devices)
     devices[:] = [ModelledDevice(index, spec) for index in range(count)] if spec else []
     here.device, here.streams = 0, None
     if devices and not had:
-        add_interposer_below(dispatch.dispatcher)
+        set_innermost(dispatch.dispatcher)
         accelerator.append(backward.streams)
     elif had and not devices:
-        remove_interposer(dispatch.dispatcher)
+        set_innermost(None)
         accelerator.clear()
 
 

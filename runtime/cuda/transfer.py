@@ -34,6 +34,11 @@ _SCALAR_NBYTES = 8
 
 def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
     """`tensor` on another device, and in another dtype if one is given."""
+    if not active:
+        raise RuntimeError(
+            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
+            "must use the 'spawn' start method"
+        )
     target = None if Device(device).type == "cpu" else device_index(device)
     kind = tensor.array.dtype if dtype is None else np.dtype(dtype)
     shown = (tensor, None if dtype is None else kind, None, device, None, non_blocking, None)

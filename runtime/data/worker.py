@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ops.creation import manual_seed
-from ..record_function import interposers, watching
+from ..record_function import innermost, interposers, watching
 from .dataset import look_up
 
 DATA, ERROR, END = range(3)  # kinds of answer
@@ -80,6 +80,7 @@ def worker_loop(
     parents_results.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
     interposers.clear()  # who observes operators does so in the parent
+    innermost.clear()
     watching.clear()
     random.seed(info.seed)
     manual_seed(info.seed)

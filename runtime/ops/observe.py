@@ -9,7 +9,7 @@ from typing import Any
 from .. import amp, anomaly
 from ..grad_mode import is_grad_enabled, is_inference_mode_enabled
 from ..node import thread
-from ..record_function import Interposer, RecordScope, begin, end, everyone, interposers
+from ..record_function import Interposer, RecordScope, begin, end, everyone, innermost, interposers
 from ..tensor import Tensor
 
 
@@ -30,7 +30,7 @@ def interpose(
         kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
     recording = is_grad_enabled() and any(map(_needs_grad, args))
     number = thread.sequence_nr
-    for each in interposers:
+    for each in (*innermost, *interposers):
         inner = _through(each, name, inner)
     running = begin(
         name, RecordScope.FUNCTION, (*args, *kwargs.values()), number if recording else -1
