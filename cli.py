@@ -157,6 +157,12 @@ Exit codes:
     " tidy.runtime.",
 )
 @click.option(
+    "--device",
+    metavar="KIND[:N]",
+    help="Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100, h200, b200"
+    " or generic. numpy computes; the device's times come from a model.",
+)
+@click.option(
     "--steps",
     type=click.IntRange(min=1),
     default=10,
@@ -208,6 +214,7 @@ def run(
     \b
       tidy run train.py --epochs 1
       tidy run --steps 5 --stop-after train.py
+      tidy run --device a100 train_gpu.py          without a GPU: its times are modelled
       tidy run --trace train.json.gz -m package.train
       tidy run --trace ranks/ -m torch.distributed.run --nproc_per_node 2 ddp.py
     """  # noqa: D301 - as above

@@ -73,6 +73,8 @@ _LATER = {
     "autocast": ("amp", "autocast"),
     "is_autocast_enabled": ("amp", "is_autocast_enabled"),
     "get_autocast_dtype": ("amp", "get_autocast_dtype"),
+    "set_float32_matmul_precision": ("backends", "set_float32_matmul_precision"),
+    "get_float32_matmul_precision": ("backends", "get_float32_matmul_precision"),
     "save": ("serialization", "save"),
     "load": ("serialization", "load"),
     "bfloat16": ("dtypes", "bfloat16"),

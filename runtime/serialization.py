@@ -35,7 +35,7 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
         return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": x.str}
     if not isinstance(x, (Tensor, np.ndarray)) or x.dtype.kind in "OV":
         raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
-    array = root = x.array if isinstance(x, Tensor) else x
+    array = root = x.detach().cpu().array if isinstance(x, Tensor) else x
     while isinstance(root.base, np.ndarray):
         root = root.base
     if not root.flags.forc or root.dtype.kind in "OV":
@@ -62,6 +62,16 @@ def _decode(node: Any, files: list[Any], made: dict[str, Any]) -> Any:
         array = np.ndarray(shape, dtype, files[number], offset, strides)
         made[str(content)] = array if grad is None else wrap(array).requires_grad_(grad)
     return made[str(content)]
+
+
+def _moved(x: Any, device: Any) -> Any:
+    """With all tensors on a device."""
+    if isinstance(x, Tensor):
+        needs_grad = x.requires_grad
+        return x.detach().to(device).requires_grad_(needs_grad)
+    if isinstance(x, dict):
+        return type(x)((key, _moved(value, device)) for key, value in x.items())
+    return type(x)(_moved(y, device) for y in x) if isinstance(x, (list, tuple)) else x
 
 
 def _write(obj: Any, file: Any) -> None:
@@ -99,7 +109,9 @@ def save(obj: Any, f: Any, **_: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
-    """What `save` wrote to this path or binary file. There is one device, and no code to run.
+    """What `save` wrote to this path or binary file, on the CPU or where `map_location` says.
+
+    Whose device it was is not kept: files are read on machines that do not have it.
 
     Raises:
         RuntimeError: `save` did not write it, or it is damaged.
@@ -109,7 +121,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
-            return load(file)
+            return load(file, map_location)
     f.seek(0)
     start, why = f.read(2), "not a file of save()"
     try:
@@ -120,7 +132,9 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                 if not any(name.endswith("data.pkl") for name in names):
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
-                    return _decode(json.loads(archive.read("structure.json")), files, {})
+                    made = dict[str, Any]()
+                    found = _decode(json.loads(archive.read("structure.json")), files, made)
+                    return found if map_location is None else _moved(found, map_location)
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes

@@ -8,5 +8,5 @@ from .. import amp
 
 
 def autocast(enabled: bool = True, **options: Any) -> amp.autocast:
-    """`amp.autocast` for a device that there is not: it warns, and casts nothing."""
+    """`amp.autocast` for a device; where there is none it warns, and casts nothing."""
     return amp.autocast("cuda", enabled=enabled, **options)

@@ -53,9 +53,8 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
     from .device import ModelledDevice
     from .specs import find_spec
 
-    name, _, number = (kind or "").partition(":")
-    if count is None:
-        count = 1 if kind and not number else _count(number) if kind else 0
+    name, number = parse_kind(kind) if kind else ("", 0)
+    count = number if count is None else count
     if not 0 <= count <= MOST_DEVICES:
         raise ValueError(f"{count} devices: expected 0 to {MOST_DEVICES}")
     spec = find_spec(name) if count else None
@@ -74,11 +73,18 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
         accelerator.clear()
 
 
-def _count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{text!r} devices: expected a number, as in h100:2") from None
+def parse_kind(text: str) -> tuple[str, int]:
+    """`h100:2` as (`h100`, 2); one where there is no number.
+
+    Raises:
+        ValueError: what stands behind the colon is no number of devices.
+    """
+    name, colon, number = text.partition(":")
+    if not colon:
+        return name, 1
+    if not number.isdigit() or not 1 <= int(number) <= MOST_DEVICES:
+        raise ValueError(f"{number!r} devices: expected 1 to {MOST_DEVICES}, as in h100:2")
+    return name, int(number)
 
 
 def configure_from_environment() -> None:

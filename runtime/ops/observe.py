@@ -25,7 +25,7 @@ def interpose(
         inner: the operator, which does not look for observers itself.
     """
     kwargs = kwargs or {}
-    if amp.is_autocast_enabled():
+    if amp.is_autocast_enabled() or amp.is_autocast_enabled("cuda"):
         args = amp.cast(name, args)
         kwargs = dict(zip(kwargs, amp.cast(name, tuple(kwargs.values())), strict=True))
     recording = is_grad_enabled() and any(map(_needs_grad, args))

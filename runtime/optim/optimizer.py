@@ -186,7 +186,7 @@ class Optimizer:
                 continue
             state = self.state[p]
             if group["foreach"]:
-                together.setdefault((p.array.dtype, not state), []).append(p)
+                together.setdefault((p.array.dtype, p.device, not state), []).append(p)
             if not state:
                 self._start(p, state, group)
             if not group["foreach"]:
@@ -335,9 +335,9 @@ class Adam(
         np.sqrt(square.array, out=work)
         work /= (1 - beta2**time) ** 0.5
         work += eps
-        np.divide(mean.array, work, out=work)
-        work *= -rate / (1 - beta1**time)
-        np.add(param.array, work, out=param.array)
+        change = np.multiply(mean.array, -rate / (1 - beta1**time))
+        change /= work
+        np.add(param.array, change, out=param.array)
         for changed in (param, mean, square):
             bump_version(changed)
 

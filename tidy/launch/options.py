@@ -31,6 +31,7 @@ class RunOptions:
         seconds: the longest time to record.
         trace: where to keep the trace.
         stack, shapes, memory, all_threads: what to record.
+        device: the modelled device that tidy.runtime gets, `a100` or `h100:2`.
     """
 
     command: Sequence[str]
@@ -46,6 +47,7 @@ class RunOptions:
     shapes: bool = True
     memory: bool = True
     all_threads: bool = False
+    device: str | None = None
     to_stderr: bool = field(default=False, kw_only=True)
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..runtime.cuda import VARIABLE
 from .options import RunOptions
 
 _HOOK = Path(__file__).with_name("child") / "hook"
@@ -32,7 +33,7 @@ def run_child(options: RunOptions, folder: Path) -> int:
         try:
             process = subprocess.Popen(  # noqa: S603 - running it is what the user asked for
                 options.arguments,
-                env=_environment(settings),
+                env=_environment(settings, options.device),
                 stdout=sys.stderr.fileno() if options.to_stderr else None,
             )
         except OSError as error:
@@ -43,12 +44,13 @@ def run_child(options: RunOptions, folder: Path) -> int:
     return 128 - status if status < 0 else status
 
 
-def _environment(settings: Path) -> Mapping[str, str]:
+def _environment(settings: Path, device: str | None) -> Mapping[str, str]:
     """Ours, with what makes the child's Python load the recorder; there it is taken out again."""
     before = os.environ.get("PYTHONPATH")
     path = str(_HOOK) if before is None else f"{_HOOK}{os.pathsep}{before}"
     return {
         **os.environ,
+        **({} if device is None else {VARIABLE: device}),
         "PYTHONPATH": path,
         "_TIDY_RUN_PYTHONPATH": "" if before is None else f"={before}",
         "_TIDY_RUN_SETTINGS": str(settings),

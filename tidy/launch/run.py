@@ -59,6 +59,24 @@ def _check(options: RunOptions) -> None:
         raise UsageError(f"{options.script}: no such file")
     if options.trace is not None and not options.is_launcher and Path(options.trace).is_dir():
         raise UsageError(f"--trace {options.trace}: this is a folder; name a file in it")
+    if options.device is not None:
+        _check_device(options)
+
+
+def _check_device(options: RunOptions) -> None:
+    from ..runtime.cuda.specs import find_spec
+    from ..runtime.cuda.state import parse_kind
+
+    if options.framework == "torch":
+        raise UsageError(
+            "--device: PyTorch has the devices of this machine; --framework runtime runs the script"
+            " on tidy.runtime, which has modelled ones"
+        )
+    try:
+        kind, _ = parse_kind(str(options.device))
+        find_spec(kind)
+    except ValueError as error:
+        raise UsageError(f"--device {options.device}: {error}") from None
 
 
 def _report(options: RunOptions, report: ReportOptions, folder: Path, status: int) -> int:
@@ -104,7 +122,7 @@ def _make(recording: Recording, options: RunOptions, folder: Path) -> _Made | No
         reason = (error.strerror or str(error)).lower()
         _say(f"{title}: the trace cannot be put together in {folder}: {reason}")
         return None
-    notes = _notes(recording, merged)
+    notes = _notes(recording, merged, options)
     if merged.pieces and merged.op_count:
         return _Made(path, Shown(title, notes))
     for note in notes:
@@ -122,7 +140,7 @@ def _metadata(recording: Recording) -> dict[str, Any]:
     return {"traceName": recording.state.get("script", ""), "tidy_recording_slowdown": slowdown}
 
 
-def _notes(recording: Recording, merged: Merged) -> list[str]:
+def _notes(recording: Recording, merged: Merged, options: RunOptions) -> list[str]:
     notes = []
     found = recording.slowdown(merged.steps_ns)
     if found is not None:
@@ -134,6 +152,10 @@ def _notes(recording: Recording, merged: Merged) -> list[str]:
     if recording.lost:
         parts = count_text(recording.lost, "part")
         notes.append(f"{parts} of the recording left out: it could not be written whole")
+    if options.device is not None and recording.framework == "torch":
+        notes.append(
+            "--device has no effect on PyTorch; --framework runtime runs the script on tidy.runtime"
+        )
     if recording.state.get("own_profiler"):
         notes.append("the recording ended when the script started a profiler of its own")
     return notes
