@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, OrderedDict
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,10 @@ def _moved(x: Any, device: Any) -> Any:
         needs_grad = x.requires_grad
         return x.detach().to(device).requires_grad_(needs_grad)
     if isinstance(x, dict):
-        return type(x)((key, _moved(value, device)) for key, value in x.items())
+        made = copy(x)
+        for key, value in x.items():
+            made[key] = _moved(value, device)
+        return made
     return type(x)(_moved(y, device) for y in x) if isinstance(x, (list, tuple)) else x
 
 

@@ -3,7 +3,7 @@
     tidy run --device a100 train.py         or TIDY_DEVICE=a100 python train.py
     tidy.runtime.cuda.configure("a100")     before the first tensor on it
 
-Without that there is no device. Where to read first: dispatch.py (an operator), device.py (a
+Without that there is no device. Where to read first: dispatch.py (an operator), modelled_device.py (a
 launch), clock.py (the host's time), cost.py (a kernel's). docs/modelled-device.md has the formulas.
 """
 
@@ -16,7 +16,7 @@ from . import state
 from .state import VARIABLE, configure, device_index
 
 _LATER = {
-    **dict.fromkeys("Stream Event ExternalStream synchronize".split(), "stream"),
+    **dict.fromkeys("Stream Event ExternalStream synchronize".split(), "streams"),
     **dict.fromkeys(
         "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_stats "
         "memory_cached max_memory_cached memory_summary mem_get_info empty_cache "

@@ -18,7 +18,7 @@ from . import activity, clock
 from .activity import DeviceMemory
 
 if TYPE_CHECKING:
-    from .stream import Stream
+    from .streams import Stream
 
 _ROUND, _SMALL, _SMALL_SEGMENT = 512, 1 << 20, 2 << 20
 _LARGE, _LARGE_SEGMENT, _HUGE_ROUND = 10 << 20, 20 << 20, 2 << 20
@@ -204,7 +204,7 @@ class CachingAllocator:
         self.total[f"{what}.{'allocated' if change > 0 else 'freed'}"] += abs(change)
 
     def _host(self, name: str, cost_ns: int) -> None:
-        from .device import host_call
+        from .modelled_device import host_call
 
         host_call(name, cost_ns)
 

@@ -27,7 +27,7 @@ from ..tensor import Tensor, wrap
 from . import clock
 from .placement import place
 from .state import current_stream, depth, devices, here
-from .stream import Stream, StreamContext
+from .streams import Stream, StreamContext
 
 
 class _Task:

@@ -11,7 +11,7 @@ from typing import Any
 from ..storage import storage_of
 from . import state
 from .state import device_index, devices, here
-from .stream import Stream, StreamContext, synchronize
+from .streams import Stream, StreamContext, synchronize
 
 __all__ = ["Stream", "synchronize"]
 

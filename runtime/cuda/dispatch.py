@@ -2,7 +2,7 @@
 
     aten::addmm(bias, x, w)        on cuda:0, stream 7
       numpy computes               its time is taken out of the host's (clock.py)
-      cudaLaunchKernel             the host's time, one for each kernel (device.py)
+      cudaLaunchKernel             the host's time, one for each kernel (modelled_device.py)
         => ampere_sgemm_...        the stream's time, by the operands' shapes (cost.py)
 
 An operator is one of a few kinds: it computes, copies, makes a tensor of nothing, reads a value for
@@ -23,11 +23,11 @@ from ..storage import Storage, owner_of, storage_of, storages
 from ..tensor import Tensor
 from . import activity, clock, transfer
 from .cost import KernelPlan, Operand, memset_ns, plan
-from .device import ModelledDevice, correlations, kernel_args, log_call, log_work
+from .modelled_device import ModelledDevice, correlations, kernel_args, log_call, log_work
 from .kinds import FILLS, Kind, kind_of
 from .placement import device_of, place
 from .state import current_stream, depth, device_index, devices
-from .stream import Stream, refuse_in_capture
+from .streams import Stream, refuse_in_capture
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]

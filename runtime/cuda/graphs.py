@@ -18,9 +18,9 @@ from typing import Any
 from ..storage import storage_of
 from . import activity, clock
 from .cost import KernelPlan
-from .device import correlations, kernel_args, log_call, log_work
+from .modelled_device import correlations, kernel_args, log_call, log_work
 from .state import current_stream, here
-from .stream import Stream, StreamContext, synchronize
+from .streams import Stream, StreamContext, synchronize
 
 _NODE_GAP_NS = 500  # from one kernel of a graph to the next
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .allocator import CachingAllocator
-from .device import host_call
+from .modelled_device import host_call
 from .state import device_index, devices
 
 _KEYS = {"allocation": "allocation", "allocated_bytes": "allocated_bytes"}

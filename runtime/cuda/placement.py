@@ -9,8 +9,8 @@ from ..tensor import Tensor
 from .state import devices
 
 if TYPE_CHECKING:
-    from .device import ModelledDevice
-    from .stream import Stream
+    from .modelled_device import ModelledDevice
+    from .streams import Stream
 
 
 def place(tensor: Any, device: ModelledDevice, stream: Stream) -> Storage:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..storage import accelerator
 
 if TYPE_CHECKING:
-    from .device import ModelledDevice
-    from .stream import Stream
+    from .modelled_device import ModelledDevice
+    from .streams import Stream
 
 VARIABLE = "TIDY_DEVICE"
 MOST_DEVICES = 64
@@ -50,7 +50,7 @@ def configure(kind: str | None = "generic", count: int | None = None) -> None:
     from ..record_function import set_innermost
     from ..storage import storages
     from . import backward, dispatch
-    from .device import ModelledDevice
+    from .modelled_device import ModelledDevice
     from .specs import find_spec
 
     name, number = parse_kind(kind) if kind else ("", 0)

@@ -23,10 +23,10 @@ from ..storage import Storage, is_pinned, pin, storage_of
 from ..tensor import Tensor, gradient_edge, wrap
 from . import activity, clock
 from .cost import copy_ns
-from .device import Engine, correlations, host_wait, log_call, log_work
+from .modelled_device import Engine, correlations, host_wait, log_call, log_work
 from .placement import place
 from .state import current_stream, device_index, devices
-from .stream import Stream, refuse_in_capture
+from .streams import Stream, refuse_in_capture
 
 _STAGED_NBYTES = 64 << 10  # the driver takes so much pageable memory without waiting for the copy
 _SCALAR_NBYTES = 8

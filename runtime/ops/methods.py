@@ -104,7 +104,7 @@ def _cuda(
 
 
 def _record_stream(self: Tensor, stream: Any) -> None:
-    from ..cuda.stream import record_stream
+    from ..cuda.streams import record_stream
 
     record_stream(self, stream)
 

@@ -16,8 +16,8 @@ HERE = Path(__file__).parent
 ELSEWHERE = {
     "test_ops.py": "dropout manual_seed normal_ uniform_ exponential_",
     "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
-    "test_data.py": "pin_memory",
-    "wrong_calls.py": "cuda",
+    "test_data.py": "pin_memory is_pinned",
+    "test_numbers_on_a_device.py": "is_cpu record_stream cuda",
     "test_sparse.py": "array",
 }
 PYTHON = {

@@ -138,7 +138,7 @@ def test_pinning_marks_tensors():
 
     loader = DataLoader([1, 2], 2, pin_memory=True, collate_fn=lambda s: (rt.tensor(s), Own()))
     ((tensor, own),) = loader
-    assert tensor._pinned
+    assert tensor.is_pinned()
     assert own.pinned
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..storage import storage_of
 from . import activity, clock
-from .device import host_call, host_wait, log_work
+from .modelled_device import host_call, host_wait, log_work
 from .state import current_stream, device_index, devices, here
 
 if TYPE_CHECKING:
-    from .device import ModelledDevice
+    from .modelled_device import ModelledDevice
 
 _EVENT_CALL_NS = 1_000  # cudaEventRecord, cudaStreamWaitEvent
 

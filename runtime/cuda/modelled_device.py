@@ -64,7 +64,7 @@ class ModelledDevice:
 
     def __init__(self, index: int, spec: DeviceSpec) -> None:
         from .allocator import CachingAllocator
-        from .stream import Stream
+        from .streams import Stream
 
         self.index, self.spec = index, spec
         self.allocator = CachingAllocator(index, spec.memory_nbytes)
