@@ -84,8 +84,7 @@ logs: list[ActivityLog] = []
 
 def add_log(log: ActivityLog) -> None:
     """Fill it from now on."""
-    log.turns.append(clock.first_turn())
-    clock.turns.append(log.turns)
+    clock.add_turns(log.turns)
     logs.append(log)
 
 

@@ -59,7 +59,7 @@ def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
 
     Where another thread's stretch has covered a part of it, only the rest is replaced.
     """
-    global offset_ns, _covered_ns
+    global offset_ns, _covered_ns  # noqa: PLW0603 - a process has one clock
     with _lock:
         begin_ns = max(begin_ns, _covered_ns)
         end_ns = max(begin_ns, end_ns)
@@ -74,20 +74,27 @@ def count(begin_ns: int, end_ns: int, cost_ns: int) -> int:
 
 def wait_until(modelled_ns: int) -> None:
     """The host waits; a time that has passed is no wait."""
-    now, begin = time.perf_counter_ns(), _stretch.begin_ns
-    if begin:
-        count(begin, now, 0)
-        _stretch.begin_ns = now
-    missing = modelled_ns - (now - offset_ns)
-    if missing > 0:
-        count(now, now, missing)
+    with _lock:  # of two threads that wait for one moment the second may have nothing to wait for
+        now, begin = time.perf_counter_ns(), _stretch.begin_ns
+        if begin:
+            count(begin, now, 0)
+            _stretch.begin_ns = now
+        missing = modelled_ns - (now - offset_ns)
+        if missing > 0:
+            count(now, now, missing)
 
 
-def first_turn() -> Turn:
-    """Where a list of turns begins: now."""
+def add_turns(known: list[Turn]) -> None:
+    """Begin a list of turns now.
+
+    Of a stretch that is under way only the rest counts, so that the list is in order.
+    """
+    global _covered_ns  # noqa: PLW0603
     with _lock:
         now = time.perf_counter_ns()
-        return now, now - offset_ns
+        _covered_ns = max(_covered_ns, now)
+        known.append((now, now - offset_ns))
+        turns.append(known)
 
 
 def modelled(known: list[Turn], real_ns: int) -> int:

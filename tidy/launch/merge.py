@@ -21,7 +21,21 @@ from .places import Places
 from .recording import Json, Piece, Recording
 
 _OURS = re.compile(r"(.*/)?tidy/launch/child/(hook/)?\w+\.py\(\d+\): .*")
-_NUMBERS = ("External id", "correlation", "Ev Idx", "Python id", "Python parent id")
+_DEVICE_KEYS = (
+    "tidy_modelled_device",
+    "deviceProperties",
+    "cuda_runtime_version",
+    "cuda_driver_version",
+)
+# What is numbered, and by whose count: parents are counted with the frames they are among.
+_NUMBERS = {
+    "External id": "External id",
+    "correlation": "correlation",
+    "wait_on_cuda_event_record_corr_id": "correlation",
+    "Ev Idx": "Ev Idx",
+    "Python id": "Python id",
+    "Python parent id": "Python id",
+}
 
 
 @dataclass
@@ -69,6 +83,11 @@ class Merger:
             # What the profiler wrote itself, or an earlier piece, may say more.
             merged.header[key] = {**value, **known} if isinstance(known, dict) else value
         merged.pieces += 1
+        if piece.header.get("tidy_modelled_device"):
+            # Its correlations do not start anew, and a wait may name one of an earlier piece.
+            self._moved["correlation"] = 0
+            # The script may have set it up when the first piece was written.
+            merged.header.update((key, piece.header[key]) for key in _DEVICE_KEYS)
         if facts.get("has_lines") is not False:
             self._places.add(piece, base_ns)
         cut_us = (facts["cut_ns"] - base_ns) / 1000
@@ -103,17 +122,17 @@ class Merger:
     def _move(self, event: Json, moved: dict[str, int], base_ns: int) -> None:
         args = event.get("args")
         if args:
-            for name in _NUMBERS:
+            for name, counted in _NUMBERS.items():
                 number = args.get(name)
                 # 0 is a number for Ev Idx, and none for the others.
                 if isinstance(number, int) and number >= (name != "Ev Idx"):
-                    # Parents are counted with the frames they are among.
-                    counted = "Python id" if name == "Python parent id" else name
                     args[name] = number = number + self._moved.get(counted, 0)
                     moved[counted] = max(number + 1, moved.get(counted, 0))
         if event.get("ph") in ("s", "f") and isinstance(event.get("id"), int):
-            event["id"] = number = event["id"] + self._moved.get("flow", 0)
-            moved["flow"] = max(number + 1, moved.get("flow", 0))
+            # An arrow to device work has the number of its correlation.
+            counted = "correlation" if event.get("cat") == "ac2g" else "flow"
+            event["id"] = number = event["id"] + self._moved.get(counted, 0)
+            moved[counted] = max(number + 1, moved.get(counted, 0))
         later_ns = base_ns - self._base_ns - self._left_out_ns
         if later_ns and isinstance(event.get("ts"), (int, float)):
             event["ts"] = _number(later_ns + round(event["ts"] * 1000))

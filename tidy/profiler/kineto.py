@@ -10,7 +10,7 @@ import gzip
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import IO, Any
 from ..errors import UsageError
 from ..trace.kinds import EventKind
 from .inputs import Signature, texts
+from .kineto_device import Timed, device_events, device_memory, device_metadata
 from .memory import Memory
 from .recording import RecordedEvent, Recording
 
@@ -81,13 +82,18 @@ def _events(recording: Recording, base: int) -> Iterator[str]:
     for tid, name in recording.thread_names.items():
         args = {"name": f"thread {tid} ({name})"}
         yield _text({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}, start)
+    for named in device_metadata(recording.device):
+        yield _text(named, start)
     parents = _python_parents(recording.events)
     for number, event in enumerate(recording.events):
         yield _complete(number, event, pid, base, parents)
+    yield from _timed(device_events(recording.device, pid), base)
     total = 0
     for number, change in enumerate(recording.memory, len(recording.events)):
         total += 0 if change.out_of_memory else change.nbytes
         yield _memory(number, change, total, pid, base)
+    first = len(recording.events) + len(recording.memory)
+    yield from _timed(device_memory(recording.device, pid, first), base)
     for number, (forward, backward) in enumerate(recording.arrows, 1):
         ends: tuple[tuple[int, dict[str, Any]], ...]
         ends = ((forward, {"ph": "s"}), (backward, {"ph": "f", "bp": "e"}))
@@ -104,6 +110,11 @@ def _events(recording: Recording, base: int) -> Iterator[str]:
     span: dict[str, Any] = {"ph": "X", "cat": "Trace", "name": "tidy profiler (0)"}
     span |= {"pid": "Spans", "tid": "tidy profiler", "args": {"Op count": 0}}
     yield _text(span, start, _us(recording.end_ns - recording.start_ns))
+
+
+def _timed(events: Iterable[Timed], base: int) -> Iterator[str]:
+    for event, start, duration in events:
+        yield _text(event, _us(start - base), "" if duration is None else _us(duration))
 
 
 def _us(time_ns: int) -> str:

@@ -33,15 +33,23 @@ class Memory(NamedTuple):
 
 
 class MemoryLog:
-    """Changes of memory, in the order in which they were seen: the fields of `Memory`."""
+    """Changes of the host's memory, in the order in which they were seen: the fields of `Memory`.
+
+    What tensors of a modelled device hold is left out: the device has a log of its own.
+    """
 
     def __init__(self) -> None:
+        from ..runtime.cuda import state
+
         self.changes: list[tuple[int, int, int, int] | Memory] = []
+        self._state = state
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     def note(self, made: Any, inputs: Iterable[Any]) -> None:
         """An operator gave `made` (a tensor, several, or anything else) for `inputs`."""
         if made.__class__ in tensor_types:
+            if self._state.devices and made.device.type != "cpu":
+                return
             array = made.array
             if array.base is not None:
                 self._note_view(array, inputs)

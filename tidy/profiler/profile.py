@@ -36,7 +36,8 @@ class profile:  # noqa: N801 - PyTorch's name
     """Records operators of tidy.runtime while it is entered, or from `start()` to `stop()`.
 
     Args:
-        activities: for PyTorch's sake; there is only the CPU.
+        activities: `ProfilerActivity.CPU` and `.CUDA`; without the latter nothing is kept of what
+            devices do. By default all; operators on the host are always recorded.
         schedule: step -> ProfilerAction; `step()` then goes from one step to the next.
         on_trace_ready: called with this profiler when a cycle of the schedule, or all, is recorded.
         record_shapes: the operators' inputs: shapes, dtypes, strides, values of scalars.
@@ -58,6 +59,9 @@ class profile:  # noqa: N801 - PyTorch's name
         with_flops: bool = False,
         with_modules: bool = False,
     ) -> None:
+        self._devices = activities is None or any(
+            getattr(each, "name", each) == "CUDA" for each in activities
+        )
         self.schedule = schedule or always
         self.on_trace_ready = on_trace_ready
         self.record_shapes = record_shapes or with_flops
@@ -73,6 +77,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self._trace: Trace | None = None
         self._range: record_function | None = None
         self._metadata: dict[str, Any] = {}
+        self._device_header: dict[str, Any] = {}
 
     # -- recording --------------------------------------------------------------------------------
 
@@ -147,16 +152,22 @@ class profile:  # noqa: N801 - PyTorch's name
         self.current_action = action
         if action != ProfilerAction.NONE:
             self._recorder = Recorder(
-                shapes=self.record_shapes, stacks=self.with_stack, memory=self.profile_memory
+                shapes=self.record_shapes,
+                stacks=self.with_stack,
+                memory=self.profile_memory,
+                devices=self._devices,
             )
             self._recorder.start()
         self._enter_step()
 
     def _end(self, keep: bool) -> None:
+        from .device import header
+
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.stop()
             if keep:
+                self._device_header = header(recorder.device_properties)
                 self._stopped, self._recording, self._trace = recorder, None, None
 
     def _enter_step(self) -> None:
@@ -255,7 +266,7 @@ class profile:  # noqa: N801 - PyTorch's name
 
     def _header(self) -> dict[str, Any]:
         return {
-            "deviceProperties": [],
+            **self._device_header,
             "with_stack": int(self.with_stack),
             "profile_memory": int(self.profile_memory),
             "record_shapes": int(self.record_shapes),

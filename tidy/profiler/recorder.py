@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
+from ..runtime.cuda import activity
 from ..runtime.function import FunctionCtx
 from ..runtime.node import RUNS_FIRST, Node
 from ..runtime.record_function import (
@@ -24,6 +25,7 @@ from ..runtime.record_function import (
     remove_interposer,
 )
 from .calls import backward_line, call_line, is_formula, working_directory
+from .device import wait_for_work
 from .inputs import describe_all
 from .memory import MemoryLog
 from .python_functions import PythonFunctions
@@ -87,17 +89,23 @@ class Recorder:
         shapes: the operators' inputs.
         stacks: Python functions, and the line of each call.
         memory: allocations and frees.
+        devices: what devices do, and the calls of the host that have them do it.
+
+    Times are real ones, on the scale of `time.perf_counter_ns`; those of `activity` are modelled.
     """
 
     op: Callable[..., Any]
     node: Callable[..., Any]
 
-    def __init__(self, *, shapes: bool, stacks: bool, memory: bool) -> None:
+    def __init__(self, *, shapes: bool, stacks: bool, memory: bool, devices: bool = True) -> None:
         self.records: list[Any] = []
+        self.device_properties: list[dict[str, Any]] = []
         self.memory = MemoryLog() if memory else None
+        self.activity, self.devices = activity.ActivityLog(), devices
         self.shapes, self.stacks = shapes, stacks
         self.home, self._home_ident = native_id(), threading.get_ident()
         self.native_ids = {self._home_ident: self.home}  # by Python's number, the latest
+        self.all_native_ids = {self._home_ident: [self.home]}  # by Python's number, all
         self.thread_names = {self.home: threading.current_thread().name}
         kind = MonitoredFunctions if MonitoredFunctions.is_possible() else PythonFunctions
         self.python = kind(self.thread_id) if stacks else None
@@ -111,6 +119,7 @@ class Recorder:
 
     def start(self) -> None:
         self.start_ns, self.start_unix_ns = clock(), time.time_ns()
+        activity.add_log(self.activity)
         self.home_sequence_nr = per_thread.sequence_nr
         self.known_idents = {thread.native_id for thread in threading.enumerate()}
         in_full = self.shapes or self.stacks or self.memory
@@ -121,6 +130,7 @@ class Recorder:
             self.python.start()
 
     def stop(self) -> None:
+        wait_for_work()
         if self.python:
             self.python.stop()
         remove_interposer(self)
@@ -129,6 +139,8 @@ class Recorder:
         if self.memory:
             self.memory.stop()
         self.end_ns, self.directory = clock(), working_directory()
+        activity.remove_log(self.activity)
+        self.device_properties = activity.properties()
         for context in list(self._open_ranges.values()):
             self._keep_range(context, self.end_ns)
         for thread in threading.enumerate():
@@ -143,6 +155,8 @@ class Recorder:
             known = {thread.ident: thread.name for thread in threading.enumerate()}
             own = threading.get_ident()
             self.native_ids[own] = ident
+            if ident not in self.all_native_ids.setdefault(own, []):
+                self.all_native_ids[own].append(ident)
             if own in known:  # not while it is starting
                 self.thread_names[ident] = known[own]
         return ident

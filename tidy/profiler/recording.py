@@ -17,10 +17,13 @@ from typing import Any
 
 from ..trace.kinds import EventKind
 from .calls import FrameTexts, encodable
+from .device import DevicePart, finish_device, link_calls
 from .inputs import settle
 from .memory import Memory
 from .python_functions import PythonRecord
 from .recorder import NodeRecord, OpRecord, RangeRecord, Recorder
+from .threads import SystemThreads
+from .timeline import Timeline
 
 _RUNS_FIRST = 2**64 - 1  # the sequence number of AccumulateGrad
 
@@ -59,6 +62,7 @@ class Recording:
     start_ns: int = 0
     end_ns: int = 0
     pid: int = 0
+    device: DevicePart = field(default_factory=DevicePart)
 
 
 def finish(recorder: Recorder) -> Recording:
@@ -73,23 +77,34 @@ def finish(recorder: Recorder) -> Recording:
 
 
 def _finish(recorder: Recorder) -> Recording:
-    shift = recorder.start_unix_ns - recorder.start_ns
+    line = Timeline(recorder.activity.turns, recorder.start_unix_ns - recorder.start_ns)
     events = _by_start(recorder)
     _number(events, recorder)
     found = [event for event, _ in events]
     arrows = _link(found, recorder)
-    for event in found:
-        event.start_ns += shift
-        event.end_ns += shift
-    system = recorder.native_ids
-    memory = [
-        Memory(*each)._replace(time_ns=each[0] + shift, ident=system.get(each[1], each[1]))
-        for each in sorted(recorder.memory.changes if recorder.memory else ())
-    ]
-    tids = dict.fromkeys([*(e.tid for e in found), *(m.ident for m in memory)])
+    starts, ends = line.of([e.start_ns for e in found]), line.of([e.end_ns for e in found])
+    for event, start, end in zip(found, starts, ends, strict=True):
+        event.start_ns, event.end_ns = start, end
+    threads = SystemThreads(recorder.native_ids, recorder.all_native_ids, found)
+    memory = _memory(recorder, line, threads)
+    device = DevicePart()
+    if recorder.devices:
+        with_memory = recorder.memory is not None
+        device = finish_device(recorder.activity, line.unix_ns, threads, with_memory)
+        link_calls(device, found)
+    tids = dict.fromkeys([*(e.tid for e in found), *(m.ident for m in memory), *device.threads])
     names = {tid: encodable(recorder.thread_names.get(tid, f"thread {tid}")) for tid in tids}
-    start, end = recorder.start_ns + shift, recorder.end_ns + shift
-    return Recording(found, memory, arrows, names, start, end, os.getpid())
+    start, end = line.of([recorder.start_ns, recorder.end_ns])
+    return Recording(found, memory, arrows, names, start, end, os.getpid(), device)
+
+
+def _memory(recorder: Recorder, line: Timeline, threads: SystemThreads) -> list[Memory]:
+    changes = [Memory(*each) for each in sorted(recorder.memory.changes if recorder.memory else ())]
+    times = line.of([change.time_ns for change in changes])
+    return [
+        change._replace(time_ns=time_ns, ident=threads.at(change.ident, time_ns))
+        for change, time_ns in zip(changes, times, strict=True)
+    ]
 
 
 Numbered = tuple[RecordedEvent, Any]  # and the record that it was made of

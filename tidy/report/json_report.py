@@ -40,6 +40,7 @@ def report_to_json(report: Report) -> dict[str, Any]:
         "rank": run.rank,
         "world_size": run.world_size,
         "devices": [{"name": name, "count": count} for name, count in run.devices],
+        "device_is_modelled": run.device_is_modelled,
         "steps": {"count": run.step_count, "median_ns": run.step_ns},
         "span_ns": run.span_ns,
         "busy_share": run.busy_share,

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 
 from ..trace import Capability, Intervals, Trace
 
+_MODELLED = " (modelled)"
+_NOTE = "device times are modelled, not measured"
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """What ran and what was recorded of it.
 
     Attributes:
-        devices: name of each device that did work, with the number of such devices.
+        devices: name of each device that did work, with the number of such devices; a modelled
+            one's ends with "(modelled)".
+        device_is_modelled: whether the times of the devices were computed and not measured.
         busy_share: part of the time in which the average device had work; None without devices.
         busy_is_lower_bound: whether graph launches may hide kernels from the profiler.
         step_ns: median time of a step; None without steps.
@@ -24,6 +29,7 @@ class RunSummary:
     rank: int | None
     world_size: int | None
     devices: tuple[tuple[str, int], ...]
+    device_is_modelled: bool
     step_count: int
     step_ns: int | None
     span_ns: int
@@ -37,7 +43,8 @@ class RunSummary:
 
 def summarize(trace: Trace) -> RunSummary:
     """The summary of a trace."""
-    names = Counter(trace.devices[index].name or "GPU" for index in trace.devices_used)
+    modelled = _is_modelled(trace)
+    names = Counter(_device_name(trace, index, modelled) for index in trace.devices_used)
     durations = sorted(step.duration_ns for step in trace.steps)
     kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
     return RunSummary(
@@ -45,6 +52,7 @@ def summarize(trace: Trace) -> RunSummary:
         rank=trace.info.rank,
         world_size=trace.info.world_size,
         devices=tuple(sorted(names.items())),
+        device_is_modelled=modelled,
         step_count=len(durations),
         step_ns=durations[len(durations) // 2] if durations else None,
         span_ns=trace.span_ns,
@@ -53,8 +61,22 @@ def summarize(trace: Trace) -> RunSummary:
         event_count=len(trace),
         recorded=tuple(c.value for c in kept if c in trace.capabilities),
         is_cpu_run=trace.is_cpu_run,
-        warnings=tuple(trace.info.warnings),
+        warnings=(*trace.info.warnings, *([_NOTE] if modelled else ())),
     )
+
+
+def _is_modelled(trace: Trace) -> bool:
+    """Whether the header says so, or the name of a device that did work."""
+    if not trace.devices_used:
+        return False
+    names = (trace.devices[index].name for index in trace.devices_used)
+    said = trace.info.header.get("tidy_modelled_device") is True
+    return said or any(name.endswith(_MODELLED) for name in names)
+
+
+def _device_name(trace: Trace, index: int, modelled: bool) -> str:
+    name = trace.devices[index].name or "GPU"
+    return name.removesuffix(_MODELLED) + _MODELLED if modelled else name
 
 
 def _busy_share(trace: Trace) -> float | None:

@@ -3,6 +3,9 @@
 It is cut in pieces, each written when it is done, so that a process that is killed leaves all but
 the last. PyTorch's profiler must be stopped on the thread that started it, and not inside a
 backward; where a cut is due at another moment it waits for the next call of Python on that thread.
+
+When to cut and to end goes by real time. What is said of a piece (when it began and was cut, its
+steps) is in the backend's time, as its events are: that of a modelled device is another one.
 """
 
 from __future__ import annotations
@@ -133,11 +136,12 @@ class Recorder:
             self._optimizer = weakref.ref(optimizer)
         elif known is not optimizer:
             return
-        now = time.time_ns()
+        moment = self._backend.now_ns()
         if self._state == "ended":
-            self._step_after(now)
+            self._step_after(moment)
             return
-        self._steps_ns.append(now)
+        now = time.time_ns()
+        self._steps_ns.append(moment)
         self._at_step = True
         if self._state == "waiting":
             self._resume()
@@ -150,12 +154,12 @@ class Recorder:
                 self._do_due()
         self._at_step = False
 
-    def _step_after(self, now: int) -> None:
+    def _step_after(self, moment: int) -> None:
         if self._stop_after and self._pieces.state.get("complete"):
             raise SystemExit(0)
         # The hook stays: it cannot be taken out while it is called.
         if len(self._after_ns) <= _STEPS_AFTER:
-            self._after_ns.append(now)
+            self._after_ns.append(moment)
             if len(self._after_ns) > _STEPS_AFTER:
                 self._write_state()
 
@@ -214,7 +218,7 @@ class Recorder:
         finally:
             self._busy = False
         if self._state == "ended" and complete:
-            self._after_ns.append(time.time_ns())
+            self._after_ns.append(self._backend.now_ns())
             self._write_state()
             if self._stop_after:
                 raise SystemExit(0)
@@ -238,8 +242,8 @@ class Recorder:
         self._backend.start()
         self._state = "recording"
         self._began_at_step = self._at_step
-        self._start_ns = time.time_ns()
-        self._cut_ns = self._start_ns + self._piece_ns
+        self._start_ns, self._began_ns = self._backend.now_ns(), time.time_ns()
+        self._cut_ns = self._began_ns + self._piece_ns
         # A step is a better place for a cut; without any, it comes when the piece is twice as long.
         self._late_ns = self._cut_ns + self._piece_ns
         if self._lines is not None:
@@ -247,7 +251,8 @@ class Recorder:
 
     def _stop(self) -> None:
         lines = self._lines.stop(final=self._state == "ended") if self._lines is not None else None
-        cut_ns = time.time_ns()
+        self._backend.wait_for_device()
+        stopped_ns, cut_ns = time.time_ns(), self._backend.now_ns()
         self._backend.stop()
         steps, first = self._steps_ns, self._pieces.first_step
         facts = {
@@ -268,11 +273,11 @@ class Recorder:
         finally:
             self._backend.drop()
         self._nbytes += nbytes
-        fitting = int((cut_ns - self._start_ns) * _PIECE_NBYTES / max(1, nbytes))
+        fitting = int((stopped_ns - self._began_ns) * _PIECE_NBYTES / max(1, nbytes))
         longest = min(2 * self._piece_ns, _LONGEST_PIECE_NS)
         self._piece_ns = max(_SHORTEST_PIECE_NS, min(fitting, longest))
         # Time that went into writing is not recorded time.
-        self._end_ns += time.time_ns() - cut_ns
+        self._end_ns += time.time_ns() - stopped_ns
 
     @staticmethod
     def _owner_native() -> int:

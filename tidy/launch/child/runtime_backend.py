@@ -16,7 +16,10 @@ class RuntimeBackend:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         from tidy.profiler import profile
+        from tidy.profiler.device import wait_for_work
+        from tidy.runtime.cuda import clock
 
+        self._unix_ns, self._wait = clock.unix_ns, wait_for_work
         self._profile, self._settings = profile, settings
         self._profiler: Any = None
         # Loads all that is needed to export. To import it when the script has ended would be too
@@ -55,6 +58,14 @@ class RuntimeBackend:
 
     def can_stop(self) -> bool:
         return True
+
+    def now_ns(self) -> int:
+        """The time on the clock of what is recorded: a modelled device has one of its own."""
+        return int(self._unix_ns())
+
+    def wait_for_device(self) -> None:
+        """What is launched by now ends before now."""
+        self._wait()
 
     def start(self) -> None:
         settings = self._settings

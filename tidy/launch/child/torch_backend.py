@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -58,6 +59,13 @@ class TorchBackend:
         """Not inside a backward, which puts back the thread's state when it ends."""
         task = getattr(self._torch._C, "_current_graph_task_id", None)
         return task is None or task() == -1
+
+    def now_ns(self) -> int:
+        """The time on the clock of what is recorded."""
+        return time.time_ns()
+
+    def wait_for_device(self) -> None:
+        """PyTorch's profiler waits itself when it stops."""
 
     def start(self) -> None:
         from torch.profiler import ProfilerActivity, profile

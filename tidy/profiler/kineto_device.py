@@ -1,0 +1,137 @@
+"""The devices' part of a file in Kineto's format: calls, work on streams, arrows between them.
+
+`Reads` and `Writes` are no arguments of Kineto's: numbers of the memory that a piece of work
+touches, which no other memory of the process ever has. Source: libkineto/src/CuptiActivity.cpp,
+output_json.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..runtime.cuda.activity import DeviceMemory, DeviceWork, RuntimeCall
+from .device import HAS_NBYTES, DevicePart
+
+Json = dict[str, Any]
+Timed = tuple[Json, int, int | None]  # the event, its start, its duration if it has one
+
+# CUPTI's numbers of the runtime's calls (cupti_runtime_cbid.h); a call without one has no `cbid`.
+_CALLBACK_IDS = {
+    "cudaMalloc": 20,
+    "cudaFree": 22,
+    "cudaHostAlloc": 27,
+    "cudaMemcpyAsync": 41,
+    "cudaMemsetAsync": 51,
+    "cudaStreamSynchronize": 131,
+    "cudaStreamQuery": 132,
+    "cudaEventCreate": 133,
+    "cudaEventCreateWithFlags": 134,
+    "cudaEventRecord": 135,
+    "cudaEventDestroy": 136,
+    "cudaEventSynchronize": 137,
+    "cudaEventQuery": 138,
+    "cudaEventElapsedTime": 139,
+    "cudaStreamWaitEvent": 147,
+    "cudaDeviceSynchronize": 165,
+    "cudaStreamCreateWithFlags": 198,
+    "cudaStreamGetPriority": 203,
+    "cudaDeviceGetStreamPriorityRange": 205,
+    "cudaLaunchKernel": 211,
+    "cudaStreamIsCapturing": 317,
+    "cudaLaunchKernelExC": 430,
+}
+_FIRST_SORT_INDEX = 5_000_000  # devices stand below the threads of the host
+_ARROW = {"cat": "ac2g", "name": "ac2g"}
+
+
+def device_metadata(part: DevicePart) -> Iterator[Json]:
+    """Names of devices and streams."""
+    devices = sorted({work.device for work in part.work})
+    for device in devices:
+        yield _named("process_name", device, 0, {"name": "python"})
+        yield _named("process_labels", device, 0, {"labels": f"GPU {device}"})
+        order = {"sort_index": _FIRST_SORT_INDEX + device}
+        yield _named("process_sort_index", device, 0, order)
+    for device, stream in sorted({(work.device, work.stream) for work in part.work}):
+        name = f"stream {stream}" if stream >= 0 else f"Device {device}"
+        yield _named("thread_name", device, stream, {"name": name})
+        yield _named("thread_sort_index", device, stream, {"sort_index": stream})
+
+
+def _named(name: str, pid: int, tid: int, args: Json) -> Json:
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
+
+
+def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
+    """Calls and work, with an arrow from each call to what it launched."""
+    launched = {work.correlation for work in part.work if work.kind != "cuda_sync"}
+    for call in part.calls:
+        yield _call(call, pid, part.external_ids), call.start_ns, call.end_ns - call.start_ns
+        if call.correlation in launched:
+            start = {"ph": "s", "id": call.correlation, "pid": pid, "tid": call.ident}
+            yield start | _ARROW, call.start_ns, None
+    called = {call.correlation for call in part.calls}
+    for work in part.work:
+        yield _work(work, part.external_ids), work.start_ns, work.end_ns - work.start_ns
+        if work.kind != "cuda_sync" and work.correlation in called:
+            end = {"ph": "f", "id": work.correlation, "pid": work.device, "tid": work.stream}
+            yield end | _ARROW | {"bp": "e"}, work.start_ns, None
+    for shadow in part.shadows:
+        event: Json = {"ph": "X", "cat": "gpu_user_annotation", "name": shadow.name}
+        event |= {"pid": shadow.device, "tid": shadow.stream}
+        args = {"args": {"External id": shadow.external_id}}
+        yield event | args, shadow.start_ns, shadow.end_ns - shadow.start_ns
+
+
+def _call(call: RuntimeCall, pid: int, external_ids: dict[int, int]) -> Json:
+    args = _external_id(call.correlation, external_ids)
+    if call.name in _CALLBACK_IDS:
+        args["cbid"] = _CALLBACK_IDS[call.name]
+    args["correlation"] = call.correlation
+    event: Json = {"ph": "X", "cat": "cuda_runtime", "name": call.name}
+    return event | {"pid": pid, "tid": call.ident, "args": args}
+
+
+def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
+    args = _external_id(work.correlation, external_ids)
+    if work.kind == "kernel":
+        args["queued"] = 0
+    place = {"device": work.device, "context": 1, "stream": work.stream}
+    args |= {**place, "correlation": work.correlation, **work.args}
+    if work.kind in HAS_NBYTES:
+        args["bytes"] = work.nbytes
+        duration_ns = work.end_ns - work.start_ns
+        if duration_ns:
+            args["memory bandwidth (GB/s)"] = work.nbytes / duration_ns
+    for name, touched in (("Reads", work.reads), ("Writes", work.writes)):
+        if touched:
+            args[name] = list(touched)
+    event: Json = {"ph": "X", "cat": work.kind, "name": work.name}
+    return event | {"pid": work.device, "tid": work.stream, "args": args}
+
+
+def _external_id(correlation: int, external_ids: dict[int, int]) -> Json:
+    found = external_ids.get(correlation)
+    return {} if found is None else {"External id": found}
+
+
+def device_memory(part: DevicePart, pid: int, first: int) -> Iterator[Timed]:
+    """Changes of the devices' memory, on the threads that made them; numbered from `first`."""
+    for number, change in enumerate(part.memory, first):
+        yield _memory(number, change, pid), change.time_ns, None
+
+
+def _memory(number: int, change: DeviceMemory, pid: int) -> Json:
+    name = "[OutOfMemory]" if change.out_of_memory else "[memory]"
+    args = {
+        "Total Reserved": change.reserved_nbytes,
+        "Total Allocated": change.allocated_nbytes,
+        "Bytes": change.nbytes,
+        "Device Id": change.device,
+        "Device Type": 1,
+        "Addr": change.address,
+        "Ev Idx": number,
+    }
+    event = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": name}
+    return event | {"pid": pid, "tid": change.ident, "args": args}
