@@ -22,7 +22,7 @@ import tidy.runtime as torch
 from tidy.runtime import Tensor, nn
 from tidy.runtime.utils.data import DataLoader, Dataset
 
-BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 256, 10, 512, 3072, 512
+BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 512, 10, 512, 6144, 1536
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -37,7 +37,7 @@ class Readings(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         label = index % CLASSES
-        offset = sum(random.gauss(0, 1) for _ in range(50)) / 50
+        offset = random.gauss(0, 0.2)
         return self.centres[label] + offset, label
 
 

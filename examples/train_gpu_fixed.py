@@ -1,6 +1,6 @@
 """The training of `train_gpu.py` without its mistakes.
 
-    tidy run --device a100 examples/train_gpu_fixed.py
+tidy run --device a100 examples/train_gpu_fixed.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tidy.runtime as torch
 from tidy.runtime import Tensor, nn
 from tidy.runtime.utils.data import DataLoader, Dataset
 
-BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 256, 10, 512, 3072, 512
+BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 512, 10, 512, 6144, 1536
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -26,7 +26,7 @@ class Readings(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         label = index % CLASSES
-        offset = sum(random.gauss(0, 1) for _ in range(50)) / 50
+        offset = random.gauss(0, 0.2)
         return self.centres[label] + offset, label
 
 
@@ -46,9 +46,7 @@ def train() -> None:
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
     model = make_model().to(DEVICE)
-    loader = DataLoader(
-        Readings(), batch_size=BATCH, shuffle=True, num_workers=2, pin_memory=True
-    )
+    loader = DataLoader(Readings(), batch_size=BATCH, shuffle=True, num_workers=2, pin_memory=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
     weights = torch.ones(BATCH, CLASSES, device=DEVICE)
     losses = []

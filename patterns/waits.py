@@ -72,16 +72,19 @@ def idle_after(
 ) -> Intervals:
     """The time from the end of each wait to the next device work, `cut` at the end of its step.
 
-    Where a device works on, or no work follows, there is none.
+    Where a device works on, or no work follows, there is none. It is no longer than the host waited:
+    without the wait it would have been ahead by that, and what else keeps the device idle (a loader)
+    is not the wait's fault.
 
     Args:
         busy: when any device has work.
     """
-    ends = np.array([wait.end_ns for wait in waits], np.int64)
-    ends = ends[~busy.contains(ends)]
-    at = np.searchsorted(busy.starts_ns, ends, side="left")
-    ends, at = ends[at < len(busy)], at[at < len(busy)]
-    until = busy.starts_ns[at]
+    known = np.array([(wait.end_ns, wait.waited_ns) for wait in waits], np.int64).reshape(-1, 2)
+    known = known[~busy.contains(known[:, 0])]
+    at = np.searchsorted(busy.starts_ns, known[:, 0], side="left")
+    known, at = known[at < len(busy)], at[at < len(busy)]
+    ends = known[:, 0]
+    until = np.minimum(busy.starts_ns[at], ends + known[:, 1])
     if cut and trace.steps:
         steps = step_of(trace, ends)
         step_ends = np.array([step.end_ns for step in trace.steps])

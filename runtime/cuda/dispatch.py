@@ -23,8 +23,8 @@ from ..storage import Storage, owner_of, storage_of, storages
 from ..tensor import Tensor
 from . import activity, clock, transfer
 from .cost import KernelPlan, Operand, memset_ns, plan
-from .modelled_device import ModelledDevice, correlations, kernel_args, log_call, log_work
 from .kinds import FILLS, Kind, kind_of
+from .modelled_device import ModelledDevice, correlations, kernel_args, log_call, log_work
 from .placement import device_of, place
 from .state import current_stream, depth, device_index, devices
 from .streams import Stream, refuse_in_capture

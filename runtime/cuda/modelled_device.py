@@ -16,7 +16,6 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import activity, clock
@@ -107,9 +106,18 @@ class ModelledDevice:
         return begin, end
 
 
-@lru_cache(maxsize=1 << 12)
+_args: dict[tuple[KernelPlan, str], Mapping[str, Any]] = {}
+
+
 def kernel_args(plan: KernelPlan, spec: DeviceSpec) -> Mapping[str, Any]:
     """What a trace shows of a kernel."""
+    found = _args.get((plan, spec.key))
+    if found is None:
+        found = _args[plan, spec.key] = _kernel_args(plan, spec)
+    return found
+
+
+def _kernel_args(plan: KernelPlan, spec: DeviceSpec) -> Mapping[str, Any]:
     blocks, threads = math.prod(plan.grid), math.prod(plan.block)
     return {
         "grid": list(plan.grid),

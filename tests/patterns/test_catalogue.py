@@ -19,7 +19,11 @@ from .rules import OWN_RULES
 _RELEASED = {
     "TDY000": "named-event",
     "TDY101": "synchronous-data-loader",
+    "TDY103": "unpinned-copy",
+    "TDY104": "blocking-copy",
     "TDY201": "extra-device-copy",
+    "TDY301": "host-sync-in-loop",
+    "TDY302": "explicit-synchronize",
     "TDY404": "for-loop-indexing",
     "TDY501": "fp32-matmul",
     "TDY503": "misaligned-half-matmul",

@@ -21,6 +21,7 @@ from ..runtime.record_function import (
     RecordFunction,
     add_interposer,
     everyone,
+    innermost,
     per_thread,
     remove_interposer,
 )
@@ -96,6 +97,7 @@ class Recorder:
 
     op: Callable[..., Any]
     node: Callable[..., Any]
+    asks_innermost = True
 
     def __init__(self, *, shapes: bool, stacks: bool, memory: bool, devices: bool = True) -> None:
         self.records: list[Any] = []
@@ -189,7 +191,10 @@ class Recorder:
         def op(name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:
             start, out = clock(), None
             try:
-                out = inner(*args, **kwargs) if kwargs else inner(*args)
+                if innermost:
+                    out = innermost[0].op(name, inner, args, kwargs)
+                else:
+                    out = inner(*args, **kwargs) if kwargs else inner(*args)
                 return out
             finally:
                 end = clock()
@@ -259,7 +264,10 @@ class Recorder:
                 setprofile(tracing)  # a function of the user's
             start = clock()
             try:
-                out = inner(*args, **kwargs) if kwargs else inner(*args)
+                if innermost:
+                    out = innermost[0].op(name, inner, args, kwargs)
+                else:
+                    out = inner(*args, **kwargs) if kwargs else inner(*args)
                 if note is not None:
                     note(out, args)
             except MemoryError as error:
