@@ -1,0 +1,76 @@
+"""TDY801: calls for memory after the first step."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidy
+from tidy import Severity
+from tidy.finding import NotChecked
+
+from ..conftest import ReadEvents
+from ..oracle.shared import TRACES, decoded, findings, needs_traces, path_of, report
+from ..trace.kineto import Written, call, frame, kernel, mark, op
+
+_STEP_US = 1000
+
+
+def _steps(count: int, call_us: dict[int, float], name: str = "cudaMalloc") -> list[Written]:
+    """Steps of 1,000 us; in some of them one call for memory."""
+    written = [op("aten::mm", 2, 1)]
+    for number in range(count):
+        start = number * _STEP_US + 1
+        written += [mark(f"ProfilerStep#{number}", start, _STEP_US - 1)]
+        written += [kernel("gemm", start + 500, 9)]
+        if number in call_us:
+            written += [call(name, start + 100, call_us[number], 50 + number)]
+    return written
+
+
+def _severities(trace: tidy.Trace) -> list[Severity]:
+    return [finding.severity for finding in tidy.check(trace, select=["TDY801"]).findings]
+
+
+@pytest.mark.parametrize(("us", "said"), [(5, []), (20, [Severity.INFO]), (60, [Severity.WARNING])])
+@pytest.mark.parametrize("name", ["cudaMalloc", "cudaHostAlloc", "hipFree", "cuMemMap"])
+def test_by_the_share_of_the_later_steps(
+    read_events: ReadEvents, name: str, us: float, said: list[Severity]
+) -> None:
+    trace = read_events(_steps(4, dict.fromkeys(range(4), us), name))
+    assert _severities(trace) == said
+
+
+@pytest.mark.parametrize("steps", [{0: 900}, {0: 900, 2: 400}, {3: 400}])
+def test_one_later_step_may_be_a_new_shape(
+    read_events: ReadEvents, steps: dict[int, float]
+) -> None:
+    assert _severities(read_events(_steps(4, steps))) == []
+
+
+def test_calls_that_only_ask(read_events: ReadEvents) -> None:
+    trace = read_events(_steps(4, dict.fromkeys(range(4), 400), "cudaMemGetInfo"))
+    assert _severities(trace) == []
+
+
+def test_what_empty_cache_causes_is_left_to_its_own_rule(read_events: ReadEvents) -> None:
+    written = _steps(4, dict.fromkeys(range(1, 4), 60))
+    for number in range(4):
+        start = number * _STEP_US + 800
+        written += [
+            frame("torch/cuda/memory.py(233): empty_cache", start, 90),
+            call("cudaFree", start + 1, 80, 90 + number),
+        ]
+    report = tidy.check(read_events(written), select=["TDY8"])
+    assert [finding.code for finding in report.findings] == ["TDY802"]
+
+
+@needs_traces
+def test_recorded_runs() -> None:
+    """Of those with steps none asks the driver for memory; one without steps does, 39 times."""
+    for path in TRACES:
+        if path.parent.name == "real" and "simple_add_et" not in path.name:
+            assert findings(path, "TDY801") == []
+    path = path_of("hta__critical_path__alexnet")
+    names = [event.get("name") for event in decoded(path)["traceEvents"]]
+    assert names.count("cudaMalloc") + names.count("cudaFree") == 39
+    assert isinstance(report(path).outcomes["TDY801"], NotChecked)

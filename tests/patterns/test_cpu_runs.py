@@ -1,0 +1,35 @@
+"""Rules about the work of a GPU have nothing to say of runs without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidy.finding import NotApplicable, NotChecked
+
+from ..oracle.shared import TORCH_CPU, TRACES, load, needs_traces, report
+
+_OF_A_GPU = (
+    "TDY102",
+    "TDY202",
+    "TDY304",
+    "TDY402",
+    "TDY505",
+    "TDY602",
+    "TDY801",
+    "TDY802",
+    "TDY901",
+    "TDY903",
+)
+_RECORDED = [path for path in TRACES if path.parent == TORCH_CPU]
+
+
+@needs_traces
+@pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.name)
+def test_nothing_is_said_of_a_cpu_run(path: Path) -> None:
+    """The profiler lists the devices it knows, here none; without the list it cannot tell."""
+    outcomes = {code: report(path).outcomes[code] for code in _OF_A_GPU}
+    wanted = NotApplicable if load(path).is_cpu_run else NotChecked
+    silent = {code for code, outcome in outcomes.items() if isinstance(outcome, wanted)}
+    assert silent == set(_OF_A_GPU)

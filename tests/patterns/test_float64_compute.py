@@ -1,0 +1,106 @@
+"""TDY505: what counts as arithmetic in float64."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy
+from tidy import Severity
+from tidy.finding import Checked
+from tidy.trace import Trace
+
+from ..conftest import ReadEvents
+from ..oracle.shared import TRACES, decoded, findings, load, needs_traces
+from ..trace.kineto import Written, call, kernel, op
+
+_GPU = {"A100": (8, 0), "GeForce RTX 4090": (8, 9)}
+
+
+def _launch(name: str, ts: float, types: list[str], dims: list[Any], us: float) -> list[Written]:
+    """An op with one kernel of `us`."""
+    number = int(ts)
+    args = {"Input type": types, "Input Dims": dims, "External id": number}
+    return [
+        op(name, ts, 5, args=args),
+        call("cudaLaunchKernel", ts + 1, 2, number, external=number),
+        kernel("some_kernel", ts + 3, us, correlation=number, external=number),
+    ]
+
+
+def _properties(name: str) -> list[dict[str, Any]]:
+    major, minor = _GPU[name]
+    return [{"id": 0, "name": name, "computeMajor": major, "computeMinor": minor}]
+
+
+def _read(read_events: ReadEvents, events: list[Written], gpu: str = "A100") -> Trace:
+    return read_events(events, deviceProperties=_properties(gpu))
+
+
+_MATRIX = [[64, 64], [64, 64]]
+
+
+@pytest.mark.parametrize("name", ["mm", "addmm", "bmm", "addmv_", "convolution_backward"])
+def test_products_and_convolutions(read_events: ReadEvents, name: str) -> None:
+    events = _launch(f"aten::{name}", 10, ["double", "double"], _MATRIX, 50)
+    (finding,) = tidy.check(_read(read_events, events), select=["TDY505"]).findings
+    assert (finding.count, finding.cost_ns, finding.on_device) == (1, 50_000, True)
+    assert finding.severity == Severity.WARNING
+
+
+@pytest.mark.parametrize("types", [["float", "float"], ["c10::Half", "c10::Half"]])
+def test_other_types(read_events: ReadEvents, types: list[str]) -> None:
+    trace = _read(read_events, _launch("aten::mm", 10, types, _MATRIX, 50))
+    assert tidy.check(trace, select=["TDY505"]).outcomes["TDY505"] == Checked()
+
+
+@pytest.mark.parametrize(("gpu", "left"), [("A100", 2), ("GeForce RTX 4090", 64)])
+def test_the_saving_is_that_of_the_gpu(read_events: ReadEvents, gpu: str, left: int) -> None:
+    """An A100 has float64 units for half the rate of float32, a GeForce for one 64th."""
+    trace = _read(read_events, _launch("aten::mm", 10, ["double"] * 2, _MATRIX, 64), gpu)
+    (finding,) = tidy.check(trace, select=["TDY505"]).findings
+    assert finding.saving is not None
+    assert finding.saving.high_ns == 64_000 - 64_000 // left
+
+
+@pytest.mark.parametrize(("us", "said"), [(3, False), (20, True)])
+def test_elementwise_ops_count_from_a_share_on(
+    read_events: ReadEvents, us: float, said: bool
+) -> None:
+    """3 and 20 us of 100 us."""
+    events = [
+        *_launch("aten::mul", 10, ["double", "float"], [[9], [9]], us),
+        *_launch("aten::relu", 100, ["float"], [[9]], 7),
+    ]
+    trace = _read(read_events, events)
+    assert bool(tidy.check(trace, select=["TDY505"]).findings) is said
+
+
+def _largest_double(path: Path) -> int:
+    """Elements of the largest double input of a file; 1 for a number, 0 without any."""
+    written = decoded(path)
+    largest = 0
+    for event in written["traceEvents"] if isinstance(written, dict) else written:
+        args = event.get("args") or {}
+        types = args.get("Input type") or []
+        dims = args.get("Input Dims", args.get("Input dims")) or []
+        both = zip(types, dims, strict=False)
+        sizes = [prod(shape) for dtype, shape in both if dtype == "double"]
+        largest = max(largest, *sizes, 0)
+    return largest
+
+
+@needs_traces
+@pytest.mark.parametrize(
+    "path", [p for p in TRACES if p.parent.name == "real"], ids=lambda path: path.name
+)
+def test_recorded_runs(path: Path) -> None:
+    """Some have a few small float64 tensors, several have Python numbers that look like them (966
+    `mul_` by momentum in ResNet-50); one without a GPU has large ones.
+    """
+    if "simple_add_et" not in path.name:
+        assert _largest_double(path) <= 2048 or not load(path).devices_used
+        assert findings(path, "TDY505") == []
