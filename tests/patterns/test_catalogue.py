@@ -19,17 +19,27 @@ from .rules import OWN_RULES
 _RELEASED = {
     "TDY000": "named-event",
     "TDY101": "synchronous-data-loader",
+    "TDY102": "data-loader-bottleneck",
     "TDY103": "unpinned-copy",
     "TDY104": "blocking-copy",
     "TDY201": "extra-device-copy",
+    "TDY202": "ping-pong-copies",
     "TDY301": "host-sync-in-loop",
     "TDY302": "explicit-synchronize",
+    "TDY304": "scalar-uploads",
+    "TDY402": "launch-bound",
     "TDY404": "for-loop-indexing",
     "TDY501": "fp32-matmul",
     "TDY503": "misaligned-half-matmul",
+    "TDY505": "float64-compute",
     "TDY601": "single-tensor-optimizer",
+    "TDY602": "unfused-optimizer",
     "TDY603": "zeroed-gradients",
     "TDY701": "bias-before-batch-norm",
+    "TDY801": "allocator-churn",
+    "TDY802": "empty-cache-in-loop",
+    "TDY901": "exposed-communication",
+    "TDY903": "data-parallel",
 }
 _KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 _KEBAB_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
