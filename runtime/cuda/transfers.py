@@ -1,0 +1,45 @@
+"""What copies, fills and reductions among devices take: a latency, and bytes over a bandwidth."""
+
+from __future__ import annotations
+
+from .device_spec import DeviceSpec
+from .memory_bound import MEMORY_EFFICIENCY
+
+KINDS = ("HtoD pageable", "HtoD pinned", "DtoH pageable", "DtoH pinned", "DtoD", "PtoP")
+_HOST_LATENCY_NS = 1500
+_PEER_LATENCY_NS = 2500
+# What a step round the ring takes beside its bytes, and what of the link NCCL reaches.
+_STEP_NS = 6000
+_BUS_EFFICIENCY = 0.8
+_MEMSET_NS = 800
+
+
+def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
+    """A `cudaMemcpyAsync` on its stream; of a pageable one the host waits for the staging.
+
+    Raises:
+        ValueError: `kind` is none of KINDS.
+    """
+    if kind == "DtoD":  # what is read is written as well
+        rate = spec.memory_bytes_per_s * MEMORY_EFFICIENCY
+        return spec.kernel_floor_ns + int(2 * nbytes / rate * 1e9)
+    if kind == "PtoP":
+        return _PEER_LATENCY_NS + int(nbytes / (spec.peer_bytes_per_s * _BUS_EFFICIENCY) * 1e9)
+    if kind not in KINDS:
+        raise ValueError(f"a copy is one of {', '.join(KINDS)}, not {kind!r}")
+    pinned = kind.endswith("pinned")
+    rate = spec.pinned_bytes_per_s if pinned else spec.pageable_bytes_per_s
+    return _HOST_LATENCY_NS + int(nbytes / rate * 1e9)
+
+
+def memset_ns(nbytes: int, spec: DeviceSpec) -> int:
+    """A `cudaMemsetAsync`."""
+    return _MEMSET_NS + int(nbytes / (spec.memory_bytes_per_s * MEMORY_EFFICIENCY) * 1e9)
+
+
+def all_reduce_ns(nbytes: int, count: int, spec: DeviceSpec) -> int:
+    """Among `count` devices in a ring: each sends its part 2 (count - 1) times."""
+    if count < 2:
+        return 0
+    rate = spec.peer_bytes_per_s * _BUS_EFFICIENCY
+    return int(2 * (count - 1) * (nbytes / count / rate * 1e9 + _STEP_NS))
