@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeviceSpec:
-    """One model of device.
+    """One model of device; equal to itself alone, so that it can key what is cached.
 
     `name` is what `cudaGetDeviceProperties` says. `tensor_*` are rates of Tensor Cores, the others
     those of ordinary ones. `launch_ns` is the host's time in one `cudaLaunchKernel`,
     `start_latency_ns` how long after it an idle device begins, `kernel_floor_ns` the shortest
-    kernel. `sources` says where figures come from, by field or by group of fields.
+    kernel. `sources` says where figures come from, by fields (`*` for any part of a name).
     """
 
     key: str

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 from .device_spec import DeviceSpec
 from .kernel_names import elementwise_name, functor, reduce_name, unrolled_copy_name
-from .kernel_plan import KernelPlan, Operand, nbytes_of, numel
+from .kernel_plan import KernelPlan, Operand, itemsize, nbytes_of, numel
 from .memory_bound import MEMORY_EFFICIENCY, memory_plan
 
-# A kernel that computes an offset for each element reaches this part of a plain stream.
-_STRIDED = 0.6
+# A kernel that computes an offset for each element reaches this part of a plain stream: of
+# elements of two bytes or less, of larger ones.
+_STRIDED = (0.5, 0.72)
+# One that reads a dtype and writes another.
+_CAST = 0.7
 # What a launch of multi_tensor_apply takes: tensors, and blocks of so many elements.
 _TENSORS_A_LAUNCH = {1: 110, 2: 64, 3: 48, 4: 36, 5: 30}
 _BLOCKS_A_LAUNCH = 320
@@ -32,8 +35,13 @@ def elementwise_plan(
     dtype = inputs[0].dtype if inputs else out.dtype
     read = sum(1 for x in inputs if x.shape)
     name = elementwise_name(base, dtype, len(inputs) + len(outputs), simple, read)
-    efficiency = MEMORY_EFFICIENCY * (1 if simple else _STRIDED)
-    return memory_plan(name, nbytes, spec, -(-size // 512), efficiency=efficiency)
+    efficiency = MEMORY_EFFICIENCY * (1 if simple else _strided(out))
+    grid = -(-size // 512)
+    return memory_plan(name, nbytes, spec, grid, efficiency=efficiency, cached=simple)
+
+
+def _strided(operand: Operand) -> float:
+    return _STRIDED[itemsize(operand.dtype) > 2]
 
 
 def fill_plan(base: str, outputs: Sequence[Operand], spec: DeviceSpec) -> KernelPlan:
@@ -50,18 +58,21 @@ def copy_plan(
     source, out = inputs[-1], outputs[0]
     ordered = source.contiguous and out.contiguous and numel(source) == numel(out)
     nbytes = nbytes_of(source) + nbytes_of(out)
-    if ordered and source.dtype != out.dtype:
-        name = unrolled_copy_name()
+    efficiency = MEMORY_EFFICIENCY * (1 if ordered else _strided(out))
+    narrowed = source.dtype == "float32" and out.dtype in ("float16", "bfloat16")
+    if ordered and source.dtype != out.dtype and not narrowed:
+        name, efficiency = unrolled_copy_name(), MEMORY_EFFICIENCY * _CAST
     else:
-        name = elementwise_name("copy", out.dtype, 2, ordered, 1)
-    efficiency = MEMORY_EFFICIENCY * (1 if ordered else _STRIDED)
-    return memory_plan(name, nbytes, spec, -(-numel(out) // 512), efficiency=efficiency)
+        base = f"{out.dtype}_copy" if narrowed else "copy"
+        name = elementwise_name(base, out.dtype, 2, ordered, 1)
+    grid, cached = -(-numel(out) // 512), efficiency == MEMORY_EFFICIENCY
+    return memory_plan(name, nbytes, spec, grid, efficiency=efficiency, cached=cached)
 
 
 def reduce_plans(
     base: str, inputs: Sequence[Operand], outputs: Sequence[Operand], spec: DeviceSpec
 ) -> tuple[KernelPlan, ...]:
-    """The input read once; few results leave SMs idle only where the input is small too."""
+    """The input read once; where there are few results, several blocks work on each."""
     x, out = inputs[0], outputs[0]
     nbytes = nbytes_of(x) + sum(map(nbytes_of, outputs))
     kept = [n for n in out.shape if n != 1]
@@ -75,21 +86,25 @@ def reduce_plans(
         threads=512 if inner else 128,
         efficiency=MEMORY_EFFICIENCY * 0.85,
         flops=numel(x),
+        floors=1.6,
         shared_nbytes=16 if inner else 2048,
-        narrow=True,
     )
     return (plan,)
 
 
 def foreach_plans(
-    base: str, inputs: Sequence[Operand], outputs: Sequence[Operand], spec: DeviceSpec
+    base: str,
+    in_place: bool,
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    spec: DeviceSpec,
 ) -> tuple[KernelPlan, ...]:
     """One kernel for as many tensors as its arguments hold; the lists stand one after another."""
     tensors = [x for x in (outputs or inputs) if x.shape] or list(outputs or inputs)
     nbytes = sum(map(nbytes_of, inputs)) + sum(map(nbytes_of, outputs))
     if base == "norm":
         tensors = [x for x in inputs if x.shape] or list(inputs)
-    lists = min(5, max(1, round(len(inputs) / max(1, len(tensors))) + (inputs != outputs)))
+    lists = min(5, max(1, len(inputs) // len(tensors)) + (not in_place and base != "norm"))
     chunks = sum(-(-math.prod(x.shape) // _CHUNK) for x in tensors)
     launches = max(-(-len(tensors) // _TENSORS_A_LAUNCH[lists]), -(-chunks // _BLOCKS_A_LAUNCH), 1)
     dtype = tensors[0].dtype

@@ -18,19 +18,13 @@ from typing import NamedTuple
 from .device_spec import DeviceSpec
 from .gemm_names import gemm_name, gemv_name, splitk_name
 from .kernel_plan import KernelPlan, itemsize
-from .memory_bound import MEMORY_EFFICIENCY, TYPES, memory_ns
+from .memory_bound import TYPES, memory_ns, stream_ns
 
-# What the best kernels reach of the peak: of Tensor Cores, of ordinary ones.
-_TENSOR_EFFICIENCY = 0.80
-_ORDINARY_EFFICIENCY = 0.88
-# Clock cycles of a step of one along K.
-_TENSOR_STEP = 3.0
-_ORDINARY_STEP = 12.0
 # Beyond the shortest kernel: loading the first operands, writing the last results.
-_START_NS = 2500
+_START_NS = 3300
 _LEAST_K = 256
 # What is lost where rows do not begin at multiples of 16 bytes: by how many times too short.
-_MISALIGNED = {1: 1.0, 2: 1.3, 4: 2.0, 8: 4.0, 16: 4.0}
+_MISALIGNED = {1: 1.0, 2: 1.4, 4: 2.6, 8: 4.0, 16: 4.0}
 
 
 class Tile(NamedTuple):
@@ -42,19 +36,35 @@ class Tile(NamedTuple):
     resident: int
 
 
-_TENSOR_TILES = (
-    Tile(256, 128, 1.0, 1),
-    Tile(128, 128, 0.95, 2),
-    Tile(128, 64, 0.85, 3),
-    Tile(64, 64, 0.65, 4),
-    Tile(32, 32, 0.35, 8),
+class Cores(NamedTuple):
+    """What the best kernels reach of the peak, clock cycles of a step along K, and tiles."""
+
+    efficiency: float
+    step_cycles: float
+    tiles: tuple[Tile, ...]
+
+
+_TENSOR = Cores(
+    0.80,
+    3.0,
+    (
+        Tile(256, 128, 1.0, 1),
+        Tile(128, 128, 0.95, 2),
+        Tile(128, 64, 0.85, 3),
+        Tile(64, 64, 0.65, 4),
+        Tile(32, 32, 0.35, 8),
+    ),
 )
-_ORDINARY_TILES = (
-    Tile(128, 128, 1.0, 2),
-    Tile(128, 64, 0.95, 3),
-    Tile(64, 64, 0.80, 4),
-    Tile(128, 32, 0.70, 4),
-    Tile(32, 32, 0.50, 8),
+_ORDINARY = Cores(
+    0.88,
+    12.0,
+    (
+        Tile(128, 128, 1.0, 2),
+        Tile(128, 64, 0.95, 3),
+        Tile(64, 64, 0.80, 4),
+        Tile(128, 32, 0.70, 4),
+        Tile(32, 32, 0.50, 8),
+    ),
 )
 
 
@@ -84,7 +94,6 @@ class Chosen(NamedTuple):
 
     rows: int
     columns: int
-    resident: int
     split: int
     ns: float
 
@@ -121,14 +130,11 @@ def choose(
 ) -> Chosen:
     """The tile with the shortest time. `efficiency` is on top of what products reach."""
     m, n, k, batch = product
-    tiles, best = (_TENSOR_TILES, _TENSOR_EFFICIENCY) if path.tensor else (
-        _ORDINARY_TILES,
-        _ORDINARY_EFFICIENCY,
-    )  # fmt: skip
-    per_sm = path.flops_per_s / spec.sm_count * best * efficiency / 1e9
-    step_ns = (_TENSOR_STEP if path.tensor else _ORDINARY_STEP) / spec.clock_hz * 1e9
+    cores = _TENSOR if path.tensor else _ORDINARY
+    per_sm = path.flops_per_s / spec.sm_count * cores.efficiency * efficiency / 1e9
+    step_ns = cores.step_cycles / spec.clock_hz * 1e9
     found: Chosen | None = None
-    for tile in tiles:
+    for tile in cores.tiles:
         rows, columns = tile[:2] if m >= n else tile[1::-1]
         blocks = -(-m // rows) * -(-n // columns) * batch
         split = 1
@@ -144,10 +150,10 @@ def choose(
             if split > 1:
                 ns += spec.kernel_floor_ns + 4e9 * m * n * batch * split / spec.memory_bytes_per_s
             if found is None or ns < found.ns:
-                found = Chosen(rows, columns, tile.resident, split, ns)
-            split *= 2
-            if blocks * split > spec.sm_count * tile.resident or k // split < _LEAST_K:
+                found = Chosen(rows, columns, split, ns)
+            if blocks * split >= spec.sm_count or k // (2 * split) < _LEAST_K:
                 break
+            split *= 2
     assert found is not None
     return found
 
@@ -157,17 +163,14 @@ def product_plans(
 ) -> tuple[KernelPlan, ...]:
     """The kernels of a product; `nbytes` are those of all operands and of the result."""
     path = path_of(dtype, tf32, spec)
-    m, n, k, batch = product
+    m, n, k = product[:3]
     if m == 1 or n == 1:
         return (_vector_plan(product, dtype, nbytes, path, spec),)
     slower = misalignment(dtype, n, k) if path.tensor else 1.0
-    memory = nbytes / (spec.memory_bytes_per_s * MEMORY_EFFICIENCY) * 1e9 * slower
+    memory = stream_ns(nbytes, spec) * slower
     chosen = choose(product, path, memory, spec, 1 / slower)
-    tile = (chosen.rows, chosen.columns)
-    return tile_plans(
-        gemm_name(path.kind, path.tensor, tile, layout, spec),
-        product, chosen, dtype, nbytes, path, spec,
-    )  # fmt: skip
+    name = gemm_name(path.kind, path.tensor, (chosen.rows, chosen.columns), layout, spec)
+    return tile_plans(name, product, chosen, dtype, nbytes, path, spec)
 
 
 def tile_plans(
@@ -181,7 +184,7 @@ def tile_plans(
 ) -> tuple[KernelPlan, ...]:
     """The kernel of a choice, and with a split K the one that adds up."""
     m, n, _, batch = product
-    rows, columns, _, split, ns = chosen
+    rows, columns, split, ns = chosen
     threads = 128 if rows * columns <= 64 * 64 else 256
     if path.tensor and spec.compute >= (9, 0):
         threads = 384 if rows * columns > 64 * 64 else 128
@@ -223,5 +226,6 @@ def _vector_plan(
     blocks = -(-max(product.m, product.n) // 16) * product.batch
     compute = product.flops / (spec.float32_flops_per_s * 0.5) * 1e9
     ns = max(memory_ns(nbytes, spec, blocks=blocks * 4), spec.kernel_floor_ns + int(compute))
+    ns += spec.kernel_floor_ns  # the parts of each sum are added up
     name = gemv_name(TYPES.get(dtype, "float"))
     return KernelPlan(name, ns, product.flops, nbytes, (blocks, 1, 1), (128, 1, 1), 64, 2048)

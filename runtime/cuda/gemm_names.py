@@ -29,6 +29,7 @@ _SHORT = {
     "complex": "c32",
 }
 _NVJET = {"float16": "hsh", "bfloat16": "tst", "float8": "qqtst"}
+_CUDA_TYPES = {"float64": "double", "float16": "__half", "bfloat16": "__nv_bfloat16"}
 _CUBLAS = {"float16": "fp16", "bfloat16": "bf16"}
 _CONVOLUTION = {
     "fprop": "implicit_convolve_sgemm<float, float, 128, 6, 7, 3, 3, 5, 1, false, true, true>"
@@ -45,23 +46,23 @@ def architecture(spec: DeviceSpec) -> str:
 
 
 def gemm_name(kind: str, tensor: bool, tile: tuple[int, int], layout: str, spec: DeviceSpec) -> str:
-    """Of a product. `kind` is the dtype that the cores work with, `layout` cuBLAS' (nn, tn, ...)."""
+    """Of a product. `kind` is the dtype that cores work with, `layout` cuBLAS' (nn, tn, ...)."""
     arch, size = architecture(spec), f"{tile[0]}x{tile[1]}"
+    return (_tensor_name if tensor else _ordinary_name)(kind, size, layout, arch)
+
+
+def _tensor_name(kind: str, size: str, layout: str, arch: str) -> str:
     modern = arch in ("hopper", "blackwell")
-    if not tensor:
-        return _ordinary_name(kind, size, layout, arch)
     if kind == "float64":
-        return f"{'sm80' if not modern else 'sm90'}_xmma_gemm_f64f64_f64f64_f64_{layout}_n_tilesize{size}x16"
+        first = "sm90" if modern else "sm80"
+        return f"{first}_xmma_gemm_f64f64_f64f64_f64_{layout}_n_tilesize{size}x16"
     if kind == "tf32":
-        if arch == "ampere":
-            return (
-                f"sm80_xmma_gemm_f32f32_tf32f32_f32_{layout}_n_tilesize{size}x16_stage4_"
-                "warpsize2x2x1_ff2f32_tensor16x8x8_execute_kernel_cublas"
-            )
-        return (
-            f"sm{_SM[arch]}_xmma_gemm_f32f32_tf32f32_f32_{layout}_n_tilesize{size}x32_"
-            "warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+        rest = (
+            f"{size}x16_stage4_warpsize2x2x1_ff2f32_tensor16x8x8_execute_kernel_cublas"
+            if arch == "ampere"
+            else f"{size}x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
         )
+        return f"sm{_SM[arch]}_xmma_gemm_f32f32_tf32f32_f32_{layout}_n_tilesize{rest}"
     if modern or kind == "float8":
         family = "nvjet_sm100" if arch == "blackwell" else "nvjet"
         return f"{family}_{_NVJET[kind]}_{size}_64x4_1x2_h_bz_coopA_{layout.upper()}N"
@@ -81,9 +82,8 @@ def _ordinary_name(kind: str, size: str, layout: str, arch: str) -> str:
             )
         return f"{arch}_sgemm_{size}_{layout}"
     if kind in ("float64", "complex"):
-        return f"{'volta' if arch == 'turing' else arch}_{kind[0]}gemm_{size}_{layout}".replace(
-            "fgemm", "dgemm"
-        )
+        first = "volta" if arch == "turing" else arch
+        return f"{first}_{'dgemm' if kind == 'float64' else 'cgemm'}_{size}_{layout}"
     if kind == "integer":
         return f"cutlass_{_SM[arch]}_i32gemm_{size}_{layout}"
     return f"sm{_SM[arch]}_xmma_gemm_{_SHORT[kind]}{_SHORT[kind]}_f32_{layout}_n_tilesize{size}x8"
@@ -108,11 +108,8 @@ def convolution_name(
     """Of an implicit product; `direction` is fprop, dgrad or wgrad."""
     arch, size = architecture(spec), f"{tile[0]}x{tile[1]}"
     if not tensor:
-        if kind == "float32":
-            return f"void {_CONVOLUTION[direction]}"
-        return f"void {_CONVOLUTION[direction]}".replace(
-            "float", "double" * (kind == "float64") or "__half"
-        )
+        c_type = _CUDA_TYPES.get(kind, "float")
+        return f"void {_CONVOLUTION[direction].replace('float', c_type)}"
     sm = f"sm{_SM[arch]}"
     if kind == "tf32":
         return (

@@ -1,8 +1,13 @@
 """Operators that memory is the limit of and that are not elementwise: one row each.
 
-`read` and `written` say what goes through memory: of the inputs, of the outputs, by a word of
-`_WEIGHTS`; `passes` how often it goes (a sort goes over its keys again and again); `efficiency`
-what part of a plain stream's bandwidth such a kernel reaches.
+    operators | what moves | passes, efficiency, floors, operations an element | kernel
+
+What moves is "all" inputs and outputs; "output" alone; "picked": indices, and what they pick read
+and written; "put": what is put into a place read, and the place read and written. `passes` is how
+often it moves (a sort goes over its keys again and again), `efficiency` what part of a plain
+stream's bandwidth such a kernel reaches, `floors` how often it waits, see memory_bound.py. In names
+`{t}` is the C++ type of the first input, `{log}` whether it is the logarithm's, and `~` and `@`
+stand for ATen's namespaces.
 """
 
 from __future__ import annotations
@@ -11,112 +16,81 @@ from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """How an operator runs. `{t}` in a name is the C++ type of its first input.
-
-    `moved`: "all" inputs and outputs; "output": only those; "picked": indices, and what they pick
-    read and written; "put": what is put in a place read, and the place read and written.
-    """
+    """How an operator runs."""
 
     name: str
-    moved: str = "all"
-    passes: float = 1.0
-    efficiency: float = 1.0
-    flops: int = 0  # of an element
-    narrow: bool = False
+    moved: str
+    passes: float
+    efficiency: float
+    floors: float
+    flops: int
 
 
-_ANON = "void at::native::(anonymous namespace)::"
-_RANDOM = Kernel(
-    f"{_ANON}distribution_elementwise_grid_stride_kernel<{{t}}, 4>", "output", flops=40
-)
-_PUT = Kernel(
-    f"{_ANON}index_elementwise_kernel<128, 4, at::native::index_put_kernel_impl>",
-    "put",
-    efficiency=0.5,
-)
-_ADDED = Kernel(f"{_ANON}indexFuncLargeIndex<{{t}}, long, unsigned int, 2, 2, -2>", "put", 1, 0.5)
-_SCATTERED = Kernel(
-    f"{_ANON}_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal>",
-    "put",
-    efficiency=0.5,
-)
-_PICKED = Kernel(f"{_ANON}vectorized_gather_kernel<16, long>", "picked", efficiency=0.8)
-_SCAN = Kernel(
-    "void at::native::tensor_kernel_scan_innermost_dim<{t}, std::plus<{t}> >", "all", 1, 0.5
-)
-_SORT = Kernel("void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<{t}, long>", "all", 6, 0.6)
-_SOFT = Kernel(
-    "void (anonymous namespace)::softmax_warp_forward<{t}, {t}, float, 10, {log}, false>"
-)
-_SOFT_BACK = Kernel("void (anonymous namespace)::softmax_warp_backward<{t}, {t}, float, 10, {log}>")
-_FFT = Kernel("void regular_fft<256u, EPT<16u>, {t}>", "all", 2, 0.7)
-_PAD = Kernel(f"{_ANON}constant_pad_kernel<{{t}}>", efficiency=0.7)
-_SHIFTED = Kernel(f"{_ANON}roll_cuda_kernel<{{t}}>", efficiency=0.6)
-_TRIANGLE = Kernel("void at::native::triu_tril_kernel<{t}, int, true, 8, false>", efficiency=0.8)
-_SELECTED = Kernel("void at_cuda_detail::cub::DeviceSelectSweepKernel<{t}>", "all", 2, 0.6)
-_POOL = Kernel(f"{_ANON}max_pool_forward_nchw<{{t}}, int>", efficiency=0.5)
-_POOL_BACK = Kernel(f"{_ANON}max_pool_backward_nchw<{{t}}, float>", efficiency=0.4)
-_MEAN_POOL = Kernel("void at::native::avg_pool2d_out_cuda_frame<{t}, float, int>", efficiency=0.6)
-_FACTORED = Kernel("void cusolver::getrf_kernel<{t}>", passes=4, efficiency=0.05)
+_ROWS = """
+uniform normal normal_fill rand randn randint bernoulli exponential | output | 1 1 1 40
+    | @distribution_elementwise_grid_stride_kernel<{t}, 4>
+native_dropout | all | 1 1 1 40 | @fused_dropout_kernel_vec<{t}, float, unsigned int, 1, 4, bool>
+multinomial | all | 2 0.5 2 0 | @sampleMultinomialOnce<{t}, float>
+randperm | output | 6 0.6 4 0
+    | void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<int, long>
+sort argsort | all | 6 0.6 4 0
+    | void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<{t}, long>
+topk | all | 5 0.5 4 0 | ~sbtopk::gatherTopK<{t}, unsigned int, 2, false>
+_softmax _log_softmax | all | 1 1 1.6 0
+    | void (anonymous namespace)::softmax_warp_forward<{t}, {t}, float, 10, {log}, false>
+_softmax_backward_data _log_softmax_backward_data | all | 1 1 1.6 0
+    | void (anonymous namespace)::softmax_warp_backward<{t}, {t}, float, 10, {log}, false>
+native_layer_norm | all | 1 0.85 2 0 | @vectorized_layer_norm_kernel<{t}, float>
+native_layer_norm_backward | all | 1 0.6 3 0
+    | @layer_norm_grad_input_kernel_vectorized<{t}, float>
+native_group_norm | all | 1.5 0.9 3 0 | ~RowwiseMomentsCUDAKernel<{t}>
+native_group_norm_backward | all | 1.5 0.8 3 0
+    | ~ComputeInternalGradientsCUDAKernel<{t}>
+embedding index_select | picked | 1 0.28 2 0
+    | @indexSelectLargeIndex<{t}, long, unsigned int, 2, 2, -2, true>
+embedding_dense_backward | put | 1 0.3 3 0 | @embedding_backward_feature_kernel<{t}, float, long>
+index | picked | 1 0.4 2 0
+    | ~index_elementwise_kernel<128, 4, gpu_index_kernel<at::native::index_kernel_impl> >
+gather take | picked | 1 0.5 2 0
+    | ~_scatter_gather_elementwise_kernel<128, 8, at::native::cuda_scatter_gather_internal<false> >
+scatter scatter_add | put | 1 0.4 2 0
+    | ~_scatter_gather_elementwise_kernel<128, 8, at::native::cuda_scatter_gather_internal<true> >
+index_put index_copy index_fill | put | 1 0.4 2 0
+    | ~index_elementwise_kernel<128, 4, gpu_index_kernel<at::native::index_put_kernel_impl> >
+index_add | put | 1 0.4 2 0 | @indexFuncLargeIndex<{t}, long, unsigned int, 2, 2, -2, true>
+cumsum cumprod | all | 1 0.5 2 0
+    | ~tensor_kernel_scan_innermost_dim<{t}, std::plus<{t}> >
+cat stack | all | 1 0.6 1.5 0
+    | @CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<4u>, unsigned int, 4, 64>
+repeat | all | 1 0.6 1 0 | ~elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>
+constant_pad_nd | all | 1 0.6 1 0 | ~elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>
+flip | all | 1 0.6 1 0 | ~elementwise_kernel<128, 4, at::native::flip_kernel_impl<{t}> >
+roll | all | 1 0.6 1 0 | ~roll_cuda_kernel<{t}>
+tril triu | all | 1 0.8 1 0 | ~triu_tril_kernel<{t}, int, true, 8, false>
+nonzero masked_select | all | 2 0.6 4 0 | void at_cuda_detail::cub::DeviceSelectSweepKernel<{t}>
+max_pool2d_with_indices | all | 1 0.5 1.5 0 | @max_pool_forward_nchw<{t}, int>
+max_pool2d_with_indices_backward | all | 1 0.4 1.5 0 | @max_pool_backward_nchw<{t}, float>
+avg_pool2d | all | 1 0.6 1.5 0 | ~avg_pool2d_out_cuda_frame<{t}, float, int>
+avg_pool2d_backward | all | 1 0.5 1.5 0 | ~avg_pool2d_backward_out_cuda_frame<{t}, float, int>
+fft_fft fft_ifft fft_rfft fft_irfft | all | 2 0.7 2 0 | void regular_fft<256u, EPT<16u>, {t}>
+linalg_cholesky linalg_inv linalg_det linalg_slogdet linalg_solve | all | 4 0.05 20 0
+    | void cusolver::getrf_kernel<{t}>
+"""
 
-KERNELS: dict[str, Kernel] = {
-    **dict.fromkeys(
-        ("uniform", "normal", "normal_fill", "rand", "randn", "randint", "bernoulli", "exponential"),
-        _RANDOM,
-    ),
-    "randperm": Kernel(_SORT.name, "output", 6, 0.6),
-    "multinomial": Kernel("void at::native::(anonymous namespace)::sampleMultinomialOnce<{t}, float>", "all", 2, 0.5),
-    "native_dropout": Kernel(f"{_ANON}fused_dropout_kernel_vec<{{t}}, float, unsigned int, 1, 4, bool>", flops=40),
-    "_softmax": _SOFT,
-    "_log_softmax": _SOFT,
-    "_softmax_backward_data": _SOFT_BACK,
-    "_log_softmax_backward_data": _SOFT_BACK,
-    "native_layer_norm": Kernel(f"{_ANON}vectorized_layer_norm_kernel<{{t}}, float>", efficiency=0.85),
-    "native_layer_norm_backward": Kernel(f"{_ANON}layer_norm_grad_input_kernel_vectorized<{{t}}, float>", efficiency=0.6),
-    "native_group_norm": Kernel("void at::native::RowwiseMomentsCUDAKernel<{t}>", passes=1.5),
-    "native_group_norm_backward": Kernel("void at::native::ComputeInternalGradientsCUDAKernel<{t}>", passes=1.5, efficiency=0.8),
-    "embedding": Kernel("void at::native::(anonymous namespace)::indexSelectLargeIndex<{t}, long, unsigned int, 2, 2, -2, true>", "picked", efficiency=0.8),
-    "embedding_dense_backward": Kernel("void at::native::(anonymous namespace)::embedding_backward_feature_kernel<{t}, float, long>", "put", efficiency=0.5),
-    "index": Kernel("void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_kernel_impl<at::native::OpaqueType<4> > > >", "picked", efficiency=0.6),
-    "index_select": Kernel(f"{_ANON}indexSelectLargeIndex<{{t}}, long, unsigned int, 2, 2, -2, true>", "picked", efficiency=0.8),
-    "gather": _PICKED,
-    "take": _PICKED,
-    "index_put": _PUT,
-    "index_copy": _PUT,
-    "index_fill": _PUT,
-    "index_add": _ADDED,
-    "scatter": _SCATTERED,
-    "scatter_add": _SCATTERED,
-    "cumsum": _SCAN,
-    "cumprod": _SCAN,
-    "sort": _SORT,
-    "argsort": _SORT,
-    "topk": Kernel("void at::native::sbtopk::gatherTopK<{t}, unsigned int, 2, false>", "all", 5, 0.5),
-    "fft_fft": _FFT,
-    "fft_ifft": _FFT,
-    "fft_rfft": _FFT,
-    "fft_irfft": _FFT,
-    "cat": Kernel(f"{_ANON}CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<4u>, unsigned int, 4, 64, 64>", efficiency=0.7),
-    "stack": Kernel(f"{_ANON}CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<4u>, unsigned int, 4, 64, 64>", efficiency=0.7),
-    "repeat": Kernel(f"{_ANON}elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>", efficiency=0.6),
-    "constant_pad_nd": _PAD,
-    "flip": Kernel("void at::native::elementwise_kernel<128, 4, at::native::flip_kernel_impl<{t}> >", efficiency=0.6),
-    "roll": _SHIFTED,
-    "tril": _TRIANGLE,
-    "triu": _TRIANGLE,
-    "nonzero": _SELECTED,
-    "masked_select": _SELECTED,
-    "max_pool2d_with_indices": _POOL,
-    "max_pool2d_with_indices_backward": _POOL_BACK,
-    "avg_pool2d": _MEAN_POOL,
-    "avg_pool2d_backward": Kernel("void at::native::avg_pool2d_backward_out_cuda_frame<{t}, float, int>", efficiency=0.5),
-    "linalg_cholesky": _FACTORED,
-    "linalg_inv": _FACTORED,
-    "linalg_det": _FACTORED,
-    "linalg_slogdet": _FACTORED,
-    "linalg_solve": _FACTORED,
-}  # fmt: skip
 
+def _read() -> dict[str, Kernel]:
+    found: dict[str, Kernel] = {}
+    for line in _ROWS.strip().replace("\n    |", " |").splitlines():
+        names, moved, numbers, name = (part.strip() for part in line.split("|"))
+        name = name.replace("@", "~(anonymous namespace)::", 1)
+        name = name.replace("~", "void at::native::", 1)
+        passes, efficiency, floors, flops = map(float, numbers.split())
+        kernel = Kernel(name, moved, passes, efficiency, floors, int(flops))
+        found.update(dict.fromkeys(names.split(), kernel))
+    return found
+
+
+KERNELS = _read()
 REDUCTIONS = frozenset(
     "sum mean prod all any count_nonzero amax amin max min argmax argmin var std logsumexp "
     "linalg_vector_norm nansum median".split()

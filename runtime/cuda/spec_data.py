@@ -2,6 +2,7 @@
 
 Host times are what public traces show under a profiler (medians of `cudaLaunchKernel`, and the
 shortest gaps behind it); bandwidths of copies are what copies reach, not what the bus is rated at.
+Figures of data sheets and white papers were compared with public pages that quote them.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ _G = 1e9
 _KIB = 1024
 _MIB = 1024 * 1024
 
-_COPIES = "usual results of the CUDA sample bandwidthTest; pageable: HTA's AlexNet trace (A100)"
+_COPIES = (
+    "pinned: estimate, 0.8 of what PCI Express is rated at with 16 lanes; pageable: HTA's AlexNet "
+    "trace (A100) and Kineto's ResNet-50 traces (V100), 4 to 11 GB/s"
+)
 _HOST = "launch calls, gaps and shortest kernels in public traces"
 _LIMITS = "CUDA C++ Programming Guide, table of technical specifications per compute capability"
 
-_PCIE3 = {"pinned_bytes_per_s": 12 * _G, "pageable_bytes_per_s": 6 * _G}
-_PCIE4 = {"pinned_bytes_per_s": 25 * _G, "pageable_bytes_per_s": 7 * _G}
-_PCIE5 = {"pinned_bytes_per_s": 50 * _G, "pageable_bytes_per_s": 10 * _G}
+# What copies reach on each bus: from pinned memory, from pageable memory.
+_PCIE3, _PCIE4, _PCIE5 = 12 * _G, 25 * _G, 50 * _G
+_PAGEABLE, _PAGEABLE_PCIE5 = 6 * _G, 8 * _G
 
 
 def _sources(rates: str, memory: str, size: str, host: str) -> Mapping[str, str]:
     return {
-        "rates": rates,
-        "sm_count, clock": rates,
+        "compute, sm_count, clock_hz, l2_nbytes, *_flops_per_s": rates,
         "memory_bytes_per_s, peer_bytes_per_s": memory,
         "memory_nbytes": size,
-        "limits per SM": _LIMITS,
+        "max_*, shared_*, registers_per_sm, warp_size": _LIMITS,
         "pinned_bytes_per_s, pageable_bytes_per_s": _COPIES,
         "launch_ns, start_latency_ns, kernel_floor_ns": f"{_HOST}: {host}",
     }
@@ -55,7 +58,8 @@ V100 = DeviceSpec(
     tensor_float16_flops_per_s=125 * _T,
     tensor_bfloat16_flops_per_s=0,
     tensor_float8_flops_per_s=0,
-    **_PCIE3,
+    pinned_bytes_per_s=_PCIE3,
+    pageable_bytes_per_s=_PAGEABLE,
     peer_bytes_per_s=150 * _G,
     launch_ns=5000,
     start_latency_ns=1500,
@@ -90,7 +94,8 @@ T4 = DeviceSpec(
     tensor_float16_flops_per_s=65 * _T,
     tensor_bfloat16_flops_per_s=0,
     tensor_float8_flops_per_s=0,
-    **_PCIE3,
+    pinned_bytes_per_s=_PCIE3,
+    pageable_bytes_per_s=_PAGEABLE,
     peer_bytes_per_s=12 * _G,
     launch_ns=5000,
     start_latency_ns=1500,
@@ -125,7 +130,8 @@ A100_40 = DeviceSpec(
     tensor_float16_flops_per_s=312 * _T,
     tensor_bfloat16_flops_per_s=312 * _T,
     tensor_float8_flops_per_s=0,
-    **_PCIE4,
+    pinned_bytes_per_s=_PCIE4,
+    pageable_bytes_per_s=_PAGEABLE,
     peer_bytes_per_s=300 * _G,
     launch_ns=5000,
     start_latency_ns=1500,
@@ -150,7 +156,7 @@ A100_80 = replace(
     memory_bytes_per_s=2039 * _G,
     sources={
         **A100_40.sources,
-        "memory_nbytes": "usual deviceProperties of an A100-SXM4-80GB (79.25 GiB)",
+        "memory_nbytes": "estimate: 80 GiB less what the driver and ECC keep",
     },
 )
 
@@ -172,7 +178,8 @@ L4 = DeviceSpec(
     tensor_float16_flops_per_s=121 * _T,
     tensor_bfloat16_flops_per_s=121 * _T,
     tensor_float8_flops_per_s=242.5 * _T,
-    **_PCIE4,
+    pinned_bytes_per_s=_PCIE4,
+    pageable_bytes_per_s=_PAGEABLE,
     peer_bytes_per_s=25 * _G,
     launch_ns=5000,
     start_latency_ns=1500,
@@ -207,7 +214,8 @@ H100 = DeviceSpec(
     tensor_float16_flops_per_s=989.4 * _T,
     tensor_bfloat16_flops_per_s=989.4 * _T,
     tensor_float8_flops_per_s=1978.9 * _T,
-    **_PCIE5,
+    pinned_bytes_per_s=_PCIE5,
+    pageable_bytes_per_s=_PAGEABLE_PCIE5,
     peer_bytes_per_s=450 * _G,
     launch_ns=4500,
     start_latency_ns=1300,
@@ -233,7 +241,7 @@ H200 = replace(
     sources={
         **H100.sources,
         "memory_bytes_per_s, peer_bytes_per_s": "NVIDIA H200 data sheet (SXM)",
-        "memory_nbytes": "usual deviceProperties of an H200 (139.8 GiB)",
+        "memory_nbytes": "estimate: 141 GB (data sheet) less what the driver and ECC keep",
         "launch_ns, start_latency_ns, kernel_floor_ns": "none of an H200; those of the H100",
     },
 )
@@ -256,7 +264,8 @@ B200 = DeviceSpec(
     tensor_float16_flops_per_s=2250 * _T,
     tensor_bfloat16_flops_per_s=2250 * _T,
     tensor_float8_flops_per_s=4500 * _T,
-    **_PCIE5,
+    pinned_bytes_per_s=_PCIE5,
+    pageable_bytes_per_s=_PAGEABLE_PCIE5,
     peer_bytes_per_s=900 * _G,
     launch_ns=4500,
     start_latency_ns=1300,
@@ -266,8 +275,9 @@ B200 = DeviceSpec(
     shared_nbytes_per_sm=228 * _KIB,
     shared_nbytes_per_block_optin=227 * _KIB,
     sources=_sources(
-        "NVIDIA Blackwell Architecture Technical Brief (HGX B200, dense); ordinary 16-bit rates and "
-        "the number of SMs are not in it: twice float32, and published measurements",
+        "NVIDIA Blackwell Architecture Technical Brief (HGX B200, dense); not in it: "
+        "ordinary 16-bit rates (twice float32), clock (an estimate), SMs and cache (measurements "
+        "by Chips and Cheese)",
         "NVIDIA Blackwell Architecture Technical Brief (NVLink 5, 1.8 TB/s in both directions)",
         "estimate: 192 GB less what the driver and ECC keep",
         "none of a B200; those of the H100",
@@ -290,11 +300,12 @@ GENERIC = replace(
     tensor_tf32_flops_per_s=80 * _T,
     tensor_float16_flops_per_s=160 * _T,
     tensor_bfloat16_flops_per_s=160 * _T,
-    **_PCIE4,
+    pinned_bytes_per_s=_PCIE4,
+    pageable_bytes_per_s=_PAGEABLE,
     peer_bytes_per_s=25 * _G,
     l2_nbytes=32 * _MIB,
     sources={
-        "all": "no device that is sold: round figures between a T4 and an A100, of compute "
+        "*": "no device that is sold: round figures between a T4 and an A100, of compute "
         "capability 8.0, so that whatever depends on TF32 and bfloat16 can be tried"
     },
 )
