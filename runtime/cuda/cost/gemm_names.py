@@ -7,7 +7,7 @@ its own secret; what is told here is the kind of core, the dtypes, the tile and 
 
 from __future__ import annotations
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 
 # From this compute capability on.
 _ARCHITECTURES = (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 from .gemm_names import gemm_name, gemv_name, splitk_name
 from .kernel_plan import KernelPlan, itemsize
 from .memory_bound import TYPES, memory_ns, stream_ns

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 from .gemm import Product, choose, path_of, tile_plans
 from .gemm_names import convolution_name, transpose_name, winograd_name
 from .kernel_plan import KernelPlan, Operand, itemsize, nbytes_of

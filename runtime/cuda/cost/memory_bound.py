@@ -10,7 +10,7 @@ half of the second-level cache holds come from it, or stay there: what ran befor
 
 from __future__ import annotations
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 from .kernel_plan import Dims, KernelPlan
 
 # What streaming kernels reach of the peak.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 from .memory_bound import MEMORY_EFFICIENCY
 
 KINDS = ("HtoD pageable", "HtoD pinned", "DtoH pageable", "DtoH pinned", "DtoD", "PtoP")

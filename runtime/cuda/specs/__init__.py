@@ -1,9 +1,9 @@
-"""The devices that are modelled, by name. Their figures stand in spec_data.py."""
+"""The devices that are modelled, by name. Their figures stand in data.py."""
 
 from __future__ import annotations
 
 from .device_spec import DeviceSpec
-from .spec_data import ALIASES, ALL
+from .data import ALIASES, ALL
 
 __all__ = ["SPECS", "DeviceSpec", "find_spec"]
 

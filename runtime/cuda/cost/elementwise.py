@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .device_spec import DeviceSpec
+from ..specs.device_spec import DeviceSpec
 from .kernel_names import elementwise_name, functor, reduce_name, unrolled_copy_name
 from .kernel_plan import KernelPlan, Operand, itemsize, nbytes_of, numel
 from .memory_bound import MEMORY_EFFICIENCY, memory_plan

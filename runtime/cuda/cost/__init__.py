@@ -4,7 +4,7 @@
          matmul_tf32=False, cudnn_tf32=True)
 
 gives the kernels, in order, each with its time. Time is what the slower of memory and cores takes:
-see gemm.py, convolution_cost.py, memory_bound.py, and docs/modelled-device.md for how near that
+see gemm.py, convolution.py, memory_bound.py, and docs/modelled-device.md for how near that
 comes. Nothing here knows a Tensor, a stream or the host.
 """
 
@@ -14,15 +14,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .convolution_cost import convolution_backward_plans, convolution_plans
-from .device_spec import DeviceSpec
-from .elementwise_cost import copy_plan, elementwise_plan, fill_plan, foreach_plans, reduce_plans
+from .convolution import convolution_backward_plans, convolution_plans
+from ..specs.device_spec import DeviceSpec
+from .elementwise import copy_plan, elementwise_plan, fill_plan, foreach_plans, reduce_plans
 from .gemm import Product, product_plans
 from .kernel_names import named
 from .kernel_plan import KernelPlan, Operand, nbytes_of, numel
 from .memory_bound import MEMORY_EFFICIENCY, memory_plan
 from .operator_kernels import COPIES, FILLS, INDICES, KERNELS, NOTHING, REDUCTIONS
-from .transfers import all_reduce_ns, copy_ns, memset_ns
+from .copies import all_reduce_ns, copy_ns, memset_ns
 
 __all__ = [
     "KernelPlan",

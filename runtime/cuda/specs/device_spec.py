@@ -1,4 +1,4 @@
-"""What is known of a model of device; spec_data.py has the devices themselves.
+"""What is known of a model of device; data.py has the devices themselves.
 
 Rates are floating-point operations a second, a multiplication and an addition counting as two, all
 cores at the boost clock, dense (no structured sparsity). A rate of 0 says that there is no such
