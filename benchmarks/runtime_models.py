@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from runtime_timing import Step
 
 RATE = 0.01
+DEVICE = os.environ.get("BENCH_DEVICE", "cpu")
 Torch = Any  # the module torch, or tidy.runtime
 VOCABULARY, CONTEXT = 65, 32
 
@@ -22,7 +24,8 @@ def _labels(classes: int, *shape: int) -> Any:
 
 
 def _trainer(torch: Torch, model: Any, loss: Any, optimizer: Any, x: Any, y: Any) -> Step:
-    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    model.to(DEVICE)
+    x, y = torch.from_numpy(x).to(DEVICE), torch.from_numpy(y).to(DEVICE)
 
     def step() -> Any:
         optimizer.zero_grad()
@@ -178,7 +181,7 @@ def transformer(torch: Torch, width: int = 64, heads: int = 4, batch: int = 16) 
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY)
 
         def forward(self, x: Any) -> Any:
-            x = self.token(x) + self.place(torch.arange(x.shape[1]))
+            x = self.token(x) + self.place(torch.arange(x.shape[1], device=x.device))
             return self.head(self.norm(self.blocks(x)))
 
     def loss(found: Any, y: Any) -> Any:

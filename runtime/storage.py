@@ -29,16 +29,16 @@ class Storage(weakref.ref):  # type: ignore[type-arg]
     number: int
     block: Any
 
-    def __new__(
-        cls, owner: Any, freed: Callable[[Storage], None], device: int, block: Any
-    ) -> Storage:
-        self = super().__new__(cls, owner, freed)
-        self.key, self.device, self.block = id(owner), device, block
-        self.number = next(_numbers)
-        return self
 
-    def __init__(self, owner: Any, freed: Callable[[Storage], None], *_: Any) -> None:
-        super().__init__(owner, freed)
+def make_storage(
+    owner: Any, freed: Callable[[Storage], None], device: int, block: Any
+) -> Storage:
+    """The storage of an array that owns its memory; `freed(storage)` is called at its end."""
+    made = Storage(owner, freed)
+    made.key = key = id(owner)
+    made.device, made.block, made.number = device, block, next(_numbers)
+    storages[key] = made
+    return made
 
 
 storages: dict[int, Storage] = {}  # by the owner's identity; empty while no device is used

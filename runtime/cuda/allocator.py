@@ -9,8 +9,8 @@ is large enough. Source: c10/cuda/CUDACachingAllocator.cpp.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,33 @@ class Block:
         self.users: list[Stream] | None = None  # other streams, by record_stream
 
 
+@dataclass(slots=True)
+class MemoryStats:
+    """What the allocator has given out and taken, now, at most, and in all."""
+
+    allocated_nbytes: int = 0
+    allocations: int = 0
+    reserved_nbytes: int = 0
+    segments: int = 0
+    peak_allocated_nbytes: int = 0
+    peak_allocations: int = 0
+    peak_reserved_nbytes: int = 0
+    peak_segments: int = 0
+    given_nbytes: int = 0
+    given: int = 0
+    reserved_in_all_nbytes: int = 0
+    segments_made: int = 0
+    out_of_memory: int = 0
+
+    def reset_peaks(self) -> None:
+        self.peak_allocated_nbytes, self.peak_allocations = self.allocated_nbytes, self.allocations
+        self.peak_reserved_nbytes, self.peak_segments = self.reserved_nbytes, self.segments
+
+    def reset_sums(self) -> None:
+        self.given_nbytes = self.given = self.reserved_in_all_nbytes = self.segments_made = 0
+        self.out_of_memory = 0
+
+
 Pool = dict[int, list[Block]]  # free blocks by size
 
 
@@ -52,9 +79,7 @@ class CachingAllocator:
     def __init__(self, device: int, total_nbytes: int) -> None:
         self.device, self.total_nbytes = device, total_nbytes
         self.limit_nbytes = total_nbytes
-        self.current: Counter[str] = Counter()
-        self.peak: Counter[str] = Counter()
-        self.total: Counter[str] = Counter()  # allocated, freed, and how often
+        self.stats = MemoryStats()
         self._free: dict[tuple[int, bool], Pool] = {}  # by stream and whether small
         self._segments: list[Block] = []
         self._late: list[tuple[int, Block]] = []  # (when other streams are done with it, block)
@@ -72,36 +97,53 @@ class CachingAllocator:
         if not nbytes:
             return None
         size = -(-nbytes // _ROUND) * _ROUND
-        with self._lock:
-            if self._late:
-                self._take_late()
-            small = size <= _SMALL
-            pool = self._free.setdefault((stream, small), {})
-            same = pool.get(size)
-            block = same.pop() if same else self._best(pool, size, small)
-            if block is None and self._join(pool):
-                block = self._best(pool, size, small)
-            if block is None:
-                block = self._split(self._new_segment(size, stream, small, nbytes), size, small)
-            block.in_use = True
-            self._count("allocated_bytes", block.nbytes)
-            self._count("allocation", 1)
+        pool = self._free.get((stream, size <= _SMALL))
+        same = None if pool is None else pool.get(size)
+        if same and not self._late:
+            block = same.pop()
+        else:
+            with self._lock:
+                block = self._find(size, stream, nbytes)
+        block.in_use = True
+        stats = self.stats
+        stats.allocated_nbytes += block.nbytes
+        stats.allocations += 1
+        stats.given_nbytes += block.nbytes
+        stats.given += 1
+        if stats.allocated_nbytes > stats.peak_allocated_nbytes:
+            stats.peak_allocated_nbytes = stats.allocated_nbytes
+        if stats.allocations > stats.peak_allocations:
+            stats.peak_allocations = stats.allocations
+        if activity.logs:
             self._tell(block.address, block.nbytes)
+        return block
+
+    def _find(self, size: int, stream: int, nbytes: int) -> Block:
+        """A free block of this size, or one that is made of others or of a new segment."""
+        if self._late:
+            self._take_late()
+        small = size <= _SMALL
+        pool = self._free.setdefault((stream, small), {})
+        block = self._best(pool, size, small)
+        if block is None and self._join(pool):
+            block = self._best(pool, size, small)
+        if block is None:
+            block = self._split(self._new_segment(size, stream, small, nbytes), size, small)
         return block
 
     def free(self, block: Block | None) -> None:
         """The tensor is gone; its memory is there for others of its stream."""
         if block is None:
             return
-        with self._lock:
-            self._count("allocated_bytes", -block.nbytes)
-            self._count("allocation", -1)
+        self.stats.allocated_nbytes -= block.nbytes
+        self.stats.allocations -= 1
+        if activity.logs:
             self._tell(block.address, -block.nbytes)
-            if block.users:
-                self._late.append((max(s.ready_ns for s in block.users), block))
-                block.users = None
-            else:
-                self._give_back(block)
+        if block.users:
+            self._late.append((max(s.ready_ns for s in block.users), block))
+            block.users = None
+        else:
+            self._give_back(block)
 
     def record_stream(self, block: Block | None, stream: Stream) -> None:
         if block is not None and stream.number != block.stream:
@@ -157,16 +199,24 @@ class CachingAllocator:
         if self._room() < wanted:
             self.empty_cache()
         if self._room() < wanted:
-            self.total["num_ooms"] += 1
+            self.stats.out_of_memory += 1
             self._tell(0, nbytes, out_of_memory=True)
             raise OutOfMemoryError(self._no_room(nbytes))
         self._host("cudaMalloc", _MALLOC_NS)
         block = Block(self._next_address, wanted, stream, small)
         self._next_address += wanted
         self._segments.append(block)
-        self._count("reserved_bytes", wanted)
-        self._count("segment", 1)
+        self._reserve(wanted, 1)
         return block
+
+    def _reserve(self, nbytes: int, segments: int) -> None:
+        stats = self.stats
+        stats.reserved_nbytes += nbytes
+        stats.segments += segments
+        stats.segments_made += max(segments, 0)
+        stats.reserved_in_all_nbytes += max(nbytes, 0)
+        stats.peak_reserved_nbytes = max(stats.peak_reserved_nbytes, stats.reserved_nbytes)
+        stats.peak_segments = max(stats.peak_segments, stats.segments)
 
     def empty_cache(self) -> None:
         """Give segments in which nothing is in use back to the device."""
@@ -181,14 +231,13 @@ class CachingAllocator:
                     _take(self._free[segment.stream, segment.is_small], segment)
                     self._segments.remove(segment)
                     self._host("cudaFree", _FREE_NS)
-                    self._count("reserved_bytes", -segment.nbytes)
-                    self._count("segment", -1)
+                    self._reserve(-segment.nbytes, -1)
 
     def _room(self) -> int:
-        return self.limit_nbytes - self.current["reserved_bytes"]
+        return self.limit_nbytes - self.stats.reserved_nbytes
 
     def _no_room(self, nbytes: int) -> str:
-        in_use, reserved = self.current["allocated_bytes"], self.current["reserved_bytes"]
+        in_use, reserved = self.stats.allocated_nbytes, self.stats.reserved_nbytes
         return (
             f"CUDA out of memory. Tried to allocate {_shown(nbytes)}. GPU {self.device} has a total"
             f" capacity of {_shown(self.total_nbytes)} of which {_shown(self._room())} is free. "
@@ -198,20 +247,13 @@ class CachingAllocator:
 
     # -- what is told ---------------------------------------------------------------------------
 
-    def _count(self, what: str, change: int) -> None:
-        self.current[what] += change
-        self.peak[what] = max(self.peak[what], self.current[what])
-        self.total[f"{what}.{'allocated' if change > 0 else 'freed'}"] += abs(change)
-
     def _host(self, name: str, cost_ns: int) -> None:
         from .modelled_device import host_call
 
         host_call(name, cost_ns)
 
     def _tell(self, address: int, nbytes: int, out_of_memory: bool = False) -> None:
-        if not activity.logs:
-            return
-        totals = self.current["allocated_bytes"], self.current["reserved_bytes"]
+        totals = self.stats.allocated_nbytes, self.stats.reserved_nbytes
         change = DeviceMemory(
             clock.now_ns(), get_ident(), self.device, address, nbytes, *totals, out_of_memory
         )

@@ -27,7 +27,7 @@ from ..tensor import Tensor, wrap
 from . import clock
 from .placement import place
 from .state import current_stream, depth, devices, here
-from .streams import Stream, StreamContext
+from .streams import Stream, StreamContext, record_stream
 
 
 class _Task:
@@ -76,12 +76,16 @@ class BackwardStreams:
         """
         consumer = target.stream
         if consumer is not None and not grad.is_sparse:
-            place(grad, consumer.owner, consumer)
+            place(grad, consumer)
+            if source is not None and source.stream is consumer:
+                return
         found = self.streams_for(source, target, grad)
-        if found is not None and not self.drops_waits:
+        if found is not None:
             accumulates, after = found
             if accumulates != after:
-                accumulates.wait_stream(after)
+                record_stream(grad, accumulates)
+                if not self.drops_waits:
+                    accumulates.wait_stream(after)
 
     def streams_for(
         self, source: Node | None, target: Node, grad: Tensor
@@ -118,7 +122,7 @@ class BackwardStreams:
         """A gradient of the leaf's own, laid out as the leaf is."""
         made, stream = wrap(np.empty_like(variable.array)), self.stream_of(variable)
         if stream is not None:
-            place(made, stream.owner, stream)
+            place(made, stream)
         found: Tensor = made.copy_(grad)
         return found
 

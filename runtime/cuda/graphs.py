@@ -12,7 +12,7 @@ A replay computes anew into the same tensors and costs the host one launch. What
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..storage import storage_of
@@ -30,10 +30,10 @@ class CUDAGraph:
 
     def __init__(self, keep_graph: bool = False) -> None:
         self.plans: list[KernelPlan] = []
-        self._steps: list[tuple[Callable[..., Any], Any, Any, list[Any]]] = []
+        self._steps: list[tuple[Callable[..., Any], Any, Any, Sequence[Any]]] = []
         self._stream: Stream | None = None
 
-    def add(self, inner: Callable[..., Any], args: Any, kwargs: Any, outs: list[Any]) -> None:
+    def add(self, inner: Callable[..., Any], args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
         """An operator ran on the stream, with these results."""
         self._steps.append((inner, args, kwargs, outs))
 
@@ -95,7 +95,7 @@ class CUDAGraph:
         clock.close_stretch(after - host)
 
 
-def _run_again(inner: Any, args: Any, kwargs: Any, outs: list[Any]) -> None:
+def _run_again(inner: Any, args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
     from ..grad_mode import no_grad
 
     with no_grad():

@@ -8,8 +8,7 @@ from .allocator import CachingAllocator
 from .modelled_device import host_call
 from .state import device_index, devices
 
-_KEYS = {"allocation": "allocation", "allocated_bytes": "allocated_bytes"}
-_KEYS |= {"segment": "segment", "reserved_bytes": "reserved_bytes"}
+_KEYS = ("allocation", "allocated_bytes", "segment", "reserved_bytes")
 _INFO_NS = 20_000  # cudaMemGetInfo
 
 
@@ -20,25 +19,25 @@ def _of(device: Any) -> CachingAllocator | None:
 def memory_allocated(device: Any = None) -> int:
     """What tensors have of a device's memory."""
     found = _of(device)
-    return found.current["allocated_bytes"] if found else 0
+    return found.stats.allocated_nbytes if found else 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most they had since the start or `reset_peak_memory_stats`."""
     found = _of(device)
-    return found.peak["allocated_bytes"] if found else 0
+    return found.stats.peak_allocated_nbytes if found else 0
 
 
 def memory_reserved(device: Any = None) -> int:
     """What the allocator has of the device's memory, in use or not."""
     found = _of(device)
-    return found.current["reserved_bytes"] if found else 0
+    return found.stats.reserved_nbytes if found else 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most it had."""
     found = _of(device)
-    return found.peak["reserved_bytes"] if found else 0
+    return found.stats.peak_reserved_nbytes if found else 0
 
 
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
@@ -48,14 +47,14 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Peaks begin anew, with what there is now."""
     found = _of(device)
     if found:
-        found.peak = found.current.copy()
+        found.stats.reset_peaks()
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Sums over time begin anew."""
     found = _of(device)
     if found:
-        found.total.clear()
+        found.stats.reset_sums()
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
@@ -66,16 +65,29 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     found = _of(device)
     if found is None:
         return {}
-    stats: dict[str, int] = {}
-    for name, key in _KEYS.items():
-        stats[f"{name}.all.current"] = found.current[key]
-        stats[f"{name}.all.peak"] = found.peak[key]
-        stats[f"{name}.all.allocated"] = found.total[f"{key}.allocated"]
-        stats[f"{name}.all.freed"] = found.total[f"{key}.freed"]
-    stats["num_ooms"] = found.total["num_ooms"]
-    stats["num_device_alloc"] = found.total["segment.allocated"]
-    stats["num_device_free"] = found.total["segment.freed"]
-    return stats
+    stats = found.stats
+    now = {
+        "allocation": (stats.allocations, stats.peak_allocations, stats.given),
+        "allocated_bytes": (
+            stats.allocated_nbytes,
+            stats.peak_allocated_nbytes,
+            stats.given_nbytes,
+        ),
+        "segment": (stats.segments, stats.peak_segments, stats.segments_made),
+        "reserved_bytes": (
+            stats.reserved_nbytes,
+            stats.peak_reserved_nbytes,
+            stats.reserved_in_all_nbytes,
+        ),
+    }
+    shown: dict[str, int] = {}
+    for name, (current, peak, in_all) in now.items():
+        shown[f"{name}.all.current"], shown[f"{name}.all.peak"] = current, peak
+        shown[f"{name}.all.allocated"], shown[f"{name}.all.freed"] = in_all, in_all - current
+    shown["num_ooms"] = stats.out_of_memory
+    shown["num_device_alloc"] = stats.segments_made
+    shown["num_device_free"] = stats.segments_made - stats.segments
+    return shown
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:

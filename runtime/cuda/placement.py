@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..storage import Storage, owner_of, storages
+from ..storage import Storage, make_storage, owner_of, storages
 from ..tensor import Tensor
 from .state import devices
 
 if TYPE_CHECKING:
-    from .modelled_device import ModelledDevice
     from .streams import Stream
 
 
-def place(tensor: Any, device: ModelledDevice, stream: Stream) -> Storage:
-    """Give a tensor's memory to a device, unless it is on one."""
-    owner = owner_of(tensor.array)
+def place(tensor: Any, stream: Stream) -> Storage:
+    """Give a tensor's memory to the device of a stream, unless it is on one."""
+    array = tensor.array
+    owner = array if array.base is None else owner_of(array)
     found = storages.get(id(owner))
     if found is None:
+        device = stream.owner
         block = device.allocator.allocate(owner.nbytes, stream.number)
-        found = storages[id(owner)] = Storage(owner, _freed, device.index, block)
+        found = make_storage(owner, _freed, device.index, block)
     return found
 
 

@@ -53,6 +53,7 @@ def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Te
                 (gradient_edge(source),), ((made.array.shape, made.array.dtype),)
             )
             node.source = None if storage is None else storage.device, source.array.dtype
+            node.stream = None if target is None else current_stream(target)
             made._node, made._rg = node, True
         return made
 
@@ -67,7 +68,7 @@ def _empty(like: Any, dtype: Any, target: int | None, pinned: bool) -> Tensor:
     def make(*_: Any) -> Tensor:
         made = wrap(np.empty_like(like, dtype, subok=False))
         if target is not None:
-            place(made, devices[target], current_stream(target))
+            place(made, current_stream(target))
         elif pinned:
             pin(made)
         return made
