@@ -159,8 +159,8 @@ Exit codes:
 @click.option(
     "--device",
     metavar="KIND[:N]",
-    help="Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100, h200, b200"
-    " or generic. numpy computes; the device's times come from a model.",
+    help="Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100, h200,"
+    " b200 or generic. numpy computes; the device's times come from a model.",
 )
 @click.option(
     "--steps",

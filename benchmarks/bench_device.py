@@ -34,6 +34,7 @@ def _work(pipe: Any, model: tuple[Any, ...], device: str, recorded: bool) -> Non
     if device != "cpu":
         os.environ["TIDY_DEVICE"] = "a100"
     import runtime_models
+
     import tidy.runtime as torch
     from tidy.profiler import profile
 

@@ -60,9 +60,9 @@ def train() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=False)
     weights = torch.ones(BATCH, CLASSES).pin_memory()
     losses = []
-    for inputs, labels in loader:
-        inputs = inputs.to(DEVICE)
-        labels = labels.to(DEVICE)
+    for batch in loader:
+        inputs = batch[0].to(DEVICE)
+        labels = batch[1].to(DEVICE)
         noise = torch.randn(BATCH, FEATURES).to(DEVICE)
         scores = model(inputs + 0.1 * noise) * weights.to(DEVICE)
         loss = nn.functional.cross_entropy(scores, labels)

@@ -50,9 +50,9 @@ def train() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
     weights = torch.ones(BATCH, CLASSES, device=DEVICE)
     losses = []
-    for inputs, labels in loader:
-        inputs = inputs.to(DEVICE, non_blocking=True)
-        labels = labels.to(DEVICE, non_blocking=True)
+    for batch in loader:
+        inputs = batch[0].to(DEVICE, non_blocking=True)
+        labels = batch[1].to(DEVICE, non_blocking=True)
         noise = torch.randn(BATCH, FEATURES, device=DEVICE)
         scores = model(inputs + 0.1 * noise) * weights
         loss = nn.functional.cross_entropy(scores, labels)

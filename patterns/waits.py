@@ -72,9 +72,9 @@ def idle_after(
 ) -> Intervals:
     """The time from the end of each wait to the next device work, `cut` at the end of its step.
 
-    Where a device works on, or no work follows, there is none. It is no longer than the host waited:
-    without the wait it would have been ahead by that, and what else keeps the device idle (a loader)
-    is not the wait's fault.
+    Where a device works on, or no work follows, there is none. It is no longer than the host
+    waited: without the wait it would have been ahead by that, and what else keeps the device idle
+    (a loader) is not the wait's fault.
 
     Args:
         busy: when any device has work.

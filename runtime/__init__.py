@@ -24,7 +24,7 @@ import numpy as _np
 from . import autograd as autograd
 from . import nn as nn
 from .anomaly import is_anomaly_enabled
-from .device import Device as device
+from .device import Device as device  # noqa: N813  (PyTorch's name)
 from .dtypes import bool_ as bool
 from .dtypes import (
     complex64,

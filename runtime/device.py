@@ -22,7 +22,7 @@ class Device(str):
 
     def __new__(cls, name: Any = "cpu", index: int | None = None) -> Device:
         if name.__class__ is Device and index is None:
-            return name  # type: ignore[no-any-return]
+            return name
         if isinstance(name, int):
             name = f"cuda:{name}"
         kind, colon, number = str(name).partition(":")

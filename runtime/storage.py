@@ -30,9 +30,7 @@ class Storage(weakref.ref):  # type: ignore[type-arg]
     block: Any
 
 
-def make_storage(
-    owner: Any, freed: Callable[[Storage], None], device: int, block: Any
-) -> Storage:
+def make_storage(owner: Any, freed: Callable[[Storage], None], device: int, block: Any) -> Storage:
     """The storage of an array that owns its memory; `freed(storage)` is called at its end."""
     made = Storage(owner, freed)
     made.key = key = id(owner)

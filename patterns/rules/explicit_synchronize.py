@@ -47,8 +47,8 @@ class ExplicitSynchronize(Pattern):
     itself is not reported: the profiler at the end of a recording, data parallelism, ops.
 
     Cost: the GPU has run out of work, and idles until the host has launched more. Time to the next
-    device work counts, up to the end of the step, and no more than the host waited. It is said as info where it is rarer than once a
-    step, and where waiting or idling is below 1 % of the steps.
+    device work counts, up to the end of the step, and no more than the host waited. It is said as
+    info where it is rarer than once a step, and where waiting or idling is below 1 % of the steps.
     Instead: remove it; PyTorch keeps the order by itself. To take times, use events
     (`torch.cuda.Event(enable_timing=True)`) and read them every N steps.
     Misses: a wait that some library calls for from C++.

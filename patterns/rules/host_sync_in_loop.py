@@ -55,8 +55,9 @@ class HostSyncInLoop(Pattern):
     two steps or three times.
 
     Cost: the GPU has run out of work, and idles until the host has launched more. Time to the next
-    device work counts, up to the end of the step, and no more than the host waited. It is said as info where it is rarer than once a
-    step, where waiting or idling is below 1 % of the steps, and inside an optimizer.
+    device work counts, up to the end of the step, and no more than the host waited. It is said as
+    info where it is rarer than once a step, where waiting or idling is below 1 % of the steps, and
+    inside an optimizer.
     Instead: keep the value on the GPU and read it once, after the loop or every N steps;
     `torch.where` instead of a mask or a condition.
     Misses: syncs inside ops of extensions. The gradient scaler of mixed precision is left alone: it

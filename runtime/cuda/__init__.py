@@ -3,8 +3,8 @@
     tidy run --device a100 train.py         or TIDY_DEVICE=a100 python train.py
     tidy.runtime.cuda.configure("a100")     before the first tensor on it
 
-Without that there is no device. Where to read first: dispatch.py (an operator), modelled_device.py (a
-launch), clock.py (the host's time), cost.py (a kernel's). docs/modelled-device.md has the formulas.
+Without that there is no device. Where to read first: dispatch.py (an operator), modelled_device.py
+(a launch), clock.py (the host's time), cost (a kernel's); docs/modelled-device.md has the formulas.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from . import state
-from .state import VARIABLE, configure, device_index
+from .state import VARIABLE, configure
 
 _LATER = {
     **dict.fromkeys("Stream Event ExternalStream synchronize".split(), "streams"),

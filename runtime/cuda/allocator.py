@@ -110,10 +110,8 @@ class CachingAllocator:
         stats.allocations += 1
         stats.given_nbytes += block.nbytes
         stats.given += 1
-        if stats.allocated_nbytes > stats.peak_allocated_nbytes:
-            stats.peak_allocated_nbytes = stats.allocated_nbytes
-        if stats.allocations > stats.peak_allocations:
-            stats.peak_allocations = stats.allocations
+        stats.peak_allocated_nbytes = max(stats.peak_allocated_nbytes, stats.allocated_nbytes)
+        stats.peak_allocations = max(stats.peak_allocations, stats.allocations)
         if activity.logs:
             self._tell(block.address, block.nbytes)
         return block

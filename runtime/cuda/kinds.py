@@ -47,21 +47,14 @@ def kind_of(name: str) -> Kind:
         return Kind.FUNCTION
     if name.startswith("aten::_foreach_"):
         return Kind.COMPUTES
-    flags, composites = _known()
+    flags = _flags()
     if name in flags:
         return Kind.VIEW if "view" in flags[name] else Kind.COMPUTES
     return Kind.COMPOSITE
 
 
-def _known() -> tuple[dict[str, frozenset[str]], set[str]]:
-    """Flags of the operators that compute, by name; names of those made of others."""
+def _flags() -> dict[str, frozenset[str]]:
+    """Flags of the operators that compute, by name."""
     from ..ops.table import TABLE
 
-    flags: dict[str, frozenset[str]] = {}
-    composites = set[str]()
-    for op in TABLE.values():
-        if op.parse().is_composite:
-            composites.add(op.name)
-        else:
-            flags[op.name] = op.flags
-    return flags, composites
+    return {op.name: op.flags for op in TABLE.values() if not op.parse().is_composite}

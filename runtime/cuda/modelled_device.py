@@ -5,7 +5,7 @@
     stream 13                   |copy   |
 
 Work on a stream begins when the host has launched it and what is before it on the stream is done.
-Kernels that fill the whole device share it with no others; copies of one direction share one engine.
+Kernels that fill the whole device share it with no others; copies one way share one engine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .cost import KernelPlan, occupancy
 
 if TYPE_CHECKING:
     from .specs import DeviceSpec
+    from .streams import Stream
 
 DEFAULT_STREAM = 7  # as Kineto numbers it
 _QUEUE = 1024  # launches that may wait before the host has to
@@ -63,7 +64,7 @@ class ModelledDevice:
 
     def __init__(self, index: int, spec: DeviceSpec) -> None:
         from .allocator import CachingAllocator
-        from .streams import Stream
+        from .streams import Stream as Made
 
         self.index, self.spec = index, spec
         self.allocator = CachingAllocator(index, spec.memory_nbytes)
@@ -71,7 +72,7 @@ class ModelledDevice:
         self._queue: deque[int] = deque(maxlen=_QUEUE)
         self._stream_numbers = itertools.count(DEFAULT_STREAM + 6, 4)
         self.streams: list[Stream] = []
-        self.default_stream = Stream._make(self, DEFAULT_STREAM, 0)
+        self.default_stream = Made._make(self, DEFAULT_STREAM, 0)
 
     def next_stream_number(self) -> int:
         return next(self._stream_numbers)

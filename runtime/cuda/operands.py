@@ -33,9 +33,8 @@ class Operands:
         self._look_at(args, name)
         if kwargs:
             self._look_at(kwargs.values(), name)
-        if self.host and self.device is not None and depth.inside == 0:
-            if name not in _TAKES_HOST_OPERANDS:
-                raise RuntimeError(_apart(name, f"cuda:{self.device}", "cpu"))
+        if self.host and depth.inside == 0:
+            self._refuse_host(name)
 
     def _look_at(self, values: Iterable[Any], name: str) -> None:
         device = self.device
@@ -55,6 +54,10 @@ class Operands:
             elif x.__class__ is list or isinstance(x, tuple):
                 self._look_at(x, name)
                 device = self.device
+
+    def _refuse_host(self, name: str) -> None:
+        if self.device is not None and name not in _TAKES_HOST_OPERANDS:
+            raise RuntimeError(_apart(name, f"cuda:{self.device}", "cpu"))
 
     def take_over(self, stream: Stream) -> None:
         """What formulas have made of nothing is on the device; see dispatch.py."""

@@ -1,4 +1,7 @@
-"""Streams and events, and which are current. Source: torch/cuda/streams.py, c10/cuda/CUDAStream.h."""
+"""Streams and events, and which are current.
+
+Source: torch/cuda/streams.py, c10/cuda/CUDAStream.h.
+"""
 
 from __future__ import annotations
 

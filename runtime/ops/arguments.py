@@ -13,8 +13,8 @@ from ..storage import storage_of, storages
 from ..tensor import Tensor, wrap
 
 __all__ = [
-    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed", "not_tensors",
-    "on_cpu", "same_kind", "sizes", "times", "write",
+    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
+    "not_tensors", "on_cpu", "same_kind", "sizes", "times", "write",
 ]  # fmt: skip
 Array = Any
 

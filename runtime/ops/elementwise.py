@@ -281,7 +281,9 @@ angle(self) = np.angle(to_float(self))
     self: grad * self * 1j / self.abs().square() if self.is_complex() else _zero(grad)
 [only_in_place]
 zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
-copy(self, src, non_blocking: bool = False) = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False) => _zero(grad)
+copy(self, src, non_blocking: bool = False)
+    = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False)
+    self: _zero(grad)
     src: grad
 fill(self, value: number)
     = np.broadcast_to(np.asarray(value).astype(self.dtype), self.shape)

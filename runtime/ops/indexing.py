@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..storage import storage_of, storages
 from ..tensor import Tensor, wrap
 from .arguments import as_tensors, failed
 from .table import aten, declare, function
@@ -134,6 +135,8 @@ def _plain(part: Any) -> Any:
     """Tensors and lists as arrays, and those of one number as that."""
     if isinstance(part, (int, slice)) or part is None or part is Ellipsis:
         return part
+    if storages and isinstance(part, Tensor) and storage_of(part) is not None:
+        return _read(part)
     array = part.array if isinstance(part, Tensor) else np.asarray(part)
     if not array.size and not isinstance(part, Tensor):
         array = array.astype(np.int64)
@@ -141,6 +144,16 @@ def _plain(part: Any) -> Any:
         kind = TypeError if array.dtype.kind == "U" else IndexError
         raise kind("tensors used as indices must be long, int, byte or bool tensors")
     return array if array.ndim else array.item()
+
+
+def _read(part: Tensor) -> Any:
+    """An index on a device: the host waits for a number, and for where a mask is true."""
+    array = part.array
+    if not array.ndim:
+        return aten.item(part)
+    if array.dtype.kind in "bu":
+        aten.nonzero(part)
+    return array
 
 
 def _takes(part: Any) -> int:

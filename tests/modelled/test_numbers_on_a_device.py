@@ -52,6 +52,8 @@ def test_each_operator(sample: Any) -> None:
         assert (a is None) == (b is None)
         if a is not None:
             assert b.device == rt.device("cuda", 0)
+            assert b.is_cuda
+            assert not b.is_cpu
             np.testing.assert_array_equal(a.numpy(force=True), b.numpy(force=True))
             assert a.dtype == b.dtype
             assert a.stride() == b.stride()

@@ -45,7 +45,10 @@ def test_a_prefix_may_be_short(choice: str) -> None:
 
 
 def test_ignore_wins_over_select() -> None:
-    assert _codes(select_patterns(OWN_RULES, ["TDY6"], ["zeroed-gradients"])) == ["TDY601", "TDY602"]
+    assert _codes(select_patterns(OWN_RULES, ["TDY6"], ["zeroed-gradients"])) == [
+        "TDY601",
+        "TDY602",
+    ]
     without = _codes(select_patterns(OWN_RULES, (), ["TDY5", "TDY000"]))
     assert set(_codes(OWN_RULES)) - set(without) == {"TDY000", "TDY501", "TDY503", "TDY505"}
 

@@ -243,7 +243,7 @@ class Recorder:
         shapes, stacks, memory = self.shapes, self.stacks, self.memory
         note = memory.note if memory is not None else None
 
-        def op(name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:
+        def op(name: str, inner: Any, args: Any, kwargs: Any = None) -> Any:  # noqa: PLR0912
             place = signature = tracing = None
             if stacks:
                 tracing = getprofile()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .device_spec import DeviceSpec
 from .data import ALIASES, ALL
+from .device_spec import DeviceSpec
 
 __all__ = ["SPECS", "DeviceSpec", "find_spec"]
 
