@@ -77,6 +77,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self._trace: Trace | None = None
         self._range: record_function | None = None
         self._metadata: dict[str, Any] = {}
+        self.forward_lines: dict[tuple[int, int], str] = {}  # of a recording that this one goes on
         self._device_header: dict[str, Any] = {}
 
     # -- recording --------------------------------------------------------------------------------
@@ -157,6 +158,7 @@ class profile:  # noqa: N801 - PyTorch's name
                 memory=self.profile_memory,
                 devices=self._devices,
             )
+            self._recorder.forward_lines = self.forward_lines
             self._recorder.start()
         self._enter_step()
 

@@ -111,6 +111,8 @@ class Recorder:
         self.thread_names = {self.home: threading.current_thread().name}
         kind = MonitoredFunctions if MonitoredFunctions.is_possible() else PythonFunctions
         self.python = kind(self.thread_id) if stacks else None
+        # Of an earlier recording, by thread and sequence number: its nodes may run in this one.
+        self.forward_lines: dict[tuple[int, int], str] = {}
         self._open_ranges: dict[int, list[Any]] = {}
         self.backwards: list[tuple[int, int, int, Place | None]] = []  # thread, start, end, line
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else

@@ -63,6 +63,7 @@ class Recording:
     end_ns: int = 0
     pid: int = 0
     device: DevicePart = field(default_factory=DevicePart)
+    forward_lines: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 def finish(recorder: Recorder) -> Recording:
@@ -81,7 +82,7 @@ def _finish(recorder: Recorder) -> Recording:
     events = _by_start(recorder)
     _number(events, recorder)
     found = [event for event, _ in events]
-    arrows = _link(found, recorder)
+    arrows, forward_lines = _link(found, recorder)
     starts, ends = line.of([e.start_ns for e in found]), line.of([e.end_ns for e in found])
     for event, start, end in zip(found, starts, ends, strict=True):
         event.start_ns, event.end_ns = start, end
@@ -95,7 +96,7 @@ def _finish(recorder: Recorder) -> Recording:
     tids = dict.fromkeys([*(e.tid for e in found), *(m.ident for m in memory), *device.threads])
     names = {tid: encodable(recorder.thread_names.get(tid, f"thread {tid}")) for tid in tids}
     start, end = line.of([recorder.start_ns, recorder.end_ns])
-    return Recording(found, memory, arrows, names, start, end, os.getpid(), device)
+    return Recording(found, memory, arrows, names, start, end, os.getpid(), device, forward_lines)
 
 
 def _memory(recorder: Recorder, line: Timeline, threads: SystemThreads) -> list[Memory]:
@@ -207,10 +208,13 @@ def _number(events: list[Numbered], recorder: Recorder) -> None:
             event.sequence_nr = number
 
 
-def _link(events: list[RecordedEvent], recorder: Recorder) -> list[tuple[int, int]]:
+def _link(
+    events: list[RecordedEvent], recorder: Recorder
+) -> tuple[list[tuple[int, int]], dict[tuple[int, int], str]]:
     """Arrows from forward to backward, along which the lines of calls go too.
 
-    Where several forward operators share a number (`aten::linear`, `aten::t` within it) the last to
+    The second answer has the lines of what made nodes, by thread and sequence number: a recording
+    that goes on where this one was cut has their backward. Where several forward operators share a number (`aten::linear`, `aten::t` within it) the last to
     begin made the node (PyTorch PR #62553).
     """
     forward: dict[int, dict[int, int]] = {}  # tid: sequence number: index
@@ -225,7 +229,11 @@ def _link(events: list[RecordedEvent], recorder: Recorder) -> list[tuple[int, in
         running.go_to(event)
         if event.forward_thread:
             source = forward.get(tid_of.get(event.forward_thread, -1), {}).get(event.sequence_nr)
-            if source is not None:
+            if source is None:
+                place = tid_of.get(event.forward_thread, -1), event.sequence_nr
+                if line := recorder.forward_lines.get(place):
+                    running.own(event, line)
+            else:
                 running.own(event, events[source].call_stack)
                 engine = event.name.startswith("autograd::engine::")
                 if not engine and source not in taken:
@@ -236,7 +244,8 @@ def _link(events: list[RecordedEvent], recorder: Recorder) -> list[tuple[int, in
             running.own(event, event.call_stack)
         if event.sequence_nr >= 0:
             forward.setdefault(event.tid, {})[event.sequence_nr] = index
-    return arrows
+    known = {(t, n): events[i].call_stack for t, each in forward.items() for n, i in each.items()}
+    return arrows, known if recorder.stacks else {}
 
 
 class _Lines:

@@ -18,10 +18,12 @@ class RuntimeBackend:
         from tidy.profiler import profile
         from tidy.profiler.device import wait_for_work
         from tidy.runtime.cuda import clock
+        from tidy.runtime.record_function import per_thread
 
         self._unix_ns, self._wait = clock.unix_ns, wait_for_work
-        self._profile, self._settings = profile, settings
+        self._profile, self._settings, self._per_thread = profile, settings, per_thread
         self._profiler: Any = None
+        self._forward_lines: Any = {}
         # Loads all that is needed to export. To import it when the script has ended would be too
         # late: code run then makes Python forget that it was Ctrl-C that ended it.
         self.start()
@@ -57,7 +59,8 @@ class RuntimeBackend:
         kind.start = give_way
 
     def can_stop(self) -> bool:
-        return True
+        """Not inside a backward: what its nodes call has their lines."""
+        return bool(self._per_thread.depth == 0)
 
     def now_ns(self) -> int:
         """The time on the clock of what is recorded: a modelled device has one of its own."""
@@ -74,6 +77,7 @@ class RuntimeBackend:
             with_stack=settings["stack"],
             profile_memory=settings["memory"],
         )
+        self._profiler.forward_lines = self._forward_lines
         self._profiler.start()
 
     def stop(self) -> None:
@@ -81,6 +85,7 @@ class RuntimeBackend:
 
     def save(self, path: str) -> None:
         self._profiler.export_chrome_trace(path)
+        self._forward_lines = self._profiler.recording.forward_lines
 
     def drop(self) -> None:
         self._profiler = None
