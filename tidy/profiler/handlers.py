@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProfilerActivity(Enum):
-    """What can be recorded. The runtime has only the CPU."""
+    """What can be recorded: the CPU, and CUDA where there are modelled devices."""
 
     CPU = 0
     XPU = 1
@@ -28,8 +28,10 @@ class ProfilerActivity(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What this machine can record of tidy.runtime."""
-    return {ProfilerActivity.CPU}
+    """What can be recorded of tidy.runtime: CUDA where modelled devices are configured."""
+    from ..runtime.cuda import is_available
+
+    return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if is_available() else set())
 
 
 def tensorboard_trace_handler(
