@@ -35,19 +35,20 @@ class ViewInfo:
         self.multi: Node | None = None  # the node, if it is one of several views made at once
         self.version = source._counter[0] if source._counter else 0  # that its grad_fn is good for
 
-    def replay(self, tensor: Tensor) -> Tensor:
-        """The same view, of another tensor of the base's shape."""
-        for call, args in self.steps:
-            tensor = call(tensor, *args)
-        return tensor
-
     def regenerate(self, view: Tensor) -> None:
         """Give the view a grad_fn that goes through its base's present one."""
         self.version = view._counter[0]
         if self.base._rg:
             with enable_grad():
-                again = self.replay(self.base)
+                again = replay(self.steps, self.base)
             _set_history(view, again._node, again.output_nr)
+
+
+def replay(steps: tuple[Any, ...], tensor: Tensor) -> Tensor:
+    """The view that these operators make, of another tensor of the base's shape."""
+    for call, args in steps:
+        tensor = call(tensor, *args)
+    return tensor
 
 
 def _set_history(tensor: Tensor, node: Node | None, output_nr: int) -> None:
@@ -82,15 +83,18 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
 
 
 class CopySlices(Node):
-    """The base's gradient, with an in-place operator's node applied to the part a view saw."""
+    """The base's gradient, with an in-place operator's node applied to the part a view saw.
 
-    __slots__ = ("node", "view")
+    It keeps how the view was made and not the base, which keeps this node.
+    """
+
+    __slots__ = ("node", "steps")
     node: Node | None
 
     def __init__(self, base: Tensor, view: ViewInfo, node: Node) -> None:
         edges = (gradient_edge(base), *node.next_edges[1:])
         super().__init__(edges, ((base.array.shape, base.array.dtype),))
-        self.view, self.node = view, node
+        self.steps, self.node = view.steps, node
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -102,7 +106,7 @@ class CopySlices(Node):
         if grads[0] is None:
             return [None] * len(self.next_edges)
         result = grads[0].clone()
-        part = self.view.replay(result)
+        part = replay(self.steps, result)
         exec_info, thread.exec_info = thread.exec_info, None
         try:
             first, *others = self.node.apply([part.clone()])
