@@ -14,7 +14,7 @@ another operator, or in backward, is taken to be made on the device.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import backends
 from ..device import Device
@@ -24,12 +24,16 @@ from ..tensor import Tensor
 from . import clock, transfer
 from .cost import KernelPlan, Operand, plan
 from .kinds import FILLS, Kind, kind_of
-from .launch import launch_kernel, launch_memset
+from .launch import launch_kernel, memset_plan
 from .operands import NONE, Operands, note_streams, tensors_in
 from .placement import device_of, place
 from .state import current_stream, depth, device_index
 from .streams import Stream, refuse_in_capture
 
+if TYPE_CHECKING:
+    from .specs import DeviceSpec
+
+_matmul, _cudnn = backends.cuda.matmul, backends.cudnn
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -38,7 +42,6 @@ class Dispatcher:
     """The interposer (see record_function.py) that stands nearest to the operators."""
 
     def __init__(self) -> None:
-        self._plans: dict[Any, tuple[KernelPlan, ...]] = {}
         self._handlers: dict[Kind, Callable[..., Any]] = {
             Kind.COMPUTES: self._compute,
             Kind.VIEW: self._view,
@@ -185,36 +188,43 @@ class Dispatcher:
 
     def launch(self, name: str, operands: Operands, outs: tuple[Any, ...], stream: Stream) -> int:
         """Put the kernels of an operator on a stream; gives what that takes the host."""
-        written = [place(x, stream) for x in outs]
-        spec = stream.owner.spec
-        tf32 = backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
-        key = (
-            name,
-            spec.key,
-            tf32,
-            tuple([(a.shape, a.strides, a.dtype) for a in operands.arrays]),
-            tuple([(x.array.shape, x.array.dtype) for x in outs]),
-        )
-        plans = self._plans.get(key)
-        if plans is None:
-            plans = self._plans[key] = plan(
-                name,
-                [_operand(array) for array in operands.arrays],
-                [_operand(x.array) for x in outs],
-                spec,
-                matmul_tf32=tf32[0],
-                cudnn_tf32=tf32[1],
-            )
+        device = stream.owner
+        key: list[Any] = [name, _matmul.allow_tf32, _cudnn.allow_tf32]
+        for a in operands.arrays:
+            key += (a.shape, a.strides, a.dtype.num)
+        key.append(None)
+        for x in outs:
+            a = x.array
+            key += (a.shape, a.dtype.num)
+        kernels = device.kernels.get(tuple(key))
+        if kernels is None:
+            kernels = device.kernels[tuple(key)] = _kernels(name, operands, outs, device.spec)
+        if len(outs) == 1:
+            written = (place(outs[0], stream),)
+        else:
+            written = tuple([place(x, stream) for x in outs])
         if stream.capture is not None:
-            stream.capture.plans += plans
+            stream.capture.plans += kernels
             return 0
         start = host = clock.now_ns()
-        if name == "aten::zero_":
-            host = launch_memset(outs[0].array.nbytes, written, stream, host)
-        else:
-            for each in plans:
-                host = launch_kernel(each, operands.storages, written, stream, host)
+        for kernel in kernels:
+            host = launch_kernel(kernel, operands.storages, written, stream, host)
         return host - start
+
+
+def _kernels(
+    name: str, operands: Operands, outs: tuple[Any, ...], spec: DeviceSpec
+) -> tuple[KernelPlan, ...]:
+    if name == "aten::zero_":
+        return (memset_plan(outs[0].array.nbytes, spec),)
+    return plan(
+        name,
+        [_operand(array) for array in operands.arrays],
+        [_operand(x.array) for x in outs],
+        spec,
+        matmul_tf32=_matmul.allow_tf32,
+        cudnn_tf32=_cudnn.allow_tf32,
+    )
 
 
 def _itself(tensor: Any) -> Any:

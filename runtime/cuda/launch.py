@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import activity
@@ -11,43 +11,35 @@ from .modelled_device import correlations, kernel_args, log_call, log_work
 
 if TYPE_CHECKING:
     from ..storage import Storage
+    from .specs import DeviceSpec
     from .streams import Stream
+
+Storages = Sequence["Storage | None"]
+_MEMSET = "Memset (Device)"
+
+
+def memset_plan(nbytes: int, spec: DeviceSpec) -> KernelPlan:
+    """A fill with zeros, which is no kernel but goes the same way."""
+    return KernelPlan(_MEMSET, memset_ns(nbytes, spec), 0, nbytes, (1, 1, 1), (1, 1, 1), 0, 0)
 
 
 def launch_kernel(
-    each: KernelPlan,
-    ins: Iterable[Storage | None],
-    written: Iterable[Storage | None],
-    stream: Stream,
-    host_ns: int,
-    call: str = "cudaLaunchKernel",
+    plan: KernelPlan, ins: Storages, written: Storages, stream: Stream, host_ns: int
 ) -> int:
     """One kernel, launched at `host_ns`; when the host goes on."""
     device = stream.owner
     after = device.launched(host_ns)
-    blocks = each.grid[0] * each.grid[1] * each.grid[2]
-    engine = device.compute if blocks >= device.spec.sm_count else None
-    span = device.run(stream, after, each.duration_ns, engine)
+    blocks = plan.grid[0] * plan.grid[1] * plan.grid[2]
+    span = device.run(stream, after, plan.duration_ns, blocks >= device.spec.sm_count)
     if activity.logs:
         correlation = next(correlations)
-        log_call(call, host_ns, after, correlation)
         reads = tuple([s.number for s in ins if s is not None])
         writes = tuple([s.number for s in written if s is not None])
-        args = kernel_args(each, device.spec)
-        log_work("kernel", each.name, span, stream, correlation, 0, args, reads, writes)
-    return after
-
-
-def launch_memset(
-    nbytes: int, written: Iterable[Storage | None], stream: Stream, host_ns: int
-) -> int:
-    """Zeros, which need no kernel; when the host goes on."""
-    device = stream.owner
-    after = device.launched(host_ns)
-    span = device.run(stream, after, memset_ns(nbytes, device.spec))
-    if activity.logs:
-        correlation = next(correlations)
-        log_call("cudaMemsetAsync", host_ns, after, correlation)
-        writes = tuple([s.number for s in written if s is not None])
-        log_work("gpu_memset", "Memset (Device)", span, stream, correlation, nbytes, writes=writes)
+        if plan.name is _MEMSET:
+            log_call("cudaMemsetAsync", host_ns, after, correlation)
+            log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, writes=writes)
+        else:
+            log_call("cudaLaunchKernel", host_ns, after, correlation)
+            args = kernel_args(plan, device.spec)
+            log_work("kernel", plan.name, span, stream, correlation, 0, args, reads, writes)
     return after

@@ -69,6 +69,7 @@ class ModelledDevice:
         self.index, self.spec = index, spec
         self.allocator = CachingAllocator(index, spec.memory_nbytes)
         self.compute, self.upload, self.download = Engine(), Engine(), Engine()
+        self.kernels: dict[Any, tuple[KernelPlan, ...]] = {}  # by operator and operands
         self._queue: deque[int] = deque(maxlen=_QUEUE)
         self._stream_numbers = itertools.count(DEFAULT_STREAM + 6, 4)
         self.streams: list[Stream] = []
@@ -94,11 +95,18 @@ class ModelledDevice:
         stream: Stream,
         ready_ns: int,
         duration_ns: int,
+        is_full: bool = False,
         engine: Engine | None = None,
     ) -> tuple[int, int]:
-        """Work on a stream, launched by `ready_ns`: (start, end)."""
-        ready_ns += self.spec.start_latency_ns
-        begin = max(ready_ns, stream.ready_ns)
+        """Work on a stream, launched by `ready_ns`: (start, end).
+
+        Args:
+            is_full: whether it fills the device.
+        """
+        begin = ready_ns + self.spec.start_latency_ns
+        begin = max(begin, stream.ready_ns)
+        if is_full and len(self.streams) > 1:  # one stream alone keeps the order
+            engine = self.compute
         if engine is not None:
             begin = engine.place(begin, duration_ns)
         end = begin + duration_ns

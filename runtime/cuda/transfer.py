@@ -160,7 +160,7 @@ def _enqueue(
     device = stream.owner
     start = clock.now_ns()
     after = device.launched(start)
-    span = device.run(stream, after, duration_ns, engine)
+    span = device.run(stream, after, duration_ns, engine=engine)
     if waits:
         after = max(after, span[1])
     if activity.logs:
