@@ -12,6 +12,7 @@ from typing import IO, Any
 from ._version import __version__
 from .averages import EventList, TableOptions, key_averages, sort_title, sorted_by
 from .averages.records import FIELDS, record
+from .report.summary import MODELLED_NOTE, device_is_modelled
 from .report.units import printable
 from .trace import Capability, Trace
 
@@ -61,6 +62,8 @@ def table_text(trace: Trace, choice: Choice, heading: bool, width: int | None) -
         gone = table.fit(width, sort_title(sort_key, averages.use_device))
         if gone:
             table.below.append(f"Not shown on a terminal this narrow: {', '.join(gone)}")
+    if device_is_modelled(trace):
+        table.below.append(f"Note: {MODELLED_NOTE}")
     shown = len(table.columns[0].cells)
     total = sum(not choice.top_level or each.cpu_parent is None for each in averages)
     if shown < total:
@@ -80,6 +83,7 @@ def table_record(trace: Trace, choice: Choice) -> dict[str, Any]:
     return {
         "path": trace.info.path,
         "rank": trace.info.rank,
+        "device_is_modelled": device_is_modelled(trace),
         "recorded": sorted(capability.value for capability in trace.capabilities),
         "self_cpu_time_total_ns": averages.self_cpu_time_total_ns,
         "self_device_time_total_ns": averages.self_device_time_total_ns if on_device else None,

@@ -214,8 +214,9 @@ def _link(
     """Arrows from forward to backward, along which the lines of calls go too.
 
     The second answer has the lines of what made nodes, by thread and sequence number: a recording
-    that goes on where this one was cut has their backward. Where several forward operators share a number (`aten::linear`, `aten::t` within it) the last to
-    begin made the node (PyTorch PR #62553).
+    that goes on where this one was cut has their backward. Where several forward operators share a
+    number (`aten::linear`, `aten::t` within it) the last to begin made the node (PyTorch PR
+    #62553).
     """
     forward: dict[int, dict[int, int]] = {}  # tid: sequence number: index
     arrows: list[tuple[int, int]] = []

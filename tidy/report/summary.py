@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..trace import Capability, Intervals, Trace
 
 _MODELLED = " (modelled)"
-_NOTE = "device times are modelled, not measured"
+MODELLED_NOTE = "device times are modelled, not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class RunSummary:
 
 def summarize(trace: Trace) -> RunSummary:
     """The summary of a trace."""
-    modelled = _is_modelled(trace)
+    modelled = device_is_modelled(trace)
     names = Counter(_device_name(trace, index, modelled) for index in trace.devices_used)
     durations = sorted(step.duration_ns for step in trace.steps)
     kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
@@ -61,11 +61,11 @@ def summarize(trace: Trace) -> RunSummary:
         event_count=len(trace),
         recorded=tuple(c.value for c in kept if c in trace.capabilities),
         is_cpu_run=trace.is_cpu_run,
-        warnings=(*trace.info.warnings, *([_NOTE] if modelled else ())),
+        warnings=(*trace.info.warnings, *([MODELLED_NOTE] if modelled else ())),
     )
 
 
-def _is_modelled(trace: Trace) -> bool:
+def device_is_modelled(trace: Trace) -> bool:
     """Whether the header says so, or the name of a device that did work."""
     if not trace.devices_used:
         return False
