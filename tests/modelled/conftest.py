@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +13,6 @@ from tidy.runtime import cuda
 def _no_devices_are_left() -> Iterator[None]:
     yield
     if cuda.is_available():
-        gc.collect()
         cuda.configure(None)
 
 
