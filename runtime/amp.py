@@ -86,3 +86,11 @@ def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return x if x.array.dtype == dtype else x.to(dtype)
 
     return to(args)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "GradScaler":
+        raise AttributeError(f"tidy.runtime.amp has no {name!r}")
+    from .grad_scaler import GradScaler
+
+    return GradScaler

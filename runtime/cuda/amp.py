@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import amp
+from ..grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast"]
 
 
 def autocast(enabled: bool = True, **options: Any) -> amp.autocast:

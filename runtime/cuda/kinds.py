@@ -29,6 +29,7 @@ FILLS = {
 _MADE = {*FILLS, *(f"aten::{n}" for n in "empty eye arange linspace randperm".split())}
 _COPIES = {"aten::copy_"}
 _COMPUTE = {"aten::random_", "aten::gelu_backward"}
+_COMPUTE |= {"aten::_amp_foreach_non_finite_check_and_unscale_"}
 _COMPUTE |= {f"aten::native_{kind}_norm_backward" for kind in ("layer", "batch", "group")}
 
 

@@ -1,0 +1,191 @@
+"""GradScaler: losses multiplied, so that small gradients are not lost in 16 bits.
+
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)        # divides the gradients; leaves the step out where one overflowed
+    scaler.update()               # the factor shrinks after an overflow, grows after many steps
+
+Source: torch/amp/grad_scaler.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .grad_mode import no_grad
+from .hooks import check
+from .ops.table import aten, composite
+from .storage import accelerator
+from .tensor import Tensor, wrap
+
+_TWICE = "unscale_() has already been called on this optimizer since the last update()."
+_LATE = "unscale_() is being called after step()."
+_STEPPED = "step() has already been called since the last update()."
+
+
+@composite(name="aten::_amp_foreach_non_finite_check_and_unscale_")
+def _check_and_unscale(grads: list[Tensor], found_inf: Tensor, inverse: Tensor) -> None:
+    """Multiply gradients by `inverse`; `found_inf` becomes 1 where one is not finite."""
+    for grad in grads:
+        array = grad.array
+        if not np.isfinite(array).all():
+            found_inf.array[...] = 1
+        array *= inverse.array.astype(array.dtype)
+
+
+class GradScaler:
+    """Keeps the factor.
+
+    Args:
+        device: where the losses are; `cuda` without one switches the scaler off, with a warning.
+        growth_interval: after so many steps without an overflow the factor grows.
+        enabled: without it all methods hand through what they are given.
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        if enabled and device == "cuda" and not accelerator:
+            warnings.warn(
+                "GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
+            )
+            enabled = False
+        check(growth_factor > 1.0 or not enabled, "The growth factor must be > 1.0.", ValueError)
+        check(backoff_factor < 1.0 or not enabled, "The backoff factor must be < 1.0.", ValueError)
+        self._device, self._enabled = device, enabled
+        self._value, self._steps = float(init_scale), 0
+        self._growth, self._backoff, self._interval = growth_factor, backoff_factor, growth_interval
+        self._found: dict[int, list[Tensor]] = {}  # by optimizer: 1 where gradients are not finite
+        self._stepped: set[int] = set()
+
+    def scale(self, outputs: Any) -> Any:
+        """The losses times the factor: a tensor, or a list or tuple of them."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * self._tensor(outputs.device)
+        check(
+            hasattr(outputs, "__iter__"),
+            "outputs must be a Tensor or an iterable of Tensors",
+            ValueError,
+        )
+        return type(outputs)(self.scale(each) for each in outputs)
+
+    def _tensor(self, device: Any) -> Tensor:
+        found: Tensor = wrap(np.asarray(self._value, np.float32))
+        return found.to(device)
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of its parameters; `step` does it where this was not called.
+
+        Raises:
+            RuntimeError: it was called since the last `update`, or after `step`.
+        """
+        if not self._enabled:
+            return
+        check(id(optimizer) not in self._stepped, _LATE)
+        check(id(optimizer) not in self._found, _TWICE)
+        grads: dict[Any, list[Tensor]] = {}
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    half = p.grad.array.dtype == np.float16
+                    check(not half, "Attempting to unscale FP16 gradients.", ValueError)
+                    grads.setdefault(p.grad.device, []).append(p.grad)
+        check(bool(grads), "No inf checks were recorded for this optimizer.", AssertionError)
+        with no_grad():
+            several = []
+            for device, each in grads.items():
+                found_inf = aten.zeros((), dtype=np.float32, device=device)
+                inverse = wrap(np.asarray(1.0 / self._value, np.float32)).to(device)
+                _check_and_unscale(each, found_inf, inverse)
+                several.append(found_inf)
+        self._found[id(optimizer)] = several
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """Its step, unless a gradient is not finite: to know that the host waits for the device."""
+        check("closure" not in kwargs, "Closure use is not currently supported", RuntimeError)
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        check(id(optimizer) not in self._stepped, _STEPPED)
+        if id(optimizer) not in self._found:
+            self.unscale_(optimizer)
+        self._stepped.add(id(optimizer))
+        if not any(found.item() for found in self._found[id(optimizer)]):
+            return optimizer.step(*args, **kwargs)
+        return None
+
+    def update(self, new_scale: Any = None) -> None:
+        """Adjust the factor, or set it."""
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._value = float(new_scale)
+        else:
+            check(bool(self._found), "No inf checks were recorded prior to update.", AssertionError)
+            if any(found.item() for each in self._found.values() for found in each):
+                self._value, self._steps = self._value * self._backoff, 0
+            else:
+                self._steps += 1
+                if self._steps == self._interval:
+                    self._value, self._steps = self._value * self._growth, 0
+        self._found.clear()
+        self._stepped.clear()
+
+    def get_scale(self) -> float:
+        """The factor; 1 where it is not enabled."""
+        return self._value if self._enabled else 1.0
+
+    def is_enabled(self) -> bool:
+        return self._enabled
+
+    def get_growth_factor(self) -> float:
+        return self._growth
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        self._growth = new_factor
+
+    def get_backoff_factor(self) -> float:
+        return self._backoff
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        self._backoff = new_factor
+
+    def get_growth_interval(self) -> int:
+        return self._interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        self._interval = new_interval
+
+    def state_dict(self) -> dict[str, Any]:
+        """The factor and its rules; {} where it is not enabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._value,
+            "growth_factor": self._growth,
+            "backoff_factor": self._backoff,
+            "growth_interval": self._interval,
+            "_growth_tracker": self._steps,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave.
+
+        Raises:
+            RuntimeError: it is empty, as that of a scaler that was not enabled.
+        """
+        if not self._enabled:
+            return
+        check(bool(state_dict), "The source state dict is empty")
+        self._value, self._growth = state_dict["scale"], state_dict["growth_factor"]
+        self._backoff, self._interval = state_dict["backoff_factor"], state_dict["growth_interval"]
+        self._steps = state_dict["_growth_tracker"]
