@@ -31,6 +31,7 @@ from .state import current_stream, depth, device_index
 from .streams import Stream, refuse_in_capture
 
 if TYPE_CHECKING:
+    from ..storage import Storage
     from .specs import DeviceSpec
 
 _matmul, _cudnn = backends.cuda.matmul, backends.cudnn
@@ -199,6 +200,7 @@ class Dispatcher:
         kernels = device.kernels.get(tuple(key))
         if kernels is None:
             kernels = device.kernels[tuple(key)] = _kernels(name, operands, outs, device.spec)
+        written: tuple[Storage, ...]
         if len(outs) == 1:
             written = (place(outs[0], stream),)
         else:
