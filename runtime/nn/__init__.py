@@ -12,6 +12,9 @@ from . import functional as functional
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("parallel", "DataParallel"):
+        parallel = import_module(f"{__name__}.parallel")
+        return parallel if name == "parallel" else parallel.DataParallel
     if name.startswith("_") or "Module" in globals():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for home in "module containers init utils layers".split():
