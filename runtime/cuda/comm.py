@@ -15,7 +15,7 @@ from ..storage import storage_of
 from ..tensor import Tensor, wrap
 from . import nccl, state
 from .state import device_index
-from .stream import Stream, StreamContext
+from .streams import Stream, StreamContext
 
 F = TypeVar("F", bound=Callable[..., Any])
 BUFFER_NBYTES = 10 << 20

@@ -22,9 +22,9 @@ from ..storage import storage_of
 from ..tensor import bump_version
 from . import activity, clock
 from .cost import KernelPlan, all_reduce_ns
-from .device import correlations, kernel_args, log_call, log_work
+from .modelled_device import correlations, kernel_args, log_call, log_work
 from .state import current_stream
-from .stream import Stream, refuse_in_capture
+from .streams import Stream, refuse_in_capture
 
 SUM = 0
 _OPS = ("sum", "avg")

@@ -21,6 +21,7 @@ from ..dtypes import float16, float32, float64
 from ..grad_mode import no_grad
 from ..hooks import Hook, RemovableHandle, check
 from ..ops.conversion import _dtype_of
+from ..storage import storages
 from ..tensor import Tensor, wrap
 from .module_hooks import ModuleHooks
 
@@ -40,10 +41,11 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (wrap(self.array), self._rg)
+        return type(self), (self.detach().cpu(), self._rg)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        memo[id(self)] = made = type(self)(wrap(self.array.copy()), self._rg)
+        copy = self.detach().clone() if storages else wrap(self.array.copy())
+        memo[id(self)] = made = type(self)(copy, self._rg)
         return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..grad_mode import no_grad
 from ..hooks import check
 from ..ops.table import aten
+from ..storage import storages
 from ..tensor import Tensor
 
 
@@ -27,12 +28,14 @@ def clip_grad_norm_(
     """
     grads = _grads(parameters)
     norms = [grad.norm(norm_type) for grad in grads]
+    if storages:
+        norms = [norm.to(norms[0].device) for norm in norms]
     total: Any = aten.stack(norms).norm(norm_type) if norms else Tensor(0.0)
     finite = not error_if_nonfinite or bool(total.isfinite())
     check(finite, f"The total norm of order {norm_type} is non-finite; cannot clip")
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     for grad in grads:
-        grad.mul_(scale)
+        grad.mul_(scale.to(grad.device) if storages else scale)
     return total
 
 

@@ -11,7 +11,7 @@ import pytest
 import tidy.runtime as rt
 from tidy.runtime import cuda, nn
 from tidy.runtime.cuda import comm
-from tidy.runtime.cuda.stream import StreamContext
+from tidy.runtime.cuda.streams import StreamContext
 from tidy.runtime.nn import parallel
 
 from .hazards import compute, hazards, shared_ns

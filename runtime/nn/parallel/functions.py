@@ -13,7 +13,7 @@ from typing import Any
 
 from ...cuda import comm
 from ...cuda.state import current_stream, device_index, devices
-from ...cuda.stream import Stream
+from ...cuda.streams import Stream
 from ...function import Function
 from ...ops.table import PUBLIC
 from ...storage import storage_of

@@ -20,7 +20,7 @@ import numpy as np
 from ... import engine
 from ...cuda import nccl
 from ...cuda.state import current_stream
-from ...cuda.stream import Stream
+from ...cuda.streams import Stream
 from ...grad_mode import no_grad
 from ...tensor import Tensor
 from .buckets import Bucket, assign
