@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from ..node import RUNS_FIRST, Node
+from ..node import RUNS_FIRST, GraphRoot, Node
 from ..storage import storage_of
-from ..tensor import Tensor, wrap
+from ..tensor import AccumulateGrad, Tensor, wrap
 from . import clock
+from .captured import keep
 from .placement import place
 from .state import current_stream, depth, devices, here
 from .streams import Stream, StreamContext, record_stream
@@ -36,6 +37,7 @@ class _Task:
     def __init__(self) -> None:
         self.device, self.streams = here.device, here.streams
         self.leaves: dict[Stream, None] = {}
+        self.first: tuple[Node, Tensor] | None = None  # where it starts, and the gradient for that
 
 
 class _Tasks(threading.local):
@@ -52,20 +54,25 @@ class BackwardStreams:
 
     def begin(self, roots: Any, grads: Any) -> None:
         """A backward starts, with these gradients for its roots."""
-        self._tasks.running.append(_Task())
+        self._tasks.running.append(task := _Task())
         depth.inside += 1
         (node, _), grad = roots[0], grads[0]
         if len(roots) == 1 and node is not None and grad is not None:  # else there is a GraphRoot
-            self.pass_on(None, node, grad)
+            task.first = node, grad
 
     def enter(self, node: Node) -> None:
         """The node's stream becomes the current one, and that of no other device is changed."""
         task = self._tasks.running[-1]
+        if task.first is not None:
+            first, task.first = task.first, None
+            self.pass_on(None, *first)
         stream = node.stream
         if stream is None:
             here.device, here.streams = task.device, task.streams
             return
         here.device, here.streams = stream.device_index, {stream.device_index: stream}
+        if stream.capture is not None:
+            keep(node)
         if node.sequence_nr == RUNS_FIRST:
             task.leaves[stream] = None
 
@@ -74,11 +81,14 @@ class BackwardStreams:
 
         What a formula has made of nothing is on the device of the node that it goes to.
         """
-        consumer = target.stream
-        if consumer is not None and not grad.is_sparse:
-            place(grad, consumer)
-            if source is not None and source.stream is consumer:
+        consumer, storage = target.stream, storage_of(grad)
+        if consumer is not None and storage is not None:
+            at_home = storage.device == consumer.device_index
+            if at_home and source is not None and source.stream is consumer:
                 return
+        _check_device(source, target, grad)
+        if consumer is not None and storage is None and not grad.is_sparse:
+            place(grad, consumer)
         found = self.streams_for(source, target, grad)
         if found is not None:
             accumulates, after = found
@@ -148,6 +158,40 @@ class BackwardStreams:
             current = current_stream(leaf.device_index)
             if current != leaf and not self.drops_waits:
                 current.wait_stream(leaf)
+
+
+def _check_device(source: Node | None, target: Node, grad: Tensor) -> None:
+    """A gradient is on the device of what it is the gradient of, where that is known.
+
+    Raises:
+        RuntimeError: it is not. (engine.cpp, validate_outputs)
+    """
+    leaf = target.variable if isinstance(target, AccumulateGrad) else None
+    storage = storage_of(grad)
+    if leaf is not None:
+        found = storage_of(leaf)
+        wanted = None if found is None else found.device
+    elif target.stream is not None and len(target.input_metadata) == 1:
+        wanted = target.stream.device_index
+    else:
+        return
+    if storage is None:
+        made_here = source is not None and not isinstance(source, GraphRoot)
+        wrong = wanted is not None and not made_here and grad.array.ndim > 0
+    else:
+        wrong = storage.device != wanted and grad.array.ndim > 0
+    if wrong:
+        who = "GraphRoot" if source is None else source.name()
+        edges = () if source is None else source.next_edges
+        index = next((n for n, (node, _) in enumerate(edges) if node is target), 0)
+        raise RuntimeError(
+            f"Function {who} returned an invalid gradient at index {index} - expected device "
+            f"{_named(wanted)} but got {_named(None if storage is None else storage.device)}"
+        )
+
+
+def _named(device: int | None) -> str:
+    return "cpu" if device is None else f"cuda:{device}"
 
 
 streams = BackwardStreams()

@@ -118,6 +118,8 @@ class Dispatcher:
         try:
             if operands.host:
                 operands.take_over(stream)
+            if stream.capture is not None and name.endswith("_"):
+                stream.capture.keep(operands.arrays)
             out = inner(*args, **kwargs)
             if out.__class__ is Tensor:
                 node = out._node
@@ -126,14 +128,13 @@ class Dispatcher:
                 outs = (out,)
             else:
                 outs = tuple(tensors_in((out,)))
-                note_streams(outs)
             cost = self.launch(name, operands, outs, stream)
         finally:
             clock.close_stretch(cost)
         if stream.capture is not None:
             stream.capture.add(inner, args, kwargs, outs)
-        if args and out is args[0]:
-            note_streams(outs)  # in place: the base's node too
+        if out.__class__ is not Tensor or out._view is not None:
+            note_streams(outs)  # in place, the base's node too
         return out
 
     def _make(self, name: str, inner: Any, args: Args, kwargs: Kwargs) -> Any:

@@ -12,13 +12,14 @@ A replay computes anew into the same tensors and costs the host one launch. What
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..storage import storage_of
+from ..storage import owner_of, storage_of
 from . import activity, clock
 from .cost import KernelPlan
 from .modelled_device import correlations, kernel_args, log_call, log_work
+from .operands import tensors_in
 from .state import current_stream, here
 from .streams import Stream, StreamContext, synchronize
 
@@ -32,6 +33,25 @@ class CUDAGraph:
         self.plans: list[KernelPlan] = []
         self._steps: list[tuple[Callable[..., Any], Any, Any, Sequence[Any]]] = []
         self._stream: Stream | None = None
+        self._joined: list[Stream] = []
+        self._before: dict[int, tuple[Any, Any]] = {}  # what operators have overwritten
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether a capture is going on."""
+        return self._stream is not None and self._stream.capture is self
+
+    def join(self, stream: Stream) -> None:
+        """Take up this stream's work too, from now on; a replay keeps the host's order."""
+        stream.capture = self
+        self._joined.append(stream)
+
+    def keep(self, arrays: Iterable[Any]) -> None:
+        """A capture only takes up: what an operator is about to change is put back in the end."""
+        for array in arrays:
+            owner = owner_of(array)
+            if id(owner) not in self._before:
+                self._before[id(owner)] = owner, owner.copy()
 
     def add(self, inner: Callable[..., Any], args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
         """An operator ran on the stream, with these results."""
@@ -59,7 +79,11 @@ class CUDAGraph:
         """No more."""
         if self._stream is None or self._stream.capture is not self:
             raise RuntimeError("capture_end() without a capture_begin()")
-        self._stream.capture = None
+        for stream in (self._stream, *self._joined):
+            stream.capture = None
+        for owner, before in self._before.values():
+            owner[...] = before
+        self._joined, self._before = [], {}
 
     def reset(self) -> None:
         """Forget what was taken up."""
@@ -100,8 +124,7 @@ def _run_again(inner: Any, args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
 
     with no_grad():
         found = inner(*args, **kwargs)
-    several = found if isinstance(found, (tuple, list)) else (found,)
-    for old, new in zip(outs, several, strict=True):
+    for old, new in zip(outs, tensors_in((found,)), strict=True):
         if old.array is not new.array:
             old.array[...] = new.array
 

@@ -67,6 +67,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """The host waits until all its work is done."""
+        refuse_in_capture(self, "synchronize")
         host_wait("cudaStreamSynchronize", self.ready_ns, "Stream Sync", self)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -120,12 +121,13 @@ class Event:
         self._stream: Stream | None = None
         self._time_ns = 0
         self._correlation = 0
+        self._capture: Any = None  # the graph that took its stream's work up when it was recorded
 
     def record(self, stream: Stream | None = None) -> None:
         """It happens when what is on the stream (the current one by default) by now is done."""
         stream = current_stream(here.device) if stream is None else stream
         self._correlation = host_call("cudaEventRecord", _EVENT_CALL_NS)
-        self._stream = stream
+        self._stream, self._capture = stream, stream.capture
         # A stream with nothing to do has come this far when the host has.
         self._time_ns = max(stream.ready_ns, clock.now_ns())
 
@@ -135,6 +137,8 @@ class Event:
         correlation = host_call("cudaStreamWaitEvent", _EVENT_CALL_NS)
         if self._stream is None:
             return
+        if self._capture is not stream.capture:
+            _join(self._capture, stream)
         if activity.logs:
             log_work(
                 "cuda_sync",
@@ -220,8 +224,28 @@ def synchronize(device: Any = None) -> None:
         RuntimeError: there is no such device.
     """
     owner = devices[device_index(device)]
+    for each in owner.streams:
+        refuse_in_capture(each, "synchronize")
     stream = owner.default_stream
     host_wait("cudaDeviceSynchronize", owner.idle_ns, "Context Sync", stream)
+
+
+def _join(graph: Any, stream: Stream) -> None:
+    """A stream waits for one that is being captured, and so is captured too.
+
+    Raises:
+        RuntimeError: it is the default stream, or a captured one is to wait for one that is not.
+    """
+    if graph is None or stream.capture is not None:
+        raise RuntimeError("CUDA error: dependency created on uncaptured work in another stream")
+    if not graph.takes_up:
+        return
+    if stream is stream.owner.default_stream:
+        raise RuntimeError(
+            "CUDA error: operation would make the legacy stream depend on a capturing blocking "
+            "stream (leaves that were first used on the default stream have their gradients there)"
+        )
+    graph.join(stream)
 
 
 def refuse_in_capture(stream: Stream, name: str) -> None:

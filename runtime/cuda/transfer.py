@@ -47,7 +47,7 @@ def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Te
         storage = storage_of(source)
         pinned = target is None and non_blocking
         made = _empty(source.array, kind, target, pinned)
-        active[0].op("aten::copy_", _fill_from, (made, source.detach(), non_blocking))
+        active[0].op("aten::copy_", fill_from, (made, source.detach(), non_blocking))
         if source._rg and is_grad_enabled() and kind.kind in "fcV":
             node = ToCopyBackward0(
                 (gradient_edge(source),), ((made.array.shape, made.array.dtype),)
@@ -66,7 +66,7 @@ def _empty(like: Any, dtype: Any, target: int | None, pinned: bool) -> Tensor:
     strides = [n // like.itemsize for n in like.strides] if like.itemsize else []
 
     def make(*_: Any) -> Tensor:
-        made = wrap(np.empty_like(like, dtype, subok=False))
+        made = wrap(np.empty_like(like, dtype, "K" if _is_dense(like) else "C", subok=False))
         if target is not None:
             place(made, current_stream(target))
         elif pinned:
@@ -78,7 +78,18 @@ def _empty(like: Any, dtype: Any, target: int | None, pinned: bool) -> Tensor:
     return found
 
 
-def _fill_from(made: Tensor, source: Tensor, _: bool) -> Tensor:
+def _is_dense(array: Any) -> bool:
+    """Whether its elements fill one piece of memory, each at a place of its own, in any order."""
+    expected = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+def fill_from(made: Tensor, source: Tensor, _: bool) -> Tensor:
     made.array[...] = source.array
     return made
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import partialmethod
 from typing import Any, NamedTuple, TypeVar
 
+from ..device import Device
 from ..dtypes import float16, float32, float64
 from ..grad_mode import no_grad
 from ..hooks import Hook, RemovableHandle, check
@@ -270,7 +271,10 @@ class Module:
 
     float, double = partialmethod(to, float32), partialmethod(to, float64)
     half, cpu = partialmethod(to, float16), partialmethod(to, "cpu")
-    cuda = partialmethod(to, "cuda")
+
+    def cuda(self: T, device: Any = None) -> T:
+        """To a CUDA device, the current one by default."""
+        return self.to(Device("cuda" if device is None else device))
 
     def _state(self) -> dict[str, tuple[Module, str, Tensor]]:
         """What is saved, by dotted name: whose it is, its name there, and the tensor."""

@@ -11,10 +11,11 @@ from ..device import Device
 from ..dtypes import result_dtype
 from ..storage import storage_of, storages
 from ..tensor import Tensor, wrap
+from .table import aten
 
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
-    "not_tensors", "on_cpu", "same_kind", "sizes", "times", "write",
+    "not_tensors", "on_cpu", "same_kind", "sizes", "times", "write", "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -154,6 +155,15 @@ def on_cpu(device: Any) -> None:
         from ..cuda.state import no_such_device
 
         raise RuntimeError(no_such_device(str(device)))
+
+
+def zeros_beside(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Zeros with the dtype and on the device of a tensor."""
+    device = device_like(like)
+    if device is None:
+        return wrap(np.zeros(shape, like.array.dtype))
+    found: Tensor = aten.zeros(shape, dtype=like.array.dtype, device=device)
+    return found
 
 
 def device_like(tensor: Tensor) -> Any:

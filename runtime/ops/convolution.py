@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..tensor import Tensor, wrap
+from .arguments import zeros_beside
 from .table import aten, declare
 
 Ints = tuple[int, ...]
@@ -160,7 +161,7 @@ def _max_of_blocks(x: Any, kernel: Ints) -> Any:
 
 def _max_pool_back(grad: Tensor, shape: Ints, indices: Tensor, *how: Any) -> Tensor:
     kernel, stride, _, dilation, _ = how
-    flat = wrap(np.zeros((*shape[:2], math.prod(shape[2:])), grad.array.dtype))
+    flat = zeros_beside((*shape[:2], math.prod(shape[2:])), grad)
     apart = set(dilation) == {1} and all(s >= k for s, k in zip(stride, kernel, strict=True))
     put = flat.scatter if apart else flat.scatter_add
     return put(2, indices.flatten(2), grad.flatten(2)).reshape(shape)

@@ -10,12 +10,12 @@ import numpy as np
 from ..dtypes import result_dtype, to_float
 from ..grad_mode import is_grad_enabled
 from ..tensor import Tensor, bump_version, wrap
-from .arguments import as_tensors, conj
+from .arguments import as_tensors, conj, zeros_beside
 from .table import aten, composite, declare, function
 
 
 def _zero(x: Any) -> Tensor:
-    return wrap(np.zeros_like(x.array))
+    return zeros_beside(x.array.shape, x)
 
 
 def _abs(a: Any) -> Any:

@@ -12,14 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..storage import storage_of, storages
+from ..storage import storages
 from ..tensor import Tensor, wrap
-from .arguments import as_tensors, failed
+from .arguments import as_tensors, device_like, failed, zeros_beside
 from .table import aten, declare, function
-
-
-def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    return wrap(np.zeros(shape, like.array.dtype))
 
 
 def _arrays(indices: Any) -> tuple[Any, ...]:
@@ -75,7 +71,7 @@ def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     have = grad.array.shape
     if have == shape or not shape:
         return grad.sum() if have != shape else grad
-    made = _zeros(shape, grad)
+    made = zeros_beside(shape, grad)
     made[tuple(slice(0, s) for s in have)] = grad
     return made
 
@@ -95,11 +91,11 @@ declare(
     r"""
 []
 index(self, indices: any) = self[_arrays(indices)]
-    self: index_put(_zeros(self_shape, grad), indices, grad, True)
+    self: index_put(zeros_beside(self_shape, grad), indices, grad, True)
 [torch tensor in_place]
 index_put(self, indices: any, values, accumulate: bool = False)
     = _put(self, _arrays(indices), values, accumulate)
-    self: grad if accumulate else index_put(grad, indices, _zeros((), grad))
+    self: grad if accumulate else index_put(grad, indices, zeros_beside((), grad))
     values: index(grad, indices)
 scatter(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, False)
     self: scatter(grad, dim, index, 0)
@@ -118,9 +114,9 @@ index_fill(self, dim: dim, index, value: any) = _put(self, (np.s_[:],) * dim + (
 [torch tensor]
 gather(self, dim: dim, index)
     = self[_along(self, dim, index)] if self.ndim or not index.ndim else np.full(index.shape, self)
-    self: scatter_add(_zeros(self_shape, grad), dim, index, grad)
+    self: scatter_add(zeros_beside(self_shape, grad), dim, index, grad)
 index_select(self, dim: dim, index) = np.take(self, index, dim)
-    self: index_add(_zeros(self_shape, grad), dim, index, grad)
+    self: index_add(zeros_beside(self_shape, grad), dim, index, grad)
 take(self, index) := self.reshape(-1)[index]
 masked_select(self, mask) := _masked(self, mask)
 nonzero(self, *, as_tuple: bool = False)
@@ -135,25 +131,32 @@ def _plain(part: Any) -> Any:
     """Tensors and lists as arrays, and those of one number as that."""
     if isinstance(part, (int, slice)) or part is None or part is Ellipsis:
         return part
-    if storages and isinstance(part, Tensor) and storage_of(part) is not None:
-        return _read(part)
     array = part.array if isinstance(part, Tensor) else np.asarray(part)
     if not array.size and not isinstance(part, Tensor):
         array = array.astype(np.int64)
     if array.dtype.kind not in "biu":
         kind = TypeError if array.dtype.kind == "U" else IndexError
         raise kind("tensors used as indices must be long, int, byte or bool tensors")
-    return array if array.ndim else array.item()
+    if array.ndim:
+        return array
+    return part.item() if storages and isinstance(part, Tensor) else array.item()
 
 
-def _read(part: Tensor) -> Any:
-    """An index on a device: the host waits for a number, and for where a mask is true."""
-    array = part.array
-    if not array.ndim:
-        return aten.item(part)
-    if array.dtype.kind in "bu":
-        aten.nonzero(part)
-    return array
+def _beside(self: Tensor, part: Any, advanced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Advanced indices as tensors on `self`'s device; for the size of a mask the host waits."""
+    device = device_like(self)
+    found = part if isinstance(part, Tensor) else wrap(np.asarray(part))
+    if device_like(found) not in (None, device):
+        where = "cpu" if device is None else device
+        raise RuntimeError(
+            "indices should be either on cpu or on the same device as the indexed tensor "
+            f"({where})"
+        )
+    if device is None:
+        return advanced
+    if device_like(found) is None:
+        found = found.to(device)
+    return aten.nonzero(found, as_tuple=True) if found.array.dtype.kind == "b" else (found,)
 
 
 def _takes(part: Any) -> int:
@@ -165,12 +168,13 @@ def _takes(part: Any) -> int:
 
 def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
     """The view that the basic parts of an index make, and the advanced indices left over."""
-    parts = [_plain(part) for part in (key if isinstance(key, tuple) else (key,))]
+    given = key if isinstance(key, tuple) else (key,)
+    parts = [_plain(part) for part in given]
     spare = self.array.ndim - sum(map(_takes, parts))
     if spare < 0:
         raise IndexError(f"too many indices for tensor of dimension {self.array.ndim}")
     found, dim, left = self, 0, list[Any]()
-    for part in parts:
+    for part, own in zip(parts, given, strict=True):
         advanced: tuple[Any, ...] = ()
         if part is Ellipsis:
             dim += spare
@@ -190,6 +194,8 @@ def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
             if part.dtype.kind == "b" and part.shape != have:
                 raise IndexError(f"the shape of the mask {part.shape} is not the tensor's, {have}")
             advanced = np.nonzero(part) if part.dtype.kind == "b" else (part,)
+            if storages:
+                advanced = _beside(found, own, advanced)
             dim += len(have)
         if advanced:
             left += [None] * (dim - len(advanced) - len(left)) + [*advanced]
@@ -208,6 +214,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 @function("")
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
+    mask = isinstance(key, Tensor) and key.array.dtype.kind == "b" and key.array.ndim > 0
+    if storages and mask and not isinstance(value, (Tensor, np.ndarray)):
+        aten.masked_fill_(self, key, value)  # nobody needs to know how many there are
+        return
     found, left = _basic(self, key)
     if left:
         given, _ = as_tensors("aten::index_put_", value, self)

@@ -168,7 +168,7 @@ def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
 _DTYPES = "float:float32 double:float64 half:float16 long:int64 int:int32 byte:uint8 bool:bool_"
 _METHODS: dict[str, Any] = {
     **{f"new_{make}": _new(make) for make in "zeros ones empty full tensor".split()},
-    "type_as": lambda self, other: self.to(other.array.dtype),
+    "type_as": lambda self, other: self.to(other),
     "where": lambda self, condition, other: PUBLIC["torch"]["where"](condition, self, other),
     **{n: _cast(getattr(np, t)) for n, t in (pair.split(":") for pair in _DTYPES.split())},
     "cpu": lambda self, memory_format=None: self.to("cpu") if storages else self,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, bump_version, wrap
+from .arguments import zeros_beside
 from .table import aten, declare
 
 Ints = tuple[int, ...]
@@ -113,7 +114,7 @@ def _embedding_back(grad: Tensor, indices: Tensor, shape: Ints, skipped: int, sp
         return SparseTensor(flat.array[None, keep], rows.array[keep], shape)
     if skipped >= 0:
         rows = rows * (flat != skipped).unsqueeze(1)
-    return wrap(np.zeros(shape, grad.array.dtype)).index_add(0, flat, rows)
+    return zeros_beside(shape, grad).index_add(0, flat, rows)
 
 
 def _skipped(weight: Tensor, padding_idx: int | None, unsupported: Any) -> int:

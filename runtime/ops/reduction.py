@@ -13,6 +13,7 @@ import numpy as np
 from ..grad_mode import is_grad_enabled
 from ..record_function import active
 from ..tensor import Tensor, wrap
+from .arguments import zeros_beside
 from .table import aten, declare, function
 
 Ints = tuple[int, ...]
@@ -119,7 +120,7 @@ def at_index(grad: Tensor, shape: Ints, index: Tensor, dim: int, keepdim: bool =
         return grad
     if not keepdim:
         grad, index = grad.unsqueeze(dim), index.unsqueeze(dim)
-    return wrap(np.zeros(shape, grad.array.dtype)).scatter_add(dim, index, grad)
+    return zeros_beside(shape, grad).scatter_add(dim, index, grad)
 
 
 def _order(self: Any, dim: int, descending: bool) -> Any:

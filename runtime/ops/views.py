@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..grad_mode import is_grad_enabled
 from ..tensor import Tensor, wrap
 from ..view import ViewInfo
-from .arguments import dimension, sizes
+from .arguments import dimension, sizes, zeros_beside
 from .table import aten, declare, function
 
 Ints = tuple[int, ...]
@@ -66,7 +66,7 @@ def _at(self: Any, dim: int, index: int) -> tuple[Any, ...]:
 
 def _placed(grad: Tensor, shape: Ints, view: Any, *args: Any) -> Tensor:
     """Zeros of `shape`, with `grad` where `view(zeros, *args)` looks."""
-    made = wrap(np.zeros(shape, grad.array.dtype))
+    made = zeros_beside(shape, grad)
     view(made, *args).copy_(grad)
     return made
 
@@ -91,16 +91,16 @@ def _unfold(self: Any, dim: int, size: int, step: int) -> Any:
 def _unfold_back(grad: Tensor, shape: Ints, dim: int, size: int, step: int) -> Tensor:
     place = np.arange(math.prod(shape)).reshape(shape)
     flat = wrap(_unfold(place, dim, size, step).reshape(-1).copy())
-    made = wrap(np.zeros(place.size, grad.array.dtype))
+    made = zeros_beside((place.size,), grad)
     return made.index_put((flat,), grad.reshape(-1), accumulate=True).reshape(shape)
 
 
 def _joined(join: Any, grads: Any, shape: Ints, lengths: Any, dim: int) -> Any:
     """The gradients of parts, of which those that did not come are zeros."""
-    like = next(g for g in grads if g is not None).array.dtype
+    like = next(g for g in grads if g is not None)
     shapes = [(*shape[:dim], *n, *shape[dim + 1 :]) for n in lengths]
     pairs = zip(grads, shapes, strict=True)
-    return join([wrap(np.zeros(s, like)) if g is None else g for g, s in pairs], dim)
+    return join([zeros_beside(s, like) if g is None else g for g, s in pairs], dim)
 
 
 def _reshape(self: Tensor, size: Ints) -> Tensor:

@@ -1,45 +1,72 @@
-"""What a log of the devices must hold: nothing touches memory that is being written."""
+"""Finds work on modelled devices that did not wait for other work on the same memory.
+
+    hazards(log.work)                 records of an ActivityLog, in the order of their launch
+    hazards(from_trace(document))     device events of an exported trace
+
+A record has `start_ns`, `end_ns`, `reads` and `writes`: numbers of memory. Of two records that
+touch one memory, at least one of them writing, the later launched one has to begin when the
+earlier one has ended.
+"""
 
 from __future__ import annotations
 
-from tidy.runtime.cuda.activity import ActivityLog, DeviceWork
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+_DEVICE_WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
 
 
-def hazards(log: ActivityLog) -> list[tuple[DeviceWork, int]]:
-    """Work that begins before earlier work on the same memory ended, and that memory's number.
+class Hazard(NamedTuple):
+    """`later` began before `earlier` had ended; `kind` is what each does to `memory`."""
 
-    Reads may go on together. The log is in the order in which the host asked for the work.
+    kind: str  # "read after write", "write after write", "write after read"
+    memory: int
+    earlier: Any
+    later: Any
+
+
+def hazards(records: Iterable[Any]) -> list[Hazard]:
+    """All pairs that should have been ordered and overlap, or run the wrong way round."""
+    return list(_hazards(records))
+
+
+def _hazards(records: Iterable[Any]) -> Iterator[Hazard]:
+    writers: defaultdict[int, list[Any]] = defaultdict(list)
+    readers: defaultdict[int, list[Any]] = defaultdict(list)
+    for record in records:
+        reads, writes = set(record.reads), set(record.writes)
+        for memory in sorted(reads | writes):
+            kind = "write after write" if memory in writes else "read after write"
+            for earlier in writers[memory]:
+                if earlier.end_ns > record.start_ns:
+                    yield Hazard(kind, memory, earlier, record)
+            if memory in writes:
+                for earlier in readers[memory]:
+                    if earlier.end_ns > record.start_ns:
+                        yield Hazard("write after read", memory, earlier, record)
+        for memory in reads:
+            readers[memory].append(record)
+        for memory in writes:
+            writers[memory].append(record)
+
+
+def from_trace(document: dict[str, Any]) -> list[SimpleNamespace]:
+    """The device's work of a trace, in the order of its launch: correlations count up.
+
+    Times are in whole nanoseconds, read from microseconds; `args` has "Reads" and "Writes".
     """
-    written, read = dict[int, int](), dict[int, int]()
-    found = []
-    for work in log.work:
-        for number in {*work.reads, *work.writes}:
-            after = written.get(number, 0)
-            if number in work.writes:
-                after = max(after, read.get(number, 0))
-            if work.start_ns < after:
-                found.append((work, number))
-        for number in work.reads:
-            read[number] = max(read.get(number, 0), work.end_ns)
-        for number in work.writes:
-            written[number] = max(written.get(number, 0), work.end_ns)
-    return found
-
-
-def nccl(log: ActivityLog, name: str = "AllReduce", device: int = 0) -> list[DeviceWork]:
-    """The collectives of that name on a device."""
-    start = f"ncclDevKernel_{name}"
-    return [w for w in log.work if w.device == device and w.name.startswith(start)]
-
-
-def compute(log: ActivityLog, device: int = 0) -> list[DeviceWork]:
-    """A device's kernels that are no collectives."""
-    kernels = [w for w in log.work if w.device == device and w.kind == "kernel"]
-    return [w for w in kernels if not w.name.startswith("nccl")]
-
-
-def shared_ns(one: list[DeviceWork], other: list[DeviceWork]) -> int:
-    """Time in which work of both lists runs; neither list overlaps itself."""
-    return sum(
-        max(0, min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)) for a in one for b in other
-    )
+    found = [
+        SimpleNamespace(
+            name=event["name"],
+            start_ns=round(event["ts"] * 1000),
+            end_ns=round(event["ts"] * 1000) + round(event["dur"] * 1000),
+            correlation=event["args"]["correlation"],
+            reads=tuple(event["args"].get("Reads", ())),
+            writes=tuple(event["args"].get("Writes", ())),
+        )
+        for event in document["traceEvents"]
+        if event.get("cat") in _DEVICE_WORK
+    ]
+    return sorted(found, key=lambda record: record.correlation)

@@ -14,7 +14,7 @@ from tidy.runtime.nn.parallel import DistributedDataParallel
 from tidy.runtime.nn.parallel.buckets import assign
 from tidy.runtime.utils.checkpoint import checkpoint
 
-from .hazards import compute, hazards, nccl, shared_ns
+from .parallel_logs import compute, hazards, nccl, shared_ns
 from .networks import (
     assert_replicas_equal,
     assert_same,

@@ -14,7 +14,7 @@ from tidy.runtime.cuda import comm
 from tidy.runtime.cuda.streams import StreamContext
 from tidy.runtime.nn import parallel
 
-from .hazards import compute, hazards, shared_ns
+from .parallel_logs import compute, hazards, shared_ns
 from .networks import (
     assert_same,
     gradients,

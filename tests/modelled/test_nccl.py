@@ -9,7 +9,7 @@ import tidy.runtime as rt
 from tidy.runtime import cuda
 from tidy.runtime.cuda import nccl as collectives
 
-from .hazards import compute, nccl
+from .parallel_logs import compute, nccl
 from .networks import (
     assert_same,
     logged,

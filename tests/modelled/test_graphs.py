@@ -1,0 +1,322 @@
+"""Captured graphs: a replay computes anew with what static tensors hold by then."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as torch
+from tidy.runtime import cuda
+from tidy.runtime.cuda import clock
+
+from .hazards import hazards
+from .recording import kernels, recording, slow
+
+nn, F = torch.nn, torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def _t4() -> None:
+    cuda.configure("t4")
+
+
+def _numpy(tensor: Any) -> Any:
+    return tensor.numpy(force=True).copy()
+
+
+def test_results_follow_the_static_input() -> None:
+    x, graph = torch.zeros(4, 6, device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        y = (x * 2).exp()
+        z = y.sum(0) + 1
+    for n in range(3):
+        x.copy_(torch.full((4, 6), n / 4))
+        graph.replay()
+        expected = (torch.full((4, 6), n / 4) * 2).exp()
+        np.testing.assert_array_equal(_numpy(y), _numpy(expected))
+        np.testing.assert_array_equal(_numpy(z), _numpy(expected.sum(0) + 1))
+
+
+def test_a_replay_is_one_launch() -> None:
+    x, graph = torch.ones(64, 64, device="cuda"), cuda.CUDAGraph()
+    with recording() as log:
+        eager = ((x @ x).relu() + 1).sum()
+    with recording() as captured, cuda.graph(graph):
+        out = ((x @ x).relu() + 1).sum()
+    with recording() as replayed:
+        graph.replay()
+    assert kernels(captured) == []
+    assert [c.name for c in replayed.calls] == ["cudaGraphLaunch"]
+    assert [k.name for k in kernels(replayed)] == [k.name for k in kernels(log)]
+    assert {k.correlation for k in kernels(replayed)} == {replayed.calls[0].correlation}
+    (launch,) = replayed.calls
+    assert launch.end_ns - launch.start_ns == cuda.current_stream().owner.spec.launch_ns
+    done = kernels(replayed)
+    assert all(a.end_ns <= b.start_ns for a, b in pairwise(done))
+    assert out.item() == eager.item()
+
+
+def test_the_host_goes_on() -> None:
+    x, graph = slow(), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        y = x
+        for _ in range(5):
+            y = y @ x
+    with recording() as log:
+        graph.replay()
+        assert clock.now_ns() < kernels(log)[-1].end_ns
+        y.sum().item()
+        assert clock.now_ns() >= kernels(log)[-1].end_ns
+    assert hazards(log.work) == []
+
+
+def test_a_capture_changes_nothing() -> None:
+    x, graph = torch.ones(3, device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        x.add_(1)
+        x[0].mul_(5)
+        x[1] = 7
+    assert x.tolist() == [1, 1, 1]
+    graph.replay()
+    assert x.tolist() == [10, 7, 2]
+    graph.replay()
+    assert x.tolist() == [55, 7, 3]
+
+
+def test_replayed_on_another_stream() -> None:
+    x, graph, side = torch.ones(4, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
+    with cuda.graph(graph):
+        x + 1
+    with recording() as log, cuda.stream(side):
+        graph.replay()
+    assert {w.stream for w in kernels(log)} == {side.number}
+
+
+def _steps(make: Callable[[], Any], shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """Outputs and gradients of three batches: replayed, and one by one."""
+    torch.manual_seed(0)
+    model = make()
+    params = []
+    if isinstance(model, nn.Module):
+        model.to("cuda")
+        params = list(model.parameters())
+
+    def step(x: Any) -> Any:
+        out = model(x)
+        out.square().sum().backward()
+        return out
+
+    batches = [torch.randn(*shape) for _ in range(3)]
+    one_by_one = []
+    for batch in batches:
+        x = batch.cuda().requires_grad_()
+        for p in params:
+            p.grad = None
+        out = step(x)
+        one_by_one.append([_numpy(out), *(_numpy(p.grad) for p in (x, *params))])
+    del out
+
+    x, side = batches[0].cuda().requires_grad_(), cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    gc.collect()
+    with cuda.stream(side):
+        step(x)
+    cuda.current_stream().wait_stream(side)
+    for p in (x, *params):
+        p.grad = None
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        out = step(x)
+    replayed = []
+    for batch in batches:
+        with torch.no_grad():
+            x.copy_(batch)
+        graph.replay()
+        replayed.append([_numpy(out), *(_numpy(p.grad) for p in (x, *params))])
+    return replayed, one_by_one
+
+
+def _in_place_on_views(x: Any) -> Any:
+    y = x * 2
+    y[0].mul_(3)
+    y[1:3] += x[1:3]
+    return y
+
+
+STEPS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "mlp": (lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)), (4, 6)),
+    "gelu": (nn.GELU, (4, 6)),
+    "tanh": (nn.Tanh, (4, 6)),
+    "softmax": (lambda: lambda x: x.softmax(1), (4, 6)),
+    "layer norm": (lambda: nn.LayerNorm(6), (4, 6)),
+    "batch norm": (lambda: nn.BatchNorm1d(6), (4, 6)),
+    "group norm": (lambda: nn.GroupNorm(2, 4), (3, 4, 5)),
+    "convolution": (lambda: nn.Conv2d(2, 3, 3), (2, 2, 6, 6)),
+    "pooling": (lambda: nn.MaxPool2d(2), (2, 2, 6, 6)),
+    "attention": (lambda: lambda x: F.scaled_dot_product_attention(x, x, x), (2, 4, 6)),
+    "maximum": (lambda: lambda x: x.max(1)[0], (4, 6)),
+    "where": (lambda: lambda x: torch.where(x > 0, x * 2, x * 3), (4, 6)),
+    "slice": (lambda: lambda x: x[1:3] * x[0], (4, 6)),
+    "in place": (lambda: lambda x: (x * 2).add_(1).mul_(x).relu_(), (4, 6)),
+    "in place on views": (lambda: _in_place_on_views, (4, 6)),
+    "loss": (
+        lambda: lambda x: F.cross_entropy(x, torch.zeros(4, dtype=torch.long, device="cuda")),
+        (4, 6),
+    ),
+    "masked_fill": (lambda: lambda x: x.masked_fill(x > 0, 0.5), (4, 6)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_training_step(name: str) -> None:
+    """Forward and backward, with gradients in static tensors."""
+    replayed, one_by_one = _steps(*STEPS[name])
+    for ours, theirs in zip(replayed, one_by_one, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_whole_step_with_an_optimizer() -> None:
+    """As torch.cuda.CUDAGraph's documentation has it, but for the loss."""
+
+    def train(captured: bool) -> list[Any]:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1)).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        batches, x = [torch.randn(4, 6).cuda() for _ in range(4)], torch.zeros(4, 6).cuda()
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        graph, side = cuda.CUDAGraph(), cuda.Stream()
+        if captured:
+            x.copy_(batches[0])
+            side.wait_stream(cuda.current_stream())
+            before = [p.detach().clone() for p in model.parameters()]
+            with cuda.stream(side):
+                step()
+            cuda.current_stream().wait_stream(side)
+            with torch.no_grad():
+                for p, old in zip(model.parameters(), before, strict=True):
+                    p.copy_(old)
+            optimizer.zero_grad(set_to_none=True)
+            with cuda.graph(graph):
+                step()
+        for batch in batches:
+            x.copy_(batch)
+            if not captured:
+                step()
+            else:
+                graph.replay()
+        return [_numpy(p) for p in model.parameters()]
+
+    for a, b in zip(train(True), train(False), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_gradients_can_be_accumulated() -> None:
+    """With static gradients that are there before the capture, a replay adds to them."""
+    x = torch.ones(3, device="cuda", requires_grad=True)
+    x.grad = torch.zeros(3, device="cuda")
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        (x * 2).sum().backward()
+    x.grad.zero_()
+    for n in range(1, 4):
+        graph.replay()
+        assert x.grad.tolist() == [2.0 * n] * 3
+
+
+def test_streams_forked_and_joined_in_a_capture() -> None:
+    x, graph, side = torch.ones(4, device="cuda"), cuda.CUDAGraph(), cuda.Stream()
+    with cuda.graph(graph):
+        main = cuda.current_stream()
+        y = x * 2
+        side.wait_stream(main)
+        with cuda.stream(side):
+            z = y + 1
+        main.wait_stream(side)
+        out = z * y
+    assert not cuda.is_current_stream_capturing()
+    with cuda.stream(side):
+        assert not cuda.is_current_stream_capturing()
+    x.fill_(5)
+    graph.replay()
+    assert out.tolist() == [110.0] * 4
+
+
+class TestRefuses:
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda x: x[0].item(),
+            lambda x: x.cpu(),
+            lambda x: x.nonzero(),
+            pytest.param(
+                lambda x: x[x > 0],
+                marks=pytest.mark.skip(reason="aten::index is given arrays, and no mask"),
+            ),
+            lambda x: bool((x > 0).all()),
+            lambda _: torch.ones(4).to("cuda"),
+            lambda _: torch.tensor([1.0], device="cuda"),
+        ],
+        ids="item cpu nonzero mask bool to tensor".split(),
+    )
+    def test_what_has_to_wait(self, call: Callable[[Any], Any]) -> None:
+        x, graph = torch.ones(4, device="cuda"), cuda.CUDAGraph()
+        with pytest.raises(RuntimeError, match="stream is capturing"), cuda.graph(graph):
+            call(x)
+        assert not cuda.is_current_stream_capturing()
+        assert x.sum().item() == 4
+
+    @pytest.mark.parametrize("how", ["device", "stream"])
+    def test_synchronization(self, how: str) -> None:
+        graph = cuda.CUDAGraph()
+        with pytest.raises(RuntimeError, match="stream is capturing"), cuda.graph(graph):
+            cuda.synchronize() if how == "device" else cuda.current_stream().synchronize()
+
+    def test_the_default_stream(self) -> None:
+        with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
+            cuda.CUDAGraph().capture_begin()
+
+    def test_a_wait_of_the_default_stream(self) -> None:
+        graph = cuda.CUDAGraph()
+        with pytest.raises(RuntimeError, match="legacy stream"), cuda.graph(graph):
+            cuda.default_stream().wait_stream(cuda.current_stream())
+
+    def test_a_wait_for_what_is_not_captured(self) -> None:
+        graph, other = cuda.CUDAGraph(), cuda.Stream()
+        with pytest.raises(RuntimeError, match="uncaptured work"), cuda.graph(graph):
+            cuda.current_stream().wait_stream(other)
+
+    def test_an_end_without_a_begin(self) -> None:
+        with pytest.raises(RuntimeError, match="capture_begin"):
+            cuda.CUDAGraph().capture_end()
+
+    def test_a_capture_within_a_capture(self) -> None:
+        graph = cuda.CUDAGraph()
+        with pytest.raises(RuntimeError, match="captur"), cuda.graph(graph):
+            cuda.CUDAGraph().capture_begin()
+
+
+def test_is_current_stream_capturing() -> None:
+    assert not cuda.is_current_stream_capturing()
+    with cuda.graph(cuda.CUDAGraph()):
+        assert cuda.is_current_stream_capturing()
+    assert not cuda.is_current_stream_capturing()
+
+
+def test_reset_gives_memory_back() -> None:
+    x, graph = torch.ones(1 << 18, device="cuda"), cuda.CUDAGraph()
+    with cuda.graph(graph):
+        x + 1
+    assert cuda.memory_allocated() == 2 * x.nbytes
+    graph.reset()
+    assert cuda.memory_allocated() == x.nbytes

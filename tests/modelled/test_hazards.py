@@ -1,0 +1,230 @@
+"""Correct programs have no hazards; where a wait is left out, the checker finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tidy.runtime as torch
+from tidy.runtime import cuda
+from tidy.runtime.cuda import backward
+from tidy.runtime.cuda.activity import ActivityLog
+
+from .hazards import from_trace, hazards
+from .recording import number_of, recording, slow
+
+nn = torch.nn
+
+
+@pytest.fixture
+def two_t4() -> None:
+    cuda.configure("t4", 2)
+
+
+@pytest.fixture
+def without_waits() -> Iterator[None]:
+    """The engine's waits are left out."""
+    backward.streams.drops_waits = True
+    yield
+    backward.streams.drops_waits = False
+
+
+def _work(start: int, end: int, reads: Any = (), writes: Any = ()) -> SimpleNamespace:
+    return SimpleNamespace(start_ns=start, end_ns=end, reads=reads, writes=writes)
+
+
+class TestChecker:
+    @pytest.mark.parametrize(
+        ("earlier", "later", "kind"),
+        [
+            (_work(0, 10, (), (1,)), _work(9, 20, (1,), (2,)), "read after write"),
+            (_work(0, 10, (), (1,)), _work(5, 20, (), (1,)), "write after write"),
+            (_work(0, 10, (1,), (2,)), _work(5, 20, (), (1,)), "write after read"),
+            (
+                _work(50, 60, (), (1,)),
+                _work(5, 20, (1,), ()),
+                "read after write",
+            ),  # wrong way round
+        ],
+    )
+    def test_finds(self, earlier: Any, later: Any, kind: str) -> None:
+        (found,) = hazards([earlier, later])
+        assert (found.kind, found.memory) == (kind, 1)
+        assert found.earlier is earlier
+        assert found.later is later
+
+    @pytest.mark.parametrize(
+        "records",
+        [
+            [_work(0, 10, (), (1,)), _work(10, 20, (1,), (2,))],
+            [_work(0, 10, (1,), (2,)), _work(5, 20, (1,), (3,))],  # two that only read
+            [_work(0, 10, (1,), (2,)), _work(5, 20, (3,), (4,))],
+            [_work(0, 10, (1,), (1,)), _work(10, 20, (1,), (1,))],
+        ],
+    )
+    def test_is_quiet(self, records: Any) -> None:
+        assert hazards(records) == []
+
+    def test_sees_past_the_last_writer(self) -> None:
+        """A short write does not hide a longer one before it."""
+        records = [_work(0, 99, (), (1,)), _work(10, 20, (), (1,)), _work(30, 40, (1,), ())]
+        assert [h.kind for h in hazards(records)] == ["write after write", "read after write"]
+
+    def test_reads_a_trace_in_the_order_of_launches(self) -> None:
+        def event(ts: float, dur: float, number: int, **memory: Any) -> dict[str, Any]:
+            args = {"correlation": number, **memory}
+            return {"cat": "kernel", "name": f"k{number}", "ts": ts, "dur": dur, "args": args}
+
+        late = event(10.0, 2.5, 1, Writes=[7])
+        early = event(12.499, 1.0, 2, Reads=[7], Writes=[8])
+        other = {"cat": "cpu_op", "name": "aten::mm", "ts": 0, "dur": 1}
+        (found,) = hazards(from_trace({"traceEvents": [early, other, late]}))
+        assert (found.kind, found.earlier.name, found.later.name) == (
+            "read after write",
+            "k1",
+            "k2",
+        )
+        early["ts"] = 12.5
+        assert hazards(from_trace({"traceEvents": [early, late]})) == []
+
+
+def _found(program: Callable[[ActivityLog], Any], attempts: int = 5) -> list[Any]:
+    """The hazards of a program; where there have to be some, as of the first run that has any.
+
+    The host goes on in real time between launches, and compiles an operator when it is first
+    called: only then, or where the machine is very busy, does a program go well by luck.
+    """
+    for _ in range(attempts):
+        with recording() as log:
+            kept = program(log)
+            found = hazards(log.work)
+        if found:
+            break
+        del kept
+    return found
+
+
+def _two_streams(waits: bool) -> Callable[[ActivityLog], Any]:
+    x, side = slow(), cuda.Stream()
+
+    def program(log: ActivityLog) -> Any:
+        y = x @ x
+        if waits:
+            side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            return y, y * 2
+
+    return program
+
+
+def test_two_streams(two_t4: None) -> None:
+    assert _found(_two_streams(waits=True)) == []
+    assert {h.kind for h in _found(_two_streams(waits=False))} == {"read after write"}
+
+
+def test_written_while_it_is_read(two_t4: None) -> None:
+    x, side = slow(), cuda.Stream()
+
+    def program(log: ActivityLog) -> Any:
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            y = x @ x
+        x.zero_()
+        return y
+
+    assert {h.kind for h in _found(program)} == {"write after read"}
+
+
+def test_a_view_is_the_memory_of_its_base(two_t4: None) -> None:
+    x, side, numbers = slow(), cuda.Stream(), []
+
+    def program(log: ActivityLog) -> Any:
+        y = x @ x
+        numbers[:] = [number_of(y)]
+        with cuda.stream(side):
+            return y, y[3:5].t() + 1
+
+    assert {h.memory for h in _found(program)} == set(numbers)
+
+
+def test_a_copy_between_devices(two_t4: None) -> None:
+    """It runs on the source's stream; the target's waits by itself, a third stream does not."""
+    x, third, numbers = slow(), cuda.Stream("cuda:1"), []
+
+    def program(log: ActivityLog, stream: Any = None) -> Any:
+        y = (x @ x).to("cuda:1")
+        numbers[:] = [number_of(y)]
+        with cuda.stream(stream):
+            return y, y + 1
+
+    assert _found(program) == []
+    assert {h.memory for h in _found(partial(program, stream=third))} == set(numbers)
+
+
+def _training(steps: int = 3) -> list[Any]:
+    """A model on two devices, each with streams of its own, with all waits there have to be."""
+    first = nn.Linear(384, 384).double().to("cuda:0")
+    second = nn.Linear(384, 8).double().to("cuda:1")
+    params = [*first.parameters(), *second.parameters()]
+    optimizer = torch.optim.SGD(params, lr=0.1, momentum=0.9, foreach=False)
+    x, side = slow(), cuda.Stream("cuda:0")
+    cuda.synchronize(0)
+    cuda.synchronize(1)
+    with recording() as log:
+        for _ in range(steps):
+            side.wait_stream(cuda.current_stream(0))
+            with cuda.stream(side):
+                h = first(x).relu()
+                h = (h @ x + h).to("cuda:1")
+            second(h).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    return hazards(log.work)
+
+
+def test_training_on_two_devices(two_t4: None) -> None:
+    assert _training() == []
+
+
+def test_training_without_the_engines_waits(two_t4: None, without_waits: None) -> None:
+    assert _training()
+
+
+@pytest.mark.parametrize("leaves_on_side", [False, True])
+def test_the_caller_waits_for_the_leaves(two_t4: None, leaves_on_side: bool) -> None:
+    """What is launched behind backward() and reads a gradient begins when that is there."""
+    x, side = slow().requires_grad_(), cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with recording() as log:
+        with cuda.stream(side):
+            out = ((x if leaves_on_side else x * 1) @ slow()).sum()
+        cuda.current_stream().wait_stream(side)
+        out.backward()
+        x.grad * 2
+    assert hazards(log.work) == []
+    last = log.work[-1]
+    assert last.stream == 7
+    makes = [w for w in log.work[:-1] if number_of(x.grad) in w.writes]
+    assert makes
+    assert all(w.end_ns <= last.start_ns for w in makes)
+
+
+def test_the_caller_does_not_wait_if_told_so(two_t4: None, without_waits: None) -> None:
+    side, numbers = cuda.Stream(), []
+
+    def program(log: ActivityLog) -> Any:
+        x = slow().requires_grad_()
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            out = (x @ slow()).sum()
+        cuda.current_stream().wait_stream(side)
+        out.backward()
+        numbers[:] = [number_of(x.grad)]
+        return x, x.grad * 2
+
+    found = _found(program)
+    assert set(numbers) <= {h.memory for h in found}

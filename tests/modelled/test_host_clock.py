@@ -1,0 +1,225 @@
+"""What makes the host wait for a device, and what does not. All times are modelled ones."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import tidy.runtime as torch
+from tidy.runtime import cuda
+from tidy.runtime.cuda import clock
+
+from .recording import kernels, recording
+
+
+@pytest.fixture(autouse=True)
+def _two_t4() -> None:
+    cuda.configure("t4", 2)
+
+
+def _long(size: int = 512) -> Any:
+    """Doubles whose product takes a T4 more than 1 ms."""
+    return torch.ones(size, size, dtype=torch.float64, device="cuda")
+
+
+def _busy() -> tuple[Any, Any]:
+    """A tensor that is being computed, and the log in which that stands."""
+    x = _long()
+    x @ x
+    cuda.synchronize()
+    with recording() as log:
+        y = x @ x
+    return y, log
+
+
+def _done_ns(log: Any) -> int:
+    return max(w.end_ns for w in kernels(log))
+
+
+def test_a_launch_takes_the_time_of_a_launch() -> None:
+    _, log = _busy()
+    calls = [c for c in log.calls if c.name == "cudaLaunchKernel"]
+    assert len(calls) == len(kernels(log))
+    spec = cuda.current_stream().owner.spec
+    assert [c.end_ns - c.start_ns for c in calls] == [spec.launch_ns] * len(calls)
+    assert calls[-1].end_ns < _done_ns(log)
+    for call, work in zip(calls, kernels(log), strict=True):
+        assert call.correlation == work.correlation
+        assert work.start_ns >= call.end_ns
+
+
+WAITS = {
+    "item": lambda y: y[0, 0].item(),
+    "float": lambda y: float(y[0, 0]),
+    "bool": lambda y: bool(y[0, 0]),
+    "int": lambda y: int(y[0, 0]),
+    "tolist": lambda y: y[0].tolist(),
+    "cpu": lambda y: y.cpu(),
+    "to cpu": lambda y: y.to("cpu"),
+    "numpy": lambda y: y.numpy(force=True),
+    "repr": repr,
+    "nonzero": lambda y: y.nonzero(),
+    "boolean index": lambda y: y[y > 3],
+    "masked_select": lambda y: y.masked_select(y > 3),
+    "copy_ to the host": lambda y: torch.empty(512, 512, dtype=torch.float64).copy_(y),
+    "copy_ from the host": lambda y: y.copy_(torch.zeros(512, 512, dtype=torch.float64)),
+    "isfinite all": lambda y: y.isfinite().all().item(),
+    "in if": lambda y: 1 if (y > 0).all() else 2,
+    "synchronize": lambda _: cuda.synchronize(),
+    "stream synchronize": lambda _: cuda.current_stream().synchronize(),
+}
+
+
+NOT_SEEN = pytest.mark.skip(reason="aten::index is given arrays: the mask's nonzero is not seen")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=NOT_SEEN) if name in {"boolean index", "masked_select"} else name
+        for name in WAITS
+    ],
+)
+def test_waits(name: str) -> None:
+    y, log = _busy()
+    with recording() as waiting:
+        WAITS[name](y)
+    done = _done_ns(log)
+    assert clock.now_ns() >= done
+    assert [c.end_ns for c in waiting.calls if "Synchronize" in c.name and c.end_ns >= done]
+
+
+GOES_ON = {
+    "operators": lambda y: (y * 2).sum(),
+    "views": lambda y: y[3:5].t().reshape(-1),
+    "shape": lambda y: (y.shape, y.numel(), y.dtype, y.device, y.stride()),
+    "in place": lambda y: y.add_(1),
+    "where": lambda y: torch.where(y > 3, y, 0.0),
+    "masked_fill": lambda y: y.masked_fill(y > 3, 0.0),
+    "integer index": lambda y: y[torch.arange(3, device="cuda")],
+    "peer copy": lambda y: y.to("cuda:1"),
+    "clone": lambda y: y.clone(),
+    "factories": torch.zeros_like,
+    "event": lambda _: cuda.Event().record(),
+    "other device": lambda _: torch.ones(3, device="cuda:1").sum().item(),
+}
+
+
+@pytest.mark.parametrize("name", GOES_ON)
+def test_goes_on(name: str) -> None:
+    for _ in range(5):  # what compiles an operator, or is interrupted, may take that long
+        y, log = _busy()
+        GOES_ON[name](y)
+        now = clock.now_ns()
+        if now < _done_ns(log):
+            break
+    assert now < _done_ns(log)
+
+
+class TestCopies:
+    def test_pageable_blocks(self) -> None:
+        """Even if it is asked not to: the driver reads the memory first."""
+        x = torch.ones(1 << 20)
+        with recording() as log:
+            x.to("cuda", non_blocking=True)
+        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
+        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
+        assert copy.name == "Memcpy HtoD (Pageable -> Device)"
+        assert copy.nbytes == 4 << 20
+        assert call.end_ns >= copy.end_ns
+
+    def test_a_small_pageable_copy_is_taken_at_once(self) -> None:
+        """Up to 64 KiB."""
+        with recording() as log:
+            torch.ones(16 << 10).to("cuda", non_blocking=True)
+        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
+        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
+        assert call.end_ns < copy.end_ns
+        assert not [c for c in log.calls if "Synchronize" in c.name]
+
+    def test_pinned_and_non_blocking_goes_on(self) -> None:
+        x = torch.ones(1 << 20).pin_memory()
+        with recording() as log:
+            x.to("cuda", non_blocking=True)
+        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
+        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
+        assert copy.name == "Memcpy HtoD (Pinned -> Device)"
+        assert call.end_ns < copy.end_ns
+        assert not [c for c in log.calls if "Synchronize" in c.name]
+
+    def test_pinned_and_blocking_waits(self) -> None:
+        x = torch.ones(1 << 20).pin_memory()
+        with recording() as log:
+            x.to("cuda")
+        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
+        (sync,) = [c for c in log.calls if c.name == "cudaStreamSynchronize"]
+        assert sync.end_ns >= copy.end_ns
+
+    def test_to_the_host_without_blocking(self) -> None:
+        """PyTorch gives pinned memory then, and does not wait for it."""
+        x = torch.ones(1 << 20, device="cuda")
+        with recording() as log:
+            y = x.to("cpu", non_blocking=True)
+        (copy,) = [w for w in log.work if w.kind == "gpu_memcpy"]
+        (call,) = [c for c in log.calls if c.name == "cudaMemcpyAsync"]
+        assert y.is_pinned()
+        assert copy.name == "Memcpy DtoH (Device -> Pinned)"
+        assert call.end_ns < copy.end_ns
+
+    def test_both_directions_at_once(self) -> None:
+        """Each has an engine of its own, beside the kernels'."""
+        x = torch.ones(1 << 20).pin_memory()
+        y, up, down = torch.ones(1 << 20, device="cuda"), cuda.Stream(), cuda.Stream()
+        there = torch.empty(1 << 20, device="cuda")
+        back = torch.empty(1 << 20).pin_memory()
+        cuda.synchronize()
+        for _ in range(3):
+            with recording() as log:
+                with cuda.stream(up):
+                    there.copy_(x, non_blocking=True)
+                with cuda.stream(down):
+                    back.copy_(y, non_blocking=True)
+            cuda.synchronize()
+        first, second = (w for w in log.work if w.kind == "gpu_memcpy")
+        assert second.start_ns < first.end_ns
+
+    def test_one_direction_is_one_engine(self) -> None:
+        x = torch.ones(1 << 20).pin_memory()
+        a, b = cuda.Stream(), cuda.Stream()
+        with recording() as log:
+            for stream in (a, b):
+                with cuda.stream(stream):
+                    x.to("cuda", non_blocking=True)
+        first, second = (w for w in log.work if w.kind == "gpu_memcpy")
+        assert second.start_ns >= first.end_ns
+
+
+def test_all_threads_have_one_clock() -> None:
+    """Another thread sees the wait that this one has made, and has streams of its own."""
+    y, log = _busy()
+    seen: list[Any] = []
+    with cuda.stream(cuda.Stream()):
+        thread = threading.Thread(
+            target=lambda: seen.extend(
+                [cuda.current_stream() == cuda.default_stream(), y.sum().item()]
+            )
+        )
+        thread.start()
+        thread.join()
+    assert seen == [True, 512.0**3]
+    assert clock.now_ns() >= _done_ns(log)
+
+
+def test_times_of_a_log_go_up() -> None:
+    with recording() as log:
+        x = _long(256)
+        for _ in range(3):
+            x = (x @ x).tanh()
+        x.sum().item()
+    starts = [c.start_ns for c in log.calls]
+    assert starts == sorted(starts)
+    assert all(c.start_ns <= c.end_ns for c in log.calls)
+    assert all(w.start_ns <= w.end_ns for w in log.work)
+    assert log.turns == sorted(log.turns)

@@ -1,0 +1,348 @@
+"""Training on a device computes what it computes on the CPU, bit for bit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as torch
+from tidy.runtime import cuda
+from tidy.runtime.utils.checkpoint import checkpoint
+
+from .hazards import hazards
+from .recording import kernels, number_of, place_of, recording, slow
+
+nn, F = torch.nn, torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def _two_t4() -> None:
+    cuda.configure("t4", 2)
+
+
+def _model() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 3))
+
+
+def _train(device: str, make: Callable[[Any], Any], steps: int = 5) -> list[Any]:
+    model = _model().to(device)
+    optimizer = make(model.parameters())
+    found = []
+    for _ in range(steps):
+        x, y = torch.randn(8, 6).to(device), torch.randint(0, 3, (8,)).to(device)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    for state in optimizer.state.values():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor) and name != "step":
+                assert value.device.type == device.partition(":")[0]
+    return [*found, *(p.numpy(force=True) for p in model.parameters())]
+
+
+OPTIMIZERS: dict[str, Callable[..., Any]] = {
+    "SGD": lambda params, **how: torch.optim.SGD(params, lr=0.1, **how),
+    "momentum": lambda params, **how: torch.optim.SGD(
+        params, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, **how
+    ),
+    "Adam": lambda params, **how: torch.optim.Adam(params, lr=0.01, **how),
+    "amsgrad": lambda params, **how: torch.optim.Adam(params, lr=0.01, amsgrad=True, **how),
+    "AdamW": lambda params, **how: torch.optim.AdamW(params, lr=0.01, **how),
+    "RMSprop": lambda params, **how: torch.optim.RMSprop(params, lr=0.01, **how),
+    "Adagrad": lambda params, **how: torch.optim.Adagrad(params, lr=0.01, **how),
+}
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers(name: str, foreach: bool) -> None:
+    def make(params: Any) -> Any:
+        return OPTIMIZERS[name](params, foreach=foreach)
+
+    for a, b in zip(_train("cpu", make), _train("cuda:1", make), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_foreach_is_fewer_launches() -> None:
+    def launches(foreach: bool) -> int:
+        params = [torch.ones(8, device="cuda", requires_grad=True) for _ in range(20)]
+        for p in params:
+            p.grad = torch.ones_like(p)
+        optimizer = torch.optim.SGD(params, lr=0.1, foreach=foreach)
+        with recording() as log:
+            optimizer.step()
+        return len(kernels(log))
+
+    assert launches(True) < 20 <= launches(False)
+
+
+def test_clipping() -> None:
+    def norms(device: str) -> list[Any]:
+        model = _model().to(device)
+        model(torch.ones(4, 6, device=device)).square().sum().backward()
+        total = nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        assert total.device.type == device
+        return [p.grad.numpy(force=True) for p in model.parameters()]
+
+    for a, b in zip(norms("cpu"), norms("cuda"), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint(reentrant: bool) -> None:
+    """Values are the same, and less memory is kept."""
+
+    def run(device: str, checkpoints: bool) -> tuple[list[Any], int]:
+        model, x = _model().to(device), torch.ones(512, 6, device=device, requires_grad=True)
+        before = cuda.memory_allocated()
+        out = checkpoint(model, x, use_reentrant=reentrant) if checkpoints else model(x)
+        kept = cuda.memory_allocated() - before
+        out.square().sum().backward()
+        return [p.grad.numpy(force=True) for p in (x, *model.parameters())], kept
+
+    expected, _ = run("cpu", True)
+    found, kept = run("cuda", True)
+    plain, more = run("cuda", False)
+    for a, b, c in zip(expected, found, plain, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+    assert kept < more / 2
+
+
+def test_checkpoint_on_a_stream() -> None:
+    side, x = cuda.Stream(), slow().requires_grad_()
+    side.wait_stream(cuda.current_stream())
+    with recording() as log:
+        with cuda.stream(side):
+            out = checkpoint(lambda x: (x @ x).sin() @ x, x, use_reentrant=False).sum()
+        out.backward()
+        x.grad + 1
+    assert hazards(log.work) == []
+
+
+def test_retain_graph() -> None:
+    x = torch.ones(3, device="cuda:1", requires_grad=True)
+    y = (x.exp() * x).sum()
+    y.backward(retain_graph=True)
+    first = x.grad.tolist()
+    y.backward()
+    assert x.grad.tolist() == [2 * n for n in first]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_double_backward() -> None:
+    def second(device: str) -> list[Any]:
+        torch.manual_seed(0)
+        x = torch.randn(4, 4).to(device).requires_grad_()
+        w = torch.randn(4, 4).to(device).requires_grad_()
+        y = ((x @ w).tanh() * x).sum()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        assert g.device.type == device
+        g.square().sum().backward()
+        return [x.grad.numpy(force=True), w.grad.numpy(force=True)]
+
+    for a, b in zip(second("cpu"), second("cuda"), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_double_backward_on_a_stream() -> None:
+    side, x = cuda.Stream(), slow().requires_grad_()
+    side.wait_stream(cuda.current_stream())
+    with recording() as log:
+        with cuda.stream(side):
+            y = (x @ x).sin().sum()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        g.square().sum().backward()
+        x.grad + 1
+    assert hazards(log.work) == []
+
+
+class TestHooks:
+    def test_run_on_the_stream_of_the_node(self) -> None:
+        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
+
+        def hook(grad: Any) -> Any:
+            seen.append((cuda.current_stream(), grad.device))
+            return grad * 2
+
+        side.wait_stream(cuda.current_stream())
+        with recording() as log:
+            with cuda.stream(side):
+                y = x @ x
+                y.register_hook(hook)
+                out = y.sum()
+            cuda.current_stream().wait_stream(side)
+            out.backward()
+        assert seen == [(side, torch.device("cuda:0"))]
+        assert hazards(log.work) == []
+
+    @pytest.mark.parametrize("on_side", [False, True])
+    def test_post_accumulate(self, on_side: bool) -> None:
+        """On the leaf's stream: that which was current when it was first used."""
+        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
+
+        def hook(leaf: Any) -> None:
+            seen.append(cuda.current_stream())
+            leaf.grad.mul_(2)
+
+        x.register_post_accumulate_grad_hook(hook)
+        y = None if on_side else x.view(-1)
+        side.wait_stream(cuda.current_stream())
+        with recording() as log:
+            with cuda.stream(side):
+                out = (x @ slow()).sum()
+            cuda.current_stream().wait_stream(side)
+            out.backward()
+            x.grad + 1
+        assert seen == [side if on_side else cuda.default_stream()]
+        assert hazards(log.work) == []
+        del y
+
+    def test_of_a_node(self) -> None:
+        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            y = x.sin()
+        y.grad_fn.register_hook(lambda *_: seen.append(cuda.current_stream()))
+        y.grad_fn.register_prehook(lambda *_: seen.append(cuda.current_stream()))
+        y.sum().backward()
+        assert seen == [side, side]
+
+    def test_a_callback_at_the_end_has_the_callers_stream(self) -> None:
+        side, x, seen = cuda.Stream(), slow().requires_grad_(), []
+
+        def hook(grad: Any) -> None:
+            torch.autograd.Variable._execution_engine.queue_callback(
+                lambda: seen.append((cuda.current_stream(), (x.grad + 1).device))
+            )
+
+        with recording() as log:
+            with cuda.stream(side):
+                side.wait_stream(cuda.default_stream())
+                out = (x @ x).sum()
+            x.register_hook(hook)
+            out.backward()
+        assert seen == [(cuda.default_stream(), torch.device("cuda:0"))]
+        assert hazards(log.work) == []
+
+    def test_to_memory_of_the_host(self) -> None:
+        """A hook that keeps gradients on the host leaves them there."""
+        host, x = torch.zeros(3), torch.ones(3, device="cuda", requires_grad=True)
+
+        def hook(grad: Any) -> None:
+            host.copy_(grad)
+
+        (x * 2).register_hook(lambda _: None)
+        y = x * 2
+        y.register_hook(hook)
+        (y * 3).sum().backward()
+        assert host.device == torch.device("cpu")
+        assert host.tolist() == [3, 3, 3]
+
+
+class TestBackwardOfViews:
+    @pytest.mark.parametrize(
+        "view",
+        [
+            lambda x: x[1:3],
+            lambda x: x[0],
+            lambda x: x[:, ::2],
+            lambda x: x.diagonal(),
+            lambda x: x.chunk(2)[1],
+            lambda x: x.unbind()[2],
+            lambda x: x.t()[1:],
+            lambda x: x.unfold(0, 2, 1),
+            lambda x: x.expand(2, 4, 4),
+        ],
+        ids="slice select step diagonal chunk unbind t unfold expand".split(),
+    )
+    def test_stays_on_the_device(self, view: Callable[[Any], Any]) -> None:
+        """No copy between host and device, and nobody waits."""
+        x = torch.ones(4, 4, device="cuda", requires_grad=True)
+        out = view(x)
+        ones = torch.ones_like(out)
+        with recording() as log:
+            out.backward(ones)
+        assert [w.name for w in log.work if w.kind in ("gpu_memcpy", "cuda_sync")] == []
+        assert x.grad.is_cuda
+        y = torch.ones(4, 4, requires_grad=True)
+        view(y).sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(force=True), y.grad.numpy())
+
+    def test_in_place_on_views(self) -> None:
+        def run(device: str) -> Any:
+            x = torch.ones(4, 4, device=device, requires_grad=True)
+            y = x * 2
+            y[0].mul_(3)
+            y[1:3] += x[1:3]
+            y[3] = x[0].sin()
+            with recording() as log:
+                (y * y).sum().backward()
+            assert not [w for w in log.work if w.kind in ("gpu_memcpy", "cuda_sync")]
+            return x.grad.numpy(force=True)
+
+        np.testing.assert_array_equal(run("cuda"), run("cpu"))
+
+
+class TestWrongDevice:
+    def test_of_a_gradient_that_is_given(self) -> None:
+        x = torch.ones(3, device="cuda", requires_grad=True)
+        with pytest.raises(RuntimeError, match="expected device cuda:0 but got cpu"):
+            (x * 2).backward(torch.ones(3))
+        (x * 2).sum().backward(torch.tensor(3.0))
+        assert x.grad.tolist() == [6, 6, 6]
+
+    def test_of_a_gradient_that_a_function_returns(self) -> None:
+        class Wrong(torch.autograd.Function):
+            @staticmethod
+            def forward(_: Any, x: Any) -> Any:
+                return x * 2
+
+            @staticmethod
+            def backward(_: Any, grad: Any) -> Any:
+                return grad.to("cuda:1")
+
+        x = torch.ones(3, device="cuda", requires_grad=True)
+        said = (
+            "Function WrongBackward returned an invalid gradient at index 0 - "
+            "expected device cuda:0 but got cuda:1"
+        )
+        with pytest.raises(RuntimeError, match=said):
+            Wrong.apply(x * 1).sum().backward()
+        (x * 2).sum().backward()
+        assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_threads_have_streams_of_their_own() -> None:
+    """Each trains on its own stream of its own device; both logs are in one."""
+    results: dict[int, Any] = {}
+
+    def work(index: int) -> None:
+        cuda.set_device(index)
+        with cuda.stream(cuda.Stream()):
+            x = torch.full((32, 32), 0.5, device="cuda", requires_grad=True)
+            for _ in range(5):
+                (x @ x).sin().sum().backward()
+            results[index] = x.grad.numpy(force=True), cuda.current_stream(), number_of(x)
+
+    with recording() as log:
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    for index in range(2):
+        stream = results[index][1]
+        mine = [w for w in kernels(log) if w.device == index]
+        assert {place_of(w) for w in mine} == {(index, stream.number)}
+    assert hazards(w for w in log.work if w.device == 0) == []
+    assert cuda.current_device() == 0
