@@ -28,6 +28,7 @@ import numpy as np
 from .grad_mode import is_grad_enabled, without_grad
 from .hooks import check
 from .node import NO_EDGE, SECOND_BACKWARD, Grads, Node
+from .ops.table import aten
 from .record_function import active
 from .saved_variable import SavedVariable
 from .tensor import Tensor, bump_version, gradient_edge, wrap
@@ -84,7 +85,10 @@ class FunctionCtx(Node):
         seen: list[Any] = list(grads)
         for i, (shape, dtype) in enumerate(self.input_metadata):
             if seen[i] is None and self._materialize:
-                seen[i] = wrap(np.zeros(shape, dtype))
+                if self.stream is None:
+                    seen[i] = wrap(np.zeros(shape, dtype))
+                else:
+                    seen[i] = aten.zeros(shape, dtype=dtype, device=self.stream.device)
         given = _as_list(self.function.backward(self, *seen))
         who, count = f"function {self.name()} returned", len(self._is_tensor)
         while len(given) > count and given[-1] is None:

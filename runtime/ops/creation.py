@@ -10,7 +10,7 @@ import numpy as np
 from ..dtypes import get_default_dtype, result_dtype
 from ..storage import accelerator, pin
 from ..tensor import Tensor, wrap
-from .arguments import sizes
+from .arguments import device_like, sizes
 from .table import aten, declare, function
 
 
@@ -190,6 +190,8 @@ def tensor(
     pin_memory: bool = False,
 ) -> Any:
     """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
+    if device is None and isinstance(data, Tensor):
+        device = device_like(data)
     several = dtype is None and isinstance(data, (list, tuple)) and len(data)
     if several and all(isinstance(x, Tensor) for x in data):
         dtype = result_dtype(*[x.array for x in data])

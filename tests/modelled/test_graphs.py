@@ -259,10 +259,7 @@ class TestRefuses:
             lambda x: x[0].item(),
             lambda x: x.cpu(),
             lambda x: x.nonzero(),
-            pytest.param(
-                lambda x: x[x > 0],
-                marks=pytest.mark.skip(reason="aten::index is given arrays, and no mask"),
-            ),
+            lambda x: x[x > 0],
             lambda x: bool((x > 0).all()),
             lambda _: torch.ones(4).to("cuda"),
             lambda _: torch.tensor([1.0], device="cuda"),

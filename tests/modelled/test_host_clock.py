@@ -72,16 +72,7 @@ WAITS = {
 }
 
 
-NOT_SEEN = pytest.mark.skip(reason="aten::index is given arrays: the mask's nonzero is not seen")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=NOT_SEEN) if name in {"boolean index", "masked_select"} else name
-        for name in WAITS
-    ],
-)
+@pytest.mark.parametrize("name", WAITS)
 def test_waits(name: str) -> None:
     y, log = _busy()
     with recording() as waiting:

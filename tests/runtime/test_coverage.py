@@ -18,6 +18,7 @@ ELSEWHERE = {
     "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
     "test_data.py": "pin_memory is_pinned",
     "test_numbers_on_a_device.py": "is_cpu cuda",
+    "test_allocator.py": "record_stream",
     "test_sparse.py": "array",
 }
 PYTHON = {
