@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from heapq import heappop, heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 MAX_DEPTH = 60
+_NO_DEVICE = nullcontext()
 TRIM = True  # a switch for benchmarks: whether nodes skip the edges that a task does not need
 
 
@@ -209,19 +211,12 @@ def _execute(roots: Sequence[Edge], grads: Grads, *rest: Any) -> Grads:
     before, token = (thread.exec_info, thread.callbacks), _grad.set(create_graph)
     thread.exec_info, thread.callbacks = task.exec_info if TRIM else None, task.callbacks
     thread.depth += 1
-    streams = accelerator[0] if accelerator else None
-    if streams is not None:
-        streams.begin(roots, grads)
     try:
-        task.run(root, inputs)
-        if streams is not None:
-            streams.end()
-            streams = None
+        with accelerator[0].backward(roots, grads) if accelerator else _NO_DEVICE:
+            task.run(root, inputs)
         for callback in task.callbacks:  # they may queue more
             callback()
     finally:
-        if streams is not None:
-            streams.end()
         thread.depth -= 1
         thread.exec_info, thread.callbacks = before
         _grad.reset(token)

@@ -124,12 +124,8 @@ class Tensor(_Operators):  # type: ignore[misc]
             if got.dtype != ours.dtype or got.shape != ours.shape:
                 wrong = f"a gradient {shape_name(got)} to a tensor {shape_name(ours)}"
                 raise RuntimeError(f"attempting to assign {wrong}, of a different size or dtype")
-            if storages and value.device != self.device:
-                raise RuntimeError(
-                    f"attempting to assign a gradient with device type '{value.device.type}' to a "
-                    f"tensor with device type '{self.device.type}'. Please ensure that the gradient "
-                    "and the tensor are on the same device"
-                )
+            if storages:
+                accelerator[0].check_grad(self, value)
         self._grad = value
 
     @grad.deleter

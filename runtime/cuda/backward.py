@@ -17,6 +17,8 @@ Source: torch/csrc/autograd/input_buffer.cpp, engine.cpp ("Streaming backwards")
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -52,8 +54,16 @@ class BackwardStreams:
         self._tasks = _Tasks()
         self.drops_waits = False
 
-    def begin(self, roots: Any, grads: Any) -> None:
-        """A backward starts, with these gradients for its roots."""
+    @contextmanager
+    def backward(self, roots: Any, grads: Any) -> Iterator[None]:
+        """Around a backward from these roots, with a gradient for each."""
+        self._begin(roots, grads)
+        try:
+            yield
+        finally:
+            self._end()
+
+    def _begin(self, roots: Any, grads: Any) -> None:
         self._tasks.running.append(task := _Task())
         depth.inside += 1
         (node, _), grad = roots[0], grads[0]
@@ -144,12 +154,25 @@ class BackwardStreams:
         finally:
             clock.close_stretch()
 
+    def check_grad(self, tensor: Tensor, grad: Tensor) -> None:
+        """Refuse to have a tensor's gradient on another device.
+
+        Raises:
+            RuntimeError: it would be.
+        """
+        if grad.device != tensor.device:
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{grad.device.type}' to a tensor"
+                f" with device type '{tensor.device.type}'. Please ensure that the gradient and the"
+                " tensor are on the same device"
+            )
+
     def captured(self, node: Node) -> None:
         """A gradient is handed to the caller where it arrives at `node`."""
         if node.stream is not None:
             self._tasks.running[-1].leaves[node.stream] = None
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """The caller's streams are current again, and wait for the leaves'."""
         task = self._tasks.running.pop()
         depth.inside -= 1
