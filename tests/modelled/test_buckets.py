@@ -14,7 +14,6 @@ from tidy.runtime.nn.parallel import DistributedDataParallel
 from tidy.runtime.nn.parallel.buckets import assign
 from tidy.runtime.utils.checkpoint import checkpoint
 
-from .parallel_logs import compute, hazards, nccl, shared_ns
 from .networks import (
     assert_replicas_equal,
     assert_same,
@@ -25,6 +24,7 @@ from .networks import (
     whole,
     whole_network,
 )
+from .parallel_logs import compute, hazards, nccl, shared_ns
 
 
 def _memory(model: Any) -> list[Any]:

@@ -14,7 +14,6 @@ from tidy.runtime.cuda import comm
 from tidy.runtime.cuda.streams import StreamContext
 from tidy.runtime.nn import parallel
 
-from .parallel_logs import compute, hazards, shared_ns
 from .networks import (
     assert_same,
     gradients,
@@ -25,6 +24,7 @@ from .networks import (
     whole,
     whole_network,
 )
+from .parallel_logs import compute, hazards, shared_ns
 
 
 @pytest.mark.parametrize(("devices", "batch"), [(2, 8), (2, 5), (3, 7), (4, 3), (2, 1)])

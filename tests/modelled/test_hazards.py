@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tidy.runtime as torch
+from tidy.profiler import profile
 from tidy.runtime import cuda
 from tidy.runtime.cuda import backward
 from tidy.runtime.cuda.activity import ActivityLog
@@ -228,3 +231,22 @@ def test_the_caller_does_not_wait_if_told_so(two_t4: None, without_waits: None) 
 
     found = _found(program)
     assert set(numbers) <= {h.memory for h in found}
+
+
+def _exported(path: Path) -> list[Any]:
+    """The hazards in the file of a training that was profiled, on two devices and a side stream."""
+    with profile(record_shapes=True) as prof:
+        _training()
+    prof.export_chrome_trace(path)
+    return hazards(from_trace(json.loads(path.read_text("utf-8"))))
+
+
+def test_an_exported_trace(two_t4: None, tmp_path: Path) -> None:
+    assert _exported(tmp_path / "trace.json") == []
+
+
+def test_an_exported_trace_without_the_engines_waits(
+    two_t4: None, without_waits: None, tmp_path: Path
+) -> None:
+    found = _exported(tmp_path / "trace.json")
+    assert {h.kind for h in found} >= {"read after write"}

@@ -9,13 +9,13 @@ import tidy.runtime as rt
 from tidy.runtime import cuda
 from tidy.runtime.cuda import nccl as collectives
 
-from .parallel_logs import compute, nccl
 from .networks import (
     assert_same,
     logged,
     values,
     whole,
 )
+from .parallel_logs import compute, nccl
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
