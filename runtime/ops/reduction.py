@@ -45,7 +45,10 @@ def _wide(self: Any, dtype: Any) -> Any:
 
 def _sum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is None and not keepdim and dtype is None and self.dtype.kind == "f":
-        return _add(self, None) if self.dtype.itemsize > 2 else self.sum(dtype=self.dtype)
+        if self.dtype.itemsize > 2:
+            return _add(self, None)
+        with np.errstate(over="ignore"):  # float16: infinite, as in PyTorch
+            return self.sum(dtype=self.dtype)
     return _add(self, dim, _wide(self, dtype), None, bool(keepdim))
 
 

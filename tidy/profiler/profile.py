@@ -249,6 +249,10 @@ class profile:  # noqa: N801 - PyTorch's name
     def _has_recorded(self) -> bool:
         return self._stopped is not None or self._recording is not None
 
+    def is_inside(self, prefix: str) -> bool:
+        """Whether a range with a name that begins so is open, in any thread."""
+        return self._recorder is not None and self._recorder.is_inside(prefix)
+
     def add_metadata(self, key: str, value: str) -> None:
         """Put a text into the header of the trace."""
         self._metadata[key] = value

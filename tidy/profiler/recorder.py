@@ -175,6 +175,10 @@ class Recorder:
     def exit(self, record: RecordFunction, context: list[Any]) -> None:
         self._keep_range(context, clock())
 
+    def is_inside(self, prefix: str) -> bool:
+        """Whether a range with a name that begins so is open."""
+        return any(each[0].name.startswith(prefix) for each in list(self._open_ranges.values()))
+
     def _keep_range(self, context: list[Any], end: int) -> None:
         if self._open_ranges.pop(id(context), None) is None:
             return  # the recording has ended before the range

@@ -339,9 +339,13 @@ class Trace:
 
     @property
     def is_cpu_run(self) -> bool:
-        """Whether the profiler saw that there is no GPU: it listed its devices and found none."""
-        listed: Any = self.info.header.get("deviceProperties")
-        return listed == [] and Capability.DEVICE not in self.capabilities
+        """Whether the profiler saw that no GPU took part.
+
+        It listed its devices and found none, or they were modelled ones, all of whose work is seen.
+        """
+        header = self.info.header
+        seen = header.get("deviceProperties") == [] or header.get("tidy_modelled_device") is True
+        return seen and Capability.DEVICE not in self.capabilities
 
     # -- averages ---------------------------------------------------------------------------------
 

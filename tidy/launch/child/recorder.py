@@ -189,7 +189,7 @@ class Recorder:
         """Cut or end now, or as soon as it can be."""
         if self._state != "recording" or self._busy:
             return
-        if threading.get_ident() != self._owner or not self._backend.can_stop():
+        if threading.get_ident() != self._owner or not self._backend.can_stop(self._at_step):
             self._due = what
             return
         self._due, self._busy = "", True

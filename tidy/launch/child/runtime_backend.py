@@ -58,9 +58,12 @@ class RuntimeBackend:
 
         kind.start = give_way
 
-    def can_stop(self) -> bool:
-        """Not inside a backward: what its nodes call has their lines."""
-        return bool(self._per_thread.depth == 0)
+    def can_stop(self, at_step: bool) -> bool:
+        """Neither inside a backward, whose operators have the lines of their nodes, nor in the
+        middle of an optimizer's step.
+        """
+        in_step = not at_step and self._profiler.is_inside("Optimizer.step#")
+        return self._per_thread.depth == 0 and not in_step
 
     def now_ns(self) -> int:
         """The time on the clock of what is recorded: a modelled device has one of its own."""

@@ -55,7 +55,7 @@ class TorchBackend:
 
         return call
 
-    def can_stop(self) -> bool:
+    def can_stop(self, at_step: bool) -> bool:
         """Not inside a backward, which puts back the thread's state when it ends."""
         task = getattr(self._torch._C, "_current_graph_task_id", None)
         return task is None or task() == -1
