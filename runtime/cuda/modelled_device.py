@@ -157,13 +157,14 @@ def log_work(
     reads: tuple[int, ...] = (),
     writes: tuple[int, ...] = (),
 ) -> None:
-    """Tell all logs of work on a stream."""
+    """Tell all logs of work on a stream; what the host waits for but a stream is on none (-1)."""
+    on_none = kind == "cuda_sync" and name in ("Context Sync", "Event Sync")
     work = DeviceWork(
         kind,
         name,
         *span,
         stream.device_index,
-        stream.number,
+        -1 if on_none else stream.number,
         correlation,
         nbytes,
         args or {},
