@@ -14,7 +14,7 @@ from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet
-from ..hardware import any_busy, without_device
+from ..hardware import any_busy, is_modelled, without_device
 from ..places import Loop, place_of, within_range
 from ..waits import (
     SYNCHRONIZE,
@@ -27,8 +27,10 @@ from ..waits import (
 )
 
 # Where PyTorch keeps what users call to synchronise; other frames of torch call it on their own.
-_FRONT_DOORS = re.compile(r"(^|/)torch/(cuda|xpu|accelerator|_streambase|_compile|_dynamo)\b")
-_OF_TORCH = re.compile(r"(^|/)torch/")
+_FRONT_DOORS = re.compile(
+    r"(^|/)(torch/(cuda|xpu|accelerator|_streambase|_compile|_dynamo)|tidy/runtime/cuda)\b"
+)
+_OF_TORCH = re.compile(r"(^|/)(torch|tidy/runtime)/")
 _INTERNAL_RANGES = re.compile(
     r"(nccl|gloo|mpi|ucc|c10d)[:_]|FSDP::|FullyShardedDataParallel|DistributedDataParallel\."
 )
@@ -47,8 +49,8 @@ class ExplicitSynchronize(Pattern):
     itself is not reported: the profiler at the end of a recording, data parallelism, ops.
 
     Cost: the GPU has run out of work, and idles until the host has launched more. Time to the next
-    device work counts, up to the end of the step, and no more than the host waited. It is said as info where it is rarer than once a
-    step, and where waiting or idling is below 1 % of the steps.
+    device work counts, up to the end of the step, and no more than the host waited. It is said as
+    info where it is rarer than once a step, and where waiting or idling is below 1 % of the steps.
     Instead: remove it; PyTorch keeps the order by itself. To take times, use events
     (`torch.cuda.Event(enable_timing=True)`) and read them every N steps.
     Misses: a wait that some library calls for from C++.
@@ -156,7 +158,7 @@ class ExplicitSynchronize(Pattern):
 
     def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
         obstacle = without_device(trace)
-        if obstacle is None and not len(calls_of(trace, *SYNCHRONIZE)):
+        if obstacle is None and not (is_modelled(trace) or len(calls_of(trace, *SYNCHRONIZE))):
             # The profiler itself synchronises at the end, so the calls were left out.
             return NotChecked("no synchronising calls recorded", remedy([Capability.DEVICE]))
         return obstacle

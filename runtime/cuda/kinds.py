@@ -45,7 +45,7 @@ def kind_of(name: str) -> Kind:
             return kind
     if not name.startswith("aten::"):
         return Kind.FUNCTION
-    if name.startswith("aten::_foreach_"):
+    if name.startswith(("aten::_foreach_", "aten::_fused_")):
         return Kind.COMPUTES
     flags, composites = _known()
     if name in flags:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..storage import storage_of, storages
 from ..tensor import Tensor, wrap
 from .arguments import as_tensors, failed
 from .table import aten, declare, function
@@ -130,10 +131,12 @@ take_along_dim(self, indices, dim: int) := gather(self, dim, indices)
 )
 
 
-def _plain(part: Any) -> Any:
+def _plain(part: Any, asks: bool) -> Any:
     """Tensors and lists as arrays, and those of one number as that."""
     if isinstance(part, (int, slice)) or part is None or part is Ellipsis:
         return part
+    if storages and isinstance(part, Tensor) and storage_of(part) is not None:
+        return _read(part, asks)
     array = part.array if isinstance(part, Tensor) else np.asarray(part)
     if not array.size and not isinstance(part, Tensor):
         array = array.astype(np.int64)
@@ -143,6 +146,16 @@ def _plain(part: Any) -> Any:
     return array if array.ndim else array.item()
 
 
+def _read(part: Tensor, asks: bool) -> Any:
+    """An index on a device: the host waits for a number, and for where a mask is true."""
+    array = part.array
+    if not array.ndim:
+        return aten.item(part)
+    if array.dtype.kind in "bu" and asks:
+        aten.nonzero(part)
+    return array
+
+
 def _takes(part: Any) -> int:
     """How many dimensions a part of an index stands for."""
     if part is None or part is Ellipsis or isinstance(part, bool):
@@ -150,9 +163,13 @@ def _takes(part: Any) -> int:
     return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
 
 
-def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
-    """The view that the basic parts of an index make, and the advanced indices left over."""
-    parts = [_plain(part) for part in (key if isinstance(key, tuple) else (key,))]
+def _basic(self: Tensor, key: Any, asks: bool = True) -> tuple[Tensor, list[Any]]:
+    """The view that the basic parts of an index make, and the advanced indices left over.
+
+    Args:
+        asks: whether the host has to know where masks are true.
+    """
+    parts = [_plain(part, asks) for part in (key if isinstance(key, tuple) else (key,))]
     spare = self.array.ndim - sum(map(_takes, parts))
     if spare < 0:
         raise IndexError(f"too many indices for tensor of dimension {self.array.ndim}")
@@ -192,10 +209,17 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     return aten.alias(found) if found is self else found
 
 
+def _is_number(value: Any) -> bool:
+    """One number of the host's, which fills a mask: no place is asked for."""
+    if isinstance(value, Tensor):
+        return bool(value.array.size == 1 and storage_of(value) is None)
+    return np.size(value) == 1
+
+
 @function("")
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """`self[key] = value`: select or slice, then fill_, copy_ or index_put_."""
-    found, left = _basic(self, key)
+    found, left = _basic(self, key, asks=not storages or not _is_number(value))
     if left:
         given, _ = as_tensors("aten::index_put_", value, self)
         given = given if given.array.dtype == self.array.dtype else given.to(self.array.dtype)

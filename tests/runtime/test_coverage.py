@@ -17,6 +17,7 @@ ELSEWHERE = {
     "test_ops.py": "dropout manual_seed normal_ uniform_ exponential_",
     "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
     "test_data.py": "pin_memory is_pinned",
+    "test_fused.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
     "test_numbers_on_a_device.py": "is_cpu record_stream cuda",
     "test_sparse.py": "array",
 }
