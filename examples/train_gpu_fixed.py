@@ -11,7 +11,7 @@ import tidy.runtime as torch
 from tidy.runtime import Tensor, nn
 from tidy.runtime.utils.data import DataLoader, Dataset
 
-BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 512, 10, 512, 6144, 1536
+BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 256, 10, 512, 3072, 1024
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -47,7 +47,7 @@ def train() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     model = make_model().to(DEVICE)
     loader = DataLoader(Readings(), batch_size=BATCH, shuffle=True, num_workers=2, pin_memory=True)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     weights = torch.ones(BATCH, CLASSES, device=DEVICE)
     losses = []
     for batch in loader:

@@ -23,7 +23,9 @@ _GIVES = (
     "cudaFree cudaFreeHost cudaHostUnregister cuMemUnmap cuMemRelease "
     "hipFree hipHostFree hipHostUnregister hipMemUnmap hipMemRelease"
 ).split()
-_EMPTY_CACHE = re.compile(r"(.*/)?torch/(cuda|accelerator)/memory\.py\(\d+\): empty_cache")
+_EMPTY_CACHE = re.compile(
+    r"(.*/)?(torch|tidy/runtime)/(cuda|accelerator)/memory\.py\(\d+\): empty_cache"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ def without_device(trace: Trace) -> NotApplicable | NotChecked | None:
     return NotChecked("no device activity recorded", remedy([Capability.DEVICE]))
 
 
+def is_modelled(trace: Trace) -> bool:
+    """Whether a model gave the times of the devices, and what of the host's time is left."""
+    return trace.info.header.get("tidy_modelled_device") is True
+
+
 def used_devices(trace: Trace) -> list[Device]:
     return [trace.devices[index] for index in trace.devices_used]
 

@@ -12,7 +12,7 @@ from tidy.trace import Capability, Event, Trace, remedy
 
 from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
+from ..hardware import is_modelled, without_device
 from ..timing import covered_ns, device_idle, severity_by_share, step_of
 
 _FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -38,7 +38,8 @@ class DataLoaderBottleneck(Pattern):
     Instead: more `num_workers`, a larger `prefetch_factor`, cheaper transforms (or on the GPU),
     fewer and larger files; `persistent_workers=True` for the start of each epoch.
     Misses: windows of two batches or less; loaders of other libraries; runs without steps. One
-    worker in turn may be slow because the disk is.
+    worker in turn may be slow because the disk is. With a modelled device it is not checked: the
+    workers run in real time, beside a training process whose time is the model's.
     """
 
     code = "TDY102"
@@ -111,6 +112,18 @@ class DataLoaderBottleneck(Pattern):
             """,
         ),
         Abstains(
+            "modelled",
+            """
+            # tidy_modelled_device true
+            # device 0 NVIDIA A100 8.0
+            ProfilerStep#1 120us
+              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
+              aten::mm 30us
+                cudaLaunchKernel
+                  => gemm 40us
+            """,
+        ),
+        Abstains(
             "cpu-run",
             """
             ProfilerStep#1
@@ -123,6 +136,10 @@ class DataLoaderBottleneck(Pattern):
         obstacle = without_device(trace)
         if isinstance(obstacle, NotApplicable) or not len(trace.rows_named(_FETCH)):
             return obstacle if isinstance(obstacle, NotApplicable) else None
+        if obstacle is None and is_modelled(trace):
+            return NotChecked(
+                "workers run in real time, beside a modelled device", "record on the device itself"
+            )
         if obstacle is None and not trace.steps:
             return NotChecked("no steps recorded", remedy([Capability.STEPS]))
         return obstacle

@@ -14,7 +14,7 @@ from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet
-from ..hardware import any_busy, without_device
+from ..hardware import any_busy, is_modelled, without_device
 from ..places import Loop, place_of, within_range
 from ..waits import (
     SYNCHRONIZE,
@@ -27,8 +27,10 @@ from ..waits import (
 )
 
 # Where PyTorch keeps what users call to synchronise; other frames of torch call it on their own.
-_FRONT_DOORS = re.compile(r"(^|/)torch/(cuda|xpu|accelerator|_streambase|_compile|_dynamo)\b")
-_OF_TORCH = re.compile(r"(^|/)torch/")
+_FRONT_DOORS = re.compile(
+    r"(^|/)(torch/(cuda|xpu|accelerator|_streambase|_compile|_dynamo)|tidy/runtime/cuda)\b"
+)
+_OF_TORCH = re.compile(r"(^|/)(torch|tidy/runtime)/")
 _INTERNAL_RANGES = re.compile(
     r"(nccl|gloo|mpi|ucc|c10d)[:_]|FSDP::|FullyShardedDataParallel|DistributedDataParallel\."
 )
@@ -156,7 +158,7 @@ class ExplicitSynchronize(Pattern):
 
     def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
         obstacle = without_device(trace)
-        if obstacle is None and not len(calls_of(trace, *SYNCHRONIZE)):
+        if obstacle is None and not (is_modelled(trace) or len(calls_of(trace, *SYNCHRONIZE))):
             # The profiler itself synchronises at the end, so the calls were left out.
             return NotChecked("no synchronising calls recorded", remedy([Capability.DEVICE]))
         return obstacle

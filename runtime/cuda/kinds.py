@@ -46,7 +46,7 @@ def kind_of(name: str) -> Kind:
             return kind
     if not name.startswith("aten::"):
         return Kind.FUNCTION
-    if name.startswith("aten::_foreach_"):
+    if name.startswith(("aten::_foreach_", "aten::_fused_")):
         return Kind.COMPUTES
     flags = _flags()
     if name in flags:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import get_default_dtype, result_dtype
+from ..record_function import active
 from ..storage import accelerator, pin
 from ..tensor import Tensor, wrap
 from .arguments import device_like, sizes
@@ -213,9 +214,15 @@ def tensor(
         pin(found)
     if device is not None:
         found = found.to(device)
+        if active and found.device.type != "cpu":
+            found = active[0].op("aten::lift_fresh", _itself, (found,))
     if requires_grad:
         found.requires_grad = True
     return found
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _plain(data: Any) -> Any:

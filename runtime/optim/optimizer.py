@@ -2,8 +2,8 @@
 
 A subclass says how the state of one parameter starts (`_start`) and how one parameter is updated
 (`_update`). With `foreach=True` that same update gets `TensorList`s, whose methods are the
-`_foreach_` operators. A class's options stand in its head: keywords, or positional in that order;
-`fused`, `capturable` and `differentiable` may not be True.
+`_foreach_` operators; `fused=True` is in fused.py. A class's options stand in its head: keywords,
+or positional in that order; `capturable` and `differentiable` may not be True.
 
 Source: torch/optim/optimizer.py, sgd.py, adam.py, adamw.py, rmsprop.py, adagrad.py.
 """
@@ -22,37 +22,14 @@ import numpy as np
 from ..grad_mode import _grad, enable_grad
 from ..hooks import Hook, HookDict, RemovableHandle, check, register
 from ..ops.creation import tensor
-from ..ops.foreach import OPERATORS
 from ..ops.table import aten
 from ..record_function import active, record_function
 from ..tensor import Tensor, bump_version
+from . import fused
+from .tensor_list import TensorList, each
 
 Group = dict[str, Any]
 _QUIET = nullcontext()
-
-
-class TensorList:
-    """Tensors with a tensor's methods, each of them one `_foreach_` operator on all.
-
-    An `owned` list, which an operator made, is overwritten by the next one rather than copied.
-    """
-
-    def __init__(self, tensors: Any, owned: bool = False) -> None:
-        self.tensors, self.owned = list(tensors), owned
-
-    def __getattr__(self, name: str) -> Callable[..., TensorList]:
-        in_place = self.owned or name.endswith("_")
-        operator = OPERATORS[f"_foreach_{name.rstrip('_')}{'_' * in_place}"]
-
-        def call(*args: Any, **kwargs: Any) -> TensorList:
-            args = tuple(x.tensors if isinstance(x, TensorList) else x for x in args)
-            found = operator(self.tensors, *args, **kwargs)
-            return self if in_place else TensorList(found, owned=True)
-
-        return call
-
-    def clone(self) -> TensorList:
-        return TensorList(x.clone() for x in self.tensors)
 
 
 class Options:
@@ -72,12 +49,6 @@ class Options:
             known = name in self.options and value is not ...
             check(known, f"{type(self).__name__}: {name} is missing or unknown", TypeError)
         return found
-
-
-def each(function: Callable[[Any], Any], value: Any) -> Any:
-    """`function` of a tensor's one number; for a TensorList, the list of that."""
-    many = isinstance(value, TensorList)
-    return [function(x.item()) for x in value.tensors] if many else function(value.item())
 
 
 def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -113,7 +84,7 @@ class Optimizer:
             cls.step = _observed(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
-        unknown = [name for name in ("fused", "capturable", "differentiable") if defaults.get(name)]
+        unknown = [name for name in ("capturable", "differentiable") if defaults.get(name)]
         check(not unknown, f"not supported: {unknown}")
         check(not isinstance(params, Tensor), "params should be an iterable", TypeError)
         self.defaults, self.param_groups = defaults, list[Group]()
@@ -144,8 +115,10 @@ class Optimizer:
             warnings.warn("a parameter group contains duplicate parameters", stacklevel=3)
         twice = {id(p) for p in params} & {id(p) for p in self._params()}
         check(not twice, "some parameters appear in more than one parameter group", ValueError)
-        self.param_groups.append(param_group)
         param_group |= {**self.defaults, **param_group, "params": params}
+        if param_group.get("fused"):
+            fused.refuse_unfit(param_group)
+        self.param_groups.append(param_group)
 
     def _params(self) -> Iterator[Tensor]:
         return (p for group in self.param_groups for p in group["params"])
@@ -185,14 +158,17 @@ class Optimizer:
             if p._grad is None:
                 continue
             state = self.state[p]
-            if group["foreach"]:
+            if group["foreach"] or group.get("fused"):
                 together.setdefault((p.array.dtype, p.device, not state), []).append(p)
             if not state:
                 self._start(p, state, group)
-            if not group["foreach"]:
+            if not (group["foreach"] or group.get("fused")):
                 self._update(p, p._grad, state, group)
         for params in together.values():
             states = [self.state[p] for p in params]
+            if group.get("fused"):
+                fused.update(group, params, states)
+                continue
             many = {key: TensorList(s[key] for s in states) for key in states[0]}
             self._update(TensorList(params), TensorList(p._grad for p in params), many, group)
             for key, value in many.items():
@@ -224,13 +200,21 @@ class Optimizer:
         sizes = [[len(group["params"]) for group in many] for many in (saved, self.param_groups)]
         check(sizes[0] == sizes[1], f"parameter groups of other sizes: {sizes}", ValueError)
         self.state.clear()
-        numbers = [number for group in saved for number in group["params"]]
-        for p, number in zip(self._params(), numbers, strict=True):
+        numbers = [(number, group) for group in saved for number in group["params"]]
+        for p, (number, group) in zip(self._params(), numbers, strict=True):
             for key, value in state_dict["state"].get(number, {}).items():
-                fits = isinstance(value, Tensor) and key != "step"
-                self.state[p][key] = value.to(p.array.dtype) if fits else value
+                self.state[p][key] = _fitting(key, value, p, group)
         for group, new in zip(self.param_groups, saved, strict=True):
             group.update({key: value for key, value in new.items() if key != "params"})
+
+
+def _fitting(key: str, value: Any, param: Tensor, group: Group) -> Any:
+    """A saved value of a parameter's state, on its device and in its dtype."""
+    if not isinstance(value, Tensor):
+        return value
+    if key == "step":
+        return value.to(param.device, np.float32) if group.get("fused") else value
+    return value.to(param.device, param.array.dtype)
 
 
 _NOT_NEGATIVE = "lr eps momentum weight_decay alpha lr_decay initial_accumulator_value".split()
@@ -269,7 +253,7 @@ class SGD(
 
     def _step_group(self, group: Group) -> None:
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
-        if not plain or group["foreach"]:
+        if not plain or group["foreach"] or group["fused"]:
             super()._step_group(group)
             return
         rate = -group["lr"]
@@ -297,7 +281,7 @@ class Adam(
     """Adam (Kingma and Ba, 2014), and AMSGrad (Reddi et al., 2018)."""
 
     def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state["step"] = tensor(0.0)
+        state["step"] = fused.step_zero(param, group)
         for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]:
             state[name] = aten.zeros_like(param)
 
@@ -318,6 +302,7 @@ class Adam(
         spread = square.sqrt().div(correction).add_(group["eps"])
         param.addcdiv_(mean, spread, value=each(lambda t: -rate / (1 - beta1**t), state["step"]))
 
+    @np.errstate(all="ignore")
     def _on_arrays(
         self, param: Any, grad: Any, state: Any, rate: float, beta1: float, beta2: float, eps: float
     ) -> None:
@@ -384,7 +369,7 @@ class Adagrad(
         super().add_param_group(param_group)
         for p in param_group["params"]:
             total = aten.full_like(p, param_group["initial_accumulator_value"])
-            self.state[p].update(step=tensor(0.0), sum=total)
+            self.state[p].update(step=fused.step_zero(p, param_group), sum=total)
 
     def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
         grad, rate, decay = _begin(param, grad, state, group), -group["lr"], group["lr_decay"]

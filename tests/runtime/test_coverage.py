@@ -19,6 +19,7 @@ ELSEWHERE = {
     "test_data.py": "pin_memory is_pinned",
     "test_numbers_on_a_device.py": "is_cpu cuda",
     "test_allocator.py": "record_stream",
+    "test_fused.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
     "test_sparse.py": "array",
 }
 PYTHON = {

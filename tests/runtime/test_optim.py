@@ -167,7 +167,7 @@ def test_a_rate_may_be_a_tensor():
     assert x.item() == 0.75
 
 
-@pytest.mark.parametrize("option", ["fused", "capturable", "differentiable"])
+@pytest.mark.parametrize("option", ["capturable", "differentiable"])
 def test_what_is_not_there_is_refused(option):
     with pytest.raises(RuntimeError, match=option):
         optim.Adam([leaf(1.0)], **{option: True})

@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..runtime.cuda import VARIABLE
 from .options import RunOptions
+
+try:
+    from ..runtime.cuda import VARIABLE
+except ValueError as error:  # of that variable, which the runtime reads when it is imported
+    raise UsageError(str(error)) from None
 
 _HOOK = Path(__file__).with_name("child") / "hook"
 # What a terminal sends to the whole foreground group: the child has it already.

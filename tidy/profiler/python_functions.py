@@ -1,8 +1,9 @@
 """Python functions: when they began and ended, on every thread.
 
-Modules' calls are known by their names (`nn.Module: Linear_0`). tidy's other functions are left
-out, as C++ would be, and so are those of Python's standard library, which are small and many. While
-an operator runs the recorder switches the tracing off: nothing of the user's runs there.
+Modules' calls are known by their names (`nn.Module: Linear_0`). Of tidy's other functions those
+are kept that rules look for, with the line of their call. The rest is left out, as C++ would be,
+and so are those of Python's standard library, which are small and many. While an operator runs the
+recorder switches the tracing off: nothing of the user's runs there.
 Source: torch/csrc/autograd/profiler_python.cpp.
 """
 
@@ -17,8 +18,12 @@ from typing import Any, NamedTuple
 
 from .calls import is_library, is_own, is_standard_library, line_of
 
-LEFT_OUT, USER, LIBRARY, MODULE = 0, 1, 2, 3
-OF_MODULES = frozenset({"__call__", "zero_grad"})  # what is shown of modules' own functions
+LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
+_SHOWN = {  # functions of tidy's own files
+    "runtime/nn/module.py": {"__call__", "zero_grad"},
+    "runtime/cuda/memory.py": {"empty_cache"},
+    "runtime/cuda/streams.py": {"synchronize"},
+}
 
 
 class PythonRecord(NamedTuple):
@@ -38,14 +43,30 @@ class PythonRecord(NamedTuple):
 class _Kinds(dict[str, int]):
     def __missing__(self, file: str) -> int:
         if is_own(file):
-            module = file.replace("\\", "/").endswith("runtime/nn/module.py")
-            kind = MODULE if module else LEFT_OUT
+            kind = OWN if _shown[file] else LEFT_OUT
         elif is_standard_library(file):
             kind = LEFT_OUT  # small and many; as C++ is to PyTorch
         else:
             kind = LIBRARY if is_library(file) else USER
         self[file] = kind
         return kind
+
+
+class _Shown(dict[str, set[str]]):
+    """Names of the functions that are kept, by the file's name in a code object."""
+
+    def __missing__(self, file: str) -> set[str]:
+        parts = file.replace("\\", "/").rsplit("/", 3)[-3:]
+        self[file] = found = _SHOWN.get("/".join(parts), set())
+        return found
+
+
+_shown = _Shown()
+
+
+def is_shown(code: CodeType) -> bool:
+    """Whether a function of a file of kind OWN is kept."""
+    return code.co_name in _shown[code.co_filename]
 
 
 def _nothing(frame: FrameType, event: str, argument: Any) -> None:
@@ -120,7 +141,7 @@ class PythonFunctions:
             if event == "call":
                 code = frame.f_code
                 kind = kinds[code.co_filename]
-                if kind == MODULE and code.co_name not in OF_MODULES:
+                if kind == OWN and not is_shown(code):
                     return
                 if kind and not self._stopped:
                     enter(frame, clock())
@@ -137,14 +158,14 @@ class PythonFunctions:
         module = place = None
         if kind == LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
             return  # what tidy calls is not the user's doing
-        if kind == MODULE:
-            if frame.f_code.co_name not in OF_MODULES:
+        if kind == OWN:
+            if not is_shown(frame.f_code):
                 return
-            if frame.f_code.co_name == "zero_grad":
-                place = line_of(frame.f_back)
-            else:
+            if frame.f_code.co_name == "__call__":
                 one = frame.f_locals.get("self")
                 module = (type(one).__name__, id(one))
+            else:
+                place = line_of(frame.f_back)
         if kind:
             home = threading.get_ident() == self._home
             thread = self._home_id if home else self._thread_id()

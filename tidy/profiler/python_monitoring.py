@@ -15,7 +15,7 @@ from time import perf_counter_ns as clock
 from types import CodeType
 from typing import Any
 
-from .python_functions import MODULE, OF_MODULES, PythonFunctions
+from .python_functions import OWN, PythonFunctions, is_shown
 
 
 class MonitoredFunctions(PythonFunctions):
@@ -56,7 +56,7 @@ class MonitoredFunctions(PythonFunctions):
 
         def is_left_out(code: CodeType) -> bool:
             kind = kinds[code.co_filename]
-            return not kind or (kind == MODULE and code.co_name not in OF_MODULES)
+            return not kind or (kind == OWN and not is_shown(code))
 
         def begin(code: CodeType, *_: Any) -> Any:
             if is_left_out(code):

@@ -18,6 +18,7 @@ from ..specs.device_spec import DeviceSpec
 from .convolution import convolution_backward_plans, convolution_plans
 from .copies import all_reduce_ns, copy_ns, memset_ns
 from .elementwise import copy_plan, elementwise_plan, fill_plan, foreach_plans, reduce_plans
+from .fused import FUSED, fused_plans
 from .gemm import Product, product_plans
 from .kernel_names import named
 from .kernel_plan import KernelPlan, Operand, nbytes_of, numel
@@ -61,6 +62,8 @@ def plan(
     call = _Call(base, in_place, inputs, outputs, spec, matmul_tf32, cudnn_tf32)
     if base.startswith("_foreach_"):
         return foreach_plans(base[len("_foreach_") :], in_place, inputs, outputs, spec)
+    if base in FUSED:
+        return fused_plans(base, inputs, outputs, spec)
     return _HANDLERS.get(base, _elementwise)(call)
 
 

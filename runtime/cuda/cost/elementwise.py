@@ -105,14 +105,21 @@ def foreach_plans(
     if base == "norm":
         tensors = [x for x in inputs if x.shape] or list(inputs)
     lists = min(5, max(1, len(inputs) // len(tensors)) + (not in_place and base != "norm"))
-    chunks = sum(-(-math.prod(x.shape) // _CHUNK) for x in tensors)
-    launches = max(-(-len(tensors) // _TENSORS_A_LAUNCH[lists]), -(-chunks // _BLOCKS_A_LAUNCH), 1)
     dtype = tensors[0].dtype
     name = (
         "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
         f"(anonymous namespace)::TensorListMetadata<{lists}>, at::native::(anonymous namespace)::"
         f"{_foreach_functor(base)}, {functor(base, dtype, 2)}>"
     )
+    return multi_tensor_plans(name, tensors, lists, nbytes, spec)
+
+
+def multi_tensor_plans(
+    name: str, tensors: Sequence[Operand], lists: int, nbytes: int, spec: DeviceSpec
+) -> tuple[KernelPlan, ...]:
+    """`nbytes` moved for `tensors`, which stand for that many lists of such ones."""
+    chunks = sum(-(-math.prod(x.shape) // _CHUNK) for x in tensors)
+    launches = max(-(-len(tensors) // _TENSORS_A_LAUNCH[lists]), -(-chunks // _BLOCKS_A_LAUNCH), 1)
     part, blocks = nbytes // launches, -(-chunks // launches)
     plan = memory_plan(name, part, spec, blocks, threads=512, narrow=True)
     return (plan,) * launches

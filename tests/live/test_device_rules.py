@@ -1,0 +1,174 @@
+"""Rules that need a device fire on live runs on a modelled one, and name the line.
+
+Wrong scripts run through the command, corrected ones in this process; what is exported of either
+holds the tree of the run.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from functools import wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy as package
+from tidy.profiler import ProfilerAction, profile
+from tidy.runtime import cuda, nn
+from tidy.runtime.optim.optimizer import Optimizer
+
+from ..cli.command import tidy
+from ..oracle.live_tree import edges_of_trace
+from .device_cases import CASES, PARALLEL_CASES, DeviceCase
+from .scripts import run_on_runtime
+
+
+def _params() -> Iterator[Any]:
+    """All cases; slow are those after the first of a rule, and those that hang on the machine."""
+    seen = set[str]()
+    for each in (*CASES, *PARALLEL_CASES):
+        is_slow = each.case.code in seen or each.attempts > 1
+        marks = [pytest.mark.slow] if is_slow else []
+        if each in PARALLEL_CASES:
+            known = hasattr(nn, "DataParallel") and find_spec("tidy.runtime.nn.parallel")
+            marks.append(pytest.mark.skipif(not known, reason="no data parallelism here"))
+        yield pytest.param(each, marks=marks, id=each.name)
+        seen.add(each.case.code)
+
+
+each_case = pytest.mark.parametrize("device_case", list(_params()))
+each_form = pytest.mark.parametrize(
+    "form", [pytest.param("wrong", marks=pytest.mark.slow), "corrected"]
+)
+
+
+def _places(device_case: DeviceCase, folder: Path) -> list[dict[str, Any] | None]:
+    """Where `tidy run` finds what the case is about."""
+    options = ("--device", device_case.device, "--framework", "runtime", "--format", "json")
+    done = tidy("run", *options, *device_case.case.options, "script.py", cwd=folder)
+    assert done.err == ""
+    (report,) = json.loads(done.out)["traces"]
+    code = device_case.case.code
+    return [each["location"] for each in report["findings"] if each["code"] == code]
+
+
+@each_case
+def test_it_names_the_line(device_case: DeviceCase, tmp_path: Path) -> None:
+    case = device_case.case
+    (tmp_path / "script.py").write_text(case.wrong, "utf-8")
+    for _ in range(device_case.attempts):
+        found = _places(device_case, tmp_path)
+        if found:
+            break
+    if not device_case.has_place:
+        assert found == [None]
+        return
+    assert {(at["file"], at["line"]) for at in found} == {
+        ("script.py", line) for line in case.lines_at_fault()
+    }
+    assert all(at["is_call_line"] for at in found)
+
+
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+_MISTAKES = {  # code -> how the line begins that it names
+    "TDY101": "for inputs, labels in loader:",
+    "TDY103": "inputs = inputs.to(DEVICE)",
+    "TDY104": "scores = model(",
+    "TDY201": "noise = torch.randn(",
+    "TDY301": "losses.append(loss.item())",
+    "TDY501": "scores = model(",
+    "TDY601": "optimizer.step()",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "mistakes"), [("train_gpu.py", _MISTAKES), ("train_gpu_fixed.py", {})]
+)
+def test_the_examples(name: str, mistakes: dict[str, str], tmp_path: Path) -> None:
+    lines = (_EXAMPLES / name).read_text("utf-8").splitlines()
+    report_path = tmp_path / "report.json"
+    done = tidy(
+        *("run", "--device", "a100", "--format", "json", "--output", report_path),
+        _EXAMPLES / name,
+    )
+    assert (done.code, done.err) == (int(bool(mistakes)), "")
+    (report,) = json.loads(report_path.read_text("utf-8"))["traces"]
+    named: dict[str, set[str]] = {}
+    for found in report["findings"]:
+        # A backward that the recording was cut in has lost the lines of its forward.
+        if found["location"]["is_call_line"]:
+            line = lines[found["location"]["line"] - 1].strip()
+            named.setdefault(found["code"], set()).add(line)
+    assert named.keys() == mistakes.keys()
+    for code, begin in mistakes.items():
+        (line,) = named[code]
+        assert line.startswith(begin)
+    assert [each["code"] for each in report["not_checked"]] == ([] if mistakes else ["TDY102"])
+
+
+@pytest.fixture
+def on_device(device_case: DeviceCase) -> Iterator[None]:
+    key, _, count = device_case.device.partition(":")
+    cuda.configure(key, int(count or 1))
+    yield
+    gc.collect()
+    cuda.configure(None)
+
+
+@pytest.fixture
+def with_steps(monkeypatch: pytest.MonkeyPatch) -> profile:
+    """A profiler whose steps are those of the optimizers made from now on."""
+    prof = profile(
+        schedule=lambda _: ProfilerAction.RECORD,
+        record_shapes=True,
+        with_stack=True,
+        profile_memory=True,
+    )
+    init = Optimizer.__init__
+
+    def made(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        init(optimizer, *args, **kwargs)
+        step = optimizer.step
+
+        @wraps(step)
+        def stepped(*given: Any, **named: Any) -> Any:
+            out = step(*given, **named)
+            prof.step()
+            return out
+
+        optimizer.step = stepped
+
+    monkeypatch.setattr(Optimizer, "__init__", made)
+    return prof
+
+
+@each_form
+@each_case
+def test_what_is_exported(
+    device_case: DeviceCase, form: str, on_device: None, with_steps: profile, tmp_path: Path
+) -> None:
+    case = device_case.case
+    (tmp_path / "script.py").write_text(getattr(case, form), "utf-8")
+    with with_steps as prof:
+        run_on_runtime(tmp_path / "script.py")
+    prof.export_chrome_trace(tmp_path / "trace.json.gz")
+    live, read = prof.trace, package.load(tmp_path / "trace.json.gz")
+    live.self_check()
+    read.self_check()
+    assert edges_of_trace(live) == edges_of_trace(read)
+    assert live.forward == read.forward
+    assert live.devices == read.devices
+    for a, b in zip(live.dfs(), read.dfs(), strict=True):
+        assert (a.name, a.device, a.stream, a.correlation) == (
+            (b.name, b.device, b.stream, b.correlation)
+        )
+        assert a.location == b.location
+    for trace in (live, read):
+        codes = {finding.code for finding in package.check(trace).findings}
+        if form == "corrected" or device_case.attempts == 1:
+            assert (case.code in codes) == (form == "wrong")
