@@ -149,8 +149,7 @@ def _beside(self: Tensor, part: Any, advanced: tuple[Any, ...]) -> tuple[Any, ..
     if device_like(found) not in (None, device):
         where = "cpu" if device is None else device
         raise RuntimeError(
-            "indices should be either on cpu or on the same device as the indexed tensor "
-            f"({where})"
+            f"indices should be either on cpu or on the same device as the indexed tensor ({where})"
         )
     if device is None:
         return advanced

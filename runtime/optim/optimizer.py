@@ -24,6 +24,7 @@ from ..hooks import Hook, HookDict, RemovableHandle, check, register
 from ..ops.creation import tensor
 from ..ops.table import aten
 from ..record_function import active, record_function
+from ..storage import storages
 from ..tensor import Tensor, bump_version
 from . import fused
 from .tensor_list import TensorList, each
@@ -147,6 +148,8 @@ class Optimizer:
             for group in self.param_groups:
                 plain = isinstance(group["lr"], float)
                 found = group if plain else {**group, "lr": float(group["lr"])}
+                if storages and _goes_together(group):
+                    found = {**found, "foreach": True}
                 active[0].internal(update, found) if active else update(found)
         finally:
             _grad.reset(token)
@@ -206,6 +209,13 @@ class Optimizer:
                 self.state[p][key] = _fitting(key, value, p, group)
         for group, new in zip(self.param_groups, saved, strict=True):
             group.update({key: value for key, value in new.items() if key != "params"})
+
+
+def _goes_together(group: Group) -> bool:
+    """Whether `foreach` was left open, and all is on devices. (_default_to_fused_or_foreach)"""
+    if group.get("foreach", False) is not None or group.get("fused"):
+        return False
+    return all(p.is_cuda and (p.grad is None or not p.grad.is_sparse) for p in group["params"])
 
 
 def _fitting(key: str, value: Any, param: Tensor, group: Group) -> Any:

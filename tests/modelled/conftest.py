@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from tidy.runtime import cuda
+from tidy.runtime.cuda import clock
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +20,31 @@ def _no_devices_are_left() -> Iterator[None]:
     yield
     if cuda.is_available():
         cuda.configure(None)
+
+
+class _SteadyTime:
+    """The module `time`, on a host that never stops: each look at the clock is 200 ns later."""
+
+    def __init__(self) -> None:
+        self._now = itertools.count(time.perf_counter_ns(), 200)
+
+    def perf_counter_ns(self) -> int:
+        return next(self._now)
+
+    def time_ns(self) -> int:
+        return 10**18 + next(self._now)
+
+
+@pytest.fixture
+def real_time() -> None:
+    """For tests with a profiler: it looks at the real clock itself."""
+
+
+@pytest.fixture(autouse=True)
+def _steady_host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How fast this machine is does not show in modelled times."""
+    if "real_time" not in request.fixturenames:
+        monkeypatch.setattr(clock, "time", _SteadyTime())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tidy.runtime as torch
+from tidy.profiler import profile
 
 pytestmark = pytest.mark.usefixtures("a100")
 CUDA = torch.device("cuda", 0)
@@ -65,3 +66,16 @@ def test_autocast_computes_in_half() -> None:
         assert (x @ x).dtype == torch.float16
         assert (torch.ones(8, 8) @ torch.ones(8, 8)).dtype == torch.float32
     assert (x @ x).dtype == torch.float32
+
+
+@pytest.mark.parametrize(("device", "together"), [("cpu", False), ("cuda", True)])
+def test_optimizers_group_tensors_of_a_device_unless_told_not_to(
+    device: str, together: bool
+) -> None:
+    weights = [torch.ones(3, device=device, requires_grad=True) for _ in range(5)]
+    optimizer = torch.optim.AdamW(weights)
+    sum(w.sum() for w in weights).backward()
+    with profile() as prof:
+        optimizer.step()
+    names = {event.name for event in prof.recording.events}
+    assert any(name.startswith("aten::_foreach_") for name in names) == together

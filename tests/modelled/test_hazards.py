@@ -241,12 +241,12 @@ def _exported(path: Path) -> list[Any]:
     return hazards(from_trace(json.loads(path.read_text("utf-8"))))
 
 
-def test_an_exported_trace(two_t4: None, tmp_path: Path) -> None:
+def test_an_exported_trace(real_time: None, two_t4: None, tmp_path: Path) -> None:
     assert _exported(tmp_path / "trace.json") == []
 
 
 def test_an_exported_trace_without_the_engines_waits(
-    two_t4: None, without_waits: None, tmp_path: Path
+    real_time: None, two_t4: None, without_waits: None, tmp_path: Path
 ) -> None:
     found = _exported(tmp_path / "trace.json")
     assert {h.kind for h in found} >= {"read after write"}
