@@ -105,7 +105,7 @@ _ERF = (
     (2.29050658e-4, 3.40829101e-3, 5.09556951e-2, 1.85208322e-1, 1.12837914),
     (-1.1791603e-7, 2.35479665e-5, 1.01796253e-3, 1.40704702e-2, 0.110985052, 0.497469251, 1.0),
 )
-_TANH = math.sqrt(2 / math.pi)
+_TANH, _ORDERS = math.sqrt(2 / math.pi), {"contiguous_format": "C"}
 _BLOCK = 1 << 14
 
 
@@ -273,8 +273,7 @@ addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / te
     tensor2: -grad * conj(tensor1 / (tensor2 * tensor2) * value)
 [torch tensor]
 positive(self) = np.positive(self) => grad
-clone(self, *, memory_format: any = None)
-    = self.copy(order="C" if memory_format == "contiguous_format" else "K") => grad
+clone(self, *, memory_format: any = None) = self.copy(order=_ORDERS.get(memory_format, "K")) => grad
 nan_to_num(self, nan: any = 0.0, posinf: any = None, neginf: any = None)
     = np.nan_to_num(self, True, nan, posinf, neginf) => grad * self.isfinite()
 angle(self) = np.angle(to_float(self))
@@ -282,8 +281,7 @@ angle(self) = np.angle(to_float(self))
 [only_in_place]
 zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
 copy(self, src, non_blocking: bool = False)
-    = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False)
-    self: _zero(grad)
+    = np.broadcast_to(src, self.shape).astype(self.dtype, copy=False) => _zero(grad)
     src: grad
 fill(self, value: number)
     = np.broadcast_to(np.asarray(value).astype(self.dtype), self.shape)

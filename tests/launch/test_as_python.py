@@ -12,6 +12,7 @@ from .running import environment, python, tidy_run, write_script
 
 _UNUSED = "used neither torch nor tidy.runtime: nothing to report\n"
 
+_QUICK = 6  # that many are in the plain suite
 _SCRIPTS = {
     "what-it-sees": """
         import os, sys
@@ -101,7 +102,13 @@ _SCRIPTS = {
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's")
-@pytest.mark.parametrize("name", _SCRIPTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if number < _QUICK else pytest.mark.slow)
+        for number, name in enumerate(_SCRIPTS)
+    ],
+)
 def test_a_script_without_a_framework(name: str, tmp_path: Path) -> None:
     """The same on both streams and the same status, but for one line that says there is nothing."""
     script = write_script(tmp_path, _SCRIPTS[name], "scripts/train.py")

@@ -80,8 +80,14 @@ _ENDINGS = {
 }
 
 
+_QUICK = ("raise", "interrupt", "fork")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's")
-@pytest.mark.parametrize("name", _ENDINGS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow) for name in _ENDINGS],
+)
 def test_an_ending(name: str, tmp_path: Path) -> None:
     script = write_script(tmp_path, _TRAIN + _ENDINGS[name])
     expected = python(script, cwd=tmp_path)

@@ -14,7 +14,11 @@ import pytest
 from ..cli.command import tidy
 from .cases import CASES, Case
 
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+_QUICK = ("loader", "fill", "single-Adam", "zeroed", "bias-Conv2d")
+each_case = pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=() if c.name in _QUICK else pytest.mark.slow, id=c.name) for c in CASES],
+)
 each_framework = pytest.mark.parametrize(
     "framework", ["runtime", pytest.param("torch", marks=pytest.mark.oracle)]
 )
