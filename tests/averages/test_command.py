@@ -120,6 +120,7 @@ def test_csv(trace: Path) -> None:
     assert rows[0]["device_time_total_ns"] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json", "csv"])
 def test_output_to_a_file(form: str, tmp_path: Path) -> None:
     file = tmp_path / "table"

@@ -135,6 +135,7 @@ def _same(text: str) -> str:
     return re.sub(r"0x[0-9a-f]+|started \d+", "#", text)
 
 
+@pytest.mark.slow
 def test_a_module(tmp_path: Path) -> None:
     write_script(tmp_path, "", "pack/__init__.py")
     write_script(
@@ -181,6 +182,7 @@ def test_a_sitecustomize_of_the_users_own(tmp_path: Path) -> None:
     assert found.out == f"customized\n{expected.out}"
 
 
+@pytest.mark.slow
 def test_json_leaves_standard_output_to_the_report(tmp_path: Path) -> None:
     script = write_script(tmp_path, "print('mine')")
     found = tidy_run("--format", "json", script, cwd=tmp_path)
@@ -196,6 +198,7 @@ def test_options_are_checked_before_the_script_runs(tmp_path: Path) -> None:
         assert len(found.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_another_environment(tmp_path: Path) -> None:
     """The script runs in the one that --python names, which need not have tidy."""
     import venv

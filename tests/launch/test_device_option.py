@@ -73,6 +73,7 @@ def test_pytorch_has_the_machines_devices(tmp_path: Path) -> None:
     assert_one_line(ended.err, "--device", "--framework runtime")
 
 
+@pytest.mark.slow
 def test_a_script_that_leaves_the_device_alone(tmp_path: Path) -> None:
     script = write_script(tmp_path, _CPU)
     ended = tidy_run("--device", "a100", *_ON_RUNTIME, script, cwd=tmp_path)
@@ -94,6 +95,7 @@ def test_what_the_report_says_of_it(tmp_path: Path) -> None:
     assert set(ended.trace.devices_used) == {0}
 
 
+@pytest.mark.slow
 def test_what_json_says_of_it(tmp_path: Path) -> None:
     script = write_script(tmp_path, _GPU)
     ended = tidy_run("--device", "t4", *_ON_RUNTIME, "--format", "json", script, cwd=tmp_path)
@@ -124,6 +126,7 @@ def test_a_variable_that_makes_no_sense(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_option_goes_before_the_variable(tmp_path: Path) -> None:
     script = write_script(tmp_path, _HOW_MANY)
     ended = tidy_run("--device", "l4:2", *_ON_RUNTIME, script, cwd=tmp_path, TIDY_DEVICE="a100")

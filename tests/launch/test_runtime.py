@@ -122,6 +122,7 @@ def test_torch_by_another_name(tmp_path: Path) -> None:
             assert re.search(rf"{code} .*\n  train\.py:{number} ", found.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "missing"),
     [

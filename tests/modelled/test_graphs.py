@@ -172,6 +172,7 @@ STEPS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEPS)
 def test_a_training_step(name: str) -> None:
     """Forward and backward, with gradients in static tensors."""

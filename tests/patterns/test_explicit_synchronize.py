@@ -94,6 +94,7 @@ _WITH_WAITS_OF_THE_PROFILER = [
 ]
 
 
+@pytest.mark.slow
 @needs_traces
 @pytest.mark.parametrize("name", _WITH_WAITS_OF_THE_PROFILER)
 def test_recordings_whose_loop_does_not_wait(name: str) -> None:

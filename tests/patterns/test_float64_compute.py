@@ -93,6 +93,7 @@ def _largest_double(path: Path) -> int:
     return largest
 
 
+@pytest.mark.slow
 @needs_traces
 @pytest.mark.parametrize(
     "path", [p for p in TRACES if p.parent.name == "real"], ids=lambda path: path.name

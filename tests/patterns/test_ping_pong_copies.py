@@ -107,6 +107,7 @@ def test_offloading_is_meant_to(read_events: ReadEvents) -> None:
     assert _found(read_events, written + around) == []
 
 
+@pytest.mark.slow
 @needs_traces
 def test_no_recorded_run_copies_enough_both_ways() -> None:
     """Runs that copy 4 KiB or more from the GPU never send as many bytes back."""

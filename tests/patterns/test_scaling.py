@@ -52,6 +52,7 @@ def _calls_on(trace: Trace, rule: type[Pattern]) -> int:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "header", "one_round"), [pytest.param(*mix, id=name) for name, *mix in mixes()]
 )

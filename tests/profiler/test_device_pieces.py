@@ -35,6 +35,7 @@ print(time.perf_counter_ns() - start)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--no-stack"], []], ids=["plain", "stacks"])
 def test_pieces_follow_each_other_in_modelled_time(tmp_path: Path, options: list[str]) -> None:
     script = write_script(tmp_path, _SCRIPT)

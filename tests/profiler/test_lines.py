@@ -296,6 +296,7 @@ def test_the_line_of_the_call(outcomes: dict[str, tuple[list, str, set[int]]], n
 _NAMES = ("train.py", "with space.py", "größe.py", "quo'te\"d.py", "a(1): b.py", "code.py")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 @pytest.mark.parametrize("relative", [True, False], ids=["relative", "absolute"])
 @pytest.mark.parametrize("name", [*_NAMES, "code/train.py", "tidy/train.py"])
@@ -311,6 +312,7 @@ def test_any_file_and_a_script_that_changes_directory(
     assert found == [[path.as_posix(), line, True] for line in marked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["train.py", "code/train.py"])
 def test_below_the_working_directory(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

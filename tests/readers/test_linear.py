@@ -114,6 +114,7 @@ def test_ends(read: Read, content: bytes) -> None:
         faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
