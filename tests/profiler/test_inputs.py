@@ -107,7 +107,6 @@ _DEVIATIONS = {
     "x.add_(1)": _PYTHON_NUMBER,
     "x + x": _DEFAULTS,
     "x.gather(1, t.tensor([[0], [1]]))": _DEFAULTS,
-    "x.copy_(x)": _DEFAULTS,
     "x.norm()": _DEFAULTS,
     "t.nn.functional.layer_norm(x, (3,))": _DEFAULTS,
     "x.sum()": _OVERLOADS,

@@ -31,7 +31,7 @@ SNAPSHOT: dict[str, Any] = {"segments": [SEGMENT], "device_traces": [[]], "alloc
     ("content", "phrase"),
     [
         (b"", "an empty file"),
-        (gzip.compress(b""), "an empty file"),
+        (gzip.compress(b"", mtime=0), "an empty file"),
         (b" \n\t ", "a file of blanks"),
         (bytes(2000), "a file of zero bytes"),
         (json.dumps(EXECUTION_TRACE).encode(), "a PyTorch execution trace"),
