@@ -18,7 +18,7 @@ from .grad_mode import no_grad
 from .hooks import check
 from .ops.table import aten, composite
 from .storage import accelerator
-from .tensor import Tensor, wrap
+from .tensor import Tensor
 
 _TWICE = "unscale_() has already been called on this optimizer since the last update()."
 _LATE = "unscale_() is being called after step()."
@@ -65,6 +65,7 @@ class GradScaler:
         self._growth, self._backoff, self._interval = growth_factor, backoff_factor, growth_interval
         self._found: dict[int, list[Tensor]] = {}  # by optimizer: 1 where gradients are not finite
         self._stepped: set[int] = set()
+        self._overflowed = False  # in a step since the last update
 
     def scale(self, outputs: Any) -> Any:
         """The losses times the factor: a tensor, or a list or tuple of them."""
@@ -80,8 +81,8 @@ class GradScaler:
         return type(outputs)(self.scale(each) for each in outputs)
 
     def _tensor(self, device: Any) -> Tensor:
-        found: Tensor = wrap(np.asarray(self._value, np.float32))
-        return found.to(device)
+        found: Tensor = aten.full((), self._value, dtype=np.float32, device=device)
+        return found
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of its parameters; `step` does it where this was not called.
@@ -105,7 +106,7 @@ class GradScaler:
             several = []
             for device, each in grads.items():
                 found_inf = aten.zeros((), dtype=np.float32, device=device)
-                inverse = wrap(np.asarray(1.0 / self._value, np.float32)).to(device)
+                inverse = aten.full((), 1.0 / self._value, dtype=np.float32, device=device)
                 _check_and_unscale(each, found_inf, inverse)
                 several.append(found_inf)
         self._found[id(optimizer)] = several
@@ -119,7 +120,8 @@ class GradScaler:
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
         self._stepped.add(id(optimizer))
-        if not any(found.item() for found in self._found[id(optimizer)]):
+        self._overflowed |= (overflows := any(x.item() for x in self._found[id(optimizer)]))
+        if not overflows:
             return optimizer.step(*args, **kwargs)
         return None
 
@@ -131,7 +133,8 @@ class GradScaler:
             self._value = float(new_scale)
         else:
             check(bool(self._found), "No inf checks were recorded prior to update.", AssertionError)
-            if any(found.item() for each in self._found.values() for found in each):
+            late = [each for key, each in self._found.items() if key not in self._stepped]
+            if self._overflowed or any(found.item() for each in late for found in each):
                 self._value, self._steps = self._value * self._backoff, 0
             else:
                 self._steps += 1
@@ -139,6 +142,7 @@ class GradScaler:
                     self._value, self._steps = self._value * self._growth, 0
         self._found.clear()
         self._stepped.clear()
+        self._overflowed = False
 
     def get_scale(self) -> float:
         """The factor; 1 where it is not enabled."""

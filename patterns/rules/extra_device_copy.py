@@ -107,6 +107,21 @@ class ExtraDeviceCopy(Pattern):
             """,
         ),
         Quiet(
+            "filled-on-the-device",
+            """
+            # device 0 NVIDIA A100 8.0
+            aten::zeros
+              aten::zero_ | float[8]
+                cudaMemsetAsync
+                  => Memset (Device)
+            aten::to | float[8]
+              aten::_to_copy | float[8]
+                aten::copy_ | float[8], float[8], =False
+                  cudaMemcpyAsync
+                    => Memcpy HtoD (Pageable -> Device) 3us 32B
+            """,
+        ),
+        Quiet(
             "stays-on-cpu",
             """
             # device 0 NVIDIA A100 8.0
@@ -175,6 +190,8 @@ def _before(event: Event) -> Iterator[Event]:
 
 
 def _same_tensor(fill: Event, copy: Event, moved: Event) -> bool:
+    if fill.kernels:  # on the device
+        return False
     source = copy.input_shapes[1] if len(copy.input_shapes) > 1 else ()
     filled = fill.input_shapes[0] if fill.input_shapes else None
     item_nbytes = ITEM_NBYTES.get(copy.input_dtypes[1])
