@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import activity
 from .cost import KernelPlan, memset_ns
@@ -33,13 +33,26 @@ def launch_kernel(
     span = device.run(stream, after, plan.duration_ns, blocks >= device.spec.sm_count)
     if activity.logs:
         correlation = next(correlations)
+        call = "cudaMemsetAsync" if plan.name is _MEMSET else "cudaLaunchKernel"
+        log_call(call, host_ns, after, correlation)
         reads = tuple([s.number for s in ins if s is not None])
         writes = tuple([s.number for s in written if s is not None])
-        if plan.name is _MEMSET:
-            log_call("cudaMemsetAsync", host_ns, after, correlation)
-            log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, writes=writes)
-        else:
-            log_call("cudaLaunchKernel", host_ns, after, correlation)
-            args = kernel_args(plan, device.spec)
-            log_work("kernel", plan.name, span, stream, correlation, 0, args, reads, writes)
+        log_kernel(plan, span, stream, correlation, reads, writes)
     return after
+
+
+def log_kernel(
+    plan: KernelPlan,
+    span: tuple[int, int],
+    stream: Stream,
+    correlation: int,
+    reads: tuple[int, ...],
+    writes: tuple[int, ...],
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Tell all logs of a kernel or a fill; `more` are further args of it."""
+    if plan.name is _MEMSET:
+        log_work("gpu_memset", _MEMSET, span, stream, correlation, plan.nbytes, more, writes=writes)
+        return
+    args = {**kernel_args(plan, stream.owner.spec), **(more or {})}
+    log_work("kernel", plan.name, span, stream, correlation, 0, args, reads, writes)
