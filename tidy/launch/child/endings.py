@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-_WAIT_S = 5.0  # how long a thread that calls os._exit waits for the thread that records
+_WAIT_S = 15.0  # how long a thread that calls os._exit waits for the thread that records
 _terminating = False
 _kept: list[Any] = []  # what C code holds on to
 
