@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 
-.PHONY: help check lint types docs test oracle bench
+.PHONY: help check lint types docs rule test oracle bench
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,6 +23,9 @@ types: ## mypy --strict, on an installed copy (the checkout's folders are mapped
 docs: ## write docs/rules.md from the rules, and docs/runtime.md from the table of operators
 	$(PYTHON) docs/make_rules.py
 	$(PYTHON) docs/make_operators.py
+
+rule: ## make rule NAME=repeated-item CODE=TDY302: a file for a new rule of tidy's own
+	$(PYTHON) -m tidy new-rule $(NAME) --code $(CODE) --folder patterns/rules
 
 test: ## the plain suite
 	$(PYTHON) -m pytest

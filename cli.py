@@ -12,12 +12,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidy._version import __version__
+from tidy.commands import completion
+from tidy.commands.group import Commands
+from tidy.commands.option_kinds import format_option
+from tidy.commands.options import (
+    PATTERNS,
+    TRACES,
+    account_options,
+    baseline_options,
+    config_options,
+    diff_options,
+    report_options,
+    report_traces,
+    run_options,
+    script_options,
+    table_options,
+    verify_options,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from tidy.patterns.registry import PatternClass
-
+# HTML Tidy is called `tidy`, too: then the package's name calls this one.
+_SECOND_NAME = "torchtidy"
 _EXIT_CODES = """\b
 Exit codes:
   0  nothing at or above the threshold of --fail-on
@@ -26,24 +43,14 @@ Exit codes:
 """
 
 
-class _Group(click.Group):
-    """Commands whose output may be cut short by who reads it (`tidy rules | head`)."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            code = super().invoke(ctx)
-            sys.stdout.flush()
-            return code
-        except BrokenPipeError:
-            ctx.exit(141)  # as a shell counts SIGPIPE
-
-
 @click.group(
-    cls=_Group,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EXIT_CODES,
 )
-@click.version_option(__version__, prog_name="tidy", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, "--version", "-V", prog_name="tidy", message="%(prog)s %(version)s"
+)
 def cli() -> None:
     """A linter for training runs.
 
@@ -57,63 +64,10 @@ def cli() -> None:
     """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
-# The options of `report`, which `run` has too.
-_REPORT_OPTIONS = (
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="For people or for programs (docs/report.schema.json).",
-    ),
-    click.option(
-        "--output", "-o", metavar="FILE", help="Write the report there, not to the terminal."
-    ),
-    click.option(
-        "--select",
-        metavar="CODES",
-        multiple=True,
-        help="Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
-    ),
-    click.option("--ignore", metavar="CODES", multiple=True, help="Leave these rules out."),
-    click.option(
-        "--fail-on",
-        type=click.Choice(["error", "warning", "info", "never"]),
-        default="warning",
-        show_default=True,
-        help="The least severity that makes the exit code 1.",
-    ),
-    click.option(
-        "--patterns",
-        metavar="FILE_OR_MODULE",
-        multiple=True,
-        help="Load further rules from a Python file or module.",
-    ),
-    click.option(
-        "--name", metavar="REGEX", help="Also list the events whose name matches (TDY000)."
-    ),
-    click.option(
-        "--top",
-        type=click.IntRange(min=0),
-        default=20,
-        show_default=True,
-        metavar="N",
-        help="Show the N findings that matter most; 0 shows all. JSON always has all.",
-    ),
-)
-
-
-def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_REPORT_OPTIONS):
-        command = option(command)
-    return command
-
-
 @cli.command(epilog=_EXIT_CODES)
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@_report_options
-def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
+@report_traces
+@report_options
+def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt: skip
     """Check traces that PyTorch's profiler recorded.
 
     TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
@@ -125,14 +79,48 @@ def report(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
           train_some_steps()
       prof.export_chrome_trace("trace.json.gz")
     """  # noqa: D301 - as above
-    from tidy.command import ReportOptions, run_report
+    from tidy.commands.configured import report_options_of
+    from tidy.commands.recover import report_or_recover
 
-    return run_report(traces, ReportOptions(**options))
+    return report_or_recover(traces, recover, report_options_of(options))
 
 
+@cli.command()
+@TRACES
+@account_options
+def account(traces: Sequence[str], **options: Any) -> int:
+    """Say where the time of a trace went, to the nanosecond.
+
+    Each nanosecond of the steps falls to one part: what a device computes, communication and copies
+    that nothing hides, and idle time by its cause, which is what the thread that makes the next
+    launch was doing. Steps that are unlike the others are left out, and said.
+
+    \b
+      tidy account trace.json.gz --by-line
+    """  # noqa: D301 - as above
+    from tidy.commands.account import run_account
+
+    return run_account(traces, **options)
+
+
+# What stands behind the script is the script's.
+_BEFORE_A_SCRIPT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
+_VERIFY_EXIT_CODES = """\b
+Exit codes:
+  0  each measured step is as predicted, give or take 7 %
+  1  one is not
+  2  could not do the job: usage, the script fails, nothing to verify
+"""
+_DIFF_EXIT_CODES = """\b
+Exit codes:
+  0  no regression above --fail-on-regression, or none asked for
+  1  steps are certainly more than that longer
+  2  could not do the job: usage, unreadable file, runs that are not comparable
+"""
 _RUN_EXIT_CODES = """\b
 Exit codes:
-  the script's own where it fails, 128 + N where signal N ended it; else
+  the script's own where it fails (the report's last line says so), 128 + N
+  where signal N ended it; else
   0  nothing at or above the threshold of --fail-on
   1  findings
   2  could not do the job: usage, neither framework used, nothing recorded
@@ -141,67 +129,11 @@ Exit codes:
 
 @cli.command(
     epilog=_RUN_EXIT_CODES,
-    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    context_settings=_BEFORE_A_SCRIPT,
 )
-@click.argument("command", nargs=-1, required=True, metavar="SCRIPT [ARGS]...")
-@click.option("-m", "module", is_flag=True, help="SCRIPT is a module, as for python -m.")
-@click.option(
-    "--python", metavar="PATH", help="Run with this Python: a program or a virtual environment."
-)
-@click.option(
-    "--framework",
-    type=click.Choice(["auto", "runtime", "torch"]),
-    default="auto",
-    show_default=True,
-    help="What to record: what the script imports first, or one. With runtime, `import torch` gives"
-    " tidy.runtime.",
-)
-@click.option(
-    "--device",
-    metavar="KIND[:N]",
-    help="Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100, h200,"
-    " b200 or generic. numpy computes; the device's times come from a model.",
-)
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Record N steps of the first optimizer; then the script goes on at full speed.",
-)
-@click.option(
-    "--warmup",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Recorded before them, but not counted as steps. The first reaches from the import of the"
-    " framework to the end of the first optimizer step.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60,
-    show_default=True,
-    metavar="S",
-    help="Record no longer than this.",
-)
-@click.option(
-    "--stop-after", is_flag=True, help="End the script, too, when the steps are recorded."
-)
-@click.option(
-    "--trace", metavar="FILE", help="Keep the trace (.json or .json.gz); of ranks, a folder."
-)
-@click.option("--no-stack", is_flag=True, help="Record no Python frames and lines: cheaper.")
-@click.option("--no-shapes", is_flag=True, help="Record no input shapes.")
-@click.option("--no-memory", is_flag=True, help="Record no allocations.")
-@click.option(
-    "--all-threads",
-    is_flag=True,
-    help="PyTorch: record ops of all threads of the script. It then records no memory.",
-)
-@_report_options
+@script_options
+@run_options
+@report_options
 def run(
     command: Sequence[str], no_stack: bool, no_shapes: bool, no_memory: bool, **options: Any
 ) -> int:
@@ -218,109 +150,192 @@ def run(
       tidy run --trace train.json.gz -m package.train
       tidy run --trace ranks/ -m torch.distributed.run --nproc_per_node 2 ddp.py
     """  # noqa: D301 - as above
-    from tidy.command import ReportOptions
-    from tidy.launch import RunOptions, run_script
+    from tidy.commands.configured import report_options_of
+    from tidy.run import RunOptions, run_script
 
-    keys = ("form", "output", "select", "ignore", "fail_on", "patterns", "name", "top")
-    report = ReportOptions(**{key: options.pop(key) for key in keys})
-    json_to_stdout = report.form == "json" and report.output in (None, "-")
-    recorded: dict[str, Any] = {
-        "stack": not no_stack,
-        "shapes": not no_shapes,
-        "memory": not no_memory,
-    }
-    return run_script(RunOptions(command, to_stderr=json_to_stdout, **recorded, **options), report)
+    script = None if options["module"] else command[0]
+    report = report_options_of(options, script)
+    options |= {"stack": not no_stack, "shapes": not no_shapes, "memory": not no_memory}
+    return run_script(RunOptions(command, to_stderr=report.uses_stdout_alone, **options), report)
+
+
+_BASELINE_EXIT_CODES = """\b
+Exit codes:
+  the script's own where it fails; else
+  0  the file is as it should be
+  2  could not do the job: usage, unreadable trace or file, crashed rule
+"""
+
+
+@cli.command(epilog=_BASELINE_EXIT_CODES, context_settings=_BEFORE_A_SCRIPT)
+@baseline_options
+def baseline(command: Sequence[str], **options: Any) -> int:
+    """Write down what is found, so that only what is new counts from then on.
+
+    The file is for the repository: sorted, a finding an entry, with the source and the cost. Named
+    by --baseline or by the configuration, it makes `tidy run` and `tidy report` count only what it
+    does not have, or what is clearly dearer now. Called again, it puts in what is new; entries that
+    these traces say nothing about stay.
+
+    \b
+      tidy baseline trace.json.gz
+      tidy baseline --run train.py --epochs 1
+      tidy report trace.json.gz --baseline tidy-baseline.json
+      tidy baseline --prune trace.json.gz          take out what is gone
+    """  # noqa: D301 - as above
+    from tidy.commands.baseline import run_baseline
+
+    return run_baseline(command, **options)
+
+
+@cli.command(
+    epilog=_VERIFY_EXIT_CODES,
+    context_settings=_BEFORE_A_SCRIPT,
+)
+@script_options
+@verify_options
+def verify(
+    command: Sequence[str],
+    codes: tuple[str, ...],
+    runs: int,
+    form: str,
+    output: str | None,
+    width: int | None,
+    **options: Any,
+) -> int:
+    """Measure what fixes gain, beside what was predicted.
+
+    The script is run once to record it, and then with nothing recorded: as it stands, and with each
+    correction that can be switched on from outside (workers and pinned memory of the loader, TF32,
+    fused optimizers, gradients set to None, no synchronize() or empty_cache()). Rules about single
+    ops time those with the recorded shapes. Each run ends after --warmup and --steps optimizer
+    steps; what the script writes, it writes each time. Its output goes to standard error.
+
+    \b
+      tidy verify train.py --epochs 1
+      tidy verify --finding TDY101 --runs 3 train.py
+    """  # noqa: D301 - as above
+    from tidy.commands.verify import run_verify
+    from tidy.run import RunOptions
+
+    run_options = RunOptions(command, to_stderr=True, **options)
+    return run_verify(run_options, codes, runs, form, output, width)
+
+
+@cli.command(epilog=_DIFF_EXIT_CODES)
+@diff_options
+def diff(base: str, new: str, **options: Any) -> int:
+    """Compare two runs: did steps become longer, and what made them so?
+
+    BASE and NEW are a trace each, a folder with the traces of a job's ranks or of several runs of
+    the script, or a report that `tidy report --format json` wrote (which has no ops and no memory).
+    What a comparison says of steps and ops is an interval, since steps differ by chance, and so do
+    runs: what all ops have in common is the machine's and not the script's. Runs on different
+    devices, of different inputs or recorded in different ways are refused.
+
+    \b
+      tidy run --steps 50 --stop-after --trace base.json.gz train.py
+      git switch my-change
+      tidy run --steps 50 --stop-after --trace new.json.gz train.py
+      tidy diff base.json.gz new.json.gz --fail-on-regression 5%
+    """  # noqa: D301 - as above
+    from dataclasses import replace
+
+    from tidy.commands.configured import report_options_of
+    from tidy.commands.diff import run_diff
+
+    # Files that the configuration names are those of reports.
+    printed = {name: options[name] for name in ("form", "output")}
+    report = replace(report_options_of(options), **printed)
+    return run_diff(base, new, options=report, **options)
 
 
 @cli.command()
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option(
-    "--sort-by",
-    metavar="KEY",
-    help="cpu_time_total, self_device_time_total, self_cpu_memory_usage, count, ...; by default "
-    "the self time on the device, or on the CPU where no device was recorded.",
-)
-@click.option("--group-by-shape", is_flag=True, help="A row for each combination of input shapes.")
-@click.option(
-    "--group-by-stack",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="A row for each combination of the N innermost Python frames.",
-)
-@click.option(
-    "--rows",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Show N rows; 0 shows all. 20 by default, and all in JSON and CSV.",
-)
-@click.option("--top-level", is_flag=True, help="Leave out what only runs inside other rows.")
-@click.option(
-    "--name-width",
-    type=click.IntRange(min=0),
-    default=55,
-    show_default=True,
-    metavar="N",
-    help="Cut longer names; 0 cuts none.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "csv"]),
-    default="text",
-    show_default=True,
-    help="For people or for programs (docs/table.md).",
-)
-@click.option("--output", "-o", metavar="FILE", help="Write there, not to the terminal.")
+@TRACES
+@table_options
 def table(traces: Sequence[str], **options: Any) -> int:  # fmt: skip
     """Show where the time of a trace went: PyTorch's key_averages().table().
 
     A row is all events with one name: self and total time on CPU and device, calls, and memory and
     FLOPs where they were recorded. TRACE is what `tidy report` takes.
     """
-    from tidy.table_command import run_table
+    from tidy.commands.table import run_table
 
     return run_table(traces, **options)
 
 
 @cli.command()
-@click.option(
-    "--patterns",
-    metavar="FILE_OR_MODULE",
-    multiple=True,
-    help="Load further rules from a Python file or module.",
-)
-def rules(patterns: Sequence[str]) -> None:  # fmt: skip
-    """List the rules."""
-    from tidy.patterns.registry import load_patterns
+@PATTERNS
+@format_option("text", "json")
+def rules(patterns: Sequence[str], form: str) -> None:
+    """List the rules, each with the severity that its findings have at most."""
+    from tidy.commands.rules import list_rules
 
-    for pattern in load_patterns(patterns):
-        click.echo(f"{pattern.code}  {click.style(pattern.slug(), bold=True)}")
-        click.echo(click.wrap_text(pattern.summary(), 80, "        ", "        "))
+    click.echo(list_rules(patterns, form))
 
 
 @cli.command()
-@click.argument("code")
-@click.option(
-    "--patterns",
-    metavar="FILE_OR_MODULE",
-    multiple=True,
-    help="Load further rules from a Python file or module.",
+@click.argument(
+    "codes", nargs=-1, required=True, metavar="CODE...", shell_complete=completion.codes
 )
-def explain(code: str, patterns: Sequence[str]) -> None:  # fmt: skip
-    """Say what a rule looks for, what it costs and how to fix it.
+@PATTERNS
+def explain(codes: Sequence[str], patterns: Sequence[str]) -> None:  # fmt: skip
+    """Say what rules look for, what it costs and how to fix it.
 
-    CODE is the code (TDY404) or the name (for-loop-indexing) of the rule.
+    CODE is the code (TDY404) or the name (for-loop-indexing) of a rule, or the beginning of several
+    codes (TDY1).
     """
-    from tidy.patterns.registry import find_pattern, load_patterns
+    from tidy.commands.rules import explain_rules
 
-    _explain(find_pattern(code, load_patterns(patterns)))
+    click.echo(explain_rules(codes, patterns))
 
 
-def _explain(pattern: PatternClass) -> None:
-    from tidy.patterns.document import explain_text
+@cli.command()
+@config_options
+def config(scripts: Sequence[str], **options: Any) -> None:
+    """Print what holds here, or for a script, and which file says so.
 
-    click.echo(explain_text(pattern))
+    The nearest tidy.toml, or pyproject.toml with a table [tool.tidy], holds, upwards from the
+    script or the working directory up to the root of the repository. The output is such a file: it
+    lists every key, also the options of each rule, with its default.
+
+    \b
+      tidy config train.py
+      tidy config --schema > tidy.schema.json
+    """  # noqa: D301 - as above
+    from tidy.commands.config import show_config
+
+    click.echo(show_config(scripts, **options))
+
+
+@cli.command("new-rule")
+@click.argument("name", shell_complete=completion.files)
+@click.option("--check", is_flag=True, help="NAME is a file of rules: try them on their examples.")
+@click.option(
+    "--code", metavar="ABC123", help="The code of the rule; by default the next free one."
+)
+@click.option(
+    "--folder",
+    metavar="DIR",
+    default=".",
+    shell_complete=completion.folders,
+    help="Write the file there.",
+)
+def new_rule(name: str, check: bool, code: str | None, folder: str) -> int:
+    """Write a file for a rule of your own, with an example that fails until the rule is written.
+
+    NAME says what is wrong, in words with hyphens. With --check it is a file or module of rules,
+    and the exit code is 1 where an example does not hold.
+
+    \b
+      tidy new-rule repeated-item
+      tidy new-rule --check repeated_item.py
+    """  # noqa: D301 - as above
+    from tidy.commands.new_rule import check_rules, write_rule
+
+    lines, exit_code = check_rules(name) if check else (write_rule(name, folder, code), 0)
+    click.echo("\n".join(lines))
+    return exit_code
 
 
 def main() -> None:
@@ -334,13 +349,20 @@ def main() -> None:
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     code: int
+    called = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib takes a while to load
     try:
-        code = cli.main(prog_name="tidy", standalone_mode=False) or 0
+        prog_name = _SECOND_NAME if called.startswith(_SECOND_NAME) else "tidy"
+        code = cli.main(prog_name=prog_name, standalone_mode=False) or 0
     except click.exceptions.Abort:
         click.echo("tidy: interrupted", err=True)
         code = 130
     except click.ClickException as error:
-        error.show()
+        from tidy.commands.usage import usage_line
+
+        asks_for_help = type(error).__name__ == "NoArgsIsHelpError"
+        click.echo(
+            error.format_message() if asks_for_help else f"tidy: {usage_line(error)}", err=True
+        )
         code = error.exit_code
     except TidyError as error:
         click.echo(f"tidy: {error}", err=True)

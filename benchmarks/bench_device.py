@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import sys
-import time
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
-from runtime_timing import run, spread
+from runtime_timing import how_often, in_rounds, run
 
 MODELS = {
     "MLP, 64 wide": ("mlp", 64, 64),
@@ -30,6 +30,7 @@ _SLOT = 0.05  # seconds in each turn
 
 
 def _work(pipe: Any, model: tuple[Any, ...], device: str, recorded: bool) -> None:
+    """Answer each message with the seconds of a step."""
     os.environ["BENCH_DEVICE"] = device
     if device != "cpu":
         os.environ["TIDY_DEVICE"] = "a100"
@@ -39,38 +40,18 @@ def _work(pipe: Any, model: tuple[Any, ...], device: str, recorded: bool) -> Non
     from tidy.profiler import profile
 
     step = getattr(runtime_models, model[0])(torch, *model[1:])
-    step()
-    number = max(1, round(_SLOT / min(run(step, 1) for _ in range(5))))
-    while pipe.recv():
-        if recorded:
-            with profile(record_shapes=True, with_stack=True, profile_memory=True):
-                seconds = run(step, number)
-        else:
+    number = how_often(step, _SLOT)
+    watch = partial(profile, record_shapes=True, with_stack=True, profile_memory=True)
+    while True:
+        pipe.recv()
+        with watch() if recorded else nullcontext():
             seconds = run(step, number)
         pipe.send(seconds)
 
 
-def _pair(model: tuple[Any, ...], rounds: int, recorded: bool) -> tuple[Any, float]:
-    """The spread of the ratios, and the median step on the CPU in seconds."""
-    context = multiprocessing.get_context("spawn")
-    pipes = []
-    for device in ("cpu", "cuda"):
-        ours, theirs = context.Pipe()
-        context.Process(target=_work, args=(theirs, model, device, recorded), daemon=True).start()
-        pipes.append(ours)
-    ratios, base = [], []
-    for number in range(rounds + 1):
-        times = [0.0, 0.0]
-        for which in (0, 1) if number % 2 else (1, 0):
-            pipes[which].send(True)
-            times[which] = pipes[which].recv()
-            time.sleep(0.005)
-        if number:  # the first warms up
-            ratios.append(times[1] / times[0])
-            base.append(times[0])
-    for pipe in pipes:
-        pipe.send(False)
-    return spread(ratios), sorted(base)[len(base) // 2]
+def _asked(pipe: Any) -> float:
+    pipe.send(None)
+    return float(pipe.recv())
 
 
 def main() -> None:
@@ -78,10 +59,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--recorded", action="store_true")
     options = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
     for name, model in MODELS.items():
-        ratio, base = _pair(model, options.rounds, options.recorded)
-        text = f"{ratio.median:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
-        sys.stdout.write(f"{name:24}{base * 1e6:10.0f} us on the CPU{text:>24}\n")
+        measures, processes = {}, []
+        for device in ("cpu", "cuda"):
+            ours, theirs = context.Pipe()
+            arguments = theirs, model, device, options.recorded
+            processes.append(context.Process(target=_work, args=arguments, daemon=True))
+            processes[-1].start()
+            measures[device] = partial(_asked, ours)
+        timings = in_rounds(measures, options.rounds)
+        for process in processes:
+            process.terminate()
+        base, ratio = timings.microseconds("cpu"), timings.ratio("cuda", "cpu")
+        print(f"{name:24}{base:10.0f} us on the CPU{ratio!s:>24}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,16 @@ from __future__ import annotations
 import argparse
 import math
 import re
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import tidy
 from tidy.errors import TidyError
-from tidy.runtime.cuda.cost import Operand, copy_ns, memset_ns, plan
-from tidy.runtime.cuda.specs import DeviceSpec, find_spec
+from tidy.runtime.modelled.cost import Operand, copy_ns, memset_ns, plan
+from tidy.runtime.modelled.specs import DeviceSpec, find_spec
 from tidy.trace import Event, EventKind, Trace
 
 _DTYPES = {
@@ -37,25 +37,24 @@ _DTYPES = {
     "bool": "bool",
     "unsigned char": "uint8",
 }
-_DEVICES = (("V100", "v100"), ("T4", "t4"), ("A100", "a100"), ("H100", "h100"), ("H200", "h200"))
-_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
-_FORWARD = frozenset({"aten::cudnn_convolution", "aten::convolution"})
-_BACKWARD = frozenset(
-    {
-        "aten::convolution_backward",
-        "aten::cudnn_convolution_backward_input",
-        "aten::cudnn_convolution_backward_weight",
-    }
+_DEVICES = ("V100", "T4", "A100", "H100", "H200")
+_PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
+_FORWARD = ("aten::cudnn_convolution", "aten::convolution")
+_BACKWARD = (
+    "aten::convolution_backward",
+    "aten::cudnn_convolution_backward_input",
+    "aten::cudnn_convolution_backward_weight",
 )
-_ELEMENTWISE = frozenset(
-    "aten::" + name
+_ELEMENTWISE = [
+    f"aten::{name}"
     for name in "add add_ sub sub_ mul mul_ div div_ neg relu relu_ clamp_min clamp_min_ gelu silu "
     "pow rsqrt sqrt threshold_backward native_layer_norm cudnn_batch_norm "
     "cudnn_batch_norm_backward copy_ fill_ embedding index_select masked_fill_".split()
-)
+]
 _TF32 = re.compile("tf32|s1688", re.IGNORECASE)
 _COPY = re.compile(r"Memcpy (HtoD|DtoH) \((?:Device -> )?(Pageable|Pinned)|Memcpy (DtoD|PtoP)")
 Shape = tuple[int, ...]
+Outputs = Callable[[list[Operand], Event], "list[Operand] | None"]
 
 
 @dataclass
@@ -63,52 +62,41 @@ class Pair:
     """One operator with certain inputs: how often, and what its kernels took."""
 
     op: str
-    shapes: tuple[Shape, ...]
-    dtype: str
+    given: tuple[Operand, ...] = ()
     count: int = 0
     recorded_ns: int = 0
     predicted_ns: int = 0
 
+    def add(self, recorded_ns: int, predicted_ns: int) -> None:
+        self.count += 1
+        self.recorded_ns += recorded_ns
+        self.predicted_ns += predicted_ns
+
     @property
     def ratio(self) -> float:
         return self.predicted_ns / max(1, self.recorded_ns)
 
 
-@dataclass
 class Comparison:
-    """All operators of one kind in a trace."""
+    """All operators of one kind in a trace, the worst prediction first."""
 
-    pairs: list[Pair] = field(default_factory=list)
-    left_out: int = 0
-
-    @property
-    def recorded_ns(self) -> int:
-        return sum(pair.recorded_ns for pair in self.pairs)
-
-    @property
-    def predicted_ns(self) -> int:
-        return sum(pair.predicted_ns for pair in self.pairs)
-
-    @property
-    def ratio(self) -> float:
-        """Predicted by recorded time, of all together."""
-        return self.predicted_ns / max(1, self.recorded_ns)
-
-    @property
-    def within(self) -> float:
-        """The part of the recorded time whose operators are predicted within a factor of two."""
+    def __init__(self, pairs: Iterable[Pair], left_out: int = 0) -> None:
+        self.pairs = sorted(pairs, key=lambda pair: -abs(pair.predicted_ns - pair.recorded_ns))
+        self.left_out = left_out
+        self.recorded_ns = sum(pair.recorded_ns for pair in self.pairs)
+        self.predicted_ns = sum(pair.predicted_ns for pair in self.pairs)
+        # Predicted by recorded time, of all together.
+        self.ratio = self.predicted_ns / max(1, self.recorded_ns)
+        # The part of the recorded time whose operators are predicted within a factor of two.
         near = sum(pair.recorded_ns for pair in self.pairs if 0.5 <= pair.ratio <= 2)
-        return near / max(1, self.recorded_ns)
+        self.within = near / max(1, self.recorded_ns)
 
 
 def spec_of(trace: Trace) -> DeviceSpec | None:
     """The modelled device that a trace was recorded on; None where it is none of them."""
-    for index in trace.devices_used:
-        name = trace.devices[index].name or ""
-        for part, key in _DEVICES:
-            if part in name:
-                return find_spec(key)
-    return None
+    names = [trace.devices[index].name or "" for index in trace.devices_used]
+    known = [part for name in names for part in _DEVICES if part in name]
+    return find_spec(known[0]) if known else None
 
 
 def _in_order(shape: Shape, strides: Any) -> bool:
@@ -122,17 +110,14 @@ def _in_order(shape: Shape, strides: Any) -> bool:
 
 def operands(event: Event) -> list[Operand]:
     """The tensors among an operator's inputs; of lists no dtype is recorded."""
-    found, strides = [], event.input_strides or (None,) * len(event.input_shapes)
-    for shape, kind, stride in zip(event.input_shapes, event.input_dtypes, strides, strict=False):
-        if kind in _DTYPES:
-            found.append(Operand(tuple(shape), _DTYPES[kind], _in_order(tuple(shape), stride)))
-    return found
-
-
-def _broadcast(shapes: list[Shape]) -> Shape:
-    rank = max(map(len, shapes))
-    wide = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    return tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*wide, strict=True))
+    strides = event.input_strides or (None,) * len(event.input_shapes)
+    return [
+        Operand(tuple(shape), _DTYPES[kind], _in_order(tuple(shape), stride))
+        for shape, kind, stride in zip(
+            event.input_shapes, event.input_dtypes, strides, strict=False
+        )
+        if kind in _DTYPES
+    ]
 
 
 def _product_output(given: list[Operand], _: Event) -> list[Operand] | None:
@@ -162,9 +147,8 @@ class Convolutions:
         ]
         if len(lists) >= 3:
             first, second, dilation = lists[:3]
-            stride, padding = (first, second) if event.name == "aten::convolution" else (
-                second, first,
-            )  # fmt: skip
+            in_order = event.name == "aten::convolution"
+            stride, padding = (first, second) if in_order else (second, first)
             each = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
             size = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in each)
             return [Operand((x.shape[0], weight.shape[0], *size), x.dtype)]
@@ -189,73 +173,47 @@ def _elementwise_output(given: list[Operand], event: Event) -> list[Operand] | N
     if name in ("embedding", "index_select"):
         return [Operand((*given[1].shape, given[0].shape[-1]), given[0].dtype)]
     dtype = max(given, key=lambda each: len(each.shape)).dtype
-    return [Operand(_broadcast([each.shape for each in given]), dtype)]
+    return [Operand(np.broadcast_shapes(*[each.shape for each in given]), dtype)]
 
 
-Outputs = Callable[[list[Operand], Event], "list[Operand] | None"]
-
-
-def _leaves(trace: Trace, names: frozenset[str]) -> Iterator[tuple[Event, list[Event]]]:
+def _compare(trace: Trace, spec: DeviceSpec, outputs: dict[str, Outputs]) -> Comparison:
     """Operators of these names with kernels, the innermost of nested ones."""
-    for event in trace.named(*names):
+    left_out, pairs = 0, dict[Any, Pair]()
+    for event in trace.named(*outputs):
         kernels = [work for work in event.kernels if work.kind == EventKind.Kernel]
-        if kernels and not any(
-            below.name in names and below.kernels for below in event.descendants()
-        ):
-            yield event, kernels
-
-
-def _compare(
-    trace: Trace, spec: DeviceSpec, names: frozenset[str], outputs: dict[str, Outputs]
-) -> Comparison:
-    found, pairs = Comparison(), dict[Any, Pair]()
-    for event, kernels in _leaves(trace, names):
-        given = operands(event)
-        if not given:
-            found.left_out += 1
+        if not kernels or any(x.name in outputs and x.kernels for x in event.descendants()):
             continue
+        given = operands(event)
         if event.name == "aten::clamp_min":  # its second one is where the result goes
             given = given[:1]
-        made = outputs.get(event.name, _elementwise_output)(given, event)
+        made = outputs[event.name](given, event) if given else None
         if made is None:
-            found.left_out += 1
+            left_out += 1
             continue
         tf32 = any(_TF32.search(work.name) for work in kernels)
         plans = plan(event.name, given, made, spec, matmul_tf32=tf32, cudnn_tf32=tf32)
-        key = (event.name, tuple(given))
-        pair = pairs.setdefault(
-            key, Pair(event.name, tuple(x.shape for x in given), given[0].dtype)
-        )
-        pair.count += 1
-        pair.recorded_ns += sum(work.duration_ns for work in kernels)
-        pair.predicted_ns += sum(each.duration_ns for each in plans)
-    found.pairs = sorted(
-        pairs.values(), key=lambda pair: -abs(pair.predicted_ns - pair.recorded_ns)
-    )
-    return found
+        pair = pairs.setdefault((event.name, *given), Pair(event.name, tuple(given)))
+        pair.add(sum(work.duration_ns for work in kernels), sum(each.duration_ns for each in plans))
+    return Comparison(pairs.values(), left_out)
 
 
 def compare_products(trace: Trace, spec: DeviceSpec) -> Comparison:
     """Matrix products and convolutions, forward and backward."""
     sizes = Convolutions(trace)
-    outputs: dict[str, Outputs] = {
-        **dict.fromkeys(_PRODUCTS, _product_output),
-        **dict.fromkeys(_FORWARD, sizes.forward),
-        **dict.fromkeys(_BACKWARD, sizes.backward),
-    }
-    return _compare(trace, spec, _PRODUCTS | _FORWARD | _BACKWARD, outputs)
+    outputs: dict[str, Outputs] = dict.fromkeys(_PRODUCTS, _product_output)
+    outputs |= dict.fromkeys(_FORWARD, sizes.forward) | dict.fromkeys(_BACKWARD, sizes.backward)
+    return _compare(trace, spec, outputs)
 
 
 def compare_elementwise(trace: Trace, spec: DeviceSpec) -> Comparison:
     """Elementwise operators, norms, concatenation, copies by kernels."""
-    return _compare(trace, spec, _ELEMENTWISE, {})
+    return _compare(trace, spec, dict.fromkeys(_ELEMENTWISE, _elementwise_output))
 
 
 def compare_copies(trace: Trace, spec: DeviceSpec) -> Comparison:
     """Copies and fills by the copy engines."""
-    pairs: dict[str, Pair] = defaultdict(lambda: Pair("", (), ""))
+    pairs = dict[str, Pair]()
     for work in trace.of_kind(EventKind.Memcpy, EventKind.Memset):
-        pair = pairs[work.name]
         match = _COPY.match(work.name)
         if match:
             one, kind, other = match.groups()
@@ -264,27 +222,26 @@ def compare_copies(trace: Trace, spec: DeviceSpec) -> Comparison:
             predicted = memset_ns(work.nbytes, spec)
         else:
             continue
-        pair.op, pair.count = work.name, pair.count + 1
-        pair.recorded_ns += work.duration_ns
-        pair.predicted_ns += predicted
-    return Comparison([pair for pair in pairs.values() if pair.count])
+        pairs.setdefault(work.name, Pair(work.name)).add(work.duration_ns, predicted)
+    return Comparison(pairs.values())
 
 
-def _write(title: str, found: Comparison, worst: int) -> None:
-    if not found.pairs:
-        sys.stdout.write(f"  {title}: none with shapes ({found.left_out} left out)\n")
+def _write(title: str, compared: Comparison, worst: int) -> None:
+    if not compared.pairs:
+        print(f"  {title}: none with shapes ({compared.left_out} left out)")
         return
-    sys.stdout.write(
-        f"  {title}: recorded {found.recorded_ns / 1e6:.3f} ms, predicted "
-        f"{found.predicted_ns / 1e6:.3f} ms, ratio {found.ratio:.2f}, within a factor of two "
-        f"{found.within:.0%} of the time, {found.left_out} left out\n"
+    print(
+        f"  {title}: recorded {compared.recorded_ns / 1e6:.3f} ms, predicted "
+        f"{compared.predicted_ns / 1e6:.3f} ms, ratio {compared.ratio:.2f}, within a factor of two "
+        f"{compared.within:.0%} of the time, {compared.left_out} left out"
     )
-    for pair in found.pairs[:worst]:
-        shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in pair.shapes)
-        sys.stdout.write(
-            f"    {pair.count:4d} x {pair.op} {pair.dtype} {shapes[:80]}: "
+    for pair in compared.pairs[:worst]:
+        shapes = " ".join("x".join(map(str, x.shape)) or "scalar" for x in pair.given)
+        dtype = pair.given[0].dtype if pair.given else ""
+        print(
+            f"    {pair.count:4d} x {pair.op} {dtype} {shapes[:80]}: "
             f"{pair.recorded_ns / pair.count / 1e3:.1f} us, "
-            f"predicted {pair.predicted_ns / pair.count / 1e3:.1f} us ({pair.ratio:.2f})\n"
+            f"predicted {pair.predicted_ns / pair.count / 1e3:.1f} us ({pair.ratio:.2f})"
         )
 
 
@@ -300,9 +257,9 @@ def main() -> None:
             parser.error(str(error))
         spec = spec_of(trace)
         if spec is None:
-            sys.stdout.write(f"{path}: no modelled device\n")
+            print(f"{path}: no modelled device")
             continue
-        sys.stdout.write(f"{path}: {spec.name}\n")
+        print(f"{path}: {spec.name}")
         _write("products", compare_products(trace, spec), args.worst)
         _write("elementwise", compare_elementwise(trace, spec), args.worst)
         _write("copies", compare_copies(trace, spec), args.worst)

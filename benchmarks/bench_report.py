@@ -15,7 +15,10 @@ import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+
+from runtime_timing import in_rounds
 
 _JSON = "import json, sys; json.load(open(sys.argv[1], encoding='utf-8'))"
 _HTA = (
@@ -41,41 +44,35 @@ def run_once(command: list[str]) -> tuple[float, float]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)}")
-    scale = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return wall, usage.ru_maxrss / scale
+    return wall, usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def main() -> None:
     """Parse the command line, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("trace", type=Path, help="plain JSON (json.load reads no gzip)")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--hta-python", help="interpreter with HolisticTraceAnalysis")
     options = parser.parse_args()
     commands = {
-        "json.load": [sys.executable, "-c", _JSON, str(options.trace)],
-        "tidy report": [sys.executable, "-m", "tidy", "report", str(options.trace)],
+        "json.load": [sys.executable, "-c", _JSON],
+        "tidy report": [sys.executable, "-m", "tidy", "report"],
     }
     if options.hta_python:
-        commands["HTA parser"] = [options.hta_python, "-c", _HTA, str(options.trace)]
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    for _ in range(options.runs + 1):
-        for name, command in commands.items():
-            figures[name].append(run_once(command))
-    print(f"{options.trace}: {options.trace.stat().st_size / 1e6:.0f} MB, {options.runs} runs")
-    base = _medians(figures["json.load"])
-    for name, runs in figures.items():
-        wall, peak = _medians(runs)
+        commands["HTA parser"] = [options.hta_python, "-c", _HTA]
+    trace = str(options.trace)
+    runs = in_rounds(
+        {name: partial(run_once, [*command, trace]) for name, command in commands.items()},
+        options.runs,
+    )
+    print(f"{trace}: {options.trace.stat().st_size / 1e6:.0f} MB, {options.runs} runs")
+    medians = {name: [*map(statistics.median, zip(*runs[name], strict=True))] for name in runs}
+    base = medians["json.load"]
+    for name, (wall, peak) in medians.items():
         print(
             f"{name:<12} {wall:7.2f} s  {peak:7.0f} MiB   of json.load: "
             f"time {wall / base[0]:.2f}, memory {peak / base[1]:.2f}"
         )
-
-
-def _medians(runs: list[tuple[float, float]]) -> tuple[float, float]:
-    """Medians of all runs but the first, which warms the file cache."""
-    walls, peaks = zip(*runs[1:], strict=True)
-    return statistics.median(walls), statistics.median(peaks)
 
 
 if __name__ == "__main__":

@@ -10,39 +10,38 @@ that are not installed are left out.
 
 from __future__ import annotations
 
-import os
-
-os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-
 import argparse
 import contextlib
+import gc
+import importlib.util
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import runtime_models as models
 import runtime_operators as operators
 import runtime_processes as processes
 import runtime_unwatched as unwatched
-from runtime_timing import Ratio, Step, Timings, in_turn
+from runtime_timing import Ratio, Step, Timings, in_rounds, in_turn, run
 
 import tidy.runtime as ours
-from tidy.runtime import engine
+from tidy.profiler import profile
+from tidy.runtime.engine import engine
 
-torch: Any
-try:
-    import torch
-except ImportError:
-    torch = None
-else:
-    torch.set_num_threads(1)
-
+torch = models.installed_torch()
 Row = dict[str, Any]
 ROUNDS = 41
+_RECORDED = {  # how many options are on, and the bound of tidy's profiler
+    "plain": (0, 1.5),
+    "shapes": (1, inf),
+    "shapes and stacks": (2, inf),
+    "shapes, stacks and memory": (3, 3.5),
+}
 
 
 def _time(microseconds: float) -> str:
@@ -51,22 +50,19 @@ def _time(microseconds: float) -> str:
     return f"{microseconds:.0f} µs" if small else f"{microseconds / 1000:.1f} ms"
 
 
-def _row(what: str, against: str, ratio: Ratio, bound: float, **more: Any) -> Row:
+def _row(what: str, mine: str, against: str, theirs: str, ratio: Ratio, bound: float) -> Row:
     """A line of the table; a bound below zero is a least value."""
     held = ratio.median <= bound if bound >= 0 else ratio.median >= -bound
-    return {"what": what, "against": against, "ratio": ratio, "bound": bound, "held": held, **more}
+    figures = {"ratio": ratio, "bound": None if bound == inf else bound, "held": held}
+    return {"what": what, "ours": mine, "against": against, "theirs": theirs, **figures}
 
 
-def _compared(what: str, timings: Timings, bounds: dict[str, float]) -> list[Row]:
+def _compared(
+    what: str, timings: Timings, bounds: dict[str, float], mine: str = "ours"
+) -> list[Row]:
+    times = {name: _time(timings.microseconds(name)) for name in timings}
     return [
-        _row(
-            what,
-            base,
-            timings.ratio("ours", base),
-            bound,
-            ours=_time(timings.microseconds("ours")),
-            theirs=_time(timings.microseconds(base)),
-        )
+        _row(what, times[mine], base, times[base], timings.ratio(mine, base), bound)
         for base, bound in bounds.items()
         if base in timings
     ]
@@ -80,22 +76,23 @@ def _against_torch(what: str, make: Callable[[Any], Step], bound: float) -> list
 
 
 def mlp() -> list[Row]:
-    """The small training step, in two ways of writing it."""
-    rows = []
-    for what, make in (("nn", models.mlp), ("functions", models.mlp_functional)):
+    """The small training step, in three ways of writing it."""
+    rows, forms = [], {"nn": models.mlp, "functions": models.mlp_functional}
+    forms["operators"] = models.mlp_operators
+    for what, make in forms.items():
         contenders = {"ours": make(ours, 64, 32)}
         if torch is not None:
             contenders["PyTorch"] = make(torch, 64, 32)
         with contextlib.suppress(ImportError):
             contenders["HIPS autograd"] = models.mlp_hips(64, 32)
-        bounds = {"PyTorch": 0.8, "HIPS autograd": 0.35}
+        bounds = {"PyTorch": 0.6, "HIPS autograd": 0.35}
         rows += _compared(f"MLP 4 x 64, batch 32, {what}", in_turn(contenders, ROUNDS), bounds)
     return rows
 
 
 def wide() -> list[Row]:
     """The same, large enough for arithmetic to count."""
-    return _against_torch("MLP 4 x 512, batch 256", lambda t: models.mlp(t, 512, 256), 1.3)
+    return _against_torch("MLP 4 x 512, batch 256", lambda t: models.mlp(t, 512, 256), 0.9)
 
 
 def cnn() -> list[Row]:
@@ -106,14 +103,19 @@ def cnn() -> list[Row]:
         for row in _against_torch(
             f"CNN, 32 of {size} x {size}, {optimizer}",
             lambda t, size=size, optimizer=optimizer: models.cnn(t, size, optimizer),
-            3.0,
+            1.2,
         )
     ]
 
 
 def transformer() -> list[Row]:
     """Attention, layer norm, GELU, embedding, Adam."""
-    return _against_torch("transformer, 2 x 64, 16 x 32", models.transformer, 2.0)
+    return _against_torch("transformer, 2 x 64, 16 x 32", models.transformer, 1.2)
+
+
+def lstm() -> list[Row]:
+    """Many small steps one after the other."""
+    return _against_torch("LSTM, 2 x 64, 32 x 16", models.lstm, 1.5)
 
 
 def _untrimmed(step: Step) -> Step:
@@ -135,38 +137,32 @@ def trimming() -> list[Row]:
         for then, more in said.items():
             step = models.hessian(ours, width, batch, inputs, then)
             timings = in_turn({"trimmed": step, "all": _untrimmed(step)}, 11)
-            figures = {
-                "ours": _time(timings.microseconds("trimmed")),
-                "theirs": _time(timings.microseconds("all")),
-            }
+            mine, theirs = (_time(timings.microseconds(name)) for name in timings)
             what = f"{inputs} rows of a Hessian, 6 x {width}, batch {batch}{more}"
-            gain, bound = timings.ratio("all", "trimmed"), 1.47 if then else 1.9
-            rows.append(_row(what, "untrimmed, gain", gain, -bound, **figures))
+            gain, bound = timings.ratio("all", "trimmed"), -1.47 if then else -1.9
+            rows.append(_row(what, mine, "untrimmed, gain", theirs, gain, bound))
     return rows
 
 
 def memory() -> list[Row]:
     """The peak of forward and backward."""
     rows = []
-    size = f"{processes.WIDTH}, batch {processes.BATCH}"
+    what = f"peak, MLP 4 x {processes.WIDTH}, batch {processes.BATCH}"
     for how, said in (("counted", "counted by the allocators"), ("resident", "growth of RSS")):
-        if how == "resident" and not Path("/proc/self/clear_refs").exists():
+        if torch is None or (how == "resident" and not Path("/proc/self/clear_refs").exists()):
             continue
-        mine = processes.peak("ours", how)
-        if torch is None:
-            continue
-        theirs = processes.peak("torch", how)
-        ratio = Ratio(*[mine / theirs] * 3)
-        figures = {"ours": f"{mine:.1f} MiB", "theirs": f"{theirs:.1f} MiB"}
-        rows.append(_row(f"peak, MLP 4 x {size}, {said}", "PyTorch", ratio, 1.2, **figures))
+        mine, theirs = processes.peak("ours", how), processes.peak("torch", how)
+        peaks, ratio = (f"{mine:.1f} MiB", "PyTorch", f"{theirs:.1f} MiB"), mine / theirs
+        rows.append(_row(f"{what}, {said}", *peaks, Ratio(ratio, ratio, ratio), 1.2))
     return rows
 
 
 def imports() -> list[Row]:
     """Whole processes."""
-    numpy, mine, ratio = processes.imports()
-    figures = {"ours": f"{mine * 1e3:.0f} ms", "theirs": f"{numpy * 1e3:.0f} ms"}
-    return [_row("import, whole process", "import numpy", ratio, 1.5, **figures)]
+    timings = processes.imports()
+    mine, theirs = (f"{timings.microseconds(name) / 1e3:.0f} ms" for name in ("ours", "numpy"))
+    ratio = timings.ratio("ours", "numpy")
+    return [_row("import, whole process", mine, "import numpy", theirs, ratio, 1.5)]
 
 
 def hook() -> list[Row]:
@@ -177,31 +173,62 @@ def hook() -> list[Row]:
     return _compared("MLP 4 x 64, batch 32, nobody observing", timings, {"without the hook": 1.02})
 
 
-MEASURES = {f.__name__: f for f in (mlp, wide, cnn, transformer, trimming, memory, imports, hook)}
+def _recorded(step: Step, profiler: Any) -> float:
+    """Seconds per step of a recording, without what it takes to start and to stop it."""
+    profiler.start()
+    try:
+        return run(step, 60)
+    finally:
+        profiler.stop()
+        del profiler
+        gc.collect()  # what one recording leaves is not to be paid for in the next
 
 
-def _table(rows: list[Row]) -> None:
-    print("| | ours | against | | ratio (nine tenths of the rounds) | bound | |")
-    print("|---|---|---|---|---|---|---|")
+def recording() -> list[Row]:
+    """A recorded step against one that nobody records, by each framework's own profiler."""
+    profilers: dict[str, tuple[Any, Callable[..., Any]]] = {"ours": (ours, profile)}
+    if torch is not None:
+        cpu = [torch.profiler.ProfilerActivity.CPU]
+        profilers["PyTorch"] = torch, partial(torch.profiler.profile, activities=cpu)
+    rows = []
+    for name, (module, make) in profilers.items():
+        step = models.mlp(module, 64, 32)
+        measures = {"nobody records": partial(run, step, 60)}
+        for mode, (count, _) in _RECORDED.items():
+            options = ("record_shapes", "with_stack", "profile_memory")[:count]
+            on = partial(make, **dict.fromkeys(options, True))
+            measures[mode] = lambda step=step, on=on: _recorded(step, on())
+        timings = in_rounds(measures, 31)
+        for mode, (_, bound) in _RECORDED.items():
+            bounds = {"nobody records": bound if name == "ours" else inf}
+            rows += _compared(f"MLP 4 x 64, recorded by {name}: {mode}", timings, bounds, mode)
+    return rows
+
+
+MEASURES = {
+    f.__name__: f
+    for f in (mlp, wide, cnn, transformer, lstm, trimming, memory, imports, hook, recording)
+}
+
+
+def _table(header: str, rows: Iterable[Iterable[object]]) -> None:
+    """Print a table of Markdown."""
+    print(f"| {header} |\n{'|---' * (header.count('|') + 1)}|")
     for row in rows:
-        bound = f"{'at least ' if row['bound'] < 0 else ''}{abs(row['bound'])}"
-        verdict = "held" if row["held"] else "missed"
-        cells = (row["what"], row["ours"], row["against"], row["theirs"], row["ratio"], bound)
-        print(f"| {' | '.join(map(str, cells))} | {verdict} |", flush=True)
+        print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 
-def _operator_table(found: dict[str, dict[str, float]]) -> None:
-    ways = list(dict.fromkeys(way for figures in found.values() for way in figures))
-    print(f"\n| µs per call, {operators.ROWS} x {operators.ROWS} | {' | '.join(ways)} |")
-    print("|---" * (len(ways) + 1) + "|")
-    for name, figures in found.items():
-        cells = [f"{figures[way]:.1f}" if way in figures else "" for way in ways]
-        print(f"| {name} | {' | '.join(cells)} |")
+def _shown(row: Row) -> list[object]:
+    figures = [row[key] for key in ("what", "ours", "against", "theirs", "ratio")]
+    if row["bound"] is None:
+        return [*figures, "", ""]
+    bound = f"{'at least ' if row['bound'] < 0 else ''}{abs(row['bound'])}"
+    return [*figures, bound, "held" if row["held"] else "missed"]
 
 
 def main() -> None:
     """Parse the command line, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=[*MEASURES, "operators"], action="append")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     parser.add_argument("--hips", help="the site-packages that has autograd, if not installed here")
@@ -210,21 +237,28 @@ def main() -> None:
         sys.path.append(options.hips)
     wanted = options.only or [*MEASURES, "operators"]
     others = f"PyTorch {torch.__version__}" if torch else "PyTorch left out: not installed"
-    print(f"Python {platform.python_version()}, numpy {np.__version__}, {others}, one thread each")
-    if "mlp" in wanted:
-        try:
-            import autograd  # noqa: F401
-        except ImportError:
-            print("HIPS autograd left out: not installed")
+    versions = f"Python {platform.python_version()}, numpy {models.np.__version__}, {others}"
+    print(f"{versions}, one thread each")
+    if "mlp" in wanted and importlib.util.find_spec("autograd") is None:
+        print("HIPS autograd left out: not installed")
     print()
     rows = [row for name, measure in MEASURES.items() if name in wanted for row in measure()]
     if rows:
-        _table(rows)
-    found = operators.measure(ours, torch) if "operators" in wanted else {}
-    if found:
-        _operator_table(found)
+        header = " | ours | against | | ratio (nine tenths of the rounds) | bound | "
+        _table(header, map(_shown, rows))
+    calls = operators.measure(ours, torch) if "operators" in wanted else {}
+    if calls:
+        ways = list(dict.fromkeys(way for figures in calls.values() for way in figures))
+        print()
+        _table(
+            f"µs per call, {operators.ROWS} x {operators.ROWS} | {' | '.join(ways)}",
+            (
+                [name, *(f"{figures[way]:.1f}" if way in figures else "" for way in ways)]
+                for name, figures in calls.items()
+            ),
+        )
     if options.json:
-        options.json.write_text(json.dumps({"measures": rows, "operators": found}, indent=1))
+        options.json.write_text(json.dumps({"measures": rows, "operators": calls}, indent=1))
 
 
 if __name__ == "__main__":

@@ -31,25 +31,22 @@ def make_trace(source: Path, target: Path, nbytes: int) -> None:
     events = text[start:end].strip().rstrip(b",")
     times = [(int(m[1]), int(m[1]) + int(m[2])) for m in _TIME.finditer(events)]
     span_us = max(t[1] for t in times) - min(t[0] for t in times) + 1000
-    with target.open("wb") as file:
-        file.write(text[:start])
-        for repetition in range(max(1, round(nbytes / len(events)))):
-            file.write(b",\n  " if repetition else b"\n  ")
-            file.write(_later(events, repetition, span_us))
-        file.write(text[end:])
+    repetition = 0
 
-
-def _later(events: bytes, repetition: int, span_us: int) -> bytes:
-    def shift(match: re.Match[bytes]) -> bytes:
+    def later(match: re.Match[bytes]) -> bytes:
         by = repetition * (span_us if match[1] == b"ts" else _IDS_EACH)
         return b'"%s": %d%s' % (match[1], int(match[2]) + by, match[3] or b"")
 
-    return _SHIFTED.sub(shift, events) if repetition else events
+    with target.open("wb") as file:
+        file.write(text[:start] + b"\n  " + events)
+        for repetition in range(1, max(1, round(nbytes / len(events)))):  # noqa: B007 - for later()
+            file.write(b",\n  " + _SHIFTED.sub(later, events))
+        file.write(text[end:])
 
 
 def main() -> None:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--mb", type=float, default=300, help="size to reach, in 10^6 bytes")

@@ -1,8 +1,14 @@
-"""Training steps, written once for `torch` and for `tidy.runtime`, and one for HIPS autograd."""
+"""Training steps, written once for `torch` and for `tidy.runtime`, and one for HIPS autograd.
+
+To be imported before numpy: it has libraries compute with one thread each.
+"""
 
 from __future__ import annotations
 
 import os
+
+os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +21,23 @@ Torch = Any  # the module torch, or tidy.runtime
 VOCABULARY, CONTEXT = 65, 32
 
 
+def installed_torch() -> Any:
+    """PyTorch with one thread; None where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    return torch
+
+
 def _normal(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _pair(*shape: int) -> tuple[Any, Any]:
+    """A batch, and what its outputs should be."""
+    return _normal(*shape), _normal(*shape, seed=1)
 
 
 def _labels(classes: int, *shape: int) -> Any:
@@ -48,14 +69,13 @@ def mlp(torch: Torch, width: int, batch: int) -> Step:
     """Four linear layers with tanh between them, as a user writes it."""
     model = _mlp(torch, width)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    x, y = _normal(batch, width), _normal(batch, width, seed=1)
-    return _trainer(torch, model, torch.nn.functional.mse_loss, optimizer, x, y)
+    return _trainer(torch, model, torch.nn.functional.mse_loss, optimizer, *_pair(batch, width))
 
 
 def mlp_passes(torch: Torch, width: int, batch: int) -> Step:
-    """The same without an optimizer: gradients are dropped first, then forward and backward."""
+    """The step of `mlp` without an optimizer: gradients are dropped, then forward and backward."""
     model, mse_loss = _mlp(torch, width), torch.nn.functional.mse_loss
-    x, y = torch.from_numpy(_normal(batch, width)), torch.from_numpy(_normal(batch, width, seed=1))
+    x, y = map(torch.from_numpy, _pair(batch, width))
 
     def step() -> None:
         for parameter in model.parameters():
@@ -71,12 +91,9 @@ def _weights(width: int) -> list[tuple[Any, Any]]:
 
 
 def mlp_functional(torch: Torch, width: int, batch: int) -> Step:
-    """The same from functions and plain tensors."""
-    made = [tuple(torch.from_numpy(a) for a in pair) for pair in _weights(width)]
-    for tensors in made:
-        for tensor in tensors:
-            tensor.requires_grad_()
-    x, y = torch.from_numpy(_normal(batch, width)), torch.from_numpy(_normal(batch, width, seed=1))
+    """The step of `mlp` from functions and plain tensors."""
+    made = [[torch.from_numpy(a).requires_grad_() for a in pair] for pair in _weights(width)]
+    x, y = map(torch.from_numpy, _pair(batch, width))
     linear, mse_loss = torch.nn.functional.linear, torch.nn.functional.mse_loss
 
     def step() -> Any:
@@ -95,8 +112,49 @@ def mlp_functional(torch: Torch, width: int, batch: int) -> Step:
     return step
 
 
+def mlp_operators(torch: Torch, width: int, batch: int) -> Step:
+    """The step of `mlp` from operators, with an optimizer."""
+    made = [[torch.from_numpy(a).requires_grad_() for a in pair] for pair in _weights(width)]
+    x, y = map(torch.from_numpy, _pair(batch, width))
+    optimizer = torch.optim.SGD([tensor for pair in made for tensor in pair], lr=RATE)
+    (*hidden_layers, (last, offset)) = made
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        hidden = x
+        for w, b in hidden_layers:
+            hidden = torch.tanh(hidden @ w + b)
+        loss = ((hidden @ last + offset - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def lstm(torch: Torch, width: int = 64, batch: int = 32, length: int = 16) -> Step:
+    """Two layers of an LSTM over a batch of sequences."""
+    nn = torch.nn
+    torch.manual_seed(0)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(width, width, num_layers=2, batch_first=True)
+            self.head = nn.Linear(width, 10)
+
+        def forward(self, x: Any) -> Any:
+            outputs, _ = self.lstm(x)
+            return self.head(outputs[:, -1])
+
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    x, y = _normal(batch, length, width), _labels(10, batch)
+    return _trainer(torch, model, nn.functional.cross_entropy, optimizer, x, y)
+
+
 def mlp_hips(width: int, batch: int) -> Step:
-    """The same for HIPS autograd.
+    """The step of `mlp` for HIPS autograd.
 
     Raises:
         ImportError: it is not installed.
@@ -104,7 +162,7 @@ def mlp_hips(width: int, batch: int) -> Step:
     import autograd.numpy as anp
     from autograd import value_and_grad
 
-    x, y = _normal(batch, width), _normal(batch, width, seed=1)
+    x, y = _pair(batch, width)
     weights: list[tuple[Any, Any]] = [(w.T.copy(), b) for w, b in _weights(width)]
 
     def loss(params: Any) -> Any:
@@ -161,8 +219,8 @@ def _block(torch: Torch, width: int, heads: int) -> Any:
             n, length, _ = x.shape
             parts = self.qkv(self.before(x)).split(width, dim=2)
             q, k, v = (p.view(n, length, heads, -1).transpose(1, 2) for p in parts)
-            found = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(found.transpose(1, 2).reshape(n, length, width))
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(n, length, width))
             return x + self.mlp(self.between(x))
 
     return Block()
@@ -184,8 +242,8 @@ def transformer(torch: Torch, width: int = 64, heads: int = 4, batch: int = 16) 
             x = self.token(x) + self.place(torch.arange(x.shape[1], device=x.device))
             return self.head(self.norm(self.blocks(x)))
 
-    def loss(found: Any, y: Any) -> Any:
-        return nn.functional.cross_entropy(found.view(-1, VOCABULARY), y.view(-1))
+    def loss(scores: Any, y: Any) -> Any:
+        return nn.functional.cross_entropy(scores.view(-1, VOCABULARY), y.view(-1))
 
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

@@ -7,58 +7,51 @@ from __future__ import annotations
 
 import gc
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from runtime_timing import Ratio, Step, spread
+from runtime_models import installed_torch, mlp_passes
+from runtime_timing import Step, Timings, in_rounds, run
 
 WIDTH, BATCH = 256, 4096
-_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, **_THREADS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+def _python(arguments: list[str], **more: str) -> str:
+    """What a Python with these arguments prints."""
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": paths, **more}
+    if more:
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, check=True, env=environment, capture_output=True, text=True
+    ).stdout
 
 
-def imports(runs: int = 15) -> tuple[float, float, Ratio]:
-    """Median seconds of importing numpy and of importing the runtime, and the ratio.
+def imports(runs: int = 15) -> Timings:
+    """Seconds of importing numpy, and of importing the runtime.
 
     Bytecode is cached, in a folder of its own, as it is for whatever is installed.
     """
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**_environment(), "PYTHONPYCACHEPREFIX": cache}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        return _imports(runs, environment)
-
-
-def _imports(runs: int, environment: dict[str, str]) -> tuple[float, float, Ratio]:
-    commands = ["import numpy", "import tidy.runtime"]
-    found: dict[str, list[float]] = {command: [] for command in commands}
-    for number in range(runs + 1):
-        for command in commands:
-            started = time.perf_counter()
-            subprocess.run([sys.executable, "-c", command], check=True, env=environment)
-            if number:
-                found[command].append(time.perf_counter() - started)
-    numpy, ours = (sorted(found[command]) for command in commands)
-    ratios = [b / a for a, b in zip(*(found[command] for command in commands), strict=True)]
-    return numpy[len(numpy) // 2], ours[len(ours) // 2], spread(ratios)
+        commands = {"numpy": "import numpy", "ours": "import tidy.runtime"}
+        steps = {
+            name: partial(_python, ["-c", command], PYTHONPYCACHEPREFIX=cache)
+            for name, command in commands.items()
+        }
+        return in_rounds({name: partial(run, step, 1) for name, step in steps.items()}, runs)
 
 
 def peak(who: str, how: str, runs: int = 3) -> float:
     """The median of a peak, in MiB, each from a process of its own."""
-    command = [sys.executable, __file__, who, how]
-    found = []
-    for _ in range(runs):
-        done = subprocess.run(
-            command, check=True, env=_environment(), capture_output=True, text=True
-        )
-        found.append(int(done.stdout.split()[-1]) / (1 << 20))
-    return sorted(found)[len(found) // 2]
+    printed = [_python([__file__, who, how]) for _ in range(runs)]
+    return statistics.median(int(each.split()[-1]) for each in printed) / (1 << 20)
 
 
 def _traced(step: Step) -> int:
@@ -71,9 +64,8 @@ def _traced(step: Step) -> int:
 
 def _profiled(torch: Any, step: Step) -> int:
     """The greatest running total of what PyTorch's allocator reports."""
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
-    ) as profile:
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, profile_memory=True) as profile:
         step()
     events = profile.profiler.kineto_results.events()
     changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
@@ -100,22 +92,14 @@ def _status(name: str) -> int:
 def main() -> None:
     """Measure one peak: of forward and backward, beyond the weights and the batch."""
     who, how = sys.argv[1:]
-    import runtime_models
-
-    torch: Any
-    if who == "torch":
-        import torch
-
-        torch.set_num_threads(1)
-    else:
-        import tidy.runtime as torch
-    step = runtime_models.mlp_passes(torch, WIDTH, BATCH)
+    torch = installed_torch() if who == "torch" else import_module("tidy.runtime")
+    step = mlp_passes(torch, WIDTH, BATCH)
     if how == "counted":
         step()
         gc.collect()
         print(_profiled(torch, step) if who == "torch" else _traced(step))
     else:
-        runtime_models.mlp_passes(torch, 8, 8)()  # loads what is loaded at a first step
+        mlp_passes(torch, 8, 8)()  # loads what is loaded at a first step
         gc.collect()
         print(_resident(step))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ class Ratio(NamedTuple):
         return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-class Timings(dict[str, list[float]]):
-    """Seconds per call of each contender, one for each round."""
+class Timings(dict[str, Any]):
+    """What was measured of each contender, once in each round: seconds per call."""
 
     def microseconds(self, name: str) -> float:
         """The median."""
@@ -35,16 +36,10 @@ class Timings(dict[str, list[float]]):
 
     def ratio(self, name: str, base: str) -> Ratio:
         """How long `name` takes, as a multiple of `base`."""
-        return spread([a / b for a, b in zip(self[name], self[base], strict=True)])
-
-
-def spread(ratios: list[float]) -> Ratio:
-    """The median with the 5th and 95th percentile."""
-    ordered = sorted(ratios)
-    last = len(ordered) - 1
-    return Ratio(
-        statistics.median(ordered), ordered[round(0.05 * last)], ordered[round(0.95 * last)]
-    )
+        ordered = sorted(a / b for a, b in zip(self[name], self[base], strict=True))
+        last = len(ordered) - 1
+        ends = ordered[round(0.05 * last)], ordered[round(0.95 * last)]
+        return Ratio(statistics.median(ordered), *ends)
 
 
 def run(step: Step, number: int) -> float:
@@ -55,22 +50,26 @@ def run(step: Step, number: int) -> float:
     return (time.perf_counter() - started) / number
 
 
-def in_turn(contenders: dict[str, Step], rounds: int = 41, slot: float = 0.02) -> Timings:
-    """Run all contenders in each round, the order turning by one.
+def how_often(step: Step, slot: float) -> int:
+    """How many calls fill `slot` seconds; a first one compiles and allocates."""
+    step()
+    return max(1, round(slot / min(run(step, 1) for _ in range(3))))
 
-    Args:
-        slot: seconds for each contender in each round.
-    """
-    numbers = {}
-    for name, step in contenders.items():
-        step()  # compiles, allocates
-        once = min(run(step, 1) for _ in range(3))
-        numbers[name] = max(1, round(slot / once))
-    found = Timings({name: [] for name in contenders})
-    names = list(contenders)
+
+def in_rounds(measures: Mapping[str, Callable[[], Any]], rounds: int) -> Timings:
+    """Take each measure once in each round, the order turning by one; a first round warms up."""
+    names, taken = list(measures), Timings({name: [] for name in measures})
     for number in range(rounds + 1):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            seconds = run(contenders[name], numbers[name])
-            if number:  # the first warms up
-                found[name].append(seconds)
-    return found
+            measured = measures[name]()
+            if number:
+                taken[name].append(measured)
+    return taken
+
+
+def in_turn(contenders: dict[str, Step], rounds: int = 41, slot: float = 0.02) -> Timings:
+    """Run all contenders in each round, each for `slot` seconds."""
+    return in_rounds(
+        {name: partial(run, step, how_often(step, slot)) for name, step in contenders.items()},
+        rounds,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,22 +20,17 @@ NAME = "unwatched_runtime"
 
 
 class _WithoutTests(ast.NodeTransformer):
-    def visit_If(self, node: ast.If) -> ast.If:
+    """Puts False for `active` where it is what a condition asks, alone or with other questions."""
+
+    def visit_If(self, node: Any) -> Any:
         self.generic_visit(node)
         node.test = _bare(node.test)
         return node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.IfExp:
-        self.generic_visit(node)
-        node.test = _bare(node.test)
-        return node
+    visit_IfExp = visit_If  # noqa: N815 - ast's name
 
 
-_WITHOUT = _WithoutTests()
-
-
-def _bare(test: ast.expr) -> ast.expr:
-    """A test in which `active` is False."""
+def _bare(test: Any) -> Any:
     if isinstance(test, ast.Name) and test.id == "active":
         return ast.Constant(False)
     if isinstance(test, ast.UnaryOp):
@@ -48,7 +43,7 @@ def _bare(test: ast.expr) -> ast.expr:
 def _compiled(source: Any, name: str, mode: str = "exec", **rest: Any) -> CodeType:
     tree = ast.parse(source, name, mode)
     if mode == "exec":
-        tree = ast.fix_missing_locations(_WITHOUT.visit(tree))
+        tree = ast.fix_missing_locations(_WithoutTests().visit(tree))
     return compile(tree, name, mode, **rest)
 
 
@@ -64,9 +59,7 @@ class _Files(SourceFileLoader):
 
 class _Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any, _: Any = None) -> ModuleSpec | None:
-        if not fullname.startswith(f"{NAME}."):
-            return None
-        spec = PathFinder.find_spec(fullname, path)
+        spec = PathFinder.find_spec(fullname, path) if fullname.startswith(f"{NAME}.") else None
         if spec is not None and spec.origin is not None:
             spec.loader = _Files(fullname, spec.origin)
         return spec
@@ -74,15 +67,10 @@ class _Finder(MetaPathFinder):
 
 def load(runtime: ModuleType) -> ModuleType:
     """The copy of `runtime`."""
-    if NAME in sys.modules:
-        return sys.modules[NAME]
-    assert runtime.__file__ is not None
-    path = Path(runtime.__file__)
+    path = Path(str(runtime.__file__))
     sys.meta_path.insert(0, _Finder())
-    loader: Loader = _Files(NAME, str(path))
-    spec = spec_from_file_location(
-        NAME, path, loader=loader, submodule_search_locations=[str(path.parent)]
-    )
+    loader, folder = _Files(NAME, str(path)), [str(path.parent)]
+    spec = spec_from_file_location(NAME, path, loader=loader, submodule_search_locations=folder)
     assert spec is not None
     made = sys.modules[NAME] = module_from_spec(spec)
     loader.exec_module(made)

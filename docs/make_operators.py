@@ -30,7 +30,9 @@ x.grad
 
 A plain training script runs with that one import in place of `import torch`. There are `torch.nn`
 and `torch.nn.functional`, `torch.optim`, `torch.utils.data` and `torch.utils.checkpoint`,
-`torch.autograd`, `torch.linalg`, `torch.fft`, `torch.amp`, `torch.save` and `torch.load`. Hooks,
+`torch.autograd`, `torch.func`, `torch.distributions`, `torch.linalg`, `torch.fft`,
+`torch.special`, `torch.amp`,
+`torch.save` and `torch.load`; what is missing `tidy run` names before a script trains. Hooks,
 views and their version counters, in-place operators, anomaly mode, `no_grad` and `inference_mode`
 are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 
@@ -40,7 +42,9 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **Devices.** There is only the CPU. `.to("cuda")` and `.cuda()` raise a RuntimeError.
 - **dtypes are numpy's**: `torch.float32` is `numpy.dtype("float32")`. numpy has no
   complex32: complex64 is in its place. `torch.amp` has bfloat16 where `ml_dtypes` is installed.
-- **Sparse tensors** are there only as gradients of embeddings (`sparse=True`).
+- **Sparse tensors** are gradients of embeddings (`sparse=True`), or matrices in COO form, for
+  products with dense ones (`torch.sparse.mm`, `@`) whose gradients reach both. Other operators
+  refuse them.
 - **More dtypes.** Where PyTorch has no kernel for a dtype on the CPU (say `softmax` of integers),
   numpy mostly computes it. Comparisons and extremes of complex numbers follow numpy's order.
   Operands of different dtypes promote in losses and normalizations too.
@@ -48,20 +52,53 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **`floor_divide` and `detach_copy`** have derivatives (zero) where PyTorch has none; `asinh_`,
   `acosh_` and `atanh_` have theirs.
 - **Errors** are of PyTorch's classes; their words are often others.
-- **Not supported**, with a NotImplementedError: `pad` in modes other than "constant", average
-  pooling with `ceil_mode`, `embedding` with `max_norm` or `scale_grad_by_freq`, gradients of
-  `_foreach_*`, matrix norms other than "fro", 1, -1, inf and -inf. `out=` is not taken.
+- **Not supported**, with a NotImplementedError: `grid_sample` with `bicubic`, `interpolate` with
+  `antialias`, gradients of `_foreach_*` and of full-size `svd` and `qr`, `lstsq` with fewer rows
+  than columns. Optimizers refuse `differentiable`, and on devices `capturable`.
+- **`torch.func`**: `vmap` calls the function for each element of the batch; random numbers in it
+  are drawn for each. Forward mode is two backwards.
+- **`torch.distributed`** knows one process: what needs others is refused when it is called, as
+  are `torch.onnx` and `torch.hub`. `torch.utils.tensorboard` writes nothing, with a note.
+- **`torch.compile` and `torch.jit.script`** give back what they are given, with a note.
+- **`torch.save` of a whole module** holds a pickle, which `torch.load(weights_only=False)` reads.
+  Files of state are not pickles, and PyTorch's are not read.
 
 tests/runtime compares all of it with PyTorch: samples.py has the samples of operators,
-dtype_deviations.py and wrong_calls.py what ends otherwise there, with the reasons.
+dtype_deviations.py and wrong_calls.py what ends otherwise there, with the reasons. corpus/ has
+whole training scripts (GANs, transformers, reinforcement learning, graph networks), whose losses
+over 50 steps are PyTorch's: within 1e-6 in float64, and 1e-4 in float32.
+
+## A new operator
+
+It takes one row. That of `sinc`, for instance, stands in `runtime/ops/special.py`, under a
+header that says where it is public and what holds for it; `runtime/ops/make/declare.py` explains
+the notation with three examples:
+
+```
+[torch tensor float wide quiet in_place]
+sinc(self) = np.sinc(self)
+    self: grad * conj(where(self == 0, 0, (cos(self * 3.141592653589793) - result) / self))
+```
+
+It makes `torch.sinc`, `Tensor.sinc` and `Tensor.sinc_`, with a derivative of any order, type
+promotion of integers, and an event `aten::sinc` for profilers. Then
+
+1. `python -m tidy.runtime.ops show sinc` prints the code that is made of it,
+2. a sample in `tests/runtime/samples.py` has it compared with PyTorch and with differences (the
+   tests fail for an operator without one),
+3. `make docs` writes its line below.
+
+A debugger shows the generated code: call the operator once, then `break torch.sinc` in pdb. In a
+traceback it is the file `<operator aten::sinc>`.
+[Why code is generated](decisions/code-generation.md) has the reasons.
 
 ## Operators
 
-From the table that the operators are made of (runtime/ops/table.py tells how it is written), by
-source file. The forward is an expression on arrays, or after `:=` on tensors. Derivatives: the
-formula for each input, made of operators, where `grad` is the gradient of the result. The last
-column says where an operator is public: `torch` (function), `tensor` (method), `nn`
-(`torch.nn.functional`), `linalg`, `fft`; others are parts of these.
+From the table that the operators are made of (runtime/ops/make/declare.py tells how it is
+written), by source file. The forward is an expression on arrays, or after `:=` on tensors.
+Derivatives: the formula for each input, made of operators, where `grad` is the gradient of the
+result. The last column says where an operator is public: `torch` (function), `tensor` (method),
+`nn` (`torch.nn.functional`), `linalg`, `fft`; others are parts of these.
 """
 
 
@@ -98,24 +135,22 @@ def rows(table: dict[str, Any], places: dict[int, str], module: str) -> Iterator
         yield f"| {' | '.join(code(c) for c in cells)} | {shown} |"
 
 
-def inner(call: Any) -> tuple[Any, str]:
-    """The Python function behind a public one, and its ATen name."""
-    held = inspect.getclosurevars(call).nonlocals
-    if "seen" in held:
-        return held["function"], held["seen"]
-    return call, ""
+def home(call: Any) -> str:
+    """The module that defines what is public under another's name."""
+    function = inspect.unwrap(call)
+    return str(getattr(function, "__globals__", {}).get("__name__", function.__module__))
 
 
 def functions(public: dict[str, dict[str, Any]], module: str) -> Iterator[str]:
     """What is public of one module and written in Python."""
     places: dict[tuple[str, Callable[..., Any]], list[str]] = {}
-    for place in ("torch", "tensor", "nn", "linalg", "fft"):
-        for name, call in public[place].items():
+    for place, calls in public.items():
+        for name, call in calls.items():
             if not hasattr(call, "op"):
                 places.setdefault((name, call), []).append(place)
     for (name, call), where in places.items():
-        function, seen = inner(call)
-        if function.__module__ != module:
+        function, seen = inspect.unwrap(call), getattr(call, "seen", "")
+        if home(call) != module:
             continue
         plain = inspect.signature(function)
         bare = [p.replace(annotation=p.empty) for p in plain.parameters.values()]
@@ -127,19 +162,19 @@ def functions(public: dict[str, dict[str, Any]], module: str) -> Iterator[str]:
 
 def page() -> str:
     """The page's text."""
-    from tidy.runtime.ops.table import PUBLIC, TABLE
+    from tidy.runtime.ops.make.table import PUBLIC, TABLE
 
     modules = dict.fromkeys(op.space["__name__"] for op in TABLE.values())
     modules |= dict.fromkeys(
-        inner(call)[0].__module__
+        home(call)
         for place in PUBLIC.values()
         for call in place.values()
         if not hasattr(call, "op")
     )
     places: dict[str, str] = {}
     known = {id(op): name for name, op in TABLE.items()}
-    for place in ("torch", "tensor", "nn", "linalg", "fft"):
-        for call in dict.fromkeys(PUBLIC[place].values()):
+    for place, calls in PUBLIC.items():
+        for call in dict.fromkeys(calls.values()):
             name = known.get(id(getattr(call, "op", None)))
             if name is not None:
                 base = name[:-1] if TABLE[name].in_place else name

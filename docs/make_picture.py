@@ -10,12 +10,13 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 import tidy
+from tidy.report.console import ReportConsole
 from tidy.report.text import print_report
 
 ROOT = Path(__file__).parents[1]
@@ -35,8 +36,9 @@ def main() -> None:
             text=True,
         )
         report = tidy.check(tidy.load(trace))
-    report.trace.info.path = SCRIPT
-    console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
+    report = replace(report, title=SCRIPT)
+    console = ReportConsole(io.StringIO(), 92, force_terminal=True)
+    console.record = console.cuts = True
     console.print(Text(f"$ {COMMAND}", style="bold"))
     epochs = [line for line in done.stdout.splitlines() if line.startswith("epoch ")]
     console.print(Text("\n".join(epochs)))

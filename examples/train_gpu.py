@@ -22,7 +22,7 @@ import tidy.runtime as torch
 from tidy.runtime import Tensor, nn
 from tidy.runtime.utils.data import DataLoader, Dataset
 
-BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 256, 10, 512, 3072, 1024
+BATCH, CLASSES, FEATURES, SAMPLES, WIDTH = 64, 10, 512, 768, 1024
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 

@@ -25,7 +25,7 @@ class TwoMoons(Dataset[tuple[Tensor, Tensor]]):
         label = index % 2
         angle = math.pi * (index / SAMPLES + label)
         points = []
-        for _ in range(400):  # the mean of many readings, as a slow sensor gives them
+        for _ in range(4):  # the mean of many readings, as a slow sensor gives them
             x, y = math.cos(angle) + label, math.sin(angle) + label / 2
             points.append((x + random.gauss(0, 2), y + random.gauss(0, 2)))
         mean = [sum(values) / len(points) for values in zip(*points, strict=True)]

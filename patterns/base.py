@@ -1,14 +1,4 @@
-"""`Pattern`: the base class of every rule.
-
-    class Busy(Pattern):
-        '''Something that should not be.'''
-
-        code, severity = "XYZ001", Severity.WARNING
-        triggers = frozenset({"aten::foo"})
-        fix = "what to write instead"
-
-        def match(self, event):
-            return event.duration_ns > 1_000_000
+"""`Pattern`: the base class of every rule (docs/writing-rules.md shows how to write one).
 
 A rule says all about itself on the class, so that it can be listed without a trace, and keeps no
 state between events, so that their order cannot matter.
@@ -21,9 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType
 from typing import ClassVar, Literal
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving, Severity
-from tidy.trace import Capability, Event, Location, Trace
+import numpy as np
 
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, rows_of
+
+from .evidence.obstacles import other_accelerator, without_device
+from .evidence.places import by_window, grouped
+from .evidence.timing import Cost
 from .examples import Example
 
 
@@ -39,6 +35,8 @@ class Pattern:
         triggers: names of events a match can start at, `*` for any text; empty for all events.
         traversal: order in which `match` sees events.
         fix: what to write instead, one line.
+        why_no_edit: why the rule cannot say what its fix changes, where `edit` gives None.
+        compares_ranks: where several ranks of a job were recorded, `check_ranks` sees them all.
         examples: traces on which it fires or stays quiet; they are its tests.
     """
 
@@ -48,6 +46,8 @@ class Pattern:
     triggers: ClassVar[frozenset[str]] = frozenset()
     traversal: ClassVar[Literal["dfs", "bfs"]] = "dfs"
     fix: ClassVar[str] = ""
+    why_no_edit: ClassVar[str] = ""
+    compares_ranks: ClassVar[bool] = False
     examples: ClassVar[tuple[Example, ...]] = ()
 
     # -- identity ---------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Pattern:
 
     # -- what a rule overrides --------------------------------------------------------------------
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
+    def applies(self, trace: Trace) -> Obstacle | None:
         """Why the rule cannot or need not look at `trace`, beyond `needs`; None if it should."""
         return None
 
@@ -77,9 +77,17 @@ class Pattern:
         """All findings. Rules that think in tables override this instead of `match`."""
         return self.report_all(trace, self.matched_events(trace))
 
+    def check_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Finding] | Obstacle]:
+        """What the ranks of one job tell together, for each of them; see `compares_ranks`."""
+        raise NotImplementedError(f"{type(self).__name__} compares ranks without check_ranks()")
+
     def message(self, events: Sequence[Event]) -> str:
         """What was seen, one line, for the matches at one place."""
         return self.summary()
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        """What to write instead at one place, one line, where the trace tells more than `fix`."""
+        return self.fix
 
     def severity_of(self, event: Event) -> Severity:
         """The severity of one match; matches of one place are reported by severity."""
@@ -88,6 +96,13 @@ class Pattern:
     def cost_rows(self, event: Event) -> Iterable[int]:
         """Rows whose time is the cost of one match: the event's own, unless a part of it is."""
         return (event.row,)
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
+        """What the fix of these matches changes in the recorded run; None where that is unknown.
+
+        A report replays it: the saving, the severity and the order of findings follow.
+        """
+        return None
 
     # -- helpers ----------------------------------------------------------------------------------
 
@@ -101,10 +116,8 @@ class Pattern:
 
     def report_all(self, trace: Trace, events: Iterable[Event]) -> list[Finding]:
         """One finding for each place in the source (and severity), of the events found there."""
-        places: dict[object, list[Event]] = {}
-        for event in events:
-            places.setdefault((event.location, self.severity_of(event)), []).append(event)
-        return [self.report(trace, group) for group in places.values()]
+        groups = grouped(events, lambda event: (event.location, self.severity_of(event)))
+        return [self.report(trace, part) for group in groups for part in by_window(group)]
 
     def report(
         self,
@@ -113,31 +126,73 @@ class Pattern:
         *,
         message: str | None = None,
         severity: Severity | None = None,
+        warning_from: float | None = None,
+        share: float | None = None,
+        cost: Cost | None = None,
         cost_rows: Iterable[int] | None = None,
         location: Location | EllipsisType | None = ...,
-        saving: Saving | None = None,
+        edit: Edit | EllipsisType | None = ...,
+        at_most: Severity | None = None,
     ) -> Finding:
-        """A finding for events at one place.
+        """A finding for events at one place, of which those in the window count if any are.
 
-        Its cost is the time of `cost_rows`, by default what the rule counts for each event; its
-        place is that of the first event unless `location` says otherwise.
+        Args:
+            message: by default `self.message(events)`.
+            severity: by default that of the first event.
+            warning_from: the share of the window from which the cost is a warning, not info, where
+                nothing is replayed.
+            share: what is compared with `warning_from`, by default the share of the cost.
+            cost: the time that the events cost, where that is no event's own.
+            cost_rows: rows whose time is the cost, by default what the rule counts for each event.
+            location: by default that of the first event.
+            edit: what the fix changes, by default what the rule says of these events.
+            at_most: how severe it is where it saves much, by default `severity`.
         """
-        if cost_rows is None:
-            cost_rows = (row for event in events for row in self.cost_rows(event))
-        rows = list(cost_rows)
-        cost = trace.time_of(rows)
+        severity = self.severity_of(events[0]) if severity is None else severity
+        rows = rows_of(events)
+        inside = trace.in_window(rows)
+        counts = bool(inside.any()) or not len(rows)
+        if counts and not inside.all():
+            rows = rows[inside]
+            events = Events(trace, rows)
+        at_most = severity if at_most is None else at_most
+        if not counts:
+            edit = None
+        elif edit is ...:
+            edit = self.edit(trace, events)
+        if cost is not None:
+            time, on_device, matters = cost.time, cost.on_device, cost.matters
+        else:
+            if cost_rows is not None:
+                costly = np.fromiter(cost_rows, np.int64)
+            elif type(self).cost_rows is Pattern.cost_rows:
+                costly = rows
+            else:
+                each_row = (row for event in events for row in self.cost_rows(event))
+                costly = np.fromiter(each_row, np.int64)
+            time, on_device = trace.time_of(costly), bool((trace.device[costly] >= 0).any())
+            cost_share = trace.step_share(time) if share is None else share
+            matters = warning_from is None or (cost_share or 0.0) >= warning_from
+        if not matters and severity != Severity.ERROR:
+            severity = Severity.INFO
+        if not counts:
+            time = Intervals()
+            severity = at_most = severity if severity == Severity.ERROR else Severity.INFO
         return Finding(
             code=self.code,
             name=self.slug(),
-            severity=self.severity_of(events[0]) if severity is None else severity,
+            severity=severity,
             message=self.message(events) if message is None else message,
-            fix=self.fix,
+            fix=self.fix_of(events) if events else self.fix,
             location=events[0].location if location is ... else location,
-            events=tuple(sorted(events, key=lambda event: event.start_ns)),
-            cost_ns=cost.total_ns,
-            cost_share=trace.step_share(cost),
-            on_device=any(trace.device[row] >= 0 for row in rows),
-            saving=saving,
+            events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
+            cost_ns=(time & trace.step_time).total_ns,
+            cost_share=trace.step_share(time),
+            on_device=on_device,
+            in_window=counts,
+            edit=edit,
+            at_most=at_most,
+            why_no_edit="" if edit is not None or not counts else self.why_no_edit,
         )
 
     # The vocabulary of TorchTidy; each takes time for its answer only.
@@ -168,3 +223,14 @@ class Pattern:
         if predicate(event):
             return event
         return next((above for above in event.ancestors() if predicate(above)), None)
+
+
+class DevicePattern(Pattern):
+    """A rule about the work of a GPU: it does not apply to runs in which no GPU took part."""
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        return without_device(trace) or other_accelerator(trace) or self.lacks(trace)
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        """Why the rule cannot or need not look at a trace with device work; None if it should."""
+        return None

@@ -6,21 +6,38 @@ import inspect
 import re
 from collections.abc import Iterable
 from textwrap import dedent, fill, indent
+from typing import Any
 
 from .base import Pattern
 from .examples import Abstains, Fires
+from .option import Option, options_of
 
+# What stands in the docstring of a rule, each at the start of a line and followed by a colon.
+HEADINGS = ("What it does", "Why it costs", "Example", "Instead", "Cannot see")
+_HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):\s*", re.MULTILINE)
 _MOST_LINES = 10
+
+
+def sections_of(pattern: type[Pattern]) -> dict[str, str]:
+    """The docstring by heading; what stands before the first heading is under ""."""
+    first, *rest = _HEADING.split(inspect.cleandoc(pattern.__doc__ or ""))
+    texts = {"": first, **dict(zip(rest[::2], rest[1::2], strict=True))}
+    return {heading: text.strip("\n") for heading, text in texts.items()}
 
 
 def explain_text(pattern: type[Pattern]) -> str:
     """The rule's documentation with one firing and one quiet example."""
-    parts = [
-        f"{pattern.code} {pattern.slug()} ({pattern.severity.label})",
-        *(_filled(part) for part in inspect.cleandoc(pattern.__doc__ or "").split("\n\n")),
-        f"Needs: {_needs(pattern)}.",
-        f"Fix: {pattern.fix}",
-    ]
+    parts = [f"{pattern.code} {pattern.slug()} ({pattern.severity.label})"]
+    for heading, text in sections_of(pattern).items():
+        paragraphs = "\n\n".join(map(_filled, text.split("\n\n")))
+        parts.append(f"{heading}:\n{indent(paragraphs, '  ')}" if heading else paragraphs)
+    parts += [f"Needs: {_needs(pattern)}.", f"Fix: {pattern.fix}"]
+    if options := options_of(pattern):
+        declared = (f"{name} = {_default(each)}: {each.reason}" for name, each in options.items())
+        texts = (
+            fill(line, 76, subsequent_indent="  ", break_on_hyphens=False) for line in declared
+        )
+        parts.append(f"Options:\n{indent(chr(10).join(texts), '  ')}")
     fires = next((each for each in pattern.examples if isinstance(each, Fires)), None)
     quiet = next((e for e in pattern.examples if not isinstance(e, (Fires, Abstains))), None)
     for title, example in (("It fires on", fires), ("It is quiet on", quiet)):
@@ -35,11 +52,11 @@ def explain_text(pattern: type[Pattern]) -> str:
 
 
 def _filled(paragraph: str) -> str:
-    """A paragraph at 80 columns; drawings and the lines of `Cost:` and its kin begin anew."""
+    """A paragraph at 78 columns; drawings and lines that begin with a word and a colon stay."""
     if paragraph.startswith(" "):
         return paragraph
     parts = re.split(r"\n(?=[A-Z][a-z]+: )", paragraph)
-    return "\n".join(fill(" ".join(part.split()), 80, break_on_hyphens=False) for part in parts)
+    return "\n".join(fill(" ".join(part.split()), 78, break_on_hyphens=False) for part in parts)
 
 
 def rules_page(patterns: Iterable[type[Pattern]]) -> str:
@@ -59,9 +76,20 @@ def rules_page(patterns: Iterable[type[Pattern]]) -> str:
         link = f"[{p.slug()}](#{p.code.lower()}-{p.slug()})"
         lines.append(f"| {p.code} | {link} | {p.severity.label} | {_needs(p)} |")
     for p in listed:
-        lines += ["", f"## {p.code} {p.slug()}", "", inspect.cleandoc(p.__doc__ or "")]
+        lines += ["", f"## {p.code} {p.slug()}"]
+        for heading, text in sections_of(p).items():
+            lines += ["", f"### {heading}", "", text] if heading else ["", text]
         lines += ["", f"Fix: {p.fix}"]
+        if options := options_of(p):
+            lines += ["", "### Options", ""]
+            lines += [f"- `{n} = {_default(o)}`: {o.reason}" for n, o in options.items()]
     return "\n".join(lines) + "\n"
+
+
+def _default(option: Option[Any]) -> str:
+    """The default as it is written in TOML."""
+    default = option.default
+    return f"{default:_}" if isinstance(default, int) else f"{default:.4g}"
 
 
 def _needs(pattern: type[Pattern]) -> str:

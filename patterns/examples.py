@@ -1,22 +1,37 @@
-"""Examples inside a rule: small traces in outline form on which it fires or stays quiet."""
+"""Examples inside a rule: small traces in outline form on which it fires or stays quiet.
+
+An outline is text as `tidy.trace.outline` reads it. The functions here write the parts that many
+examples share; ` > ` stands between an event and what is in it:
+
+    on_gpu(steps(launch("aten::to > aten::copy_", "gemm 90us"), count=2), frame=FRAME)
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import dedent, indent
+from typing import TYPE_CHECKING
 
 from tidy.finding import Severity
-from tidy.trace import Trace
-from tidy.trace.outline import parse_outline
+
+if TYPE_CHECKING:
+    from tidy.trace import Trace
+
+GPU = "# device 0 NVIDIA A100 8.0\n"
+# A function of the user's, and the place that a rule names for what happens in it.
+FRAME, AT = "train.py(7): train", "train.py:7"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A trace as `tidy.trace.outline` writes it, under a name of its own."""
+    """A trace in outline form, under a name of its own."""
 
     name: str
     outline: str
 
     def trace(self) -> Trace:
+        from tidy.trace.outline import parse_outline  # only those who run examples need it
+
         return parse_outline(self.outline)
 
 
@@ -43,3 +58,63 @@ class Quiet(Example):
 @dataclass(frozen=True, slots=True)
 class Abstains(Example):
     """The rule says that it cannot or need not check this."""
+
+
+def joined(*parts: str) -> str:
+    """Parts one after the other, each without its margin and without empty lines around it."""
+    texts = (dedent(part).strip("\n") for part in parts)
+    return "".join(f"{text}\n" for text in texts if text)
+
+
+def under(path: str, *parts: str) -> str:
+    """Parts below an event (an op, a Python frame, a range) or below the last one of a path."""
+    *above, last = path.split(" > ")
+    text = f"{last}\n" + indent(joined(*parts), "  ")
+    for name in reversed(above):
+        text = f"{name}\n" + indent(text, "  ")
+    return text
+
+
+def on_gpu(*parts: str, frame: str = "") -> str:
+    """Parts recorded on a machine with an A100, in a Python frame if one is named."""
+    return GPU + (under(frame, *parts) if frame else joined(*parts))
+
+
+def steps(*parts: str, count: int = 3, lasts_us: int | None = 1000) -> str:
+    """Steps of the profiler, each with all parts; with None they last as long as their parts."""
+    lasts = f" {lasts_us}us" if lasts_us else ""
+    return "".join(under(f"ProfilerStep#{i}{lasts}", *parts) for i in range(1, count + 1))
+
+
+def launch(op: str, *work: str, call: str = "cudaLaunchKernel") -> str:
+    """An op whose call launches device work, such as "gemm 90us"."""
+    return under(f"{op} > {call}", *(f"=> {each}" for each in work))
+
+
+WORK = launch("aten::mm", "gemm 90us")
+
+
+def copy(
+    what: str, *, op: str = "aten::copy_", call: str = "cudaMemcpyAsync", wait_us: int = 0
+) -> str:
+    """An op that copies, such as "HtoD (Pinned -> Device) 20us 256B", and a wait for the copy."""
+    wait = f"cudaStreamSynchronize {wait_us}us" if wait_us else ""
+    return under(op, under(call, f"=> Memcpy {what}"), wait)
+
+
+def to_gpu(
+    memory: str,
+    nbytes: int,
+    shape: str = "64, 1024",
+    *,
+    non_blocking: bool = False,
+    call: str = "cudaMemcpyAsync",
+) -> str:
+    """`tensor.to("cuda")` from "Pageable" or "Pinned" memory, 20 us on the device."""
+    t = f"float[{shape}]"
+    return copy(
+        f"HtoD ({memory} -> Device) 20us {nbytes}B",
+        op=f"aten::to | {t} > aten::_to_copy | {t} > aten::copy_ | {t}, {t}, ={non_blocking}",
+        call=call,
+        wait_us=0 if non_blocking else 25,
+    )

@@ -7,7 +7,9 @@ import importlib.util
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -17,9 +19,14 @@ from tidy.errors import PatternLoadError, UnknownPattern
 from .base import Pattern
 
 ENTRY_POINT_GROUP = "tidy.patterns"
-_CODE = re.compile(r"[A-Z]{3}\d{3}")
+CODE = re.compile(r"[A-Z]{3}\d{3}")
+
+_CODE_OR_PREFIX = re.compile(r"[A-Za-z]{1,3}\d*")
+_ALIKE = 0.8  # how alike two words are of which one may be meant for the other
+_LISTED = "`tidy rules` lists all"
 
 PatternClass = type[Pattern]
+Options = Mapping[str, float]
 
 
 def load_patterns(
@@ -38,26 +45,43 @@ def load_patterns(
     for pattern in (*_all_patterns(extra), *given):
         other = loaded.setdefault(pattern.code, pattern)
         if other is not pattern:
-            raise PatternLoadError(
-                f"{_name(pattern)}: code {pattern.code} is taken by {_name(other)}; choose another"
-            )
+            new, old = (f"{each.__module__}.{each.__name__}" for each in (pattern, other))
+            raise PatternLoadError(f"{new}: code {pattern.code} is taken by {old}; choose another")
     return [loaded[code] for code in sorted(loaded)]
 
 
-def load_builtin_patterns() -> list[PatternClass]:
+@cache
+def load_builtin_patterns() -> tuple[PatternClass, ...]:
     """The rules that come with tidy, by code."""
     rules = importlib.import_module("tidy.patterns.rules")
     modules = pkgutil.iter_modules(rules.__path__, rules.__name__ + ".")
     found = [p for m in modules for p in patterns_in(importlib.import_module(m.name))]
-    return sorted(found, key=lambda pattern: pattern.code)
+    return tuple(sorted(found, key=lambda pattern: pattern.code))
 
 
 def _all_patterns(extra: Sequence[str]) -> Iterator[PatternClass]:
     yield from load_builtin_patterns()
-    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name):
+    for entry_point in _entry_points(tuple(zip(sys.path, map(_changed_ns, sys.path), strict=True))):
         yield from _from_entry_point(entry_point)
     for source in extra:
-        yield from _checked(source, _load_source(source))
+        yield from load_source(source)
+
+
+@cache
+def _entry_points(_path: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
+    """Those of rules that are installed, by name; to look for them takes longer than most rules.
+
+    Args:
+        _path: the folders of `sys.path`, and when each was changed last.
+    """
+    return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
+
+
+def _changed_ns(folder: str) -> int:
+    try:
+        return Path(folder or ".").stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
 
 
 def patterns_in(module: ModuleType) -> list[PatternClass]:
@@ -70,6 +94,14 @@ def patterns_in(module: ModuleType) -> list[PatternClass]:
         and each.__module__ == module.__name__
         and each.code
     ]
+
+
+def is_named(choice: str, code: str, name: str) -> bool:
+    """Whether a choice (a code, the beginning of one, or a name) means a rule."""
+    wanted = choice.strip()
+    if wanted.lower() == name:
+        return True
+    return bool(_CODE_OR_PREFIX.fullmatch(wanted)) and code.startswith(wanted.upper())
 
 
 def select_patterns(
@@ -86,25 +118,42 @@ def select_patterns(
     return [p for p in patterns if (not wanted or p.code in chosen) and p.code not in dropped]
 
 
-def find_pattern(choice: str, patterns: Sequence[PatternClass]) -> PatternClass:
-    """The one rule with this code or slug.
+def matching_patterns(
+    choices: Iterable[str], patterns: Sequence[PatternClass]
+) -> list[PatternClass]:
+    """The rules with these codes, prefixes of codes or slugs, in order of the choices, each once.
 
     Raises:
-        UnknownPattern: there is none.
+        UnknownPattern: a choice names no rule.
     """
-    for pattern in patterns:
-        if choice.upper() == pattern.code or choice.lower() == pattern.slug():
-            return pattern
-    raise UnknownPattern(f"no rule is called {choice!r}; `tidy rules` lists all")
+    by_code = {pattern.code: pattern for pattern in patterns}
+    split = [part for choice in choices for part in choice.split(",") if part.strip()]
+    codes = dict.fromkeys(code for choice in split for code in _codes_of(choice, patterns))
+    return [by_code[code] for code in codes]
+
+
+def by_code(options: Mapping[str, Options], patterns: Sequence[PatternClass]) -> dict[str, Options]:
+    """Options that are given by code or slug, by code.
+
+    Raises:
+        UnknownPattern: a name is that of no rule.
+    """
+    made: dict[str, Options] = {}
+    for choice, values in options.items():
+        for code in _codes_of(choice, patterns):
+            made[code] = {**made.get(code, {}), **values}
+    return made
 
 
 def _codes_of(choice: str, patterns: Sequence[PatternClass]) -> list[str]:
     wanted = choice.strip()
-    codes = [p.code for p in patterns if wanted.lower() == p.slug()]
-    if re.fullmatch(r"[A-Za-z]{1,3}\d*", wanted):
-        codes += [p.code for p in patterns if p.code.startswith(wanted.upper())]
+    codes = [p.code for p in patterns if is_named(wanted, p.code, p.slug())]
     if not codes:
-        raise UnknownPattern(f"no rule is called {choice!r}; `tidy rules` lists all")
+        known = [name for p in patterns for name in (p.code, p.slug())]
+        alike = get_close_matches(wanted, known, 1, _ALIKE)
+        alike = alike or get_close_matches(wanted.upper(), known, 1, _ALIKE)
+        todo = f"did you mean {alike[0]}? (`tidy rules` lists all)" if alike else _LISTED
+        raise UnknownPattern(f"{choice.strip()!r}: no such rule: {todo}")
     return codes
 
 
@@ -119,21 +168,28 @@ def _from_entry_point(entry_point: EntryPoint) -> list[PatternClass]:
     return _checked(source, [found])
 
 
-def _load_source(source: str) -> list[PatternClass]:
+def load_source(source: str) -> list[PatternClass]:
+    """The rules of a file (`rules/mine.py`) or a module (`mine.rules`).
+
+    Raises:
+        PatternLoadError: it does not load, or defines no rule.
+    """
     path = Path(source)
     try:
         if path.is_file():
-            return patterns_in(_import_file(path))
-        if path.suffix == ".py" or "/" in source or "\\" in source:
+            module = _import_file(path)
+        elif path.suffix == ".py" or "/" in source or "\\" in source:
             what = "a folder; name a file in it" if path.is_dir() else "there is no such file"
             raise PatternLoadError(f"--patterns {source}: {what}")
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        return patterns_in(importlib.import_module(source))
+        else:
+            if "" not in sys.path:
+                sys.path.insert(0, "")
+            module = importlib.import_module(source)
     except PatternLoadError:
         raise
     except (Exception, SystemExit) as error:
         raise PatternLoadError(f"--patterns {source} does not load: {_reason(error)}") from error
+    return _checked(source, patterns_in(module))
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -152,7 +208,7 @@ def _checked(source: str, found: Sequence[object]) -> list[PatternClass]:
     for each in found:
         if not (isinstance(each, type) and issubclass(each, Pattern)):
             raise PatternLoadError(f"{source}: {each!r} is no subclass of tidy.Pattern")
-        if not _CODE.fullmatch(each.code):
+        if not CODE.fullmatch(each.code):
             raise PatternLoadError(
                 f"{source}: {each.__name__}.code is {each.code!r}; a code is three capital "
                 "letters and three digits"
@@ -168,7 +224,3 @@ def _reason(error: BaseException) -> str:
     line = f" at line {error.lineno}" if isinstance(error, SyntaxError) else ""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return " ".join(f"{type(error).__name__}{line}: {text}".split())
-
-
-def _name(pattern: PatternClass) -> str:
-    return f"{pattern.__module__}.{pattern.__name__}"

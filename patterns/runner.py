@@ -6,9 +6,10 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from tidy.finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome
-from tidy.trace import Location, Trace, remedy
+from tidy.trace import Capability, Location, Trace
 
 from .base import Pattern
+from .evidence.obstacles import not_recorded
 
 
 def run_patterns(
@@ -29,21 +30,52 @@ def run_patterns(
     return outcomes
 
 
+def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[dict[str, Outcome]]:
+    """For each rank of a job the outcome of the rules that compare ranks, by code."""
+    outcomes: list[dict[str, Outcome]] = [{} for _ in traces]
+    for pattern in patterns:
+        if pattern.compares_ranks:
+            for mine, outcome in zip(outcomes, _run_on_ranks(traces, pattern), strict=True):
+                mine[pattern.code] = outcome
+    return outcomes
+
+
 def _run(trace: Trace, pattern: Pattern) -> Outcome:
-    # Rules come from anywhere, so this is the one place that catches everything.
+    # Rules come from anywhere, so this and the next are the places that catch everything.
     try:
         obstacle = pattern.applies(trace)
         missing = sorted(pattern.needs - trace.capabilities)
-        if missing and not isinstance(obstacle, NotApplicable):
-            names = " and ".join(capability.label for capability in missing)
-            return NotChecked(f"no {names} recorded", remedy(missing))
+        # Why there is no device work, the rule may know better: it can have been lost. That comes
+        # first then, whatever else is missing.
+        no_device = not_recorded(Capability.DEVICE)
+        is_explained = obstacle is not None and Capability.DEVICE in missing
+        is_explained &= obstacle != no_device or missing == [Capability.DEVICE]
+        if missing and not is_explained and not isinstance(obstacle, NotApplicable):
+            return not_recorded(*missing)
         if obstacle is not None:
             return obstacle
         return Checked(tuple(_valid(finding) for finding in pattern.check(trace)))
     except (Exception, SystemExit) as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return Crashed(f"{text} ({where.name}, line {where.lineno})", traceback.format_exc())
+        return _crashed(error)
+
+
+def _run_on_ranks(traces: Sequence[Trace], pattern: Pattern) -> list[Outcome]:
+    try:
+        return [
+            told
+            if isinstance(told, (NotChecked, NotApplicable))
+            else Checked(tuple(_valid(finding) for finding in told))
+            for told in pattern.check_ranks(traces)
+        ]
+    except (Exception, SystemExit) as error:
+        return [_crashed(error)] * len(traces)
+
+
+def _crashed(error: BaseException) -> Crashed:
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    said = "".join(traceback.format_exception(error))
+    return Crashed(f"{text} ({where.name}, line {where.lineno})", said)
 
 
 def _valid(finding: object) -> Finding:

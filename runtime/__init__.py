@@ -6,16 +6,18 @@
     x.sin().sum().backward()
     x.grad
 
-Where to read first: engine.py (one backward), then node.py, tensor.py and ops/table.py.
+Where to read first: engine/plain_loop.py (one backward), engine/node.py, engine/tensor.py, then
+ops/make/declare.py (how an operator is written).
 """
 
-# ruff: noqa: F401  (what is imported here is the public face)
+# ruff: noqa: F401, F403  (what is imported here is the public face)
 
 from __future__ import annotations
 
 import math as _math
+import warnings as _warnings
 from builtins import bool as _bool
-from importlib import import_module as _import_module
+from os import cpu_count as _cpu_count
 from os import environ as _environ
 from typing import Any as _Any
 
@@ -23,62 +25,53 @@ import numpy as _np
 
 from . import autograd as autograd
 from . import nn as nn
-from .anomaly import is_anomaly_enabled
-from .device import Device as device  # noqa: N813  (PyTorch's name)
-from .dtypes import bool_ as bool
-from .dtypes import (
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    promote_types,
-    set_default_dtype,
-    short,
-    uint8,
-)
-from .dtypes import float as float
-from .dtypes import int_ as int
-from .grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .core.device import Device as device  # noqa: N813  (PyTorch's name)
+from .core.dtypes import *
+from .core.dtypes import bool_ as bool
+from .core.dtypes import float as float
+from .core.dtypes import int_ as int
+from .core.later import later as _later
+from .core.other_paths import install as _install_other_paths
+from .engine.anomaly import is_anomaly_enabled
+from .engine.grad_mode import *
+from .engine.tensor import Size, Tensor
+from .observe.callbacks import add_callback
+from .observe.record_function import record_function
 from .ops import methods as methods
 from .ops.creation import Generator, default_generator, get_rng_state, initial_seed, set_rng_state
-from .ops.table import PUBLIC as _PUBLIC
-from .record_function import add_callback, record_function
-from .tensor import Size, Tensor
+from .ops.make.table import PUBLIC as _PUBLIC
+
+# PyTorch says nothing where numbers become infinite or NaN.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tidy\.runtime")
 
 globals().update(_PUBLIC["torch"])
 contiguous_format, preserve_format = "contiguous_format", "preserve_format"
-channels_last, strided = "channels_last", "torch.strided"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
+strided, sparse_coo = "torch.strided", "torch.sparse_coo"
+__version__ = "2.13.0+tidy"
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
-finfo, iinfo, dtype = _np.finfo, _np.iinfo, _np.dtype
+iinfo, dtype = _np.iinfo, _np.dtype
 
-# What is loaded when first asked for: the module it is in, and its name there.
-_LATER = {
-    **{name: (name, None) for name in "amp backends cuda fft linalg optim utils".split()},
-    "autocast": ("amp", "autocast"),
-    "is_autocast_enabled": ("amp", "is_autocast_enabled"),
-    "get_autocast_dtype": ("amp", "get_autocast_dtype"),
-    "set_float32_matmul_precision": ("backends", "set_float32_matmul_precision"),
-    "get_float32_matmul_precision": ("backends", "get_float32_matmul_precision"),
-    "save": ("serialization", "save"),
-    "load": ("serialization", "load"),
-    "bfloat16": ("dtypes", "bfloat16"),
-}
+__getattr__ = _later(
+    __name__,
+    {
+        "": "amp backends compiler cuda distributed distributions fft func hub jit linalg mps "
+        "multiprocessing onnx optim random serialization sparse special testing utils version xpu",
+        ".amp": "autocast is_autocast_enabled get_autocast_dtype",
+        ".backends": "set_float32_matmul_precision get_float32_matmul_precision",
+        ".serialization": "save load",
+        ".compiling": "compile",
+        ".derivatives.transforms": "vmap",
+        ".core.dtypes": "bfloat16",
+        ".ops.printing": "set_printoptions",
+        ".ops.creation": "seed",
+        ".switches": "are_deterministic_algorithms_enabled fork_rng get_default_device "
+        "get_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled "
+        "is_warn_always_enabled newaxis set_default_device set_default_tensor_type "
+        "set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_warn_always "
+        "typename use_deterministic_algorithms",
+    },
+)
 
 
 def is_tensor(obj: object) -> _bool:
@@ -86,20 +79,35 @@ def is_tensor(obj: object) -> _bool:
     return isinstance(obj, Tensor)
 
 
+def numel(input: Tensor) -> _Any:
+    """How many elements it has."""
+    return input.array.size
+
+
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether its elements are floating."""
+    return input.array.dtype.kind in "fV"
+
+
+def is_complex(input: Tensor) -> _bool:
+    """Whether its elements are complex."""
+    return input.array.dtype.kind == "c"
+
+
+def get_num_threads() -> _Any:
+    """How many threads numpy may use, as far as it is known."""
+    return _cpu_count() or 1
+
+
+get_num_interop_threads = get_num_threads
+
+
 def set_num_threads(count: _Any) -> None:
     """Taken, and left to numpy: its BLAS reads OMP_NUM_THREADS and the like when it starts."""
 
 
-def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
-        raise AttributeError(f"tidy.runtime has no {name!r}; docs/runtime.md lists what it has")
-    module, inner = _LATER[name]
-    found = _import_module(f"{__name__}.{module}")
-    globals()[name] = found = found if inner is None else getattr(found, inner)
-    return found
-
-
+_install_other_paths(__name__)
 if "TIDY_DEVICE" in _environ:
-    from .cuda.state import configure_from_environment as _configure
+    from .modelled.configuration import configure_from_environment as _configure
 
     _configure()

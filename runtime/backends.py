@@ -19,9 +19,7 @@ class _Switches(SimpleNamespace):
 
 
 cuda = _Switches(matmul=SimpleNamespace(allow_tf32=False, precision="highest"))
-cudnn = _Switches(
-    enabled=True, benchmark=False, deterministic=False, allow_tf32=True, is_available=_no
-)
+cudnn = _Switches(enabled=True, benchmark=False, deterministic=False, allow_tf32=True)
 mps = _Switches(is_built=_no)
 mkldnn = _Switches(enabled=False)
 

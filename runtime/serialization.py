@@ -1,22 +1,28 @@
-"""save and load: a zip of `.npy` arrays and `structure.json`, and never a pickle.
+"""save and load: a zip of `.npy` arrays and `structure.json`; a pickle of whole modules alone.
 
 Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
 tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
-its memory; what shares memory shares it again, and a tensor saved twice is one tensor again.
+its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
+module is a pickle inside, which `load` reads with `weights_only=False` alone, as PyTorch does.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
+from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
+from contextlib import nullcontext
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .tensor import Size, Tensor, wrap
+from .engine.tensor import Size, Tensor, wrap
 
+_UNTRUSTED = "Weights only load failed: the file holds a whole module, which is a pickle. "
+_UNTRUSTED += "If you trust its source, load it with weights_only=False."
 _KINDS: Any = {c.__name__: c for c in (list, tuple, Size, dict, OrderedDict, Counter)}
 
 
@@ -34,6 +40,8 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
         return {name: [_encode(value, f"{place}[{n}]", files) for n, value in enumerate(x)]}
     if kind is complex or isinstance(x, np.dtype):
         return {"complex": [x.real, x.imag]} if kind is complex else {"dtype": x.str}
+    if hasattr(x, "_save_to_state_dict"):
+        return {"pickle": b64encode(pickle.dumps(x)).decode()}
     if not isinstance(x, (Tensor, np.ndarray)) or x.dtype.kind in "OV":
         raise TypeError(f"cannot save an object of class {name}, at {place or 'the top'}")
     array = root = x.detach().cpu().array if isinstance(x, Tensor) else x
@@ -47,15 +55,19 @@ def _encode(x: Any, place: str, files: dict[int, Any]) -> Any:
     return {"array": [number, array.shape, array.dtype.str, offset, array.strides, grad]}
 
 
-def _decode(node: Any, files: list[Any], made: dict[str, Any]) -> Any:
+def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) -> Any:
     if isinstance(node, list):
-        return [_decode(x, files, made) for x in node]
+        return [_decode(x, files, made, trusted) for x in node]
     if not isinstance(node, dict):
         return node
     ((kind, content),) = node.items()
     if kind in _KINDS:
-        found = _decode(content, files, made)
-        return _KINDS[kind](dict(found) if issubclass(_KINDS[kind], dict) else found)
+        items = _decode(content, files, made, trusted)
+        return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
+    if kind == "pickle":
+        if not trusted:
+            raise pickle.UnpicklingError(_UNTRUSTED)
+        return pickle.loads(b64decode(content))  # noqa: S301  (the caller said that it may be)
     if kind != "array":
         return complex(*content) if kind == "complex" else np.dtype(content)
     if str(content) not in made:
@@ -76,6 +88,15 @@ def _moved(x: Any, device: Any) -> Any:
             made[key] = _moved(value, device)
         return made
     return type(x)(_moved(y, device) for y in x) if isinstance(x, (list, tuple)) else x
+
+
+def safe_globals(_: Any) -> Any:
+    """Files hold no classes but whole modules', so none has to be allowed."""
+    return nullcontext()
+
+
+def add_safe_globals(_: Any) -> None:
+    """As `safe_globals`."""
 
 
 def _write(obj: Any, file: Any) -> None:
@@ -119,13 +140,14 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
     Raises:
         RuntimeError: `save` did not write it, or it is damaged.
+        UnpicklingError: there is a module in it, and `weights_only`.
     """
     import json
     from zipfile import ZipFile
 
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
-            return load(file, map_location)
+            return load(file, map_location, weights_only)
     f.seek(0)
     start, why = f.read(2), "not a file of save()"
     try:
@@ -137,10 +159,15 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
                     members = (archive.open(f"{n}.npy") for n in range(len(names) - 1))
                     files = [np.lib.format.read_array(x, allow_pickle=False) for x in members]
                     made = dict[str, Any]()
-                    found = _decode(json.loads(archive.read("structure.json")), files, made)
-                    return found if map_location is None else _moved(found, map_location)
+                    tree = json.loads(archive.read("structure.json"))
+                    saved = _decode(tree, files, made, not weights_only)
+                    return saved if map_location is None else _moved(saved, map_location)
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
+    except pickle.UnpicklingError as error:
+        if str(error) == _UNTRUSTED:
+            raise
+        why += f" ({error})"
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes
         why += f" ({type(error).__name__}: {error})"
     raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {why}")

@@ -1,10 +1,15 @@
-"""What all tests share: settings of hypothesis, and a way to write small traces and read them."""
+"""What all tests share: settings of hypothesis, a way to write small traces and read them, and an
+account of what was not run.
+"""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,3 +37,50 @@ def read_events(tmp_path: Path) -> ReadEvents:
         return trace
 
     return read
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch computes with one thread: on a busy machine several wait for each other, longer than
+    tensors as small as those of tests take.
+    """
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over the thousands of cases, and come by less often.
+
+    With the defaults it takes an eighth of the plain suite's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many cases were not run, by cause: a run that skips a lot is no proof."""
+    causes: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        if getattr(report, "wasxfail", None) is None:
+            causes[_cause(report.longrepr[2])] += 1
+    for item in terminalreporter.stats.get("deselected", []):
+        for mark in ("alone", "oracle", "slow"):
+            if item.get_closest_marker(mark):
+                causes[f"not asked for (-m {mark})"] += 1
+                break
+    if causes:
+        listed = ", ".join(f"{count} {cause}" for cause, count in causes.most_common())
+        terminalreporter.section("not run")
+        terminalreporter.write_line(f"{causes.total()} cases were not run: {listed}")
+
+
+def _cause(reason: str) -> str:
+    """Why a test was skipped, in the words of one cause for all that say it differently."""
+    reason = reason.removeprefix("Skipped: ")
+    if package := re.match(r"could not import '([^']+)'", reason):
+        return f"without the package {package[1].partition('.')[0]}"
+    return "without cases: an empty list" if reason.startswith("got empty") else reason

@@ -1,24 +1,183 @@
-"""Who may import whom, and other rules about the source as a whole."""
+"""Who may import whom, and other rules about the source as a whole.
+
+Each rule is one test, which names all offenders at once.
+"""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import tidy
 
-ROOT = Path(__file__).parents[1]
-_SOURCES = sorted(
-    [p for f in ("tidy", "runtime", "patterns") for p in (ROOT / f).rglob("*.py")]
-    + [ROOT / "cli.py"]
-)
+from .imports import ROOT, SOURCES, Import, all_imports, circles, module_name, reachable
+
 _FOLDERS = ("tidy", "runtime", "patterns", "tests", "docs", "benchmarks", "examples", ".ci")
+
+# What the recorder finds in the process of the script.
+_IN_CHILD = {"_tidy_child", "sitecustomize", "torch"}
+
+# Part of the package -> what it may import: other parts, and packages of others.
+_MAY_IMPORT = {
+    "_version": set[str](),
+    "errors": set[str](),
+    "runtime": {"numpy", "ml_dtypes"},  # the second an extra
+    "trace": {"numpy"},
+    "averages": {"trace", "numpy"},
+    "finding": {"replay", "trace"},
+    "cells": set[str](),
+    "readers": {"trace", "errors", "numpy", "msgspec"},
+    "profiler": {
+        "_version",
+        "averages",
+        "cells",
+        "errors",
+        "readers",  # for load_nvprof
+        "runtime",
+        "trace",
+        "numpy",
+        "msgspec",
+        "nvtx",  # an extra, like the next
+        "ittapi",
+    },
+    "patterns": {"account", "trace", "finding", "errors", "replay", "numpy"},
+    "account": {"averages", "trace", "numpy"},
+    "replay": {"trace", "numpy"},
+    "weigh": {"account", "finding", "replay", "trace", "numpy"},
+    "report": {"account", "trace", "finding", "weigh", "_version", "rich"},
+    "formats": {
+        "_version",
+        "account",
+        "finding",
+        "patterns",
+        "report",
+        "sources",
+        "trace",
+        "weigh",
+    },
+    "sources": {"finding", "patterns", "trace", "whole_file"},
+    "baseline": {"errors", "finding", "formats", "sources", "trace", "whole_file", "msgspec"},
+    "whole_file": set[str](),
+    "api": {
+        "averages",
+        "baseline",
+        "config",
+        "errors",
+        "patterns",
+        "readers",
+        "report",
+        "sources",
+        "trace",
+        "weigh",
+    },
+    "config": {"errors", "finding", "patterns", "tomli"},
+    "progress": {"rich"},
+    "diff": {
+        "account",
+        "errors",
+        "finding",
+        "formats",
+        "patterns",
+        "report",
+        "trace",
+        "msgspec",
+        "numpy",
+        "rich",
+    },
+    "commands": {
+        "account",
+        "api",
+        "averages",
+        "baseline",
+        "click",
+        "diff",
+        "config",
+        "errors",
+        "finding",
+        "formats",
+        "patterns",
+        "progress",
+        "readers",
+        "report",
+        "rich",
+        "run",
+        "runtime",
+        "sources",
+        "trace",
+        "verify",
+        "weigh",
+    },
+    "run": {
+        "cells",
+        "commands",
+        "errors",
+        "profiler",
+        "progress",
+        "readers",
+        "replay",  # where a device works beside the host, what recording adds is taken off by it
+        "report",
+        "runtime",
+        "trace",
+        "numpy",
+        "msgspec",
+        *_IN_CHILD,
+    },
+    "attach": {"api", "cells", "errors", "report", "run", "trace", "click", "IPython"},
+    "integrations": {"attach", "errors"},
+    "testing": {
+        "__init__",  # what the module `tidy` has, the fixture has
+        "api",
+        "attach",
+        "config",
+        "errors",
+        "finding",
+        "patterns",
+        "report",
+        "trace",
+        "numpy",
+        "pytest",
+    },
+    "verify": {
+        "account",
+        "errors",
+        "finding",
+        "patterns",
+        "replay",
+        "run",
+        "runtime",
+        "trace",
+        "weigh",
+        "numpy",
+    },
+    "cli": {"_version", "click", "commands", "errors", "patterns", "run"},
+    "__main__": {"cli"},
+    "__init__": {"_version", "api", "attach", "finding", "patterns", "profiler", "report", "trace"},
+}
+
+# Imports for type checkers alone that close a circle, at most five, each with its reason.
+_TYPE_CIRCLES = {
+    # An event is a view on a row of the trace that makes it.
+    ("tidy.trace.event", "tidy.trace.trace"),
+    # A tensor knows the node that made it and how it views its base; the node knows its tensors.
+    ("tidy.runtime.engine.node", "tidy.runtime.engine.tensor"),
+    ("tidy.runtime.engine.tensor", "tidy.runtime.engine.view"),
+    # The door to devices is asked about both, and the engine goes through it.
+    ("tidy.runtime.accelerator", "tidy.runtime.engine.node"),
+    ("tidy.runtime.accelerator", "tidy.runtime.engine.tensor"),
+}
+
+# Classes that may share a name: those whose names users write.
+_SAME_CLASS_NAMES = {
+    "DataParallel",  # torch.nn.DataParallel, and the rule that advises against it
+    "Recorder",  # tidy.Recorder, and what it starts, which `tidy run` starts too
+    "profile",  # torch.profiler.profile and torch.autograd.profiler.profile
+}
 
 
 def _texts() -> Iterator[Path]:
@@ -31,148 +190,97 @@ def _texts() -> Iterator[Path]:
                 yield path
 
 
-# What the recorder finds in the process of the script.
-_IN_CHILD = {"_tidy_child", "sitecustomize", "torch"}
-
-# Part of the package -> what it may import: other parts, and packages of others.
-_MAY_IMPORT = {
-    "_version": set[str](),
-    "errors": set[str](),
-    "runtime": {"numpy", "ml_dtypes"},  # the second an extra
-    "trace": {"averages", "numpy"},
-    "averages": {"trace", "numpy"},
-    "finding": {"trace"},
-    "readers": {"trace", "errors", "numpy", "msgspec"},
-    "profiler": {
-        "averages",
-        "errors",
-        "readers",  # for load_nvprof
-        "runtime",
-        "trace",
-        "numpy",
-        "nvtx",  # an extra, like the next
-        "ittapi",
-    },
-    "patterns": {"trace", "finding", "errors", "numpy"},
-    "report": {"trace", "finding", "_version", "rich"},
-    "api": {"errors", "patterns", "readers", "report", "trace"},
-    "progress": {"readers", "rich"},
-    "input_files": {"errors", "progress", "readers", "report", "trace"},
-    "command": {"api", "errors", "finding", "input_files", "patterns", "report", "trace"},
-    "table_output": {"_version", "averages", "report", "trace"},
-    "table_command": {"averages", "errors", "input_files", "table_output", "trace"},
-    "launch": {
-        "command",
-        "errors",
-        "profiler",
-        "readers",
-        "report",
-        "runtime",
-        "trace",
-        "numpy",
-        "msgspec",
-        *_IN_CHILD,
-    },
-    "cli": {"_version", "click", "command", "errors", "launch", "patterns", "table_command"},
-    "__main__": {"cli"},
-    "__init__": {"_version", "api", "finding", "patterns", "profiler", "report", "trace"},
-}
-
-
-@dataclass(frozen=True)
-class Import:
-    """One imported module, and whether that happens when the file is imported."""
-
-    module: str
-    at_once: bool
-
-
-def _shown(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
-def _module(path: Path) -> str:
-    relative = path.relative_to(ROOT).with_suffix("")
-    parts = relative.parts if relative.parts[0] == "tidy" else ("tidy", *relative.parts)
-    return ".".join(parts)
-
-
 def _part(module: str) -> str:
     """`trace` for tidy.trace.tree; the first name for modules of others."""
     top, _, rest = module.partition(".")
     return (rest.partition(".")[0] or "__init__") if top == "tidy" else top
 
 
-def _imports(path: Path) -> Iterator[Import]:
-    tree = ast.parse(path.read_text("utf-8"))
-
-    def is_put_off(node: ast.AST) -> bool:
-        if isinstance(node, ast.If):
-            return "TYPE_CHECKING" in ast.unparse(node.test)
-        return isinstance(node, ast.FunctionDef)
-
-    lazy = {id(each) for node in ast.walk(tree) if is_put_off(node) for each in ast.walk(node)}
-    package = _module(path).split(".")[:-1]
-    for node in ast.walk(tree):
-        at_once = id(node) not in lazy
-        if isinstance(node, ast.Import):
-            yield from (Import(alias.name, at_once) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            base = [*above, *(node.module.split(".") if node.module else [])]
-            if base == ["tidy"]:
-                yield from (Import(f"tidy.{alias.name}", at_once) for alias in node.names)
-            else:
-                yield Import(".".join(base), at_once)
+def _own_imports() -> list[Import]:
+    """The imports between modules of the package."""
+    return [each for each in all_imports() if each.imported.partition(".")[0] == "tidy"]
 
 
-each_source = pytest.mark.parametrize("path", _SOURCES, ids=_module)
+def test_imports_go_one_way() -> None:
+    wrong = [
+        f"{each.importer} imports {each.imported}"
+        for each in all_imports()
+        if (part := _part(each.imported)) not in _MAY_IMPORT[_part(each.importer)]
+        and part != _part(each.importer)
+        and part not in sys.stdlib_module_names
+    ]
+    assert wrong == []
 
 
-@each_source
-def test_imports_go_one_way(path: Path) -> None:
-    own = _part(_module(path))
-    allowed = _MAY_IMPORT[own] | {own}
-    found = {_part(each.module) for each in _imports(path)} - sys.stdlib_module_names
-    assert found <= allowed
+def test_no_circle_of_imports() -> None:
+    """None at load time, and none with the imports in functions either."""
+    found = circles(each for each in _own_imports() if each.kind != "type")
+    assert [sorted(circle) for circle in found] == []
 
 
-@each_source
-def test_only_the_command_line_imports_the_command_line(path: Path) -> None:
-    if _module(path) != "tidy.__main__":
-        assert "cli" not in {_part(each.module) for each in _imports(path)} - {_part(_module(path))}
+def test_few_imports_for_types_close_a_circle() -> None:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for each in _own_imports():
+        graph[each.importer].add(each.imported)
+    closing = {
+        (each.importer, each.imported)
+        for each in _own_imports()
+        if each.kind == "type" and each.importer in reachable(graph, each.imported)
+    }
+    assert closing == _TYPE_CIRCLES
+    assert len(_TYPE_CIRCLES) <= 5
+
+
+def test_only_the_command_line_imports_the_command_line() -> None:
+    importers = {each.importer for each in all_imports() if _part(each.imported) == "cli"}
+    assert importers <= {"tidy.__main__"}
 
 
 def test_the_command_line_imports_lazily() -> None:
-    at_once = {_part(each.module) for each in _imports(ROOT / "cli.py") if each.at_once}
-    assert at_once - sys.stdlib_module_names <= {"_version", "click"}
+    at_once = {
+        _part(each.imported)
+        for each in all_imports()
+        if each.importer == "tidy.cli" and each.kind == "load"
+    }
+    # Of the commands it takes the options alone, which import nothing but click.
+    assert at_once - sys.stdlib_module_names <= {"_version", "click", "commands"}
 
 
-def test_the_trace_imports_its_averages_lazily() -> None:
-    files = (ROOT / "tidy" / "trace").glob("*.py")
-    at_once = {_part(each.module) for path in files for each in _imports(path) if each.at_once}
-    assert "averages" not in at_once
+def test_only_the_command_line_prints_or_exits() -> None:
+    calls = [
+        f"{module_name(path)}:{node.lineno}"
+        for path in SOURCES
+        if path.name not in ("cli.py", "__main__.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("print", "sys.exit", "exit", "os._exit")
+    ]
+    assert calls == []
 
 
-@each_source
-def test_only_the_command_line_prints_or_exits(path: Path) -> None:
-    if path.name in ("cli.py", "__main__.py"):
-        return
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call):
-            assert ast.unparse(node.func) not in ("print", "sys.exit", "exit", "os._exit")
+def test_no_two_classes_have_one_name() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module_name(path))
+    twice = {name: where for name, where in homes.items() if len(where) > 1}
+    assert {name: where for name, where in twice.items() if name not in _SAME_CLASS_NAMES} == {}
 
 
-@pytest.mark.parametrize("path", [p for p in _texts() if p.suffix == ".py"], ids=_shown)
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 400
+def test_files_are_short() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in _texts()
+        if path.suffix == ".py"
+    }
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
 
 
-@pytest.mark.parametrize("path", list(_texts()), ids=_shown)
-def test_no_path_of_one_machine(path: Path) -> None:
-    text = path.read_text("utf-8", "replace")
-    for folder in (ROOT, ROOT.parent, Path.home()):
-        assert folder == Path(folder.anchor) or f"{folder}/" not in text
+def test_no_path_of_one_machine() -> None:
+    folders = [f"{each}/" for each in (ROOT, ROOT.parent, Path.home()) if each != Path(each.anchor)]
+    texts = {path: path.read_text("utf-8", "replace") for path in _texts()}
+    assert [path for path, text in texts.items() if any(each in text for each in folders)] == []
 
 
 _IMPORTED = """
@@ -203,7 +311,6 @@ def test_every_package_is_installed() -> None:
     """A package that pyproject.toml does not list is missing from what pip installs."""
     tomllib = pytest.importorskip("tomllib")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    found = {
-        _module(path).removesuffix(".__init__") for path in _SOURCES if path.name == "__init__.py"
-    }
-    assert set(settings["packages"]) == found
+    packages = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
+    assert set(settings["packages"]) == packages
+    assert len(settings["packages"]) == len(packages), "each is listed once"

@@ -18,27 +18,32 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .api import check, load
+    from .attach import Recorder, record
     from .finding import Finding, Severity
     from .patterns.base import Pattern
     from .profiler import profile, record_function
-    from .report.model import Report
+    from .report.report import Report
     from .trace import Trace
 
 _HOME = {
     "Finding": ".finding",
     "Pattern": ".patterns.base",
-    "Report": ".report.model",
+    "Recorder": ".attach",
+    "Report": ".report.report",
     "Severity": ".finding",
     "Trace": ".trace",
     "check": ".api",
     "load": ".api",
+    "load_ipython_extension": ".attach.magic",
     "profile": ".profiler",
+    "record": ".attach",
     "record_function": ".profiler",
 }
 
 __all__ = [
     "Finding",
     "Pattern",
+    "Recorder",
     "Report",
     "Severity",
     "Trace",
@@ -46,6 +51,7 @@ __all__ = [
     "check",
     "load",
     "profile",
+    "record",
     "record_function",
 ]
 

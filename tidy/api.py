@@ -3,48 +3,112 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
+from .baseline import marked, read_baseline
+from .config.path_ignores import without_ignored
+from .config.settings import Settings, load_settings
 from .errors import PatternLoadError, UnknownPattern
 from .patterns.base import Pattern
-from .patterns.registry import load_patterns, select_patterns
+from .patterns.option import set_options
+from .patterns.registry import by_code, load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
 from .patterns.runner import run_patterns
 from .readers import read_trace
-from .report.model import Report
+from .report.report import Report
+from .sources.places import Sources
+from .sources.suppress import Comments, suppressed
 from .trace import Trace
+from .weigh import WARN_FROM
 
 
 def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> Trace:
     """Read a trace that `torch.profiler` recorded (JSON, plain or in gzip or zip).
 
+    Args:
+        path: the file, or "-" for standard input.
+        progress: called with the number of bytes read so far.
+
     Raises:
-        TraceFormatError: it is none, or cannot be read.
+        TraceFormatError: the file is not a trace, or cannot be read.
     """
+    from . import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
+
     return read_trace(path, progress)
 
 
 def check(
     trace: Trace,
     *,
-    select: Iterable[str] = (),
-    ignore: Iterable[str] = (),
+    select: Iterable[str] | None = None,
+    ignore: Iterable[str] | None = None,
     patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
     name: str | None = None,
+    savings: Literal["replay", "off"] | None = None,
+    warn_from: float | None = None,
+    options: Mapping[str, Mapping[str, float]] | None = None,
+    config: str | os.PathLike[str] | None = None,
+    sources: str | os.PathLike[str] | None = None,
+    baseline: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Run the rules on a trace.
 
     Args:
         trace: what `load` gave.
         select: codes, prefixes of codes or slugs; only these rules run. Empty for all.
-        ignore: the same, to leave out.
+        ignore: codes, prefixes of codes or slugs of rules to leave out.
         patterns: further rules: files, modules, subclasses of Pattern or instances of them.
         name: a regular expression; events so named are listed as TDY000.
+        savings: "replay" runs the recorded graph again with what each fix changes; "off" does not,
+            and findings are weighed by what they cost. None for "replay".
+        warn_from: the share of the steps that a finding has to save (where nothing is replayed, to
+            cost) to be a warning; None for 1 %.
+        options: options of rules by code or slug, and by name: `{"TDY402": {"least-idle": 0.2}}`.
+        config: a configuration file, tidy.toml or pyproject.toml. The arguments come before what
+            it says. No file is read that is not named.
+        sources: the folder of the project, whose comments `# tidy: ignore[...]` are then read.
+        baseline: a file that `tidy baseline` wrote: the findings in it are accepted.
 
     Raises:
-        UnknownPattern, PatternLoadError: a choice or a rule that is none.
+        TypeError: `trace` is no trace: a path has to be loaded first.
+        UnknownPattern: a choice names no rule, or the choices leave no rule to run.
+        PatternLoadError: a file or module of rules cannot be loaded.
+        UsageError: a rule has no such option, or it cannot have the value.
+        ConfigError: the configuration cannot be read, or says what makes no sense.
     """
-    return Report(trace, run_patterns(trace, prepare(select, ignore, patterns, name)))
+    if not isinstance(trace, Trace):
+        raise TypeError(_no_trace(trace))
+    settings = Settings() if config is None else load_settings(Path(config))
+    select = settings.get("select") if select is None else select
+    ignore = settings.get("ignore") if ignore is None else ignore
+    if warn_from is None and "warn-from" in settings.values:
+        warn_from = settings.get("warn-from") / 100
+    rules = prepare(
+        select, ignore, [*settings.get("patterns"), *patterns], name, options or {}, settings
+    )
+    outcomes = without_ignored(run_patterns(trace, rules), settings.path_ignores)
+    if sources is not None:
+        outcomes = suppressed(trace, outcomes, rules, Comments(Sources(Path(sources))))
+    if baseline is not None:
+        known = read_baseline(Path(baseline).absolute())
+        below = Sources(known.root, [] if sources is None else [Path(sources)])
+        worth = WARN_FROM if warn_from is None else warn_from
+        dearer = settings.get("dearer-from") / 100
+        outcomes = marked(outcomes, known, below, worth=worth, dearer_from=dearer)
+    return Report(trace, outcomes, savings=savings or settings.get("savings"), warn_from=warn_from)
+
+
+def _no_trace(given: object) -> str:
+    what = f"tidy.check() takes a trace, not {type(given).__name__}"
+    if isinstance(given, (str, os.PathLike)):
+        return f"{what}: write tidy.check(tidy.load({os.fspath(given)!r}))"
+    if hasattr(type(given), "trace"):
+        return f"{what}: give its .trace"
+    if hasattr(given, "export_chrome_trace"):  # PyTorch's profiler
+        return f"{what}: export_chrome_trace(FILE) first, then tidy.check(tidy.load(FILE))"
+    return f"{what}: tidy.load(FILE) gives one"
 
 
 def prepare(
@@ -52,14 +116,24 @@ def prepare(
     ignore: Iterable[str] = (),
     patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
     name: str | None = None,
+    options: Mapping[str, Mapping[str, float]] | None = None,
+    settings: Settings | None = None,
 ) -> list[Pattern]:
-    """Instances of the chosen rules, by code; arguments as for `check`."""
+    """Instances of the chosen rules, by code; arguments and errors as for `check`.
+
+    Args:
+        settings: a configuration whose options of rules hold where `options` says nothing else.
+    """
     sources, classes, instances = _sort(patterns)
     classes = load_patterns(sources, classes)
+    configured = {} if settings is None else settings.check(classes)
+    given = by_code(options or {}, classes)
     chosen = select_patterns(classes, select, ignore)
     if name is not None and NamedEvent not in chosen:
         chosen.insert(0, NamedEvent)
     rules = [NamedEvent(name) if each is NamedEvent else each() for each in chosen]
+    for rule in rules:
+        set_options(rule, {**configured.get(rule.code, {}), **given.get(rule.code, {})})
     rules += instances
     if not rules:
         raise UnknownPattern("the rules selected and ignored leave none to run")
@@ -69,7 +143,7 @@ def prepare(
 def _sort(
     patterns: Iterable[object],
 ) -> tuple[list[str], list[type[Pattern]], list[Pattern]]:
-    """What `patterns` names, by kind: files and modules, classes, instances."""
+    """Sort `patterns` into files and modules, classes, and instances."""
     sources: list[str] = []
     classes: list[type[Pattern]] = []
     instances: list[Pattern] = []

@@ -6,6 +6,7 @@
     +-- PatternLoadError            a rule or plug-in does not load
     +-- UnknownPattern              a code on the command line names no rule
     +-- UsageError                  an option that makes no sense
+    +-- ConfigError                 a configuration file that says what makes no sense
 
 The message of each says what is wrong, where, and what to do. `cli.py` is the only place that turns
 one into text on stderr and an exit code.
@@ -43,3 +44,7 @@ class UnknownPattern(TidyError):
 
 class UsageError(TidyError):
     """An option or argument with a value that cannot work."""
+
+
+class ConfigError(TidyError):
+    """A configuration file that cannot be read, or a key or value in it that makes no sense."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .replay import Edit
     from .trace import Event, Location
 
 
@@ -26,11 +27,51 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What fixing a finding may save: a range, and the model it came from."""
+    """What a replay says that fixing a finding saves.
+
+    Attributes:
+        low_ns, high_ns: the range, over all steps of the window.
+        model: in words what the fix changes in the recorded run.
+        step_ns: the median step as recorded.
+        step_ns_after: the same after the fix, at best and at worst.
+        hidden: whether what the fix takes away costs next to nothing, because a device is busy
+            meanwhile.
+    """
 
     low_ns: int
     high_ns: int
     model: str
+    step_ns: int
+    step_ns_after: tuple[int, int]
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Who says that a finding does not count.
+
+    Attributes:
+        by: "comment", in the source; or "baseline".
+        where: the comment, as file:line; or the file of the baseline.
+        reason: why, as is said there; "" where nothing is.
+    """
+
+    by: str
+    where: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a baseline knows of a finding.
+
+    Attributes:
+        state: "new", "unchanged", or "updated": it is clearly dearer now.
+        cost_share: the part of the steps that it cost then; None where that is not known.
+    """
+
+    state: str
+    cost_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +85,18 @@ class Finding:
         fix: what to write instead, one line.
         location: the user's source, None where stacks were not recorded.
         events: every match, by start.
-        cost_ns: time spent in what was matched, overlaps counted once.
-        cost_share: part of the time of the steps (of the whole span where there are none) that
-            falls to it, 0 to 1; None where it touches no step.
+        in_window: whether they are in the window; those outside of it cost nothing that a report
+            counts, and are a finding of their own.
+        cost_ns: time of the window spent in what was matched, overlaps counted once.
+        cost_share: that as a part of the window, 0 to 1; None where it touches none of it.
         on_device: whether the time is the device's rather than the host's.
+        saving: what a replay says that the fix saves; None where nothing was replayed.
+        edit: what the fix changes in the recorded run, for a replay; None where that is not known.
+        at_most: how severe it is where the fix saves much; None for `severity`.
+        why_no_edit: why that is not known, for the report; "" where a rule says nothing.
+        acceptance: who says that it does not count: neither for the exit code, nor in what all
+            fixes save; None where it does.
+        known: what the baseline knows of it; None where there is no baseline.
     """
 
     code: str
@@ -61,6 +110,12 @@ class Finding:
     cost_share: float | None = None
     on_device: bool = False
     saving: Saving | None = None
+    in_window: bool = True
+    edit: Edit | None = None
+    at_most: Severity | None = None
+    why_no_edit: str = ""
+    acceptance: Acceptance | None = None
+    known: Known | None = None
 
     @property
     def count(self) -> int:
@@ -97,4 +152,5 @@ class Crashed:
     traceback: str = field(default="", repr=False)
 
 
-Outcome = Checked | NotChecked | NotApplicable | Crashed
+Obstacle = NotChecked | NotApplicable
+Outcome = Checked | Obstacle | Crashed

@@ -3,168 +3,115 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving
-from tidy.trace import Capability, Intervals, Trace, remedy
+from tidy.finding import Finding, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Events, Trace
 
-from ..allocator import driver_rows, emptied
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
-from ..timing import severity_by_share, step_of
+from ..base import DevicePattern
+from ..evidence import allocator, edits, loops, memory, obstacles, timing
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..option import share, warning_share
 
-# Steps after the first that was recorded; with one alone it may be a shape that is new.
-_FEWEST_STEPS = 2
-_WORTH_SAYING = 0.01
+_MALLOC = under("aten::empty > cudaMalloc 100us")
+_BOTH = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us")
+_UNCACHED = under("aten::empty", "cudaMalloc 60us", "[memory] 512B at 7 of 512/0")
+_CACHED = under("aten::empty", "cudaMalloc 60us", "[memory] 512B at 7 of 512/2097152")
+_RETRY = under("aten::mm", "cudaFree 60us", "cudaMalloc 40us", "[memory] 512B at 7 of 512/2097152")
+_EMPTIED = under("torch/cuda/memory.py(233): empty_cache > cudaFree 60us")
+
+_ON = "{}, in one step after the other"
+_OFF = "the caching allocator is switched off: {}, as tensors come and go"
+_SWITCH_ON = "unset PYTORCH_NO_CUDA_MEMORY_CACHING: tensors reuse memory that is kept"
 
 
-class AllocatorChurn(Pattern):
+def _steps(*parts: str) -> str:
+    lasting = (under(f"ProfilerStep#{i} 300us", part) for i, part in enumerate(parts, 1))
+    return on_gpu(*lasting, frame=FRAME)
+
+
+class AllocatorChurn(DevicePattern):
     """Memory is taken from the driver, or given back, in step after step.
 
+    What it does: It adds up the calls of the driver for memory, where they are made in two steps
+    after the first. PyTorch keeps the memory it once took, so that by then there is nothing to
+    take. Where this goes on, shapes grow or change, memory is so short that cached blocks have to
+    be given back, or buffers are pinned anew for each batch. Where memory was recorded and nothing
+    is held beyond what tensors have, the caching allocator is switched off, and it says so. What
+    `empty_cache()` does is left to TDY802, where stacks show it, and what is given back because
+    memory is short to TDY803, where memory was recorded. Below 1 % of the steps it is not reported.
+    Why it costs: The cost is the time of the calls; `cudaFree` and `cudaHostAlloc` wait for the GPU
+    as well.
+    Example: Batches that are longer from step to step, recorded as
+
         ProfilerStep#2, #3, ...
-          cudaMalloc, cudaFree, cudaHostAlloc, ... or the same of HIP
+          cudaMalloc, cudaFree, cudaHostAlloc, ... or their counterparts of HIP
 
-    PyTorch keeps the memory it once took, so that after the first step there is nothing to take.
-    Where this goes on, shapes grow or change, memory is so short that cached blocks have to be
-    given back, or buffers are pinned anew for each batch. What `empty_cache()` does is left to
-    TDY802, where stacks show it.
-
-    Cost: the time of the calls; `cudaFree` and `cudaHostAlloc` wait for the GPU as well.
-    Instead: batches of one size (or of few sizes), pinned buffers that are kept, a smaller batch
-    where memory is short, `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.
-    Misses: windows of two steps or less. Info from 1 % of the steps after the first, a warning
-    from 5 %.
+    Instead: Use batches of one size (or of few sizes), pinned buffers that are kept, a smaller
+    batch where memory is short, or `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Where the
+    caching allocator is off, unset `PYTORCH_NO_CUDA_MEMORY_CACHING` (`PYTORCH_NO_HIP_...` on AMD).
+    Cannot see: It cannot judge recordings of two steps or less.
     """
 
     code = "TDY801"
     needs = frozenset({Capability.DEVICE})
     fix = "keep shapes and pinned buffers the same; expandable_segments:True if they vary"
+    worth_a_word = share(
+        timing.EASY_WARNING,
+        "calls that take less of the steps than this are not worth a word",
+    )
+    warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
-        Fires(
-            "malloc-and-free",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(5): train
-              ProfilerStep#1 300us
-                aten::empty
-                  cudaMalloc 100us
-              ProfilerStep#2 300us
-                aten::empty
-                  cudaFree 60us
-                  cudaMalloc 40us
-                aten::mm
-                  cudaLaunchKernel
-                    => gemm 9us
-              ProfilerStep#3 300us
-                aten::empty
-                  cudaFree 60us
-                  cudaMalloc 40us
-            """,
-            events=4,
-            at="train.py:5",
-        ),
-        Quiet(
-            "first-step",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 300us
-              aten::empty
-                cudaMalloc 100us
-            ProfilerStep#2 300us
-              aten::mm
-                cudaLaunchKernel
-                  => gemm 9us
-            ProfilerStep#3 300us
-              aten::empty
-            """,
-        ),
-        Quiet(
-            "one-new-shape",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 300us
-              aten::mm
-                cudaLaunchKernel
-                  => gemm 9us
-            ProfilerStep#2 300us
-              aten::empty
-                cudaMalloc 100us
-            ProfilerStep#3 300us
-              aten::empty
-            """,
-        ),
+        Fires("malloc-and-free", _steps(_MALLOC, _BOTH + WORK, _BOTH), events=5, at=AT),
+        Fires("caching-is-off", on_gpu(WORK, _UNCACHED, _UNCACHED, frame=FRAME), events=2, at=AT),
+        Quiet("caching-is-on", _steps(_CACHED, WORK + _CACHED.replace("60us", "1us"))),
+        Quiet("memory-is-short", _steps(WORK, _RETRY + WORK, _RETRY)),
+        Quiet("first-step", _steps(_MALLOC, WORK, "aten::empty")),
+        Quiet("one-new-shape", _steps(WORK, _MALLOC, "aten::empty")),
         Quiet(
             "empty-cache",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 300us
-              torch/cuda/memory.py(233): empty_cache
-                cudaFree 60us
-            ProfilerStep#2 300us
-              aten::mm
-                cudaMalloc 40us
-                cudaLaunchKernel
-                  => gemm 9us
-              torch/cuda/memory.py(233): empty_cache
-                cudaFree 60us
-            ProfilerStep#3 300us
-              aten::mm
-                cudaMalloc 40us
-              torch/cuda/memory.py(233): empty_cache
-                cudaFree 60us
-            """,
+            _steps(
+                _EMPTIED,
+                under("aten::mm", "cudaMalloc 40us", "cudaLaunchKernel\n  => gemm 9us") + _EMPTIED,
+                under("aten::mm > cudaMalloc 40us") + _EMPTIED,
+            ),
         ),
-        Abstains(
-            "no-steps",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::empty
-              cudaMalloc 40us
-            aten::mm
-              cudaLaunchKernel
-                => gemm 9us
-            """,
-        ),
-        Abstains("cpu-run", "ProfilerStep#1\n  aten::empty"),
+        Abstains("no-steps", on_gpu("aten::empty\n  cudaMalloc 40us", WORK)),
+        Abstains("cpu-run", steps("aten::empty", count=1)),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is None and not trace.steps and len(driver_rows(trace)):
-            return NotChecked("no steps recorded", remedy([Capability.STEPS]))
-        return obstacle
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        known = trace.steps or not len(allocator.driver_calls(trace))
+        known = known or memory.caching_is_off(trace)
+        return None if known else obstacles.not_recorded(Capability.STEPS)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        rows, steps = _after_the_first_step(trace)
-        if len(np.unique(steps)) < _FEWEST_STEPS:
+        rows = allocator.driver_calls(trace)
+        rows = rows[~np.isin(rows, allocator.emptied_cache(trace).calls)]
+        rows = rows[~np.isin(rows, memory.retries(trace))]
+        later = rows[loops.step_of(trace, trace.start_ns[rows]) > 0]
+        repeats = loops.count_steps(trace, trace.start_ns[later]) >= loops.FEWEST_STEPS
+        if not repeats and not memory.caching_is_off(trace):
             return
-        time = trace.time_of(rows.tolist())
-        later = Intervals(
-            [step.start_ns for step in trace.steps[1:]], [step.end_ns for step in trace.steps[1:]]
-        )
-        share = (time & later).total_ns / later.total_ns
-        if share < _WORTH_SAYING:
+        rows = rows[trace.in_window(rows)]
+        if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word:
             return
-        events = list(trace.events(rows))
+        events = Events(trace, rows)
         counts = Counter(event.name for event in events)
         calls = ", ".join(f"{name} {count} times" for name, count in counts.most_common(3))
         yield self.report(
             trace,
             events,
-            message=f"{calls} after the first step",
-            severity=severity_by_share(share),
+            message=_OFF.format(calls) if memory.caching_is_off(trace) else _ON.format(calls),
+            warning_from=self.warning_from,
             location=max(events, key=lambda event: event.duration_ns).location,
-            saving=Saving(0, time.total_ns, "none where the host does not hold up the GPU"),
         )
 
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return _SWITCH_ON if events and memory.caching_is_off(events[0].trace) else self.fix
 
-def _after_the_first_step(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Calls of the driver for memory in later steps, and the index of the step of each."""
-    rows = driver_rows(trace)
-    rows = rows[~np.isin(rows, emptied(trace).calls)]
-    steps = step_of(trace, trace.start_ns[rows])
-    return rows[steps > 0], steps[steps > 0]
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        return edits.without_ops(trace, events, "memory that is kept", edits.REMOVED)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tidy.finding import Severity
-from tidy.trace import Capability, Event, EventKind
+from tidy.finding import Finding, Severity
+from tidy.trace import Capability, Event, Trace, rows_of
+from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
+from ..evidence import edits, launches, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
+from ..option import warning_share
 
 _CONVOLUTIONS = frozenset(
     f"aten::conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)
@@ -19,28 +22,43 @@ _LINEAR = "aten::linear"
 _NORMS = frozenset({"aten::batch_norm", "aten::native_batch_norm", "aten::cudnn_batch_norm"})
 _TRAINING = 5  # position of `training` among the inputs of aten::batch_norm
 _BIAS = 2
-# Python frames between two modules; more, and the two ops do not follow each other.
-_FARTHEST_ROWS = 256
+_FOLD = "fold it once, after loading: torch.nn.utils.fuse_conv_bn_eval"
+
+_CONV = "aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]"
+_CONV_1D = "aten::conv1d 20us | float[16, 1, 4], float[4, 1, 3], float[4]"
+_AUTOCAST = under(_CONV_1D, under(_CONV_1D.replace("float", "c10::Half"), "aten::add_ 9us"))
+_LAYER = "aten::linear | float[16, 8], float[4, 8], float[4]"
+
+
+def _norm(dims: str, channels: int = 4, training: bool = True) -> str:
+    parameters = ", ".join(4 * [f"float[{channels}]"])
+    return f"aten::batch_norm | float[16, {dims}], {parameters}, ={training}"
 
 
 class BiasBeforeBatchNorm(Pattern):
     """A layer with a bias is followed at once by a batch norm, which subtracts the bias again.
 
-        aten::conv2d, aten::linear    with a third input (the bias)
-        aten::batch_norm    on what that gives
+    What it does: It finds convolutions and linear layers with a bias whose next op is a batch norm
+    that fits their output. In inference (`training=False`) it is info, and so it is where the bias
+    has no ops of its own, whose time could be told.
+    Why it costs: The bias is added (shown where that is an op of its own), and a parameter that has
+    no effect is kept and updated.
+    Example: `nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4))`, recorded as
 
-    Cost: adding the bias (shown where that is an op of its own), keeping and updating a parameter
-    that has no effect.
-    Instead: `nn.Conv2d(..., bias=False)`, `nn.Linear(..., bias=False)`. In inference
-    (`training=False`) the whole batch norm can be folded into the layer
-    (`torch.nn.utils.fuse_conv_bn_eval`); that is said as info.
-    Misses: SyncBatchNorm; linear layers in traces of before PyTorch 1.12, without aten::linear.
+        aten::conv2d, aten::linear    with a third input (the bias)
+        aten::batch_norm              on what that gives
+
+    Instead: Write `nn.Conv2d(..., bias=False)` or `nn.Linear(..., bias=False)`. In inference the
+    whole batch norm can be folded into the layer (`torch.nn.utils.fuse_conv_bn_eval`).
+    Cannot see: It misses SyncBatchNorm, and linear layers in traces from before PyTorch 1.12.
     """
 
     code = "TDY701"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = _CONVOLUTIONS | {_LINEAR}
+    why_no_edit = "the bias has no op of its own, so its time is not to be told"
     fix = "pass bias=False to the layer before the norm"
+    warning_from = warning_share(timing.EASY_WARNING)
     examples = (
         Fires(
             "modules",
@@ -55,64 +73,31 @@ class BiasBeforeBatchNorm(Pattern):
                   aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], -, -, =True
             """,
             at="model.py:20",
-        ),
-        Fires(
-            "one-dimension-without-stacks",
-            """
-            aten::conv1d | float[16, 1, 4], float[4, 1, 3], float[4]
-            aten::batch_norm | float[16, 4, 4], float[4], float[4], float[4], float[4], =True
-            """,
-        ),
-        Fires(
-            "inference",
-            """
-            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
-            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =False
-            """,
             severity=Severity.INFO,
         ),
         Fires(
+            "one-dimension-without-stacks",
+            joined(under(_CONV_1D, "aten::add_ 9us"), _norm("4, 4")),
+        ),
+        Fires("counts-once-under-autocast", joined(_AUTOCAST, _norm("4, 4"))),
+        Fires("inference", joined(_CONV, _norm("4, 4, 4", training=False)), severity=Severity.INFO),
+        Fires(
             "linear",
-            """
-            model.py(20): forward
-              nn.Module: Linear_0
-                aten::linear | float[16, 8], float[4, 8], float[4]
-                  aten::t
-                  aten::addmm
-              nn.Module: BatchNorm1d_0
-                aten::batch_norm | float[16, 4], float[4], float[4], float[4], float[4], =True
-            """,
-            at="model.py:20",
+            under(
+                FRAME,
+                under(f"nn.Module: Linear_0 > {_LAYER}", "aten::t", "aten::addmm"),
+                under("nn.Module: BatchNorm1d_0", _norm("4")),
+            ),
+            at=AT,
+            severity=Severity.INFO,
         ),
         Quiet(
             "linear-over-a-sequence",
-            """
-            aten::linear | float[16, 9, 8], float[4, 8], float[4]
-            aten::batch_norm | float[16, 9, 4], float[9], float[9], float[9], float[9], =True
-            """,
+            joined("aten::linear | float[16, 9, 8], float[4, 8], float[4]", _norm("9, 4", 9)),
         ),
-        Quiet(
-            "no-bias",
-            """
-            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], -
-            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
-            """,
-        ),
-        Quiet(
-            "relu-between",
-            """
-            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
-            aten::relu | float[16, 4, 4, 4]
-            aten::batch_norm | float[16, 4, 4, 4], float[4], float[4], float[4], float[4], =True
-            """,
-        ),
-        Quiet(
-            "of-another-tensor",
-            """
-            aten::conv2d | float[16, 1, 4, 4], float[4, 1, 3, 3], float[4]
-            aten::batch_norm | float[16, 9, 4, 4], float[9], float[9], float[9], float[9], =True
-            """,
-        ),
+        Quiet("no-bias", joined(_CONV.replace("float[4]", "-"), _norm("4, 4, 4"))),
+        Quiet("relu-between", joined(_CONV, "aten::relu | float[16, 4, 4, 4]", _norm("4, 4, 4"))),
+        Quiet("of-another-tensor", joined(_CONV, _norm("9, 4, 4", 9))),
         Abstains("no-shapes", "aten::conv2d\naten::batch_norm"),
     )
 
@@ -126,11 +111,22 @@ class BiasBeforeBatchNorm(Pattern):
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
-    def cost_rows(self, event: Event) -> Iterable[int]:
-        # Where the bias has an op (and a kernel) of its own; elsewhere its time is not to be told.
-        added = [below for below in event.descendants() if below.name == "aten::add_"]
-        kernels = [work.row for below in added for work in below.kernels]
-        return kernels or [below.row for below in added]
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        links = np.array(sorted((f, b) for b, f in trace.forward.items()), np.int64).reshape(-1, 2)
+        matches = launches.outermost(self.matched_events(trace))
+        same = places.grouped(matches, lambda event: (event.location, self.severity_of(event)))
+        for events in (part for group in same for part in places.by_window(group)):
+            ops = [op for event in events for op in _ops_of_bias(event, links)]
+            # The parameter is not updated either, which is not counted.
+            edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
+            work = edits.work_of(trace, ops)
+            rows = work if len(work) else rows_of(ops)
+            yield self.report(
+                trace, events, cost_rows=rows, edit=edit, warning_from=self.warning_from
+            )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return self.fix if _is_training(events[0]) else _FOLD
 
     def message(self, events: Sequence[Event]) -> str:
         if _is_training(events[0]):
@@ -138,23 +134,24 @@ class BiasBeforeBatchNorm(Pattern):
         return "in inference the batch norm can be folded into the layer before it"
 
 
+def _ops_of_bias(layer: Event, links: launches.Rows) -> Iterator[Event]:
+    """What adds the bias, and what sums its gradient in backward, where these are ops.
+
+    Args:
+        layer: the convolution or linear layer.
+        links: rows of ops and of their backward, sorted, shape (n, 2).
+    """
+    trace = layer.trace
+    below = layer.row, int(trace.subtree_end[layer.row])
+    first, last = np.searchsorted(links[:, 0], below)
+    yield from (op for op in layer.descendants() if op.name == "aten::add_")
+    for backward in trace.events(links[first:last, 1]):
+        yield from (op for op in backward.descendants() if op.name == "aten::sum")
+
+
 def _next_op(event: Event) -> Event | None:
     """The next op on the thread after all that `event` holds, but for BatchNorm's own counter."""
-    trace = event.trace
-    first = int(trace.subtree_end[event.row])
-    ahead = slice(first, min(first + _FARTHEST_ROWS, trace.tree_count))
-    ops = (trace.kind[ahead] == EventKind.TorchOp) & (
-        trace.track_id[ahead] == trace.track_id[event.row]
-    )
-    passed = first
-    for row in (first + np.flatnonzero(ops)).tolist():
-        if row < passed:
-            continue
-        op = Event(trace, row)
-        if not _counts_batches(op):
-            return op
-        passed = int(trace.subtree_end[row])
-    return None
+    return next((op for op in launches.ops_after(event) if not _counts_batches(op)), None)
 
 
 def _counts_batches(op: Event) -> bool:
@@ -167,8 +164,10 @@ def _counts_batches(op: Event) -> bool:
 def _fits(layer: Event, norm: Event) -> bool:
     """Whether the norm can be of the layer's output: same batch, its number of channels."""
     given, taken = layer.input_shapes, norm.input_shapes
-    if len(given) < 2 or not taken or not given[0] or not taken[0]:
-        return True
+    if len(given) < 2 or not taken or not (is_dims(given[0]) and is_dims(taken[0])):
+        return False
+    if len(taken[0]) < 2 or not given[1]:
+        return False  # nothing has channels to compare
     if len(given[0]) != len(taken[0]) or given[0][0] != taken[0][0]:
         return False
     if layer.name == _LINEAR and len(given[0]) != 2:

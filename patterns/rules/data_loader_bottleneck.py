@@ -2,189 +2,272 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving
-from tidy.trace import Capability, Event, Trace, remedy
+from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Intervals, Trace, rows_of
+from tidy.trace.loader_fetches import FETCH, find_fetches
+from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
 from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import is_modelled, without_device
-from ..timing import covered_ns, device_idle, severity_by_share, step_of
+from ..evidence import devices, edits, frames, loops, obstacles, timing
+from ..evidence.worker_bound import WaitsFor, WorkerBound, judge
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..option import share, warning_share
 
-_FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-_ITERATOR = "*torch/utils/data/dataloader.py(*): _get_iterator"
-# Shares of the step; XProf calls a run moderately input-bound from 5 % on.
-_WORTH_SAYING = 0.05
-_WORTH_A_WARNING = 0.10
 # Fetches that do not open an epoch; the longest of them is left out.
 _FEWEST = 2
 
+# Without a GPU all that a step does takes processors from the workers.
+_NO_WORKERS = NotChecked(
+    "what the workers of the loader did was not recorded, and no GPU tells what waits for them",
+    "record with `tidy run` or `tidy.profile`",
+)
+
+_WORK = launch("aten::mm 30us", "gemm 40us")
+_STEP = joined(f"{FETCH} 60us", _WORK)
+
 
 class DataLoaderBottleneck(Pattern):
-    """The GPU waits for batches although worker processes load them.
+    """Training waits for batches although worker processes load them.
 
-        enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__     most batches
-        no device has work meanwhile
+    What it does: It adds up how long a batch is fetched from workers while no GPU has work; without
+    a GPU, how long it is fetched. The first batch that was recorded does not count, nor the first
+    of an iterator that was made while recording, nor the batch that took longest: where an epoch
+    begins the workers have nothing ready yet. What is left has to be 5 % of its steps. What `tidy
+    run` and `tidy.profile` record tells when each worker was at work, and so what the wait is for:
+    where the workers are at work meanwhile, there are too few; where none is, their batches take
+    long to receive; where only some are, single batches take longer than others. A finding of its
+    own says so where epochs wait for their workers to start.
+    Why it costs: The workers make batches more slowly than training uses them up, or what they
+    made takes long to get from one process to the other.
+    Example: `for batch in DataLoader(data, num_workers=2):` with slow transforms, recorded as
 
-    The first batch that was recorded does not count, nor the first of an iterator that was made
-    while recording, nor the batch that took longest: where an epoch begins the workers have nothing
-    ready yet. What is left has to be 5 % of its steps (info) or 10 % (a warning).
+        enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__     for most batches
+        DataLoader worker 0: batch 12          the worker is at work meanwhile
+        DataLoader worker 1: batch 13
 
-    Cost: the time of the fetches in which no GPU has work.
-    Instead: more `num_workers`, a larger `prefetch_factor`, cheaper transforms (or on the GPU),
-    fewer and larger files; `persistent_workers=True` for the start of each epoch.
-    Misses: windows of two batches or less; loaders of other libraries; runs without steps. One
-    worker in turn may be slow because the disk is. With a modelled device it is not checked: the
-    workers run in real time, beside a training process whose time is the model's.
+    Instead: Where workers are too few, use more `num_workers` (as many as a batch takes of a
+    worker's time for one of a step), as far as there are processors for them, or cheaper transforms
+    (or transforms on the GPU), or fewer and larger files. Where batches take long to receive, send
+    less: uint8 rather than float32, fewer tensors. Where they are uneven, use a larger
+    `prefetch_factor`. `persistent_workers=True` helps at the start of each epoch. Where workers
+    wait for a processor, the finding is info: other work of the machine may be what keeps them.
+    Cannot see: Recordings of two batches or less, loaders of other libraries, and runs without
+    steps. Where every few batches one is late, a slow disk may be why. What workers did is known
+    where tidy recorded; else runs without a GPU and on a modelled device are not checked. Beside a
+    modelled device workers run in real time, so what counts there is how long a worker that has a
+    processor takes for a batch, against the modelled step.
     """
 
     code = "TDY102"
     needs = frozenset[Capability]()
     fix = "raise num_workers or prefetch_factor, or make the transforms cheaper"
+    worth_a_word = share(
+        timing.LARGE_INFO,
+        "what costs less of the steps than this is not worth a word (XProf calls a run"
+        " input-bound from there)",
+    )
+    warning_from = warning_share(timing.LARGE_WARNING)
     examples = (
-        Fires(
-            "waits",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(3): train
-              ProfilerStep#1 120us
-                enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-                aten::mm 30us
-                  cudaLaunchKernel
-                    => gemm 40us
-              ProfilerStep#2 120us
-                enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-                aten::mm 30us
-                  cudaLaunchKernel
-                    => gemm 40us
-              ProfilerStep#3 120us
-                enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-                aten::mm 30us
-                  cudaLaunchKernel
-                    => gemm 40us
-              ProfilerStep#4 120us
-                enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-                aten::mm 30us
-                  cudaLaunchKernel
-                    => gemm 40us
-            """,
-            events=4,
-            at="train.py:3",
-        ),
+        Fires("waits", on_gpu(steps(_STEP, count=4, lasts_us=120), frame=FRAME), events=4, at=AT),
         Quiet(
             "one-slow-batch",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 90us
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 2us
-              aten::mm 30us
-                cudaLaunchKernel
-                  => gemm 40us
-            ProfilerStep#2 900us
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 800us
-              aten::mm 30us
-                cudaLaunchKernel
-                  => gemm 40us
-            ProfilerStep#3 90us
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 2us
-              aten::mm 30us
-                cudaLaunchKernel
-                  => gemm 40us
-            ProfilerStep#4 90us
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 2us
-              aten::mm 30us
-                cudaLaunchKernel
-                  => gemm 40us
-            """,
+            on_gpu(
+                under("ProfilerStep#1 90us", f"{FETCH} 2us", _WORK),
+                under("ProfilerStep#2 900us", f"{FETCH} 800us", _WORK),
+                under("ProfilerStep#3 90us", f"{FETCH} 2us", _WORK),
+                under("ProfilerStep#4 90us", f"{FETCH} 2us", _WORK),
+            ),
         ),
-        Abstains(
-            "no-steps",
-            """
-            # device 0 NVIDIA A100 8.0
-            enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-            aten::mm 30us
-              cudaLaunchKernel
-                => gemm 40us
-            """,
-        ),
-        Abstains(
-            "modelled",
-            """
-            # tidy_modelled_device true
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 120us
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 60us
-              aten::mm 30us
-                cudaLaunchKernel
-                  => gemm 40us
-            """,
-        ),
-        Abstains(
-            "cpu-run",
-            """
-            ProfilerStep#1
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 90us
-            """,
-        ),
+        Abstains("no-steps", on_gpu(_STEP)),
+        Abstains("modelled", "# tidy_modelled_device true\n" + on_gpu(steps(_STEP, count=1))),
+        Abstains("cpu-run", steps(f"{FETCH} 90us", count=1)),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if isinstance(obstacle, NotApplicable) or not len(trace.rows_named(_FETCH)):
+    def applies(self, trace: Trace) -> Obstacle | None:
+        obstacle = obstacles.without_device(trace)
+        if not len(trace.rows_named(FETCH)):
             return obstacle if isinstance(obstacle, NotApplicable) else None
-        if obstacle is None and is_modelled(trace):
-            return NotChecked(
-                "workers run in real time, beside a modelled device", "record on the device itself"
-            )
-        if obstacle is None and not trace.steps:
-            return NotChecked("no steps recorded", remedy([Capability.STEPS]))
-        return obstacle
+        if not find_loader_workers(trace).loaders:
+            if obstacle is not None:
+                return _NO_WORKERS if isinstance(obstacle, NotApplicable) else obstacle
+            if trace.device_is_modelled:
+                return NotChecked(
+                    "workers run in real time, beside a modelled device, and were not recorded",
+                    "record on the device itself, or with this version of tidy",
+                )
+        return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        made = np.sort(trace.end_ns[trace.rows_named(_ITERATOR)])
-        places: dict[object, list[Event]] = {}
-        for event in trace.named(_FETCH):
-            places.setdefault(event.location, []).append(event)
-        for events in places.values():
-            rows = np.array([event.row for event in events])
-            rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
-            share = _steady_share(trace, rows, made)
-            if share >= _WORTH_SAYING:
-                yield self._finding(trace, events, share)
+        busy, workers = devices.any_busy(trace), find_loader_workers(trace)
+        for fetches in find_fetches(trace, workers):
+            group = _Fetches(trace, fetches.rows)
+            opens = group.opens(fetches.loaders)
+            steady = group.steady(opens)
+            rows = steady[trace.in_window(steady)]
+            waits = (trace.time_of(rows) - busy) & trace.step_time
+            bound = judge(trace, workers, fetches, rows, waits)
+            yield from self._too_slow(trace, group, steady, bound)
+            yield from self._starting(trace, group, fetches.loaders, opens)
 
-    def _finding(self, trace: Trace, events: list[Event], share: float) -> Finding:
-        time = trace.time_of(event.row for event in events)
-        idle = time & device_idle(trace)
-        return self.report(
+    def _too_slow(
+        self, trace: Trace, group: _Fetches, steady: Rows, bound: WorkerBound | None
+    ) -> Iterator[Finding]:
+        events = [trace.event(row) for row in group.rows[trace.in_window(group.rows)].tolist()]
+        share = group.share(steady)
+        if trace.device_is_modelled:
+            # What the host computes for the device gives workers time that they would not have.
+            share = bound.short_by if bound is not None else 0.0
+        elif bound is not None and bound.waits_for == WaitsFor.UNKNOWN:
+            return  # batches are ready, and soon received: workers have no part in it
+        if share < self.worth_a_word or not events:
+            return
+        idle = trace.time_of(event.row for event in events) - devices.any_busy(trace)
+        message, fix = _words(trace, bound)
+        # What else the machine does is not the script's fault, and may not be so the next time.
+        is_machine = bound is not None and bound.waits_for == WaitsFor.PROCESSORS
+        finding = self.report(
             trace,
             events,
-            message=f"the GPU waits for the workers of the DataLoader in {share:.0%} of the steps",
-            severity=severity_by_share(share, _WORTH_A_WARNING),
-            saving=Saving(0, idle.total_ns, "fetch time in which no device works"),
+            message=message,
+            severity=Severity.INFO if is_machine else None,
+            cost=timing.Cost(idle, matters=share >= self.warning_from),
+            edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
         )
+        yield replace(finding, fix=fix)
+
+    def _starting(
+        self,
+        trace: Trace,
+        group: _Fetches,
+        loaders: Sequence[WorkerGroup],
+        opens: NDArray[np.bool_],
+    ) -> Iterator[Finding]:
+        """Epochs whose first batch waits until new workers run."""
+        rows = group.rows[opens]
+        late = {
+            row: Intervals([start_ns], [loader.start_ns])
+            for loader in loaders[1:]
+            for row in rows.tolist()
+            if (start_ns := int(trace.start_ns[row])) < loader.start_ns < trace.end_ns[row]
+        }
+        if len(late) < _FEWEST or not trace.steps:
+            return
+        spent_ns = sum(each.total_ns for each in late.values())
+        lasts_ns = trace.steps[-1].end_ns - trace.steps[0].start_ns
+        if spent_ns >= self.worth_a_word * lasts_ns:
+            mean_ms = spent_ns / len(late) / 1e6
+            finding = self.report(
+                trace,
+                [trace.event(row) for row in late],
+                message=f"each epoch starts its workers anew, {mean_ms:,.1f} ms until they run",
+                edit=None,
+            )
+            yield replace(finding, fix="pass persistent_workers=True to the DataLoader")
 
 
-def _steady_share(trace: Trace, rows: NDArray[np.int64], made_ns: NDArray[np.int64]) -> float:
-    """The part of their steps in which devices wait for fetches, without those that may open an
-    epoch.
+def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
+    """What a finding says, and its fix."""
+    who = "the GPU" if trace.devices_used else "training"
+    is_work = bound is not None and (trace.device_is_modelled or bound.waits_for == WaitsFor.WORK)
+    if bound is None:
+        return f"{who} waits for the workers of the DataLoader", DataLoaderBottleneck.fix
+    wait_ms, rest = bound.wait_ns / 1e6, f"the rest of a step takes {bound.step_ns / 1e6:,.1f} ms"
+    count = f"{bound.num_workers} workers" if bound.num_workers > 1 else "1 worker"
+    rate = f"make a batch every {bound.every_ns / 1e6:,.1f} ms"
+    if is_work:
+        message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}"
+        return message, _more_workers(bound)
+    if bound.waits_for == WaitsFor.PROCESSORS:
+        return (
+            f"{who} waits for the workers of the DataLoader, which wait for a processor"
+            f" {bound.queued_share:.0%} of the time that they work",
+            "make the items cheaper, or run less beside the training on this machine",
+        )
+    if bound.waits_for == WaitsFor.RECEIVING:
+        return (
+            f"{who} waits {wait_ms:,.1f} ms a batch to receive what the workers of the DataLoader"
+            " have made",
+            "send less: uint8 rather than float32, fewer and smaller tensors, converted on arrival",
+        )
+    return (
+        f"{who} waits {wait_ms:,.1f} ms a batch, for single ones that come late: {count} can"
+        f" {rate}, {rest}",
+        "raise prefetch_factor, or make the slow items cheaper",
+    )
 
-    Args:
-        rows: the fetches by start.
-        made_ns: when iterators were made.
-    """
-    starts, ends = trace.start_ns[rows], trace.end_ns[rows]
-    idle = covered_ns(device_idle(trace), starts, ends)
-    steps = step_of(trace, starts)
-    opens = np.zeros(len(rows), bool)
-    opens[0] = True
-    opens[1:] = np.searchsorted(made_ns, starts[1:]) > np.searchsorted(made_ns, starts[:-1])
-    steady = np.flatnonzero(~opens & (steps >= 0))
-    if len(steady) < _FEWEST:
-        return 0.0
-    steady = np.delete(steady, np.argmax(idle[steady]))
-    lengths = np.array([step.duration_ns for step in trace.steps])
-    return float(idle[steady].sum() / lengths[np.unique(steps[steady])].sum())
+
+def _more_workers(bound: WorkerBound) -> str:
+    if not bound.has_processors:
+        return (
+            f"make the items cheaper: {bound.cpu_count} processors have no room for more workers"
+            f" than {bound.num_workers} beside the training process"
+        )
+    if bound.batch_ns > bound.enough * bound.step_ns:
+        return f"num_workers={bound.enough}, as there are processors for, and cheaper items"
+    return f"num_workers={bound.enough}, or cheaper items"
+
+
+def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> Edit | None:
+    """The waits that the fix ends; without knowledge of the workers half of them may stay."""
+    host = edits.host_time(trace, rows_of(events))
+    if bound is None:
+        return Edit("batches that are ready", host=host, left=(0.0, 0.5))
+    if trace.device_is_modelled or bound.waits_for == WaitsFor.WORK:
+        if not bound.has_processors:
+            return None
+        return Edit(f"{bound.enough} workers", host=host, left=bound.left(bound.enough))
+    if bound.waits_for == WaitsFor.RECEIVING:
+        return None
+    return Edit("batches that are ready", host=host, left=(0.0, 1.0))
+
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Fetches:
+    """The fetches of one place, by start."""
+
+    trace: Trace
+    rows: Rows
+
+    def opens(self, loaders: Sequence[WorkerGroup]) -> NDArray[np.bool_]:
+        """Which may open an epoch: the first of all, and those after an iterator was made."""
+        trace, rows = self.trace, self.rows
+        ends = trace.end_ns[rows]
+        made_ns = trace.end_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")]
+        made_ns = np.sort(np.append(made_ns, [loader.start_ns for loader in loaders]))
+        opens = np.ones(len(rows), bool)
+        opens[1:] = np.searchsorted(made_ns, ends[1:]) > np.searchsorted(made_ns, ends[:-1])
+        for loader in loaders:  # each worker has a first batch
+            first = int(np.searchsorted(ends, loader.start_ns))
+            opens[first : first + loader.num_workers] = True
+        return opens
+
+    def steady(self, opens: NDArray[np.bool_]) -> Rows:
+        """Those in steps that open no epoch, but for the one that waits longest; else none."""
+        steps_of_fetches = loops.step_of(self.trace, self.trace.start_ns[self.rows])
+        steady = self.rows[~opens & (steps_of_fetches >= 0)]
+        if len(steady) < _FEWEST:
+            return steady[:0]
+        return np.delete(steady, np.argmax(self._idle_ns(steady)))
+
+    def share(self, steady: Rows) -> float:
+        """The part of their steps in which devices wait for these fetches."""
+        steady = steady[self.trace.in_window(steady)]
+        if not len(steady):
+            return 0.0
+        lengths = np.array([step.duration_ns for step in self.trace.steps])
+        in_steps = np.unique(loops.step_of(self.trace, self.trace.start_ns[steady]))
+        return float(self._idle_ns(steady).sum() / lengths[in_steps].sum())
+
+    def _idle_ns(self, rows: Rows) -> NDArray[np.int64]:
+        idle = devices.all_idle(self.trace)
+        return idle.covered_ns(self.trace.start_ns[rows], self.trace.end_ns[rows])

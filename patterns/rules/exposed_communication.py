@@ -3,138 +3,89 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving, Severity
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace
+from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.trace import Capability, EventKind, Events, Intervals, Trace
 
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
-from ..timing import covered_ns, severity_by_share
+from ..base import DevicePattern
+from ..evidence import launches, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..option import share, warning_share
 
 # ncclKernel_..., ncclDevKernel_..., ncclSymkDevKernel_..., rccl_main_kernel; MSCCL is in RCCL.
-_COLLECTIVE = re.compile(r"(void )?(nccl\w*Kernel|rccl|msccl)", re.IGNORECASE)
-# Shares of the step. A tenth is where Kineto's TensorBoard plug-in warns.
-_WORTH_SAYING = 0.05
-_WORTH_A_WARNING = 0.10
+_COLLECTIVE = re.compile(r"(void )?(nccl\w*Kernel|rccl|msccl).*", re.IGNORECASE)
+
+_ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
+_OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
+_BROADCAST = launch(
+    "nccl:broadcast 100us", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>) 90us"
+)
+_WORK = launch("aten::mm", "gemm 40us")
 
 
-@dataclass(frozen=True, slots=True)
-class _Communication:
-    """What one device spent on collectives inside the steps."""
-
-    rows: list[int]
-    time: Intervals
-    exposed: Intervals
+def _step(us: int, *parts: str) -> str:
+    return on_gpu(under(f"ProfilerStep#1 {us}us", *parts), frame=FRAME)
 
 
-class ExposedCommunication(Pattern):
+class ExposedCommunication(DevicePattern):
     """Collectives run on the GPU while it computes nothing, for much of the step.
+
+    What it does: It finds how long kernels of NCCL or RCCL run while no other kernel runs on any
+    stream of the same device. It is info from 5 % of the step, a warning from 10 %; with several
+    devices in one process, of the one that waits most.
+    Why it costs: The GPU could compute meanwhile. The cost is the time in which nothing else runs.
+    Example: Gradients that are reduced when backward is over, recorded as
 
         => ncclKernel_..., ncclDevKernel_..., rccl_...    on one stream
         NOT any other kernel                              on any stream of the same device
 
-    A collective ends when its last rank has come, so the time in it includes waiting for ranks that
-    are late: one trace cannot tell a slow network from a slow rank.
-
-    Cost: the time of the collectives; what could be hidden is the part in which nothing else runs.
-    Instead: overlap with the backward pass (DistributedDataParallel does; `static_graph=True`,
-    `bucket_cap_mb`), `no_sync()` while accumulating gradients, bfloat16 gradients, larger batches;
-    and a look at the ranks that come last.
-    Misses: Gloo and MPI, which run on the host; copies between GPUs. Info from 5 % of the step,
-    a warning from 10 %; with several devices in one process, of the one that waits most.
+    Instead: Overlap it with the backward pass (DistributedDataParallel does; `static_graph=True`,
+    `bucket_cap_mb`), use `no_sync()` while accumulating gradients, bfloat16 gradients, or larger
+    batches, and look at the ranks that come last.
+    Cannot see: It misses Gloo and MPI, which run on the host, and copies between GPUs. A collective
+    ends when its last rank has come, so one trace cannot tell a slow network from a slow rank.
     """
 
     code = "TDY901"
     needs = frozenset({Capability.DEVICE})
+    why_no_edit = "the trace of one rank does not tell what waits for others, or can be hidden"
     fix = "overlap it with the backward pass, send less (no_sync, bf16), balance the ranks"
+    worth_a_word = share(
+        timing.LARGE_INFO,
+        "communication that takes less of the steps than this is not worth a word",
+    )
+    warning_from = warning_share(timing.LARGE_WARNING)
     examples = (
-        Fires(
-            "all-reduce",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(9): train
-              ProfilerStep#1 200us
-                aten::mm
-                  cudaLaunchKernel
-                    => gemm 40us
-                nccl:all_reduce 90us
-                  cudaLaunchKernel
-                    => ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us
-            """,
-            at="train.py:9",
-        ),
+        Fires("all-reduce", _step(200, _WORK, launch("nccl:all_reduce 90us", _ALL_REDUCE)), at=AT),
         Fires(
             "small-share",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(9): train
-              ProfilerStep#1 400us
-                c10d::allreduce_ 90us
-                  cudaLaunchKernel
-                    => ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us
-            """,
-            at="train.py:9",
+            _step(400, launch("c10d::allreduce_ 90us", _OLD_ALL_REDUCE)),
+            at=AT,
             severity=Severity.INFO,
         ),
-        Quiet(
-            "overlapped",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 200us
-              aten::mm 2us
-                cudaLaunchKernel
-                  => ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us
-                  => gemm 80us
-            """,
-        ),
-        Quiet(
-            "before-the-steps",
-            """
-            # device 0 NVIDIA A100 8.0
-            nccl:broadcast 100us
-              cudaLaunchKernel 1us
-                => ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>) 90us
-            ProfilerStep#1 200us
-              aten::mm
-                cudaLaunchKernel
-                  => gemm 40us
-            """,
-        ),
-        Abstains(
-            "one-gpu",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::mm
-              cudaLaunchKernel
-                => gemm 40us
-            """,
-        ),
+        Quiet("overlapped", _step(200, launch("aten::mm 2us", _ALL_REDUCE, "gemm 80us"))),
+        Quiet("before-the-steps", on_gpu(_BROADCAST, under("ProfilerStep#1 200us", _WORK))),
+        Abstains("one-gpu", on_gpu(_WORK)),
         Abstains("cpu-run", "gloo:all_reduce 40us"),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is None and not any(map(_COLLECTIVE.match, trace.names)):
-            return NotApplicable("no NCCL or RCCL kernel ran")
-        return obstacle
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        ran = any(map(_COLLECTIVE.match, trace.names))
+        return None if ran else NotApplicable("no NCCL or RCCL kernel ran")
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        devices = _communications(trace)
-        if not devices:
-            return
-        worst = max(devices, key=lambda each: each.exposed.total_ns)
-        share = worst.exposed.total_ns / trace.step_time.total_ns
-        if share < _WORTH_SAYING:
+        worst = max(_communications(trace), key=lambda each: each.exposed.total_ns, default=None)
+        share = worst.exposed.total_ns / trace.step_time.total_ns if worst else 0.0
+        if worst is None or share < self.worth_a_word:
             return
         hidden = 1 - worst.exposed.total_ns / worst.time.total_ns
-        unit = "the steps" if trace.steps else "the run"
-        events = list(trace.events(worst.rows))
-        longest: Event = max(events, key=lambda event: event.duration_ns)
+        unit = "the steps" if trace.window.steps else "the run"
+        events = Events(trace, worst.rows)
         yield self.report(
             trace,
             events,
@@ -142,24 +93,27 @@ class ExposedCommunication(Pattern):
                 f"the GPU only communicates in {share:.0%} of {unit}; "
                 f"{hidden:.0%} of the communication is hidden"
             ),
-            severity=severity_by_share(share, _WORTH_A_WARNING),
-            location=longest.location,
-            saving=Saving(0, worst.exposed.total_ns, "communication that no kernel hides"),
+            location=max(events, key=lambda event: event.duration_ns).location,
+            cost=timing.Cost(worst.exposed, share >= self.warning_from, on_device=True),
         )
 
 
-def _communications(trace: Trace) -> list[_Communication]:
-    """For each device that ran collectives inside the steps what they took."""
-    kernels = trace.rows_of_kind(EventKind.Kernel)
-    named = [i for i, name in enumerate(trace.names) if _COLLECTIVE.match(name)]
-    is_collective = np.isin(trace.name_id[kernels], named)
-    found: list[_Communication] = []
-    for device in trace.devices_used:
-        here = trace.device[kernels] == device
-        rows = kernels[here & is_collective]
+class _Communication(NamedTuple):
+    rows: NDArray[np.int64]
+    time: Intervals
+    exposed: Intervals
+
+
+def _communications(trace: Trace) -> Iterator[_Communication]:
+    """For each device that ran collectives inside the steps what it spent on them."""
+    is_kernel = trace.kind == EventKind.Kernel
+    is_collective = np.zeros(len(trace), bool)
+    is_collective[launches.rows_matching(trace, _COLLECTIVE)] = True
+    for device in np.unique(trace.device[is_kernel & is_collective]).tolist():
+        kernels = trace.rows_of_device(device)
+        kernels = kernels[is_kernel[kernels]]
+        rows = kernels[is_collective[kernels]]
         time = trace.time_of(rows) & trace.step_time
-        exposed = time - trace.time_of(kernels[here & ~is_collective])
-        inside = covered_ns(trace.step_time, trace.start_ns[rows], trace.end_ns[rows]) > 0
-        if inside.any():
-            found.append(_Communication(rows[inside].tolist(), time, exposed))
-    return found
+        exposed = time - trace.time_of(kernels[~is_collective[kernels]])
+        if len(rows := rows[trace.in_window(rows)]):
+            yield _Communication(rows, time, exposed)

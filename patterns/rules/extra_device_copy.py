@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import prod
+from collections.abc import Sequence
 
-from tidy.finding import NotApplicable, NotChecked
-from tidy.trace import Capability, Event, EventKind, Trace
-from tidy.trace.inputs import ITEM_NBYTES
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Trace
 
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
+from ..base import DevicePattern
+from ..evidence import copies, edits, launches
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, under
 
-_FILLS = frozenset(
-    f"aten::{name}"
-    for name in (
-        "fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ "
-        "arange linspace eye randperm tril_indices triu_indices"
-    ).split()
+_UP, _DOWN = "HtoD (Pageable -> Device) 3us 32B", "DtoH (Device -> Pageable) 3us 32B"
+_ZEROS = under("aten::zeros > aten::zero_ | float[8]")
+_ONES = under("aten::ones", "aten::empty", "aten::fill_ | float[8], =1")
+_ONES_ON_THE_GPU = launch("aten::ones > aten::fill_ | float[8], =1", "fill_kernel")
+_ZEROS_ON_THE_GPU = launch(
+    "aten::zeros > aten::zero_ | float[8]", "Memset (Device)", call="cudaMemsetAsync"
 )
-_IN_PLACE = frozenset(name for name in _FILLS if name.endswith("_"))
+_TO = "aten::to | {0} > aten::_to_copy | {0} > aten::copy_ | {0}, {0}, =False"
+_NOT_MOVED = under(_TO.format("float[8]"))
 
 
-class ExtraDeviceCopy(Pattern):
+def _copied(what: str, shape: str = "float[8]") -> str:
+    return copy(what, op=_TO.format(shape))
+
+
+class ExtraDeviceCopy(DevicePattern):
     """A tensor is filled on the CPU and then copied to the GPU, where it could have been filled.
+
+    What it does: It finds copies to a GPU that come right after an op that fills a tensor on the
+    CPU. The copy counts only where the profiler saw it reach a device, and only where the filled
+    tensor has the shape of what is copied.
+    Why it costs: The fill runs on the slower side, the copy has to cross the bus and, from pageable
+    memory, the host waits for it.
+    Example: `torch.zeros(64, 4).to("cuda")`, recorded as
 
         <built-in method zeros ...>   |   <built-in method to ...>
           aten::zeros                 |     aten::to
@@ -32,13 +42,9 @@ class ExtraDeviceCopy(Pattern):
                                       |         aten::copy_
                                       |           cudaMemcpyAsync => Memcpy HtoD
 
-    The copy counts only where the profiler saw it reach a device, and only where the filled tensor
-    has the shape of what is copied.
-
-    Cost: filling on the slow side, a copy over the bus and, from pageable memory, a wait.
-    Instead: `torch.zeros(shape, device=device)`.
-    Misses: data of numpy or Python lists, which has to be copied anyway; fills with work between
-    them and the copy.
+    Instead: Create the tensor where it is used: `torch.zeros(shape, device=device)`.
+    Cannot see: It misses data of NumPy or Python lists, which has to be copied anyway, and fills
+    with other work between them and the copy.
     """
 
     code = "TDY201"
@@ -48,154 +54,44 @@ class ExtraDeviceCopy(Pattern):
     examples = (
         Fires(
             "zeros-to",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(7): train
-              <built-in method zeros of type object>
-                aten::zeros
-                  aten::zero_ | float[64, 4]
-              <built-in method to of Tensor object>
-                aten::to | float[64, 4]
-                  aten::_to_copy | float[64, 4]
-                    aten::empty_strided
-                    aten::copy_ | float[64, 4], float[64, 4], =False
-                      cudaMemcpyAsync
-                        => Memcpy HtoD (Pageable -> Device) 3us 1024B
-            """,
-            at="train.py:7",
+            on_gpu(
+                under(
+                    "<built-in method zeros of type object> > aten::zeros > aten::zero_ | float[8]"
+                ),
+                under(
+                    "<built-in method to of Tensor object>", _copied("HtoD (Pageable -> Device)")
+                ),
+                frame=FRAME,
+            ),
+            at=AT,
         ),
-        Fires(
-            "without-stacks",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::ones
-              aten::empty
-              aten::fill_ | float[8], =1
-            aten::to | float[8]
-              aten::_to_copy | float[8]
-                aten::copy_ | float[8], float[8], =False
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pageable -> Device) 3us 32B
-            """,
-        ),
-        Quiet(
-            "another-tensor",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::ones
-              aten::fill_ | float[8], =1
-            aten::to | float[128]
-              aten::_to_copy | float[128]
-                aten::copy_ | float[128], float[128], =False
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pageable -> Device) 3us 512B
-            """,
-        ),
-        Quiet(
-            "to-the-cpu",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::ones
-              aten::fill_ | float[8], =1
-                cudaLaunchKernel
-                  => fill_kernel
-            aten::to | float[8]
-              aten::_to_copy | float[8]
-                aten::copy_ | float[8], float[8], =False
-                  cudaMemcpyAsync
-                    => Memcpy DtoH (Device -> Pageable) 3us 32B
-            """,
-        ),
+        Fires("without-stacks", on_gpu(_ONES, _copied(_UP))),
+        Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
+        Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),
         Quiet(
             "filled-on-the-device",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::zeros
-              aten::zero_ | float[8]
-                cudaMemsetAsync
-                  => Memset (Device)
-            aten::to | float[8]
-              aten::_to_copy | float[8]
-                aten::copy_ | float[8], float[8], =False
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pageable -> Device) 3us 32B
-            """,
+            on_gpu(_ZEROS_ON_THE_GPU, _copied(_UP)),
         ),
-        Quiet(
-            "stays-on-cpu",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::ones
-              aten::fill_ | float[8], =1
-            aten::to | float[8]
-              aten::_to_copy | float[8]
-                aten::copy_ | float[8], float[8], =False
-            aten::relu
-              cudaLaunchKernel
-                => relu_kernel
-            """,
-        ),
-        Abstains(
-            "cpu-run",
-            """
-            aten::ones
-              aten::fill_ | float[8], =1
-            aten::to | float[8]
-              aten::_to_copy | float[8]
-                aten::copy_ | float[8], float[8], =False
-            """,
-        ),
+        Quiet("stays-on-cpu", on_gpu(_ONES, _NOT_MOVED, launch("aten::relu", "relu_kernel"))),
+        Abstains("cpu-run", joined(_ONES, _NOT_MOVED)),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        return without_device(trace)
-
     def match(self, event: Event) -> bool:
-        cast = event.last_child
-        copy = cast.last_child if cast is not None and cast.name == "aten::_to_copy" else None
-        if copy is None or copy.name != "aten::copy_" or not _keeps_dtype(copy):
-            return False
-        moved = [work for work in copy.kernels if _is_upload(work)]
-        if not moved:
-            return False
-        return any(
-            fill.name in _FILLS and _same_tensor(fill, copy, moved[0]) for fill in _before(event)
-        )
+        return copies.fill_copied_by(event) is not None
 
     def message(self, events: object) -> str:
         return "filled on the CPU, then copied to the GPU"
 
+    def cost_rows(self, event: Event) -> Sequence[int]:
+        return [each.row for each in _fill_and_copy(event)]
 
-def _keeps_dtype(copy: Event) -> bool:
-    dtypes = copy.input_dtypes
-    return len(dtypes) >= 2 and bool(dtypes[0]) and dtypes[0] == dtypes[1]
-
-
-def _is_upload(work: Event) -> bool:
-    return work.kind == EventKind.Memcpy and "HtoD" in work.name
-
-
-def _before(event: Event) -> Iterator[Event]:
-    """What ran last before `event`: the sibling before it (or before what only wraps it) and the
-    last child of each level below that.
-    """
-    previous, above = event.previous_sibling, event
-    for _ in range(3):
-        if previous is not None or (parent := above.parent) is None:
-            break
-        previous, above = parent.previous_sibling, parent
-    while previous is not None:
-        yield previous
-        previous = previous.last_child
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """A fill on the device takes its launch alone."""
+        ops = [each for event in events for each in _fill_and_copy(event)]
+        return edits.without_ops(trace, ops, "filled on the device", edits.REMOVED)
 
 
-def _same_tensor(fill: Event, copy: Event, moved: Event) -> bool:
-    if fill.kernels:  # on the device
-        return False
-    source = copy.input_shapes[1] if len(copy.input_shapes) > 1 else ()
-    filled = fill.input_shapes[0] if fill.input_shapes else None
-    item_nbytes = ITEM_NBYTES.get(copy.input_dtypes[1])
-    if moved.nbytes and item_nbytes and moved.nbytes != prod(source) * item_nbytes:
-        return False
-    # arange and its kin take sizes, not a tensor; there the shape is not to be had.
-    return filled == source or (filled == () and fill.name not in _IN_PLACE)
+def _fill_and_copy(event: Event) -> list[Event]:
+    """The op that fills, as Python called it, and the one that copies."""
+    fill = copies.fill_copied_by(event)
+    return [event] if fill is None else [launches.outermost_op(fill), event]

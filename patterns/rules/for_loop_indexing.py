@@ -2,222 +2,211 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
-from tidy.trace import Event, EventKind, Location, Trace
-from tidy.trace.names import matching
+from tidy.replay import Edit
+from tidy.trace import Event, Intervals, Location, Trace
 
 from ..base import Pattern
-from ..examples import Fires, Quiet
-from ..repeats import repeated_runs
+from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
+from ..examples import AT, FRAME, Fires, Quiet, joined, under
+from ..option import Option, share
 
-# TorchTidy's threshold. Below ten rounds a loop over a small dimension is as readable as cheap.
-_FEWEST_ROUNDS = 10
-# A round of more ops than this is a training step, or at least no element-wise body.
-_LONGEST_ROUND = 32
-_DATA = "torch/utils/data/"
-# Rounds with these are training steps, not a walk over a tensor.
-_STEPS = (
-    "autograd::engine::evaluate_function: *", "aten::_foreach_*", "nccl:*", "gloo:*", "c10d::*",
-)  # fmt: skip
-# Rounds with these can be written as one only if none needs the result of the one before.
-_PRODUCTS = (
-    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear",
-    "aten::einsum", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution",
-    "aten::scaled_dot_product_attention", "aten::embedding", "aten::lstm", "aten::gru",
-    "aten::rnn_tanh", "aten::rnn_relu", "aten::lstm_cell", "aten::gru_cell",
-    "aten::rnn_tanh_cell", "aten::rnn_relu_cell", "aten::_thnn_fused_lstm_cell",
-    "aten::_thnn_fused_gru_cell",
-)  # fmt: skip
+_ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
+_BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
+_NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 seq=1/1", "aten::mm")
+
+
+def _ops(names: str = "select fill_") -> str:
+    return "".join(f"aten::{name}\n" for name in names.split())
 
 
 class ForLoopIndexing(Pattern):
     """A loop indexes a tensor with its counter, one small op after the other.
 
+    What it does: It compares ops in the order in which a thread ran them, whatever Python functions
+    they came from, so a body in a helper function and nested loops count too. There have to be ten
+    rounds, and where inputs were recorded the index has to change from round to round. Rounds with
+    a matrix product or a convolution are info: they can be batched, unless each needs the one
+    before, as in a recurrent network; the trace cannot tell. Rounds of views alone count where they
+    take 1 % of the steps. Training steps, the indexing of data sets inside a DataLoader, and what
+    C++ does on the threads of the autograd engine are not reported.
+    Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch.
+    Example: `for i in range(n): t[i] = i`, recorded as
+
         aten::select  aten::fill_  aten::select  aten::fill_  ...      ten rounds or more
 
-    Ops are compared in the order in which a thread ran them, whatever Python functions they came
-    from, so a body in a helper function and nested loops count too. Where inputs were recorded the
-    index has to change from round to round.
-
-    Rounds with a matrix product or a convolution are said as info: they can be batched, unless
-    each needs the one before, as in a recurrent network; the trace cannot tell. Quiet on training
-    steps and on the indexing of data sets inside a DataLoader.
-
-    Cost: some microseconds an op, thousands of times; on a GPU as many launches.
-    Instead: one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`, ...
-    Misses: loops of fewer than ten rounds; bodies of more than 32 ops; loops over `aten::unbind`.
+    Instead: Write one op on the whole tensor: `t[:] = torch.arange(n)`, `t = u + 1`, `torch.where`.
+    Cannot see: It misses loops of fewer than ten rounds, bodies of more than 32 ops, and loops over
+    `aten::unbind`.
     """
 
     code = "TDY404"
+    why_no_edit = "the trace does not tell whether each product needs the one before"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
+    fewest_rounds = Option(
+        10,
+        "TorchTidy's threshold: below ten rounds a loop over a small dimension is as readable"
+        " as cheap",
+        least=2,
+    )
+    longest_round = Option(
+        32,
+        "a round of more ops is a training step, or at least no element-wise body",
+        least=1,
+    )
+    views_from = share(
+        timing.EASY_WARNING,
+        "rounds of views alone are left out where they take less of the steps",
+    )
     examples = (
-        Fires(
-            "fill", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 12, at="train.py:3"
-        ),
-        Fires(
-            "helper",
-            "train.py(3): fill\n" + "  train.py(1): put\n    aten::select\n    aten::fill_\n" * 12,
-            at="train.py:3",
-        ),
-        Fires(
-            "copy-plus-one",
-            "train.py(3): shift\n"
-            + "  aten::select\n  aten::add\n  aten::select\n  aten::copy_\n" * 10,
-            at="train.py:3",
-        ),
-        Fires(
-            "index-changes",
-            "\n".join(f"aten::select | float[12, 4], =0, ={i}\naten::fill_" for i in range(12)),
-        ),
-        Quiet("nine-rounds", "train.py(3): fill\n" + "  aten::select\n  aten::fill_\n" * 9),
-        Quiet("same-index", "aten::select | float[12, 4], =0, =0\naten::fill_\n" * 12),
-        Fires(
-            "product-in-each-round",
-            "aten::select\naten::mm\naten::add\naten::tanh\n" * 12,
-            severity=Severity.INFO,
-        ),
+        Fires("fill", under(FRAME, _ops() * 12), at=AT),
+        Fires("helper", under(FRAME, under("train.py(1): put", _ops()) * 12), at=AT),
+        Fires("copy-plus-one", under(FRAME, _ops("select add select copy_") * 10), at=AT),
+        Fires("index-changes", joined(*map(_ELEMENT.format, range(12)))),
+        Quiet("nine-rounds", under(FRAME, _ops() * 9)),
+        Quiet("same-index", _ELEMENT.format(0) * 12),
+        Fires("product-in-each-round", _ops("select mm add tanh") * 12, severity=Severity.INFO),
         Quiet(
             "steps-whose-backward-is-on-another-thread",
-            "aten::select\naten::mm\nOptimizer.step#SGD.step\n  aten::add_\n" * 12,
+            (_ops("select mm") + under("Optimizer.step#SGD.step > aten::add_")) * 12,
         ),
+        Fires("views-that-take-time", under(FRAME, _ops("select view") * 12), at=AT),
+        Quiet("views-that-take-none", _ops("select view") * 12 + "aten::mm 9000us\n"),
         Quiet(
-            "training-steps",
-            "aten::select\naten::mm\nautograd::engine::evaluate_function: MmBackward0\n" * 12,
+            "in-the-engine", joined("aten::mm seq=1", "thread 2", _NODE, _ops("select item") * 12)
         ),
-        Quiet(
-            "data-set",
-            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
-            + "  aten::select\n" * 12,
-        ),
+        Quiet("training-steps", (_ops("select mm") + _BACKWARD) * 12),
+        Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        places: dict[tuple[Location | None, bool], list[_Loop]] = {}
-        for loop in _loops(trace):
-            location = _place(trace, loop)
-            places.setdefault((location, loop.has_products), []).append(loop)
-        for (location, has_products), loops in places.items():
-            rounds = sum(loop.rounds for loop in loops)
+        same = places.grouped(
+            _loops(trace, self.fewest_rounds, self.longest_round),
+            operator.attrgetter("location", "has_products", "is_views"),
+        )
+        first = operator.attrgetter("first")
+        for walks in (part for group in same for part in places.by_window(group, first)):
+            time = _time_of(trace, walks)
+            if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
+                continue
+            has_products = walks[0].has_products
+            said = (
+                "for a product each: batch them if none needs the one before"
+                if has_products
+                else "element by element"
+            )
             yield self.report(
                 trace,
-                list(trace.events(int(loop.rows[0]) for loop in loops)),
-                message=f"{rounds} rounds {_SAID[has_products]}",
+                [walk.first for walk in walks],
+                message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
                 severity=Severity.INFO if has_products else Severity.WARNING,
-                cost_rows=np.concatenate([loop.rows for loop in loops]).tolist(),
-                location=location,
+                cost=timing.Cost(time, matters=True),
+                location=walks[0].location,
+                edit=None if has_products else _as_one_op(trace, walks),
             )
 
 
-_SAID = {
-    False: "index a tensor element by element",
-    True: "index a tensor for a product each: batch them if none needs the one before",
-}
-
-
 @dataclass(frozen=True, slots=True)
-class _Loop:
-    rows: NDArray[np.int64]  # of all its ops, from the first select on
+class _Walk:
+    """A loop over a tensor: its ops from the first select on, and where it is."""
+
+    trace: Trace
+    rows: launches.Rows
     rounds: int
-    frame: int  # row of the innermost event around all rounds, -1 for none
-    has_products: bool
+    location: Location | None
+    has_products: bool = False
+    is_views: bool = False
+
+    @property
+    def first(self) -> Event:
+        """Its first op."""
+        return Event(self.trace, int(self.rows[0]))
 
 
-def _place(trace: Trace, loop: _Loop) -> Location | None:
-    """The line that indexes, where that was recorded; else the function around the loop."""
-    line = trace.location(int(loop.rows[0]))
-    if line is not None and line.is_call_line:
-        return line
-    return trace.location(loop.frame) if loop.frame >= 0 else None
+def _time_of(trace: Trace, walks: Sequence[_Walk]) -> Intervals:
+    return loops.time_of_rounds(trace, [walk.rows for walk in walks])
 
 
-def _loops(trace: Trace) -> Iterator[_Loop]:
+def _as_one_op(trace: Trace, walks: Sequence[_Walk]) -> Edit:
+    """One round stays, or as much as a few."""
+    rows = np.concatenate([walk.rows for walk in walks])
+    ops = edits.without_ops(trace, list(trace.events(rows.tolist())), "one op", (0.0, 0.0))
+    a_round = 1 / min(walk.rounds for walk in walks)
+    time = {int(trace.track_id[rows[0]]): _time_of(trace, walks)}
+    return replace(ops, model="one op for all rounds", host=time, left=(a_round, 4 * a_round))
+
+
+def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Walk]:
     selects = trace.rows_named("aten::select")
     selects = selects[selects < trace.tree_count]
-    if len(selects) < _FEWEST_ROUNDS:
+    if len(selects) < fewest_rounds:
         return
-    is_step, is_product = _names_like(trace, _STEPS), _names_like(trace, _PRODUCTS)
+    is_step, is_product = (
+        launches.has_name(trace, *TRAINING_STEPS),
+        launches.has_name(trace, *PRODUCTS),
+    )
+    is_view = launches.has_name(trace, *VIEWS)
+    of_the_engine = launches.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
-    fetching = trace.time_of(trace.rows_named("enumerate(DataLoader)#*"))
-    for track in np.unique(trace.track_id[selects]).tolist():
-        rows = _outermost_ops(trace, track)
+    fetching = trace.time_of(trace.rows_named(frames.FETCH))
+    for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():
+        rows = launches.ops_in_no_op(trace, track)
         # Ops of a DataLoader's own fetch are the data set's; they also part what is around them.
         names = np.where(fetching.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
-        for first, last, period in repeated_runs(names, _LONGEST_ROUND, _FEWEST_ROUNDS):
+        for first, last, period in loops.repeated_runs(names, longest_round, fewest_rounds):
             one_round = names[first : first + period]
             if select_id not in one_round or -1 in one_round or is_step[one_round].any():
                 continue
             skip = int(np.flatnonzero(one_round == select_id)[0])
-            has_products = bool(is_product[one_round].any())
-            loop = _walk(trace, rows[first + skip : last], period, select_id, has_products)
-            if loop is not None:
-                yield loop
-
-
-def _names_like(trace: Trace, patterns: Sequence[str]) -> NDArray[np.bool_]:
-    """For each name id whether its name is one of `patterns`."""
-    found = set(matching(trace.names, patterns))
-    return np.array([name in found for name in trace.names], bool)
-
-
-def _outermost_ops(trace: Trace, track: int) -> NDArray[np.int64]:
-    """Ops of one thread that are in no other op, by start."""
-    ops = np.flatnonzero(
-        (trace.kind[: trace.tree_count] == EventKind.TorchOp)
-        & (trace.track_id[: trace.tree_count] == track)
-    )
-    ends = trace.subtree_end[ops]
-    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
-    return ops[ops >= covered]
+            has_products, is_views = bool(is_product[one_round].any()), is_view[one_round].all()
+            walk = _walk(trace, rows[first + skip : last], period, select_id, fewest_rounds)
+            if walk is not None:
+                yield replace(walk, has_products=has_products, is_views=bool(is_views))
 
 
 def _walk(
-    trace: Trace, rows: NDArray[np.int64], period: int, select_id: int, has_products: bool
-) -> _Loop | None:
-    """The loop, if its rounds really walk over a tensor, and not inside PyTorch's data sets."""
+    trace: Trace, rows: launches.Rows, period: int, select_id: int, fewest_rounds: int
+) -> _Walk | None:
+    """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
     rounds = -(-len(selects) // slots)
-    frame = _frame_around(trace, rows)
-    if rounds < _FEWEST_ROUNDS or _is_below(trace, frame, _DATA):
+    frame = _event_around(trace, rows)
+    above = () if frame is None else (frame, *frame.ancestors())
+    if rounds < fewest_rounds or any(frames.DATA_SETS in event.name for event in above):
         return None
     start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
     steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)
-    if steps >= rounds - 1 or not _index_changes(trace, selects, slots):
+    if steps >= rounds - 1 or not _index_changes(trace, selects, slots, fewest_rounds):
         return None
-    return _Loop(rows, rounds, frame, has_products)
+    # The line that indexes, where that was recorded; else the function around the loop.
+    line = trace.location(int(rows[0]))
+    if line is None or not line.is_call_line:
+        line = None if frame is None else frame.location
+    return _Walk(trace, rows, rounds, line)
 
 
-def _index_changes(trace: Trace, selects: NDArray[np.int64], slots: int) -> bool:
-    """Whether ten rounds differ in what they select; True where inputs were not recorded."""
+def _index_changes(trace: Trace, selects: launches.Rows, slots: int, fewest_rounds: int) -> bool:
+    """Whether so many rounds differ in what they select; True where inputs were not recorded."""
     walked = set()
     for at in range(0, len(selects), slots):
         index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
         if not all(index):
             return True
         walked.add(tuple(index))
-        if len(walked) >= _FEWEST_ROUNDS:
+        if len(walked) >= fewest_rounds:
             return True
     return False
 
 
-def _frame_around(trace: Trace, rows: NDArray[np.int64]) -> int:
-    """The innermost event that holds all of `rows`, -1 for none."""
-    frame = int(trace.parent[rows[0]])
-    while frame >= 0 and int(trace.subtree_end[frame]) <= int(rows[-1]):
-        frame = int(trace.parent[frame])
-    return frame
-
-
-def _is_below(trace: Trace, row: int, file: str) -> bool:
-    """Whether `row` or an event above it is a frame of `file`."""
-    while row >= 0:
-        if file in trace.names[trace.name_id[row]]:
-            return True
-        row = int(trace.parent[row])
-    return False
+def _event_around(trace: Trace, rows: launches.Rows) -> Event | None:
+    """The innermost event that holds all of `rows`."""
+    above = Event(trace, int(rows[0])).ancestors()
+    return next((e for e in above if int(trace.subtree_end[e.row]) > int(rows[-1])), None)

@@ -2,128 +2,105 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving, Severity
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Trace
+from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import used_devices, without_device
+from ..base import DevicePattern
+from ..evidence import devices, obstacles, places, products, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
+from ..option import warning_share
 
-# Kernels that multiply in float32 on ordinary cores, and what shows that Tensor Cores took part.
-_ORDINARY = re.compile(r"sgemm|simt|gemmSN|ffma|f32f32_f32f32", re.IGNORECASE)
-_TENSOR_CORES = re.compile(r"tf32|tensorop|s1688|s16816|nvjet|wgmma|bf16", re.IGNORECASE)
-_FIRST_WITH_TF32 = (8, 0)
-# A100: 19.5 TFLOP/s in float32, 156 in TF32 (NVIDIA A100 data sheet).
-_PEAK_RATIO = 8
-# A product here and there is float32 on purpose, such as the angles of rotary embeddings.
-_WORTH_A_WARNING = 0.01
+# How many times the peak rate of float32 is that of TF32, by NVIDIA's data sheets: 8 on A100 and
+# about as much on H100 (19.5 and 156, 67 and 495 TFLOP/s), 2 on A10, A40, L4 and RTX A6000, 1 on
+# GeForce RTX 3090 and 4090 and L40. Large products reach half of the ratio at the least.
+_FULL_RATE = frozenset({(8, 0), (9, 0), (10, 0), (10, 3)})
+_BYTES_PER_NS = 2_000  # A100 80GB: 2.0 TB/s
+
+_FLOAT = "aten::mm | float[64, 64], float[64, 64]"
+_HALF = "aten::mm | c10::Half[64, 64], c10::Half[64, 64]"
+_BIAS_ALONE = "aten::addmm | float[64], c10::Half[64, 64], c10::Half[64, 64]"
+_RTX_3090 = "# device 0 NVIDIA GeForce RTX 3090 8.6"
+_TF32_KERNEL = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16 9us"
 
 
-class FP32Matmul(Pattern):
+class FP32Matmul(DevicePattern):
     """A float32 matrix product runs without Tensor Cores on a GPU that could use TF32.
+
+    What it does: It looks at the kernels of float32 matrix products. The trace does not hold
+    `allow_tf32`, so the kernel that ran is the evidence, not the setting. Where some of them ran on
+    Tensor Cores the setting is on, and nothing is reported. Some products (the angles
+    of rotary embeddings) are float32 on purpose; they take next to no time.
+    Why it costs: On an A100 ordinary cores have an eighth of the rate of TF32.
+    Example: `left @ right` on float32 tensors with PyTorch's default settings, recorded as
 
         aten::mm, aten::addmm, aten::bmm, aten::baddbmm    Input type float
           => a kernel named sgemm, simt, ...               not tf32, tensorop, s1688, nvjet
 
-    The trace does not hold `allow_tf32`, so the kernel that ran is the evidence, not the setting.
-
-    Cost: on an A100 ordinary cores have an eighth of the rate of TF32.
-    Instead: `torch.set_float32_matmul_precision("high")`, if ten bits of mantissa are enough for
-    the model; or autocast to bfloat16.
-    Misses: convolutions (cuDNN uses TF32 by default); products whose kernel the profiler lost.
-    Below 1 % of the step it is said as info, since some products are float32 on purpose.
-    Quiet on AMD and before compute capability 8.0, which have no TF32.
+    Instead: Call `torch.set_float32_matmul_precision("high")`, if ten bits of mantissa are enough
+    for the model. What autocast to bfloat16 adds to that is TDY502.
+    Cannot see: It misses convolutions (cuDNN uses TF32 by default), and products whose kernel the
+    profiler lost. AMD and GPUs before compute capability 8.0 have no TF32, and on GeForce cards and
+    the L40 it is no faster than float32, so it does not apply to them.
     """
 
     code = "TDY501"
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
-    triggers = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
+    triggers = products.MATRIX_PRODUCTS
     fix = 'torch.set_float32_matmul_precision("high") lets Tensor Cores do it (TF32)'
+    warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "a100",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(4): train
-              aten::mm | float[64, 64], float[64, 64]
-                cudaLaunchKernel
-                  => ampere_sgemm_64x64_nn 40us
-            """,
-            at="train.py:4",
-        ),
-        Quiet(
-            "tf32",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::mm | float[64, 64], float[64, 64]
-              cudaLaunchKernel
-                => sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16 9us
-            """,
-        ),
-        Quiet(
-            "half",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::mm | c10::Half[64, 64], c10::Half[64, 64]
-              cudaLaunchKernel
-                => ampere_fp16_s16816gemm_fp16_64x64 9us
-            """,
-        ),
-        Abstains(
-            "v100",
-            """
-            # device 0 Tesla V100 7.0
-            aten::mm | float[64, 64], float[64, 64]
-              cudaLaunchKernel
-                => volta_sgemm_64x64_nn 40us
-            """,
-        ),
-        Abstains("cpu-run", "aten::mm | float[64, 64], float[64, 64]"),
+        Fires("a100", on_gpu(launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"), frame=FRAME), at=AT),
+        Quiet("tf32", on_gpu(launch(_FLOAT, _TF32_KERNEL))),
+        Quiet("tf32-is-on", on_gpu(launch(_FLOAT, _TF32_KERNEL), launch(_FLOAT, "sgemm 40us"))),
+        Quiet("bias-under-autocast", on_gpu(launch(_BIAS_ALONE, "ampere_sgemm_64x64_nn 40us"))),
+        Quiet("half", on_gpu(launch(_HALF, "ampere_fp16_s16816gemm_fp16_64x64 9us"))),
+        Abstains("v100", joined("# device 0 Tesla V100 7.0", launch(_FLOAT, "volta_sgemm 40us"))),
+        Abstains("geforce", joined(_RTX_3090, launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"))),
+        Abstains("cpu-run", _FLOAT),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is not None:
-            return obstacle
-        nvidia = [d for d in used_devices(trace) if d.vendor == "nvidia"]
-        if not nvidia:
-            return NotApplicable("no NVIDIA GPU took part in this run")
-        if any(d.compute is None for d in nvidia):
-            return NotChecked(
-                "the trace does not say which GPU it is", "keep deviceProperties in the file"
-            )
-        if not any(d.compute and d.compute >= _FIRST_WITH_TF32 for d in nvidia):
-            return NotApplicable(f"{nvidia[0].name or 'this GPU'} has no TF32")
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        unknown = obstacles.nvidia_unknown(trace)
+        if unknown is not None:
+            return unknown
+        if not products.has_tf32(trace):
+            return NotApplicable(f"{devices.first_nvidia(trace)} has no TF32")
+        if not products.gains_by_tf32(trace):
+            gpu = devices.first_nvidia(trace)
+            return NotApplicable(f"{gpu} is no faster in TF32 than in float32")
         return None
 
-    def match(self, event: Event) -> bool:
-        if event.input_dtypes[:1] != ("float",):
-            return False
-        kernels = [work.name for work in event.kernels if work.kind == EventKind.Kernel]
-        return any(map(_ORDINARY.search, kernels)) and not any(map(_TENSOR_CORES.search, kernels))
+    def matched_events(self, trace: Trace) -> list[Event]:
+        return products.without_tf32(trace)
+
+    def cost_rows(self, event: Event) -> Iterable[int]:
+        rows: list[int] = event.trace.device_rows_under(event.row).tolist()
+        return rows
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        places: dict[object, list[Event]] = {}
-        for event in self.matched_events(trace):
-            places.setdefault(event.location, []).append(event)
-        for events in places.values():
-            work = [row for event in events for row in trace.device_rows_under(event.row).tolist()]
-            spent = trace.time_of(work)
-            share = trace.step_share(spent) or 0.0
-            yield self.report(
-                trace,
-                events,
-                severity=Severity.WARNING if share >= _WORTH_A_WARNING else Severity.INFO,
-                cost_rows=work,
-                saving=Saving(
-                    0,
-                    spent.total_ns - spent.total_ns // _PEAK_RATIO,
-                    "none where memory is the limit, up to the ratio of peak rates",
-                ),
-            )
+        for events in places.by_line(self.matched_events(trace)):
+            yield self.report(trace, events, warning_from=self.warning_from)
 
     def message(self, events: Sequence[Event]) -> str:
         return "float32 products on ordinary cores; this GPU has TF32"
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """Kernels as long as Tensor Cores would take, or memory needs to read the factors."""
+        rows = [row for event in events for row in self.cost_rows(event)]
+        compute = {device.compute for device in devices.used_devices(trace, "nvidia")}
+        ratio = 8 if compute <= _FULL_RATE else 2
+        spent_ns = max(int(trace.duration_ns[rows].sum()), 1)
+        memory = sum(map(_nbytes, events)) / _BYTES_PER_NS / spent_ns
+        left = min(max(1 / ratio, memory), 1.0), min(max(2 / ratio, 2 * memory), 1.0)
+        return Edit("the products in TF32", work=rows, left=left)
+
+
+def _nbytes(event: Event) -> int:
+    """The bytes of the factors of a product."""
+    shapes = [shape for shape in event.input_shapes if is_dims(shape) and len(shape) > 1]
+    return 4 * sum(map(math.prod, shapes))

@@ -1,174 +1,123 @@
-"""TDY402: kernels so short that the GPU waits for the next launch."""
+"""TDY402: a device that idles while the next kernels are launched."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from textwrap import indent
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving, Severity
-from tidy.trace import Capability, EventKind, Intervals, Trace, remedy
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Event, Events, Trace, rows_of
 
-from ..allocator import driver_rows
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
-from ..timing import device_idle, step_of
+from ..base import DevicePattern
+from ..evidence import decoding, edits, graphs, launches, obstacles, timing
+from ..evidence.host_idle import host_idle
+from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
+from ..option import Option, share
 
-_LAUNCH = re.compile(r"(cuda|cu|hip)\w*Launch\w*Kernel\w*")
-_GRAPH = re.compile(r"(cuda|cu|hip)GraphLaunch\w*")
-_WAIT = re.compile(r"(cuda|cu|hip)\w*Synchronize|(cuda|hip)Memcpy\w*")
-_FETCH = "enumerate(DataLoader)#*"
-_FEWEST_KERNELS = 20  # a step
-_LEAST_IDLE = 0.5
-# A longer gap is no launch but something that the host did in between.
-_LONGEST_GAP_NS = 200_000
+_COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
+
+_STEP, _CALL = "ProfilerStep#1 60us", "cudaLaunchKernel 5us"
+_LOST = launch("graph", call="cudaGraphLaunch 5us")
+_RECORDED = launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch 5us")
 
 
-# Examples: twenty ops one after the other, 10 us apart.
-_OPS = "aten::relu 9us\n  cudaLaunchKernel 5us\n    => relu_kernel {us}us\n" * 20
+def _example(kernel_us: int, count: int = 20, op_us: int = 9) -> str:
+    """Ops one after the other, 1 us apart."""
+    op = launch(f"aten::relu {op_us}us", f"relu_kernel {kernel_us}us", call=_CALL)
+    return on_gpu(steps(op * count, count=1, lasts_us=None), frame=FRAME)
 
 
-def _example(kernel_us: int) -> str:
-    ops = indent(_OPS.format(us=kernel_us), "    ")
-    return f"# device 0 NVIDIA A100 8.0\nmain.py(1): main\n  ProfilerStep#1\n{ops}"
+class LaunchBound(DevicePattern):
+    """The GPU idles while operators launch its next kernels, one after the other.
 
+    What it does: It takes from the account the time in which no device works and the host launches,
+    or a launch is on its way, in steps of 10 kernels or more; 15 % of the window has to be so. What
+    the host does after a wait, for as long as it waited, is the wait's (TDY301, TDY302), as the
+    optimizer's launches are the optimizer's (TDY601) and a loader's the loader's. Operators that
+    take longer than 0.2 ms for each launch do something else besides and do not count.
+    Why it costs: The step takes as long as the host takes to launch it; a faster GPU changes
+    nothing.
+    Example: Many small ops on small tensors, recorded as
 
-class _Steps(NamedTuple):
-    """What ran in the steps.
+        aten::relu
+          cudaLaunchKernel 5us => a kernel of 1us         10 or more in a step
 
-    Attributes:
-        gaps: short times without device work that no loader, wait or allocation explains.
-    """
-
-    kernels: NDArray[np.int64]
-    launches: NDArray[np.int64]
-    gaps: Intervals
-
-
-class LaunchBound(Pattern):
-    """Kernels are shorter than it takes to launch them, and the GPU idles from one to the next.
-
-        median kernel < median cudaLaunchKernel            20 kernels a step or more
-        no device work for half of the step or more        in gaps of up to 0.2 ms each
-
-    Gaps in which the host loads data, waits for the device, copies or asks for memory do not
-    count, nor do longer ones, in which it does something else.
-
-    Cost: the launches; with them what Python and PyTorch do for each op.
-    Instead: larger batches; `torch.compile(mode="reduce-overhead")` or CUDA graphs, which launch
-    many kernels at once; fused optimizers and fused ops.
-    Misses: runs without steps; CUDA graphs, whose kernels have no launches of their own. Recording
-    slows the host, and Python stacks most: without them the GPU idles less. So this is info.
+    Instead: Use larger batches, `torch.compile(mode="reduce-overhead")` or CUDA graphs, which
+    launch many kernels at once, fused optimizers and fused ops. Where tokens are decoded one by
+    one, a static key-value cache makes graphs possible.
+    Cannot see: Beside a modelled device operators take the time of tidy.runtime: there kernels have
+    to be shorter than the call that launches them, as well, and it is info. It is not checked where
+    kernels of CUDA graphs were not recorded, or the file was thinned out: what looks idle need not
+    be. That tokens are decoded one by one, it sees by shapes.
     """
 
     code = "TDY402"
     severity = Severity.INFO
-    needs = frozenset({Capability.DEVICE})
+    needs = frozenset({})
     fix = 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs'
+    fewest_kernels = Option(10, "a step of fewer kernels than this is not bound by launches")
+    least_idle = share(
+        0.15,
+        "where less of the window is idle because of launching, it has another cause first",
+    )
     examples = (
-        Fires(
-            "short-kernels",
-            _example(kernel_us=1),
-            events=20,
-        ),
-        Quiet("long-kernels", _example(kernel_us=8)),
-        Quiet("as-long-as-a-launch", _example(kernel_us=5)),
-        Quiet(
-            "few-kernels",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 60us
-              aten::relu 20us
-                cudaLaunchKernel 5us
-                  => relu_kernel 1us
-            """,
-        ),
-        Abstains(
-            "cuda-graph",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 60us
-              cudaGraphLaunch 5us
-                => relu_kernel 1us
-                => relu_kernel 1us
-            """,
-        ),
-        Abstains("cpu-run", "ProfilerStep#1\n  aten::relu"),
+        Fires("short-kernels", _example(kernel_us=1), events=20),
+        Fires("as-long-as-a-launch", _example(kernel_us=5), events=20),
+        Quiet("long-kernels", _example(kernel_us=10)),
+        Quiet("long-ops", _example(kernel_us=1, op_us=900)),
+        Quiet("few-kernels", on_gpu(launch(f"{_STEP} > aten::relu 20us", "relu 1us", call=_CALL))),
+        Fires("few-graphs-lost", _example(kernel_us=1, count=200) + _LOST, events=200),
+        Fires("graphs-recorded", _example(kernel_us=1) + _RECORDED * 20, events=20),
+        Abstains("graphs-lost", _example(kernel_us=1) + _LOST * 2),
+        Abstains("cpu-run", steps("aten::relu", count=1)),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is not None:
-            return obstacle
-        if any(map(_GRAPH.fullmatch, trace.names)):
-            return NotChecked(
-                "kernels of CUDA graphs have no launches of their own",
-                "record a few steps without CUDA graphs",
-            )
-        kernels, launches = trace.rows_of_kind(EventKind.Kernel), _calls(trace, _LAUNCH)
-        if (
-            trace.steps
-            or len(kernels) < _FEWEST_KERNELS
-            or not _are_short(trace, kernels, launches)
-        ):
-            return None
-        return NotChecked("no steps recorded", remedy([Capability.STEPS]))
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        return obstacles.idle_unknown(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        found = _in_steps(trace)
-        a_step = len(found.kernels) / max(len(trace.steps), 1)
-        idle = found.gaps.total_ns / max(trace.step_time.total_ns, 1)
-        if a_step < _FEWEST_KERNELS or idle < _LEAST_IDLE:
+        calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
+        calls = calls[trace.step_time.contains(trace.start_ns[calls])]
+        a_step = len(calls) / max(len(trace.window.steps), 1)
+        if a_step < self.fewest_kernels:
             return
-        if not _are_short(trace, found.kernels, found.launches):
+        idle = host_idle(trace).launching
+        share = trace.step_share(idle) or 0.0
+        work = trace.device_rows[np.isin(trace.caller[trace.device_rows], calls)]
+        if share < self.least_idle or not len(work):
             return
-        kernel_ns, launch_ns = _median_ns(trace, found.kernels), _median_ns(trace, found.launches)
-        has_stacks = Capability.STACKS in trace.capabilities
-        cost_ns = trace.time_of(found.launches.tolist()).total_ns
+        kernel_us, call_us = (float(np.median(trace.duration_ns[r])) / 1000 for r in (work, calls))
+        if trace.device_is_modelled and kernel_us >= call_us:
+            return  # the operators' time is tidy.runtime's, only that of the calls is a GPU's
+        unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
+        launch_us = idle.total_ns / len(calls) / 1000
         yield self.report(
             trace,
-            list(trace.events(found.launches)),
+            Events(trace, calls),
             message=(
-                f"{a_step:.0f} kernels a step of {kernel_ns / 1000:.1f} us, which is less than a "
-                f"launch ({launch_ns / 1000:.1f} us); idle between them for {idle:.0%} of the steps"
-                + (", with Python stacks recorded" if has_stacks else "")
+                f"the GPU idles for {share:.0%} of the time, while {a_step:,.0f} kernels{unit} are"
+                f" launched one by one: {launch_us:.1f} us for each, which runs {kernel_us:.1f} us"
+                + (", to decode one token after the other" if decoding.is_eager(trace) else "")
             ),
             location=None,
-            saving=Saving(0, min(cost_ns, found.gaps.total_ns), "all launches but a few"),
+            cost=timing.Cost(idle, matters=False, on_device=True),
+            # The time of the host is tidy.runtime's there, and PyTorch's may be less.
+            at_most=Severity.INFO if trace.device_is_modelled else Severity.WARNING,
         )
 
+    def fix_of(self, events: Sequence[Event]) -> str:
+        trace = events[0].trace
+        if decoding.is_eager(trace):
+            return "a static KV cache under CUDA graphs, or more sequences at once"
+        if len(trace.rows_named(*_COMPILED)):
+            return 'torch.compile(mode="reduce-overhead"), which uses CUDA graphs'
+        return self.fix
 
-def _in_steps(trace: Trace) -> _Steps:
-    kernels = trace.rows_of_kind(EventKind.Kernel)
-    launches = _calls(trace, _LAUNCH)
-    idle = device_idle(trace)
-    short = idle.ends_ns - idle.starts_ns <= _LONGEST_GAP_NS
-    gaps = Intervals(idle.starts_ns[short], idle.ends_ns[short]) & trace.step_time
-    explained = [*_calls(trace, _WAIT), *driver_rows(trace), *trace.rows_named(_FETCH)]
-    return _Steps(
-        kernels[step_of(trace, trace.start_ns[kernels]) >= 0],
-        launches[step_of(trace, trace.start_ns[launches]) >= 0],
-        gaps - trace.time_of(explained),
-    )
-
-
-def _median_ns(trace: Trace, rows: NDArray[np.int64]) -> float:
-    return float(np.median(trace.duration_ns[rows]))
-
-
-def _are_short(trace: Trace, kernels: NDArray[np.int64], launches: NDArray[np.int64]) -> bool:
-    """Whether a typical kernel takes less time than a typical launch."""
-    if not len(kernels) or not len(launches):
-        return False
-    return _median_ns(trace, kernels) < _median_ns(trace, launches)
-
-
-def _calls(trace: Trace, names: re.Pattern[str]) -> NDArray[np.int64]:
-    matched = [i for i, name in enumerate(trace.names) if names.fullmatch(name)]
-    rows = trace.rows_of_kind(EventKind.Runtime)
-    return rows[np.isin(trace.name_id[rows], matched)]
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
+        """Graphs launch many kernels at once; a fused op or a larger batch saves less."""
+        calls = rows_of(events)
+        ops = launches.outermost_ops(trace, trace.caller[calls].astype(np.int64))
+        host = edits.host_time(trace, np.concatenate([ops, calls]))  # some calls are in no op
+        return Edit("kernels launched by graphs", host=host, left=(0.1, 0.6))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Severity
-from tidy.trace import Capability, Event
+from tidy.finding import Finding, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import used_devices
+from ..evidence import devices, edits, launches, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..option import Option
 
 # Position of the first matrix among the inputs.
 _MATRIX = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
@@ -19,83 +23,117 @@ _BATCHED = frozenset({"aten::bmm", "aten::baddbmm"})
 _HALF = {"c10::Half": "float16", "c10::BFloat16": "bfloat16", "Half": "float16"}
 _MULTIPLE = 8
 
+_H100 = "# device 0 NVIDIA H100 9.0\n"
+_ODD = "aten::mm | c10::BFloat16[64, 63], c10::BFloat16[63, 64]"
+_HEAD = "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 3]"
+_HALF_BIAS = "aten::addmm | c10::Half[63], float[64, 64], float[64, 63]"
+_ODD_ROWS = "aten::addmm | c10::BFloat16[512], c10::BFloat16[141, 512], c10::BFloat16[512, 512]"
+
 
 class MisalignedHalfMatmul(Pattern):
     """A float16 or bfloat16 matrix product has a size that is no multiple of 8.
 
+    What it does: It looks at the last two sizes of the inputs of matrix products. Where only the
+    rows are odd (batch times sequence), the product is batched (attention), or what is odd is a
+    head of up to four columns, it is info, and costs nothing that padding would gain. It is info on
+    a CPU, on AMD and for bfloat16 before compute capability 8.0.
+    Why it costs: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes
+    slower kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
+    Example: `nn.Linear(512, 50257)` in half precision, recorded as
+
         aten::mm, aten::bmm, aten::addmm, aten::baddbmm
           Input type c10::Half or c10::BFloat16, one of the last two dims not a multiple of 8
 
-    Cost: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes slower
-    kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
-    Instead: pad the inner and the output size (vocabulary, hidden size) to a multiple of 8, better
-    of 64. Where only the rows are odd (batch times sequence), or the product is batched
-    (attention), it is said as info, as it is on a CPU, on AMD and for bfloat16 before compute
-    capability 8.0.
-    Misses: sizes that are aligned but too small to fill a GPU; float8, which wants multiples of 16.
+    Instead: Pad the inner and the output size (vocabulary, hidden size) to a multiple of 8, better
+    of 64.
+    Cannot see: It misses sizes that are aligned but too small to fill a GPU, and float8, which
+    wants multiples of 16.
     """
 
     code = "TDY503"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = frozenset(_MATRIX)
+    why_no_edit = "the trace does not tell whether these sizes are a choice, or what they cost"
     fix = "pad the sizes to a multiple of 8 (of 64 for the vocabulary)"
+    few_columns = Option(
+        4, "a head of so few columns is read at the speed of memory, however it is padded"
+    )
     examples = (
+        Fires("inner-size", on_gpu(launch(_ODD, "gemm 9us"), frame=FRAME), at=AT),
+        Fires("rows-only", _H100 + launch(_ODD_ROWS, "gemm 9us"), severity=Severity.INFO),
+        Fires("a-head", _H100 + launch(_HEAD, "gemm 9us"), severity=Severity.INFO),
         Fires(
-            "inner-size",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(4): train
-              aten::mm | c10::BFloat16[64, 63], c10::BFloat16[63, 64]
-                cudaLaunchKernel
-                  => gemm 9us
-            """,
-            at="train.py:4",
+            "autocast-counts-once",
+            on_gpu(under(_ODD, launch(_ODD, "gemm 9us")), frame=FRAME),
+            at=AT,
         ),
-        Fires(
-            "rows-only",
-            """
-            # device 0 NVIDIA H100 9.0
-            aten::addmm | c10::BFloat16[512], c10::BFloat16[141, 512], c10::BFloat16[512, 512]
-              cudaLaunchKernel
-                => gemm 9us
-            """,
-            severity=Severity.INFO,
-        ),
-        Fires(
-            "cpu",
-            "aten::mm | c10::Half[64, 63], c10::Half[63, 64]",
-            severity=Severity.INFO,
-        ),
+        Quiet("bias-under-autocast", on_gpu(launch(_HALF_BIAS, "gemm 9us"))),
+        Fires("cpu", "aten::mm | c10::Half[64, 63], c10::Half[63, 64]", severity=Severity.INFO),
         Quiet("aligned", "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]"),
         Quiet("single-precision", "aten::mm | float[63, 65], float[65, 63]"),
         Abstains("no-shapes", "aten::mm"),
     )
 
     def match(self, event: Event) -> bool:
-        dtypes = event.input_dtypes
-        if not dtypes or dtypes[0] not in _HALF:
-            return False
-        return any(size % _MULTIPLE for shape in event.input_shapes for size in _sizes(shape))
+        sizes = (size for shape in event.input_shapes for size in _sizes(shape))
+        return _dtype(event) in _HALF and any(size % _MULTIPLE for size in sizes)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        events = launches.innermost(self.matched_events(trace))
+        groups = places.grouped(
+            events, lambda each: (each.location, self.severity_of(each), bool(self._odd(each)))
+        )
+        for part in (part for group in groups for part in places.by_window(group)):
+            # Rows that are odd cost nothing that padding would gain.
+            cost = None if self._odd(part[0]) else timing.Cost(Intervals(), matters=False)
+            yield self.report(trace, part, cost=cost)
 
     def cost_rows(self, event: Event) -> Iterable[int]:
-        work: list[int] = event.trace.device_rows_under(event.row).tolist()
-        return work or super().cost_rows(event)
+        return event.trace.device_rows_under(event.row).tolist() or [event.row]
 
     def severity_of(self, event: Event) -> Severity:
-        chosen = event.name not in _BATCHED and _inner_or_output_is_odd(event)
-        matters = chosen and _has_tensor_cores(event)
-        return Severity.WARNING if matters else Severity.INFO
+        return Severity.WARNING if self._odd(event) and _has_tensor_cores(event) else Severity.INFO
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
+        """Nothing where the library pads well, at best twice the rate, on sizes that have grown."""
+        if self.severity_of(events[0]) < self.severity:
+            return None
+        work = edits.work_of(trace, events)
+        if not len(work):
+            return None
+        grown = min(max(map(self._growth, events)), 2.0)
+        best = 0.5 * grown
+        return Edit("sizes that Tensor Cores tile", work=work, left=(best, 1.0))
 
     def message(self, events: Sequence[Event]) -> str:
-        (dtype, sizes), count = Counter(map(_describe, events)).most_common(1)[0]
-        others = f" and {len(events) - count} others" if count < len(events) else ""
-        return f"{dtype} product {sizes}{others}, no multiples of {_MULTIPLE}"
+        (text, count) = Counter(map(_describe, events)).most_common(1)[0]
+        more = len(events) - count
+        others = f" and {more:,} other{'s' * (more > 1)}" if more else ""
+        if not self._odd(events[0]):
+            why = "batched" if events[0].name in _BATCHED else "odd in what a batch decides"
+            return f"{text}{others}, {why}: there is little to gain"
+        return f"{text}{others}, no multiples of {_MULTIPLE}"
+
+    def _odd(self, event: Event) -> list[int]:
+        """The inner and the output size, where they are odd and can be padded.
+
+        Rows are batch times sequence, and the sizes of attention are sequence lengths, which nobody
+        can choose. A head of a few columns is read at the speed of memory, however it is padded.
+        """
+        if event.name in _BATCHED:
+            return []
+        return [
+            size for size in _matrices(event)[1] if size % _MULTIPLE and size > self.few_columns
+        ]
+
+    def _growth(self, event: Event) -> float:
+        """How many times more there is to multiply once the sizes are padded."""
+        return math.prod(-(-size // _MULTIPLE) * _MULTIPLE / size for size in self._odd(event))
 
 
-def _sizes(shape: object) -> tuple[int, ...]:
+def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The last two dims of one input; empty for what is no tensor."""
-    last = shape[-2:] if isinstance(shape, tuple) else ()
-    return last if all(isinstance(size, int) for size in last) else ()
+    return shape[-2:] if is_dims(shape) else ()
 
 
 def _matrices(event: Event) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -105,20 +143,20 @@ def _matrices(event: Event) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return left, right
 
 
-def _inner_or_output_is_odd(event: Event) -> bool:
-    """Whether K or N of (M, K) x (K, N) is odd; M is batch times sequence, rarely one's choice."""
-    _, right = _matrices(event)
-    return any(size % _MULTIPLE for size in right)
+def _dtype(event: Event) -> str:
+    """Of the matrices: under autocast the bias of a wrapper may have another."""
+    first = _MATRIX[event.name]
+    return str((*event.input_dtypes[first : first + 1], "")[0])
 
 
 def _has_tensor_cores(event: Event) -> bool:
     """Whether the GPUs of the run have Tensor Cores for the dtype of `event`."""
-    first = (8, 0) if _HALF[event.input_dtypes[0]] == "bfloat16" else (7, 0)
-    devices = used_devices(event.trace)
-    return any(d.vendor == "nvidia" and (d.compute or (8, 0)) >= first for d in devices)
+    first = (8, 0) if _HALF[_dtype(event)] == "bfloat16" else (7, 0)
+    nvidia = devices.used_devices(event.trace, "nvidia")
+    return any((device.compute or (8, 0)) >= first for device in nvidia)
 
 
-def _describe(event: Event) -> tuple[str, str]:
-    left, right = _matrices(event)
-    sizes = " x ".join(str(list(each)) for each in (left, right))
-    return _HALF[event.input_dtypes[0]], sizes
+def _describe(event: Event) -> str:
+    """`float16 product [64, 63] x [63, 64]`."""
+    sizes = " x ".join(str(list(each)) for each in _matrices(event))
+    return f"{_HALF[_dtype(event)]} product {sizes}"

@@ -8,20 +8,108 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Saving, Severity
-from tidy.trace import Capability, Event, Location, Trace, remedy
+from tidy.account.efficiency import launching_ops
+from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.trace import Capability, Event, Location, Trace
 
-from ..base import Pattern
-from ..copies import download_rows, upload_rows
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import without_device
-from ..launches import launching_ops
-from ..timing import severity_by_share, step_of
+from ..base import DevicePattern
+from ..evidence import copies, edits, frames, launches, loops, obstacles, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
+from ..option import Option, warning_share
 
-_LEAST_NBYTES = 4096
-_FEWEST_STEPS = 2
 _NAMELESS = 2  # (device, bytes) alone, without shape and dtype
 _OFFLOADING = re.compile(r"offload|save_on_cpu|pack_to_cpu", re.IGNORECASE)
+
+_COPY = "aten::to > aten::copy_ | float[4096], float[4096], =False"
+_LEAVES = copy("DtoH (Device -> Pageable) 15us 16384B", op=f"{FRAME} > {_COPY}")
+_COMES_BACK = copy("HtoD (Pageable -> Device) 15us 16384B", op=f"train.py(20): g > {_COPY}")
+
+
+_FETCH = f"{frames.FETCH_ALONE} 5us"
+
+
+class PingPongCopies(DevicePattern):
+    """Data is copied from the GPU to the CPU and, in the same step, as much of it back again.
+
+    What it does: It pairs copies from a GPU with later copies of the same number of bytes to it,
+    from the same thread in the same step, at the same two places, in two steps. A place that also
+    sends data which was not fetched before, such as the next batch, does not count, and neither do
+    a batch that a loader fetched in between, and what is sent from pinned memory but came to other.
+    The trace does not hold the data: that it is the same follows from its size. Without shapes and
+    stacks it is info.
+    Why it costs: There are two copies over the bus, and the GPU waits for what the CPU does between
+    them.
+    Example: `x = torch.from_numpy(numpy.tanh(x.cpu().numpy())).to("cuda")`, recorded as
+
+        aten::copy_  => Memcpy DtoH    of 4 KiB or more
+        aten::copy_  => Memcpy HtoD    of as many bytes, of the same shape and dtype
+
+    Instead: Use the torch function for what NumPy does there, or compute it once, before the loop.
+    Cannot see: Data that comes back in another shape or dtype. Offloading (`save_on_cpu`,
+    parameters kept on the CPU) is meant to do this and is left out where names show it.
+    """
+
+    code = "TDY202"
+    needs = frozenset({Capability.DEVICE})
+    why_no_edit = "the trace does not tell for sure that it is the same data"
+    fix = "keep it on the GPU: use torch there instead of NumPy or Python"
+    least_nbytes = Option(
+        4096,
+        "smaller copies are numbers that are read, and others that are sent",
+    )
+    warning_from = warning_share(timing.WORTH_A_WARNING)
+    examples = (
+        Fires("numpy", on_gpu(steps(_LEAVES, _COMES_BACK, count=2, lasts_us=200)), events=2, at=AT),
+        Quiet("next-batch", on_gpu(steps(_COMES_BACK, _LEAVES, count=2))),
+        Quiet("fetched-in-between", on_gpu(steps(_LEAVES, _FETCH, _COMES_BACK, count=2))),
+        Quiet(
+            "from-pinned-memory",
+            on_gpu(steps(_LEAVES, _COMES_BACK.replace("(Pageable", "(Pinned"), count=2)),
+        ),
+        Abstains("no-steps", on_gpu(_LEAVES, _COMES_BACK)),
+        Abstains("cpu-run", steps("aten::copy_", count=1)),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        down, up = copies.copy_rows(trace, "DtoH"), copies.copy_rows(trace, "HtoD")
+        if not len(down) or not len(up):
+            return None
+        if not trace.nbytes[down].any() or not trace.nbytes[up].any():
+            return NotChecked(
+                "the trace does not say how large copies are",
+                "record with a version of PyTorch or ROCm that writes the bytes of copies",
+            )
+        return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        known = list(_uploads(trace, self.least_nbytes))
+        alone = {(up.place, up.tensor) for down, up in known if down is None}
+        pairs = [(down, up) for down, up in known if down is not None]
+        for same in places.grouped(pairs, _places):
+            comes_back = not any((up.place, up.tensor) in alone for _, up in same)
+            if (
+                _count_steps(same) >= loops.FEWEST_STEPS
+                and comes_back
+                and not _is_offloading(trace, same[0])
+            ):
+                for part in places.by_window(same, lambda pair: trace.event(pair[0].row)):
+                    yield self._finding(trace, part)
+
+    def _finding(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Finding:
+        (down, up), steps = pairs[0], _count_steps(pairs)
+        shaped = all(len(each.tensor) > _NAMELESS for each, _ in pairs)
+        firm = shaped and down.place is not None and up.place is not None
+        back = f" in {up.place}" if up.place is not None and up.place != down.place else ""
+        ops = list(trace.events(each.op for pair in pairs for each in pair))
+        return self.report(
+            trace,
+            list(trace.events(down.row for down, _ in pairs)),
+            message=f"copied to the CPU, and as much back to the GPU{back}, in {steps} steps",
+            edit=edits.without_ops(trace, ops, "neither copy", edits.REMOVED) if firm else None,
+            severity=None if firm else Severity.INFO,
+            warning_from=self.warning_from,
+            cost_rows=[copy.row for pair in pairs for copy in pair],
+        )
 
 
 class _Copy(NamedTuple):
@@ -31,186 +119,67 @@ class _Copy(NamedTuple):
     op: int
     is_download: bool
     step: int
+    place: Location | None
     tensor: tuple[object, ...]
 
 
-class _Place(NamedTuple):
-    down: Location | None
-    up: Location | None
-    tensor: tuple[object, ...] | None  # where there are no locations
+def _count_steps(pairs: list[tuple[_Copy, _Copy]]) -> int:
+    return len({down.step for down, _ in pairs})
 
 
-class PingPongCopies(Pattern):
-    """Data is copied from the GPU to the CPU and, in the same step, as much of it back again.
-
-        aten::copy_  => Memcpy DtoH    of 4 KiB or more
-        aten::copy_  => Memcpy HtoD    as many bytes, of the same shape and dtype, to that device,
-                                       from the same thread, at the same two places, in two steps
-        NOT at a place that also sends data which was not fetched before, such as the next batch
-
-    The trace does not hold the data itself: that it is the same follows from its size. Below 5 % of
-    the step, and without shapes and stacks, it is said as info.
-
-    Cost: two copies over the bus, and a GPU that waits for what the CPU does between them.
-    Instead: the torch function for what NumPy does there; or compute it once, before the loop.
-    Misses: data that comes back in another shape or dtype. Offloading (`save_on_cpu`, parameters
-    kept on the CPU) is meant to do this and is left out where names show it.
-    """
-
-    code = "TDY202"
-    needs = frozenset({Capability.DEVICE})
-    fix = "keep it on the GPU: use torch there instead of NumPy or Python"
-    examples = (
-        Fires(
-            "numpy",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 200us
-              train.py(8): loss_of
-                aten::to
-                  aten::copy_ | float[4096], float[4096], =False
-                    cudaMemcpyAsync
-                      => Memcpy DtoH (Device -> Pageable) 15us 16384B
-              train.py(20): train
-                aten::to
-                  aten::copy_ | float[4096], float[4096], =False
-                    cudaMemcpyAsync
-                      => Memcpy HtoD (Pageable -> Device) 15us 16384B
-            ProfilerStep#2 200us
-              train.py(8): loss_of
-                aten::to
-                  aten::copy_ | float[4096], float[4096], =False
-                    cudaMemcpyAsync
-                      => Memcpy DtoH (Device -> Pageable) 15us 16384B
-              train.py(20): train
-                aten::to
-                  aten::copy_ | float[4096], float[4096], =False
-                    cudaMemcpyAsync
-                      => Memcpy HtoD (Pageable -> Device) 15us 16384B
-            """,
-            events=2,
-            at="train.py:8",
-        ),
-        Quiet(
-            "next-batch",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 200us
-              aten::copy_ | float[4096], float[4096], =False
-                cudaMemcpyAsync
-                  => Memcpy HtoD (Pageable -> Device) 1us 16384B
-              aten::copy_ | float[4096], float[4096], =False
-                cudaMemcpyAsync
-                  => Memcpy DtoH (Device -> Pageable) 1us 16384B
-            ProfilerStep#2 200us
-              aten::copy_ | float[4096], float[4096], =False
-                cudaMemcpyAsync
-                  => Memcpy HtoD (Pageable -> Device) 1us 16384B
-              aten::copy_ | float[4096], float[4096], =False
-                cudaMemcpyAsync
-                  => Memcpy DtoH (Device -> Pageable) 1us 16384B
-            """,
-        ),
-        Abstains(
-            "no-steps",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::copy_ | float[4096], float[4096], =False
-              cudaMemcpyAsync
-                => Memcpy DtoH (Device -> Pageable) 1us 16384B
-            aten::copy_ | float[4096], float[4096], =False
-              cudaMemcpyAsync
-                => Memcpy HtoD (Pageable -> Device) 1us 16384B
-            """,
-        ),
-        Abstains("cpu-run", "ProfilerStep#1\n  aten::copy_"),
-    )
-
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is not None:
-            return obstacle
-        down, up = download_rows(trace), upload_rows(trace)
-        if not len(down) or not len(up):
-            return None
-        if not trace.nbytes[down].any() or not trace.nbytes[up].any():
-            return NotChecked(
-                "the trace does not say how large copies are",
-                "record with a version of PyTorch or ROCm that writes the bytes of copies",
-            )
-        return None if trace.steps else NotChecked("no steps recorded", remedy([Capability.STEPS]))
-
-    def check(self, trace: Trace) -> Iterable[Finding]:
-        places: dict[_Place, list[tuple[_Copy, _Copy]]] = {}
-        alone: set[tuple[Location | None, tuple[object, ...]]] = set()
-        for down, up in _uploads(trace):
-            if down is None:
-                alone.add((trace.location(up.op), up.tensor))
-                continue
-            at, back = trace.location(down.op), trace.location(up.op)
-            known = at is not None and back is not None
-            place = _Place(at, back, None if known else down.tensor)
-            places.setdefault(place, []).append((down, up))
-        for place, pairs in places.items():
-            count = len({down.step for down, _ in pairs})
-            comes_back = not any((place.up, up.tensor) in alone for _, up in pairs)
-            if count >= _FEWEST_STEPS and comes_back and not _is_offloading(trace, pairs[0]):
-                yield self._finding(trace, place, pairs, count)
-
-    def _finding(
-        self, trace: Trace, place: _Place, pairs: list[tuple[_Copy, _Copy]], steps: int
-    ) -> Finding:
-        rows = [copy.row for pair in pairs for copy in pair]
-        time = trace.time_of(rows)
-        firm = place.tensor is None and all(len(down.tensor) > _NAMELESS for down, _ in pairs)
-        back = f" in {place.up}" if place.up is not None and place.up != place.down else ""
-        return self.report(
-            trace,
-            list(trace.events(down.row for down, _ in pairs)),
-            message=f"copied to the CPU, and as much back to the GPU{back}, in {steps} steps",
-            severity=severity_by_share(trace.step_share(time)) if firm else Severity.INFO,
-            cost_rows=rows,
-            saving=Saving(0, time.total_ns, "the copies, where the GPU waits for them"),
-        )
+def _places(pair: tuple[_Copy, _Copy]) -> tuple[object, ...]:
+    """Where data leaves and comes back; what data that is, where a place is not known."""
+    down, up = pair
+    return down.place, up.place, None if down.place and up.place else down.tensor
 
 
-def _uploads(trace: Trace) -> Iterator[tuple[_Copy | None, _Copy]]:
+def _uploads(trace: Trace, least_nbytes: int) -> Iterator[tuple[_Copy | None, _Copy]]:
     """Each copy to a device, after the last one before it that may have brought its data.
 
-    Both are in one step and on one thread, and a copy is taken once.
+    Both are in one step and on one thread, and a copy is taken once. Where a loader fetched a batch
+    between them the second sends that batch, and what is in pinned memory did not come from other.
     """
+    fetched_ns = np.sort(trace.start_ns[trace.rows_named(frames.FETCH)])
+    pageable = set(trace.rows_named("Memcpy DtoH (* -> Pageable)*").tolist())
+    pinned = set(trace.rows_named(copies.PINNED).tolist())
     waiting: dict[tuple[object, ...], list[_Copy]] = {}
-    for copy in _copies(trace):
-        thread = int(trace.track_id[copy.op])
-        same = waiting.setdefault((copy.step, thread, *copy.tensor), [])
-        if copy.is_download:
-            same.append(copy)
+    for each in _copies(trace, least_nbytes):
+        thread = int(trace.track_id[each.op])
+        same = waiting.setdefault((each.step, thread, *each.tensor), [])
+        if each.is_download:
+            same.append(each)
         else:
-            yield same.pop() if same else None, copy
+            down = same.pop() if same else None
+            if down is not None:
+                ops_ns = trace.start_ns[[down.op, each.op]]
+                before, after = np.searchsorted(fetched_ns, ops_ns).tolist()
+                if after > before or (down.row in pageable and each.row in pinned):
+                    down = None
+            yield down, each
 
 
-def _copies(trace: Trace) -> Iterator[_Copy]:
+def _copies(trace: Trace, least_nbytes: int) -> Iterator[_Copy]:
     """Copies of some size, of which the op and the step are known, by start."""
-    down = download_rows(trace)
-    rows = np.concatenate([down, upload_rows(trace)])
-    rows = rows[trace.nbytes[rows] >= _LEAST_NBYTES]
-    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    down = copies.copy_rows(trace, "DtoH")
+    rows = np.concatenate([down, copies.copy_rows(trace, "HtoD")])
+    rows = launches.by_start(trace, rows[trace.nbytes[rows] >= least_nbytes])
     ops = launching_ops(trace, rows)
-    steps = step_of(trace, trace.start_ns[np.maximum(ops, 0)])
-    known = (ops >= 0) & (steps >= 0)
+    steps_of_ops = loops.step_of(trace, trace.start_ns[np.maximum(ops, 0)])
+    known = (ops >= 0) & (steps_of_ops >= 0)
     is_download = np.isin(rows, down)
-    columns = (each[known].tolist() for each in (rows, ops, is_download, steps))
+    columns = (each[known].tolist() for each in (rows, ops, is_download, steps_of_ops))
     for row, op, downwards, step in zip(*columns, strict=True):
-        yield _Copy(row, op, downwards, step, _tensor(trace.event(row), trace.event(op)))
+        tensor = _tensor(trace.event(row), trace.event(op))
+        yield _Copy(row, op, downwards, step, trace.location(op), tensor)
 
 
-def _tensor(copy: Event, op: Event) -> tuple[object, ...]:
+def _tensor(work: Event, op: Event) -> tuple[object, ...]:
     """(device, bytes), and the shape and dtype of what is copied where they were recorded."""
     if op.name == "aten::copy_" and len(op.input_shapes) > 1 and len(op.input_dtypes) > 1:
-        return copy.device, copy.nbytes, op.input_shapes[1], op.input_dtypes[1]
-    return copy.device, copy.nbytes
+        return work.device, work.nbytes, op.input_shapes[1], op.input_dtypes[1]
+    return work.device, work.nbytes
 
 
 def _is_offloading(trace: Trace, pair: tuple[_Copy, _Copy]) -> bool:
-    above = (each.name for copy in pair for each in trace.event(copy.op).ancestors())
+    above = (each.name for side in pair for each in trace.event(side.op).ancestors())
     return any(map(_OFFLOADING.search, above))

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.trace import Event, EventKind, Trace
+from tidy.replay import Edit
+from tidy.trace import Event, Trace, rows_of
 
 from ..base import Pattern
-from ..examples import Fires, Quiet
+from ..evidence import edits, launches, optimizers
+from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
+from ..option import Option
 
-# What torch.optim has in a multi-tensor form (2.13); Muon, LBFGS and SparseAdam have none.
-_CLASSES = (
-    "Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD"
-).split()
+# What torch.optim has in a multi-tensor form (2.13), by the signatures of the classes: these take
+# foreach and fused, the others foreach alone. Muon, LBFGS and SparseAdam take neither.
+_FUSED_CLASSES = ("Adagrad", "Adam", "AdamW", "SGD")
+_FOREACH_CLASSES = ("Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
+_CLASSES = _FUSED_CLASSES + _FOREACH_CLASSES
 _FRAME = re.compile(rf".*: _single_tensor_({'|'.join(_CLASSES)})", re.IGNORECASE)
-_STEP = re.compile(rf"Optimizer\.step#({'|'.join(_CLASSES)})\.step")
-_GROUPED = re.compile(r"aten::_foreach_|.*_fused_|.*multi_tensor|Torch-Compiled|.*triton")
-_UPDATES = frozenset(
-    f"aten::{n}" for n in ("add_", "addcdiv_", "addcmul_", "lerp_", "mul_", "sub_")
-)
-# With fewer parameters there is nothing to group.
-_FEWEST_UPDATES = 4
+_STEP = optimizers.step_pattern(_CLASSES)
+_ANY_STEP = optimizers.step_pattern([".+"])
+_GROUPED = re.compile(rf"aten::_foreach_|{optimizers.FUSED}")
+_UPDATES = frozenset(f"aten::{n}_" for n in "add addcdiv addcmul lerp mul sub".split())
+_FUSED_ON_CPU = {name.lower() for name in _FUSED_CLASSES}
+# With the Python around them; ops of so small tensors take as long as it takes to call them.
+_SHORT_OP_NS = 10_000
+
+_ADAM = "torch/optim/adam.py(213): step > torch/optim/adam.py(347): _single_tensor_adam"
+_SGD = "torch/optim/sgd.py(330): _single_tensor_sgd"
+_MUON = "torch/optim/_muon.py(330): _single_tensor_muon"
+_RMSPROP = "Optimizer.step#RMSprop.step"
+_PAIR = "aten::addcmul_\naten::addcdiv_\n"
 
 
 class SingleTensorOptimizer(Pattern):
     """An optimizer updates its parameters one by one, with a few small ops for each.
+
+    What it does: It finds PyTorch's functions that update one parameter after the other or, without
+    Python stacks, optimizer steps with four updates of one kind or more and no grouped op.
+    Why it costs: On a GPU each op is a launch, and parameters are small and many, so the kernels
+    are too.
+    Example: `torch.optim.Adam(model.parameters(), foreach=False)`, whose step is recorded as
 
         torch/optim/adam.py(...): _single_tensor_adam        with Python stacks
 
@@ -35,106 +53,113 @@ class SingleTensorOptimizer(Pattern):
           aten::lerp_, aten::mul_, aten::addcmul_, ... for each parameter
           NOT aten::_foreach_..., NOT aten::_fused_...
 
-    Cost: on a GPU the launches; parameters are small and many, so the kernels are too.
-    Instead: `foreach=True`, PyTorch's default on CUDA, or better `fused=True` where the optimizer
-    has it. On a CPU foreach rarely helps, so it is said as info there.
-    Misses: optimizers outside torch.optim; models of fewer than four parameters, without stacks.
+    Instead: Pass `foreach=True`, PyTorch's default on CUDA, or better `fused=True` where the
+    optimizer has it. On a CPU foreach rarely helps, so it is info there.
+    Cannot see: It misses optimizers outside torch.optim and, without stacks, models of fewer than
+    four parameters.
     """
 
     code = "TDY601"
-    fix = "pass fused=True (or foreach=True) to the optimizer"
+    why_no_edit = "on a CPU, updates that are grouped but not fused rarely save anything"
+    fix = "let one op update all parameters, where the optimizer has such a form"
+    fewest_updates = Option(4, "with fewer parameters there is nothing to group", least=1)
     examples = (
-        Fires(
-            "frame",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(9): train
-              torch/optim/adam.py(213): step
-                torch/optim/adam.py(347): _single_tensor_adam
-                  aten::addcdiv_
-                    cudaLaunchKernel
-                      => elementwise_kernel
-            """,
-            at="train.py:9",
-        ),
-        Fires(
-            "without-stacks",
-            """
-            # device 0 NVIDIA A100 8.0
-            Optimizer.step#RMSprop.step
-              aten::addcmul_
-                cudaLaunchKernel
-                  => elementwise_kernel
-              aten::addcdiv_
-              aten::addcmul_
-              aten::addcdiv_
-              aten::addcmul_
-              aten::addcdiv_
-              aten::addcmul_
-              aten::addcdiv_
-            """,
-        ),
-        Fires(
-            "cpu",
-            """
-            train.py(9): train
-              torch/optim/sgd.py(330): _single_tensor_sgd
-                aten::add_
-            """,
-            at="train.py:9",
-            severity=Severity.INFO,
-        ),
-        Quiet(
-            "foreach",
-            """
-            Optimizer.step#SGD.step
-              aten::_foreach_add_
-                aten::add_
-                aten::add_
-                aten::add_
-                aten::add_
-            """,
-        ),
-        Quiet(
-            "muon",
-            """
-            train.py(9): train
-              torch/optim/_muon.py(330): _single_tensor_muon
-                aten::add_
-            """,
-        ),
+        Fires("frame", on_gpu(launch(f"{_ADAM} > aten::add_", "kernel"), frame=FRAME), at=AT),
+        Fires("without-stacks", on_gpu(under(_RMSPROP, launch("aten::add_", "kernel"), _PAIR * 4))),
+        Fires("cpu", under(f"{FRAME} > {_SGD} > aten::add_"), at=AT, severity=Severity.INFO),
+        Quiet("foreach", under(f"{_RMSPROP} > aten::_foreach_add_", "aten::add_\n" * 4)),
+        Quiet("muon", under(f"{FRAME} > {_MUON} > aten::add_")),
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        names = [name for name in trace.names if _FRAME.fullmatch(name)]
-        frames = trace.rows_named(*names).tolist()
-        steps = [name for name in trace.names if _STEP.fullmatch(name)]
-        events = list(trace.events(frames))
+        frames = launches.rows_matching(trace, _FRAME)
         explained = trace.time_of(frames)
-        for step in trace.named(*steps) if steps else ():
-            covered = explained.overlaps(step.start_ns, step.end_ns)
-            if step.kind == EventKind.Annotation and not covered and _updates_one_by_one(step):
-                events.append(step)
-        return self.report_all(trace, events)
+        steps = [
+            step
+            for step in optimizers.optimizer_steps(trace, _STEP)
+            if not explained.overlaps(step.start_ns, step.end_ns)
+            and _most_updates(step) >= self.fewest_updates
+        ]
+        return self.report_all(trace, [*trace.events(frames), *steps])
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
 
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
+        """One fused op, or a few grouped ones; kernels of many small parameters become one."""
+        if not trace.devices_used and not _has_fused_on_cpu(trace, events):
+            return None
+        ops = np.concatenate([optimizers.rows_in(event) for event in events])
+        host_ns = trace.time_of(rows_of(events)).total_ns
+        is_all_calling = not trace.devices_used and host_ns < _SHORT_OP_NS * len(ops)
+        return Edit(
+            "one op for all parameters",
+            host=edits.host_time(trace, rows_of(events)),
+            work=edits.work_below(trace, ops),
+            left=(0.03, 0.2) if is_all_calling else (0.05, 0.35),
+            work_left=(0.3, 1.0),
+        )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        """The argument that this optimizer has; none where the trace does not name its class."""
+        classes = _classes(events)
+        name = " and ".join(sorted(classes))
+        if classes and classes <= set(_FUSED_CLASSES):
+            return f"pass fused=True (or foreach=True) to {name}"
+        if classes and classes <= set(_CLASSES):
+            return f"pass foreach=True to {name}"
+        return self.fix
+
     def message(self, events: Iterable[Event]) -> str:
-        names = {
-            m[1].lower()
-            for e in events
-            if (m := _FRAME.fullmatch(e.name) or _STEP.fullmatch(e.name))
-        }
-        return f"{' and '.join(sorted(names))} updates one tensor at a time"
+        return f"{' and '.join(sorted(_names(events)))} updates one tensor at a time"
 
 
-def _updates_one_by_one(step: Event) -> bool:
-    """Whether the ops of a step are per-parameter updates and none is a grouped one."""
-    counts: Counter[str] = Counter()
-    for event in step.trace.within(step.start_ns, step.end_ns, int(step.trace.track_id[step.row])):
-        if _GROUPED.match(event.name):
-            return False
-        if event.name in _UPDATES:
-            counts[event.name] += 1
-    return max(counts.values(), default=0) >= _FEWEST_UPDATES
+def _names(events: Iterable[Event]) -> set[str]:
+    """The optimizers, as in adam."""
+    matches = (_FRAME.fullmatch(e.name) or _STEP.fullmatch(e.name) for e in events)
+    return {match[1].lower() for match in matches if match}
+
+
+def _classes(events: Sequence[Event]) -> set[str]:
+    """The classes of the optimizers: of the ranges that are, or are around, these events.
+
+    The functions that update are shared (AdamW's is Adam's, and a class of the user's may call
+    one), so they tell the class only where no range was recorded.
+    """
+    found = optimizers.optimizer_steps(events[0].trace, _ANY_STEP)
+    ranges = sorted(found, key=lambda each: each.start_ns)
+    starts_ns = [each.start_ns for each in ranges]
+    classes = set[str]()
+    for event in events:
+        at = bisect_right(starts_ns, event.start_ns) - 1
+        is_inside = at >= 0 and event.end_ns <= ranges[at].end_ns
+        match = _ANY_STEP.fullmatch(ranges[at].name) if is_inside else None
+        classes.add(match[1] if match else _class_of_function(event.name))
+    return classes
+
+
+def _class_of_function(name: str) -> str:
+    """`Adam` for the frame of _single_tensor_adam."""
+    match = _FRAME.fullmatch(name)
+    return next((c for c in _CLASSES if match and c.lower() == match[1].lower()), name)
+
+
+def _has_fused_on_cpu(trace: Trace, events: Iterable[Event]) -> bool:
+    """Whether PyTorch has a fused form, as for some optimizers since 2.4.
+
+    Since then traces have a base time as well. What tidy.runtime calls fused is the same loop.
+    """
+    header = trace.info.header
+    is_new = "baseTimeNanoseconds" in header and header.get("framework") != "tidy.runtime"
+    return is_new and _names(events) <= _FUSED_ON_CPU
+
+
+def _most_updates(step: Event) -> int:
+    """How often a step calls one op that updates a parameter; 0 where it has grouped ones."""
+    trace = step.trace
+    ids, counts = np.unique(trace.name_id[optimizers.rows_in(step)], return_counts=True)
+    names = [trace.names[each] for each in ids.tolist()]
+    if any(_GROUPED.match(name) for name in names):
+        return 0
+    updates = (count for name, count in zip(names, counts, strict=True) if name in _UPDATES)
+    return int(max(updates, default=0))

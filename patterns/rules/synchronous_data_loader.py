@@ -2,122 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, Saving, Severity
+import numpy as np
+
+from tidy.finding import Finding, Severity
+from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import Pattern
-from ..examples import Fires, Quiet
-from ..hardware import idle_under
+from ..evidence import copies, devices, edits, frames, places, timing
+from ..evidence.row_items import RowItems, row_items
+from ..examples import AT, FRAME, Fires, Quiet, steps, under
+from ..option import Option, warning_share
 
-_LOADER = "*torch/utils/data/dataloader.py(*): "
-_WORKERS = "torch/utils/data/dataloader.py"
-# Below this share of the step a loader is no bottleneck; the 5 % of Kineto's TensorBoard plug-in.
-_WORTH_A_WARNING = 0.05
+_FETCH = frames.FETCH_ALONE
+# As many workers as a small machine, or a usual one, has cores for.
+_FEW_WORKERS, _MANY_WORKERS = 2, 8
+# What a batch of a worker still takes: its pages are read for the first time when it is copied to
+# the GPU, at so many bytes a nanosecond, and it has to be received.
+_FASTEST, _SLOWEST, _RECEIVED_NS = 10, 2, 500_000
+
+# What one index takes, as rows one by one do, and the part of a fetch that making the indexes takes
+# at most: measured 8 to 46 % of the fetch of 64 rows of two tensors.
+_INDEX, _LOOP = 4, 0.4
+_FIX_OF_ROWS = "index a whole batch at once: x[rows], for rows in torch.randperm(n).split(64)"
+
+_FILE = "torch/utils/data/dataloader.py"
+_ITERATOR = f"{_FILE}(492): __iter__ > {_FILE}(425): _get_iterator"
+_INIT = f"{_FILE}(760): __init__"
+_CHECK = f"{_FILE}(593): check_worker_number_rationality"
+
+
+def _rows_in_a_fetch(each_us: int = 6) -> str:
+    rows = f"aten::select {each_us}us\n" * 16 + "aten::stack 6us\n"
+    return under(frames.FETCH_ALONE, rows)
 
 
 class SynchronousDataLoader(Pattern):
     """A DataLoader fetches each batch in the training process, while nothing else happens.
 
-        enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__      every batch
+    What it does: It finds the batches that a DataLoader without workers fetches and, with Python
+    stacks, the places where such a DataLoader is set up. Where a GPU is busy meanwhile nothing is
+    lost.
+    Why it costs: The training process reads and transforms each batch before it can go on, so the
+    GPU idles. The cost is the time of the fetches; a replay tells what is saved without them.
+    Example: `for batch in DataLoader(data, batch_size=64):`, which a trace shows as
+
+        enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__      for every batch
 
         torch/utils/data/dataloader.py(...): __iter__                    with Python stacks
           torch/utils/data/dataloader.py(...): _get_iterator
             NOT torch/utils/data/dataloader.py(...): check_worker_number_rationality
 
-    Cost: the time of the fetches in which no GPU has work. Below 5 % of the step, or with a GPU
-    that is busy meanwhile, it is said as info.
-    Instead: `DataLoader(..., num_workers=N)`, with `persistent_workers=True` over several epochs
-    and `pin_memory=True` for a GPU.
-    Misses: loops that read and collate without a DataLoader; loaders of other libraries. A data set
-    already in memory may be faster with plain tensor indexing than with workers.
+    Instead: Pass `num_workers=N` to the DataLoader, with `persistent_workers=True` over several
+    epochs and `pin_memory=True` for a GPU. Where the items are rows of tensors in memory, workers
+    only make it slower: index the tensors with all rows of a batch at once,
+    `for rows in torch.randperm(len(x)).split(64): batch = x[rows]`.
+    Cannot see: It misses loops that read and collate without a DataLoader, and loaders of other
+    libraries. Rows of numpy arrays do not show as ops, and are taken for what workers can fetch.
     """
 
     code = "TDY101"
     needs = frozenset[Capability]()
+    why_no_edit = "no batch was fetched here in the time that counts"
     fix = "DataLoader(..., num_workers=N), N near the number of free CPU cores"
+    warning_from = warning_share(timing.WORTH_A_WARNING)
+    fewest_rows = Option(8, "fewer rows of a tensor are taken about as fast one by one", least=2)
+    longest_row_us = Option(
+        50.0, "where each takes longer, the loader does more than to take rows of tensors"
+    )
     examples = (
         Fires(
             "fetches",
-            """
-            train.py(3): train
-              ProfilerStep#1
-                enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 400us
-                aten::mm 200us
-              ProfilerStep#2
-                enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 400us
-                aten::mm 200us
-            """,
+            under(FRAME, steps(f"{_FETCH} 400us\naten::mm 200us", count=2, lasts_us=None)),
             events=2,
-            at="train.py:3",
+            at=AT,
         ),
         Fires(
-            "iterator",
-            """
-            train.py(3): train
-              torch/utils/data/dataloader.py(492): __iter__
-                torch/utils/data/dataloader.py(425): _get_iterator
-                  torch/utils/data/dataloader.py(760): __init__
-            """,
-            at="train.py:3",
-            severity=Severity.INFO,
+            "iterator-and-fetches",
+            under(FRAME, under(_ITERATOR, _INIT), f"{_FETCH} 400us", f"{_FETCH} 400us"),
+            events=2,
+            at=AT,
         ),
+        Fires("iterator", under(f"{FRAME} > {_ITERATOR}", _INIT), at=AT, severity=Severity.INFO),
         Fires(
             "small-share",
-            """
-            ProfilerStep#1
-              enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 10us
-              aten::mm 900us
-            """,
+            steps(f"{_FETCH} 10us\naten::mm 900us", count=1),
             severity=Severity.INFO,
         ),
+        Fires("rows", steps(_rows_in_a_fetch(), "aten::mm 200us", lasts_us=None), events=3),
         Quiet(
             "workers",
-            """
-            train.py(3): train
-              torch/utils/data/dataloader.py(492): __iter__
-                torch/utils/data/dataloader.py(425): _get_iterator
-                  torch/utils/data/dataloader.py(593): check_worker_number_rationality
-                  torch/utils/data/dataloader.py(1080): __init__
-              enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 40us
-            """,
+            under(FRAME, under(_ITERATOR, _CHECK, _INIT), f"{frames.FETCH_BY_WORKERS} 40us"),
         ),
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        fetches = trace.named("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
-        iterators = filter(_has_no_workers, trace.named(_LOADER + "__iter__"))
-        places: dict[object, list[Event]] = {}
-        for event in (*fetches, *iterators):
-            places.setdefault(event.location, []).append(event)
-        for events in places.values():
+        fetches = list(trace.named(_FETCH))
+        known = {event.location for event in fetches}
+        # Where batches are fetched, that tells more than where their iterator is made.
+        iterators = [
+            event
+            for event in trace.named(frames.DATA_LOADER + "__iter__")
+            if event.location not in known and _has_no_workers(event)
+        ]
+        for events in (*places.by_line(fetches), *places.by_line(iterators)):
             yield self._finding(trace, events)
 
     def _finding(self, trace: Trace, events: list[Event]) -> Finding:
-        fetches = [event.row for event in events if event.name.startswith("enumerate(")]
-        time = trace.time_of(fetches)
-        idle = idle_under(trace, time) if trace.devices_used else time
-        share = trace.step_share(idle) or 0.0
-        waiting = "while the GPU waits" if trace.devices_used else "in the training process"
+        fetches = [event.row for event in events if event.name == _FETCH]
+        idle = trace.time_of(fetches) - devices.any_busy(trace)
+        message = "a DataLoader without workers is set up here"
+        if fetches:
+            while_what = "while the GPU waits" if trace.devices_used else "in the training process"
+            message = f"batches are loaded {while_what}"
+        if found := self._row_items(trace, events):
+            message += f", {found.rows // found.stacks} rows of tensors in memory one by one"
         return self.report(
             trace,
             events,
-            message=(
-                f"batches are loaded {waiting}"
-                if fetches
-                else "a DataLoader without workers is set up here"
-            ),
-            severity=Severity.WARNING if share >= _WORTH_A_WARNING else Severity.INFO,
+            message=message,
+            warning_from=self.warning_from,
+            share=trace.step_share(idle) or 0.0,
             cost_rows=fetches,
-            saving=Saving(0, idle.total_ns, "fetch time in which no device works"),
         )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
+        """Workers fetch meanwhile; taking a batch from them stays, and what they cannot keep up."""
+        fetches = [event.row for event in events if event.name == _FETCH]
+        fetch_ns = (trace.time_of(fetches) & trace.step_time).total_ns
+        if not fetch_ns:
+            return None
+        if found := self._row_items(trace, events):
+            part = found.stacks / found.rows
+            left = (_INDEX * part, min(_LOOP + 4 * _INDEX * part, 1.0))
+            return Edit("one index for a batch", edits.host_time(trace, fetches), left=left)
+        others = trace.window.time_ns / fetch_ns - 1
+        many, few = (max(1 / workers - others, 0.0) for workers in (_MANY_WORKERS, _FEW_WORKERS))
+        uploads = copies.copy_rows(trace, "HtoD")
+        nbytes = int(trace.nbytes[uploads[trace.in_window(uploads)]].clip(0).sum())
+        received_ns = _RECEIVED_NS * int(trace.in_window(np.array(fetches)).sum())
+        least, most = nbytes / _FASTEST / fetch_ns, (nbytes / _SLOWEST + received_ns) / fetch_ns
+        left = (min(max(many, least), 1.0), min(max(few, most), 1.0))
+        host = edits.host_time(trace, fetches)
+        return Edit(f"the fetches in {_FEW_WORKERS} to {_MANY_WORKERS} workers", host, left=left)
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return _FIX_OF_ROWS if self._row_items(events[0].trace, events) else self.fix
+
+    def _row_items(self, trace: Trace, events: Sequence[Event]) -> RowItems | None:
+        """What all fetches at the place of these do, where that is to take rows of tensors."""
+        if events[0].name != _FETCH:
+            return None
+        place = events[0].location
+        rows = [event.row for event in trace.named(_FETCH) if event.location == place]
+        return row_items(trace, np.array(rows), self.fewest_rows, 1000 * self.longest_row_us)
 
 
 def _has_no_workers(iterator: Event) -> bool:
     """Whether an `__iter__` makes an iterator, and makes it without asking about workers."""
     for call in iterator.children[:1]:
-        if call.name.endswith(": _get_iterator") and _WORKERS in call.name:
+        if call.name.endswith(": _get_iterator") and _FILE in call.name:
             inner = call.children
             return bool(inner) and not inner[0].name.endswith(": check_worker_number_rationality")
     return False

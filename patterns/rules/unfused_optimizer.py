@@ -3,154 +3,110 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Severity
-from tidy.trace import Capability, Event, EventKind, Trace
+import numpy as np
 
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..hardware import used_devices, without_device
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Trace
+
+from ..base import DevicePattern
+from ..evidence import devices, edits, obstacles, optimizers, places, timing
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..option import Option
 
 # What torch.optim has in a fused form on CUDA (2.13).
-_STEP = re.compile(r"Optimizer\.step#(Adam|AdamW|SGD|Adagrad)\.step")
+_STEP = optimizers.step_pattern(("Adam", "AdamW", "SGD", "Adagrad"))
 _FOREACH = "aten::_foreach_"
-# One alone reads and writes everything once, as a fused op does: SGD without momentum. It may also
-# be how a fused step counts, where the recording was cut before the rest.
-_FEWEST_OPS = 2
-_FUSED = re.compile(r"aten::_fused_|.*multi_tensor|Torch-Compiled|.*triton")
+_FUSED = re.compile(optimizers.FUSED)
+
+_KERNEL = "multi_tensor_apply_kernel 9us"
+_ADAMW, _SGD = "Optimizer.step#AdamW.step", "Optimizer.step#SGD.step"
+_LERP, _ADD = launch("aten::_foreach_lerp_", _KERNEL), launch("aten::_foreach_add_", _KERNEL)
+_FUSED_OP = launch("aten::_fused_adamw_", _KERNEL)
+_AMD = "# hip_runtime_version 60000000\n# device 0 AMD Instinct MI300X\n"
+_ADD_ON_AMD = launch("aten::_foreach_add_", _KERNEL, call="hipLaunchKernel")
 
 
-class UnfusedOptimizer(Pattern):
+class UnfusedOptimizer(DevicePattern):
     """An optimizer updates with one foreach op after the other where one fused op would do.
+
+    What it does: It finds optimizer steps with two foreach ops or more on the GPU and no fused op.
+    Foreach is the default on CUDA, and a sound one, so this is info where no replay says that it
+    saves something. A single foreach op, as SGD has without momentum, is no worse than a fused one.
+    Why it costs: Each of these ops reads and writes all gradients, parameters or moments once more;
+    fused, they are read and written once.
+    Example: `torch.optim.Adam(model.parameters())`, whose step is recorded as
 
         Optimizer.step#Adam.step
           aten::_foreach_lerp_, aten::_foreach_mul_, ...    with kernels on the device
           NOT aten::_fused_adam_
 
-    Cost: each of these ops reads and writes all gradients, parameters or moments once more; fused,
-    they are read and written once.
-    Instead: `fused=True`, which Adam, AdamW, SGD and Adagrad have; older versions of PyTorch have
-    it for some of them only. Foreach is the default on CUDA, and a sound one, so this is info. One
-    foreach op alone, as SGD has without momentum, is no worse than a fused one.
-    Misses: optimizers outside torch.optim; AMD. Parameters that are not floating point, gradients
-    that are sparse and `differentiable=True` cannot be fused.
+    Instead: Pass `fused=True`, which Adam, AdamW, SGD and Adagrad have; older versions of PyTorch
+    have it for some of them only.
+    Cannot see: It misses optimizers outside torch.optim and runs on AMD. The trace does not tell
+    what cannot be fused: parameters that are not floating point, sparse gradients and
+    `differentiable=True`.
     """
 
     code = "TDY602"
     severity = Severity.INFO
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "pass fused=True to the optimizer"
+    fewest_ops = Option(
+        2,
+        "one alone reads and writes everything once, as a fused op does (SGD without"
+        " momentum), or is how a fused step counts",
+        least=1,
+    )
     examples = (
-        Fires(
-            "foreach",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(9): train
-              Optimizer.step#AdamW.step
-                aten::_foreach_lerp_
-                  cudaLaunchKernel
-                    => multi_tensor_apply_kernel 9us
-                aten::_foreach_mul_
-                  cudaLaunchKernel
-                    => multi_tensor_apply_kernel 9us
-            """,
-            at="train.py:9",
-        ),
-        Quiet(
-            "fused",
-            """
-            # device 0 NVIDIA A100 8.0
-            Optimizer.step#AdamW.step
-              aten::_foreach_add_
-                cudaLaunchKernel
-                  => multi_tensor_apply_kernel 2us
-              aten::_fused_adamw_
-                cudaLaunchKernel
-                  => multi_tensor_apply_kernel 9us
-            """,
-        ),
-        Quiet(
-            "one-op",
-            """
-            # device 0 NVIDIA A100 8.0
-            Optimizer.step#SGD.step
-              aten::_foreach_add_
-                cudaLaunchKernel
-                  => multi_tensor_apply_kernel 9us
-            """,
-        ),
-        Quiet(
-            "not-to-be-had",
-            """
-            # device 0 NVIDIA A100 8.0
-            Optimizer.step#RMSprop.step
-              aten::_foreach_mul_
-                cudaLaunchKernel
-                  => multi_tensor_apply_kernel 9us
-            """,
-        ),
-        Quiet(
-            "parameters-on-the-cpu",
-            """
-            # device 0 NVIDIA A100 8.0
-            Optimizer.step#SGD.step
-              aten::_foreach_add_
-            aten::mm
-              cudaLaunchKernel
-                => gemm 9us
-            """,
-        ),
-        Abstains(
-            "amd",
-            """
-            # hip_runtime_version 60000000
-            # device 0 AMD Instinct MI300X
-            Optimizer.step#SGD.step
-              aten::_foreach_add_
-                hipLaunchKernel
-                  => multi_tensor_apply_kernel 9us
-            """,
-        ),
-        Abstains("cpu-run", "Optimizer.step#SGD.step\\n  aten::_foreach_add_"),
+        Fires("foreach", on_gpu(under(_ADAMW, _LERP, _ADD), frame=FRAME), at=AT),
+        Quiet("fused", on_gpu(under(_ADAMW, _ADD, _LERP, _FUSED_OP))),
+        Quiet("one-op", on_gpu(under(_SGD, _ADD))),
+        Quiet("not-to-be-had", on_gpu(under("Optimizer.step#RMSprop.step", _ADD * 2))),
+        Quiet("parameters-on-the-cpu", on_gpu(under(_SGD, "aten::_foreach_add_\n" * 2), WORK)),
+        Abstains("amd", _AMD + under(_SGD, _ADD_ON_AMD * 2)),
+        Abstains("cpu-run", under(f"{_SGD} > aten::_foreach_add_")),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        obstacle = without_device(trace)
-        if obstacle is None and not any(d.vendor == "nvidia" for d in used_devices(trace)):
-            return NotApplicable("no NVIDIA GPU took part in this run")
-        return obstacle
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        return None if devices.used_devices(trace, "nvidia") else obstacles.NO_NVIDIA_GPU
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        work: dict[Event, list[int]] = {}
-        steps = [name for name in trace.names if _STEP.fullmatch(name)]
-        for step in trace.named(*steps) if steps else ():
-            kernels = _grouped_kernels(step) if step.kind == EventKind.Annotation else []
-            if kernels:
-                work[step] = kernels
-        places: dict[object, list[Event]] = {}
-        for step in work:
-            places.setdefault((step.location, step.name), []).append(step)
-        for events in places.values():
+        ranges = optimizers.optimizer_steps(trace, _STEP)
+        kernels_of = {step: kernels for step in ranges if (kernels := self._grouped_kernels(step))}
+        same = places.grouped(kernels_of, lambda step: (step.location, step.name))
+        for events in (part for group in same for part in places.by_window(group)):
             match = _STEP.fullmatch(events[0].name)
+            kernels = [row for event in events for row in kernels_of[event]]
             yield self.report(
                 trace,
                 events,
                 message=f"{match[1] if match else 'the optimizer'} updates with many kernels "
                 "where one fused kernel would do",
-                cost_rows=[row for event in events for row in work[event]],
+                cost=timing.Cost(
+                    trace.time_of([*(event.row for event in events), *kernels]), matters=False
+                ),
+                edit=_fused(trace, events, kernels),
+                at_most=Severity.WARNING,
             )
 
-
-def _grouped_kernels(step: Event) -> list[int]:
-    """Kernels of the foreach ops of an optimizer step; none where nothing is to be fused."""
-    rows: list[int] = []
-    ops = 0
-    for event in step.trace.within(step.start_ns, step.end_ns, int(step.trace.track_id[step.row])):
-        if _FUSED.match(event.name):
+    def _grouped_kernels(self, step: Event) -> list[int]:
+        """Kernels of the foreach ops of an optimizer step; none where nothing is to be fused."""
+        trace, inside = step.trace, optimizers.rows_in(step)
+        ids = np.unique(trace.name_id[inside]).tolist()
+        if any(_FUSED.match(trace.names[each]) for each in ids):
             return []
-        if event.name.startswith(_FOREACH):
-            found = step.trace.device_rows_under(event.row).tolist()
-            rows += found
-            ops += bool(found)
-    return rows if ops >= _FEWEST_OPS else []
+        grouped = [each for each in ids if trace.names[each].startswith(_FOREACH)]
+        ops = inside[np.isin(trace.name_id[inside], grouped)]
+        kernels = [trace.device_rows_under(op).tolist() for op in ops.tolist()]
+        launching = [each for each in kernels if each]
+        return list(chain.from_iterable(launching)) if len(launching) >= self.fewest_ops else []
+
+
+def _fused(trace: Trace, steps: Sequence[Event], kernels: list[int]) -> Edit:
+    """One pass over memory where SGD has three and Adam some eight; one op for as many."""
+    host = edits.host_time(trace, [step.row for step in steps])
+    return Edit("one fused op", host=host, work=kernels, left=(0.2, 0.7), work_left=(0.35, 0.7))

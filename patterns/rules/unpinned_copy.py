@@ -2,176 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Severity
-from tidy.trace import Capability, Trace
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Trace
 
-from ..base import Pattern
-from ..examples import Abstains, Fires, Quiet
-from ..places import Loop, place_of
-from ..uploads import (
-    PAGEABLE,
-    Upload,
-    finding_of,
-    in_the_loop,
-    unknown_memory,
-    uploads,
-)
+from ..base import DevicePattern
+from ..evidence import copies, edits, loops, timing
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, steps, to_gpu
+from ..option import Option, warning_share
 
-# Up to here CUDA stages a pageable copy at once, in no more time than it takes to launch it.
-_WORTH_PINNING_NBYTES = 64 * 1024
-_SEEN = "copied to the GPU from memory that is not pinned"
+# Of the time of copies, where neither their size nor the device's link is known.
+_USUALLY_LEFT = 0.35, 0.8
+
+_LARGE = "HtoD (Pageable -> Device) 20us 262144B"
+_TO, _CALL = "aten::to > aten::copy_", "cudaMemcpyAsync 20us"
+_ON_AMD = "HtoD (Host -> Device) 20us"
 
 
-class UnpinnedCopy(Pattern):
+class UnpinnedCopy(DevicePattern):
     """Data goes to the GPU from memory that is not pinned, so the host waits for each copy.
+
+    What it does: It finds copies from pageable memory that repeat, in two steps or, where the trace
+    has none, with kernels in between. One of them has to have 64 KiB or more; smaller ones at the
+    same place count with it, scalars do not. Not reported are a model that moves to the GPU,
+    indexes that PyTorch copies by itself, and fills, which are TDY201.
+    Why it costs: The copy takes twice as long or longer, and meanwhile the host cannot prepare
+    anything. Where other work of the GPU covers it nothing is lost.
+    Example: `inputs = batch.to("cuda")` on a batch of an ordinary DataLoader, recorded as
 
         aten::to
           aten::copy_
             cudaMemcpyAsync => Memcpy HtoD (Pageable -> Device)
             cudaStreamSynchronize
 
-    Reported where it repeats, in two steps or, where the trace has none, with kernels in between,
-    and where a copy has 64 KiB or more; smaller ones at the same place count with it, scalars do
-    not. Not reported: a model that moves to the GPU, indexes that PyTorch copies by itself, and
-    fills, which are TDY201.
-
-    Cost: the copy, at half of the speed of the bus or less, and the host, which cannot prepare
-    anything meanwhile. Below 1 % of the steps, or where other work of the GPU covers it, it is said
-    as info.
-    Instead: `DataLoader(..., pin_memory=True)` or `tensor.pin_memory()`, and
-    `.to(device, non_blocking=True)`.
-    Misses: many small copies; AMD, whose traces do not tell pinned memory from other.
+    Instead: Pin the memory, with `DataLoader(..., pin_memory=True)` or `tensor.pin_memory()`, and
+    copy with `.to(device, non_blocking=True)`.
+    Cannot see: It misses many small copies. On AMD it is not checked, because traces do not tell
+    pinned memory from other.
     """
 
     code = "TDY103"
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "DataLoader(..., pin_memory=True), then .to(device, non_blocking=True)"
+    worth_pinning_nbytes = Option(
+        64 * 1024,
+        "up to here CUDA stages a pageable copy at once, in no more time than it takes to"
+        " launch it",
+    )
+    warning_from = warning_share(timing.EASY_WARNING)
     examples = (
         Fires(
             "each-step",
-            """
-            # device 0 NVIDIA A100 8.0
-            train.py(7): train
-              ProfilerStep#1 800us
-                aten::to | float[64, 1024]
-                  aten::_to_copy | float[64, 1024]
-                    aten::copy_ | float[64, 1024], float[64, 1024], =False
-                      cudaMemcpyAsync 20us
-                        => Memcpy HtoD (Pageable -> Device) 20us 262144B
-                      cudaStreamSynchronize 25us
-                aten::mm
-                  cudaLaunchKernel
-                    => gemm 90us
-              ProfilerStep#2 800us
-                aten::to | float[64, 1024]
-                  aten::_to_copy | float[64, 1024]
-                    aten::copy_ | float[64, 1024], float[64, 1024], =False
-                      cudaMemcpyAsync 20us
-                        => Memcpy HtoD (Pageable -> Device) 20us 262144B
-                      cudaStreamSynchronize 25us
-                aten::mm
-                  cudaLaunchKernel
-                    => gemm 90us
-            """,
+            on_gpu(
+                steps(to_gpu("Pageable", 262144, call=_CALL), WORK, count=2, lasts_us=800),
+                frame=FRAME,
+            ),
             events=2,
-            at="train.py:7",
+            at=AT,
         ),
         Fires(
             "small-share",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1 8000us
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync 20us
-                    => Memcpy HtoD (Pageable -> Device) 20us 262144B
-            ProfilerStep#2 8000us
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync 20us
-                    => Memcpy HtoD (Pageable -> Device) 20us 262144B
-            """,
+            on_gpu(steps(copy(_LARGE, op=_TO, call=_CALL), count=2, lasts_us=8000)),
             events=2,
             severity=Severity.INFO,
         ),
-        Quiet(
-            "pinned",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pinned -> Device) 20us 262144B
-            ProfilerStep#2
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pinned -> Device) 20us 262144B
-            """,
-        ),
-        Quiet(
-            "small",
-            """
-            # device 0 NVIDIA A100 8.0
-            ProfilerStep#1
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pageable -> Device) 1us 256B
-            ProfilerStep#2
-              aten::to
-                aten::copy_
-                  cudaMemcpyAsync
-                    => Memcpy HtoD (Pageable -> Device) 1us 256B
-            """,
-        ),
-        Quiet(
-            "model-moves",
-            """
-            # device 0 NVIDIA A100 8.0
-            aten::to
-              aten::copy_
-                cudaMemcpyAsync
-                  => Memcpy HtoD (Pageable -> Device) 20us 262144B
-            aten::to
-              aten::copy_
-                cudaMemcpyAsync
-                  => Memcpy HtoD (Pageable -> Device) 20us 262144B
-            aten::to
-              aten::copy_
-                cudaMemcpyAsync
-                  => Memcpy HtoD (Pageable -> Device) 20us 262144B
-            aten::mm
-              cudaLaunchKernel
-                => gemm 90us
-            """,
-        ),
-        Abstains(
-            "rocm",
-            """
-            # device 0 AMD-Instinct
-            ProfilerStep#1
-              aten::to
-                aten::copy_
-                  hipMemcpyWithStream
-                    => Memcpy HtoD (Host -> Device) 20us
-            """,
-        ),
-        Abstains("cpu-run", "ProfilerStep#1\n  aten::to\n    aten::copy_"),
+        Quiet("pinned", on_gpu(steps(copy("HtoD (Pinned -> Device) 20us 262144B", op=_TO)))),
+        Quiet("small", on_gpu(steps(copy("HtoD (Pageable -> Device) 1us 256B", op=_TO)))),
+        Quiet("model-moves", on_gpu(copy(_LARGE, op=_TO) * 3, WORK)),
+        Abstains("rocm", "# device 0 AMD-Instinct\n" + steps(copy(_ON_AMD, op=_TO))),
+        Abstains("cpu-run", steps("aten::to\n  aten::copy_", count=1)),
     )
 
-    def applies(self, trace: Trace) -> NotChecked | NotApplicable | None:
-        return unknown_memory(trace)
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        return copies.unknown_memory(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        places: dict[object, list[Upload]] = {}
-        for upload in uploads(trace, PAGEABLE):
-            places.setdefault(place_of(upload.op), []).append(upload)
-        loop = Loop(trace)
-        for copies in places.values():
-            large = [each for each in copies if each.nbytes >= _WORTH_PINNING_NBYTES]
-            if large and in_the_loop(loop, large):
-                yield finding_of(self, trace, in_the_loop(loop, copies), _SEEN)
+        loop, pageable = loops.Loop(trace), copies.uploads(trace, copies.PAGEABLE)
+        for same in loop.by_place(pageable, lambda each: each.op):
+            large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]
+            if not any(loop.repeated([op.start_ns for op in large])):
+                continue
+            for events, cost, where in copies.by_window(trace, same, self.warning_from):
+                message = f"copied to the GPU from memory that is not pinned{where}"
+                yield self.report(trace, events, message=message, cost=cost)
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """Pinned memory copies about twice as fast, and the host neither stages it nor waits."""
+        work = edits.work_of(trace, events)
+        work = work[trace.kind[work] == EventKind.Memcpy]
+        calls = trace.caller[work]
+        return Edit(
+            "from pinned memory, without a wait",
+            host=edits.host_time(trace, calls[calls >= 0]),
+            work=work,
+            waits=edits.calls_in(trace, events),
+            left=edits.REMOVED,
+            work_left=_pinned(trace, work),
+        )
+
+
+def _pinned(trace: Trace, work: Sequence[int]) -> tuple[float, float]:
+    """The part of the copies' time that they take from pinned memory, at best and at worst."""
+    nbytes = sum(trace.nbytes[row] for row in work)
+    rates = copies.pinned_nbytes_per_s(trace, work)
+    if rates is None or not nbytes:
+        return _USUALLY_LEFT
+    took_s = sum(trace.duration_ns[row] for row in work) / 1e9
+    worst, best = (min(float(nbytes / rate / took_s), 1.0) for rate in rates)
+    return best, worst

@@ -3,102 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidy.finding import Finding
+from tidy.finding import Finding, Severity
+from tidy.replay import Edit
 from tidy.trace import Event, EventKind, Trace
 
 from ..base import Pattern
-from ..examples import Fires, Quiet
+from ..evidence import edits, launches, optimizers, places
+from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
+
+_FRAME = "torch/optim/optimizer.py(1023): zero_grad"
+_WRAPPER = f"torch/nn/modules/module.py(9): zero_grad > {_FRAME}"
+_FILL = "aten::zero_\n"
+_INFO = Severity.INFO
+_RANGE = "Optimizer.zero_grad#SGD.zero_grad"
 
 
 class ZeroedGradients(Pattern):
     """`zero_grad` fills every gradient with zeros instead of setting it to None.
 
+    What it does: It finds calls of `zero_grad` with fills in them.
+    Why it costs: Every gradient is written once, and read again when backward adds to it. On a
+    CPU, PyTorch then takes memory for it from the system in each step, which was measured to cost
+    more than the zeros for small and for large gradients: there it is info.
+    Example: `optimizer.zero_grad(set_to_none=False)`, recorded as
+
         torch/optim/optimizer.py(...): zero_grad      or  Optimizer.zero_grad#SGD.zero_grad
           aten::zero_ for each parameter, NOT under aten::zeros
           or aten::_foreach_zero_
 
-    Cost: writing every gradient once, and reading it again when backward adds to it.
-    Instead: `zero_grad(set_to_none=True)`, the default since PyTorch 2.0. A parameter without a
-    gradient is then skipped by the optimizer instead of being decayed or carried by momentum.
-    Misses: loops of one's own over `p.grad.zero_()`; `model.zero_grad` without stacks.
+    Instead: Call `zero_grad(set_to_none=True)`, the default since PyTorch 2.0. A parameter without
+    a gradient is then skipped by the optimizer instead of being decayed or carried by momentum.
+    Cannot see: It misses loops of one's own over `p.grad.zero_()`, and `model.zero_grad` without
+    stacks.
     """
 
     code = "TDY603"
+    why_no_edit = "on a CPU gradients may take longer to allocate than to fill"
     fix = "call zero_grad(set_to_none=True)"
     examples = (
         Fires(
             "frame",
-            """
-            train.py(5): train
-              torch/optim/optimizer.py(1023): zero_grad
-                Optimizer.zero_grad#SGD.zero_grad
-                  aten::zero_
-                  aten::zero_
-            """,
-            at="train.py:5",
+            on_gpu(launch(f"{_FRAME} > {_RANGE} > aten::zero_", "fill"), frame=FRAME),
+            at=AT,
         ),
+        Fires("cpu", under(f"{FRAME} > {_FRAME} > {_RANGE}", _FILL * 2), at=AT, severity=_INFO),
         Fires(
             "wrapper-of-the-same-name",
-            """
-            train.py(5): train
-              torch/nn/modules/module.py(9): zero_grad
-                torch/optim/optimizer.py(1023): zero_grad
-                  aten::zero_
-            """,
-            at="train.py:5",
+            under(f"{FRAME} > {_WRAPPER} > aten::zero_"),
+            at=AT,
+            severity=_INFO,
         ),
         Fires(
-            "range-alone",
-            """
-            Optimizer.zero_grad#Adam.zero_grad
-              aten::_foreach_zero_
-                aten::zero_
-            """,
+            "range-alone", on_gpu(launch(f"{_RANGE} > aten::_foreach_zero_ > aten::zero_", "fill"))
         ),
-        Quiet("dropped", "Optimizer.zero_grad#SGD.zero_grad\naten::linear"),
-        Quiet(
-            "other-zeros",
-            """
-            train.py(5): zero_grad
-              aten::zeros
-                aten::zero_
-            aten::zero_
-            """,
-        ),
+        Quiet("dropped", f"{_RANGE}\naten::linear"),
+        Quiet("other-zeros", under("train.py(5): zero_grad > aten::zeros > aten::zero_") + _FILL),
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         fills = trace.rows_named("aten::zero_", "aten::_foreach_zero_")
-        names = trace.name_id
         zeros = trace.strings.names.get("aten::zeros", -1)
         parents = trace.parent[fills]
-        fills = fills[(parents < 0) | (names[np.maximum(parents, 0)] != zeros)]
+        fills = fills[(parents < 0) | (trace.name_id[np.maximum(parents, 0)] != zeros)]
         if not len(fills):
             return
         calls = [e for e in trace.named("*: zero_grad") if _holds(e, fills)]
         # A wrapper of the same name says nothing that the call inside it does not.
         calls = [e for e, after in zip_longest(calls, calls[1:]) if not _above(e, after)]
         explained = trace.time_of(e.row for e in calls)
-        is_fill = np.zeros(len(trace), bool)
-        is_fill[fills] = True
+        fill_rows = set(fills.tolist())
         for event in trace.named("Optimizer.zero_grad#*"):
             if explained.overlaps(event.start_ns, event.end_ns) or event.kind == EventKind.PyCall:
                 continue
-            inside = trace.rows_within(event.start_ns, event.end_ns, int(trace.track_id[event.row]))
-            if is_fill[inside].any():
+            if not fill_rows.isdisjoint(optimizers.rows_in(event).tolist()):
                 calls.append(event)
-        yield from self.report_all(trace, calls)
+        adds = _adds(trace, len(fills)) if len({call.location for call in calls}) == 1 else []
+        for events in places.by_line(calls):
+            rows = [*(event.row for event in events), *adds]
+            edit = _without(trace, rows)
+            yield self.report(trace, events, cost_rows=rows, edit=edit)
+
+    def severity_of(self, event: Event) -> Severity:
+        return self.severity if _saves_surely(event.trace) else Severity.INFO
 
     def message(self, events: object) -> str:
         return "gradients are filled with zeros, not dropped"
 
 
-def _holds(call: Event, fills: NDArray[np.int64]) -> bool:
+def _adds(trace: Trace, most: int) -> list[int]:
+    """Ops that add a gradient to what is there, where none but the zeros can be there."""
+    adds = trace.rows_named("aten::add_")
+    above = np.maximum(trace.parent[adds], 0)
+    is_leaf = launches.has_name(trace, "torch::autograd::AccumulateGrad")[trace.name_id[above]]
+    adds = adds[is_leaf & (trace.parent[adds] >= 0)]
+    return adds.tolist() if len(adds) <= most else []
+
+
+def _without(trace: Trace, rows: list[int]) -> Edit | None:
+    """Neither fills nor adds; parameters are still visited."""
+    if not _saves_surely(trace):
+        return None
+    edit = edits.without_ops(trace, list(trace.events(rows)), "neither fill nor add", (0.0, 0.4))
+    return replace(edit, work_left=(0.0, 0.1)) if len(edit.work) else edit
+
+
+def _saves_surely(trace: Trace) -> bool:
+    """Whether zeros take longer than new memory: on devices, and where tidy.runtime was timed."""
+    return bool(trace.devices_used) or trace.info.header.get("framework") == "tidy.runtime"
+
+
+def _holds(call: Event, fills: launches.Rows) -> bool:
     """Whether one of the sorted rows `fills` is below `call`."""
     first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
     return bool(last > first)

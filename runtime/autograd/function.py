@@ -1,5 +1,5 @@
 """torch.autograd.function's names."""
 
-from ..function import Function, FunctionCtx, once_differentiable
+from ..engine.function import Function, FunctionCtx, once_differentiable
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]

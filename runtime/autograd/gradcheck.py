@@ -1,5 +1,5 @@
 """torch.autograd.gradcheck's names."""
 
-from ..gradcheck import GradcheckError, gradcheck, gradgradcheck
+from ..derivatives.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]

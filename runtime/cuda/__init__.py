@@ -3,58 +3,50 @@
     tidy run --device a100 train.py         or TIDY_DEVICE=a100 python train.py
     tidy.runtime.cuda.configure("a100")     before the first tensor on it
 
-Without that there is no device. Where to read first: dispatch.py (an operator), modelled_device.py
-(a launch), clock.py (the host's time), cost (a kernel's); docs/modelled-device.md has the formulas.
+Without that there is no device. Where to read first: modelled/__init__.py draws the layers of the
+machine, dispatch.py shows an operator; docs/modelled-device.md has the formulas.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Iterable
 
-from . import state
-from .state import VARIABLE, configure
+from ..accelerator import is_available
+from ..core.later import later
+from ..modelled.device_queries import device_count as count_devices
+from ..modelled.specs import VARIABLE
+from ..ops.creation import get_rng_state, initial_seed, seed, set_rng_state
 
-_LATER = {
-    **dict.fromkeys("Stream Event ExternalStream synchronize".split(), "streams"),
-    **dict.fromkeys(
-        "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_stats "
-        "memory_cached max_memory_cached memory_summary mem_get_info empty_cache "
-        "reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
-        "reset_max_memory_cached set_per_process_memory_fraction".split(),
-        "memory",
-    ),
-    **dict.fromkeys("CUDAGraph graph is_current_stream_capturing".split(), "graphs"),
-    **dict.fromkeys(
-        "get_device_name get_device_properties get_device_capability can_device_access_peer "
-        "is_bf16_supported current_device set_device device device_of current_stream "
-        "default_stream set_stream stream".split(),
-        "current",
-    ),
-    "OutOfMemoryError": "allocator",
-}
-
+_KINDS = "Half Float Double Char Short Int Long Byte Bool"
+__getattr__ = later(
+    __name__,
+    {
+        "": "amp nccl comm nvtx profiler",
+        ".typed": " ".join(f"{kind}Tensor" for kind in _KINDS.split()),
+        "..modelled.configuration": "configure",
+        "..modelled.streams": "Stream ExternalStream Event=StreamEvent synchronize",
+        "..modelled.memory_statistics": "memory_allocated max_memory_allocated memory_reserved "
+        "max_memory_reserved memory_stats memory_cached max_memory_cached memory_summary "
+        "mem_get_info empty_cache reset_peak_memory_stats reset_accumulated_memory_stats "
+        "reset_max_memory_allocated reset_max_memory_cached set_per_process_memory_fraction",
+        "..modelled.cuda_graphs": "CUDAGraph graph is_current_stream_capturing",
+        "..modelled.current_device": "current_device set_device device device_of current_stream "
+        "default_stream set_stream stream",
+        "..modelled.device_queries": "get_device_name get_device_properties device_count "
+        "get_device_capability can_device_access_peer is_bf16_supported",
+        "..modelled.caching_allocator": "OutOfMemoryError",
+    },
+)
 __all__ = ["VARIABLE", "configure", "device_count", "init", "is_available", "is_initialized"]
-__all__ += ["ipc_collect", "manual_seed", "manual_seed_all"]
-
-
-def is_available() -> bool:
-    """Whether a device is configured."""
-    return bool(state.devices)
-
-
-def device_count() -> int:
-    """How many are."""
-    return len(state.devices)
+__all__ += ["get_arch_list", "get_rng_state", "get_rng_state_all", "initial_seed", "ipc_collect"]
+__all__ += ["manual_seed", "manual_seed_all", "seed", "set_rng_state", "set_rng_state_all"]
 
 
 def init() -> None:
     """There is nothing to load."""
 
 
-def is_initialized() -> bool:
-    """Whether there are devices, which need no further preparation."""
-    return is_available()
+is_initialized = is_available
 
 
 def manual_seed_all(seed: int) -> None:
@@ -64,17 +56,19 @@ def manual_seed_all(seed: int) -> None:
 manual_seed = manual_seed_all
 
 
+def get_rng_state_all() -> list[object]:
+    """Of each device; all draw from the CPU's stream."""
+    return [get_rng_state() for _ in range(count_devices())]
+
+
+def set_rng_state_all(new_states: Iterable[object]) -> None:
+    for state in new_states:
+        set_rng_state(state)
+
+
+def get_arch_list() -> list[str]:
+    return []
+
+
 def ipc_collect() -> None:
     """Memory is not shared with other processes."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("amp", "nvtx", "nccl", "comm"):
-        return import_module(f"{__name__}.{name}")
-    if name not in _LATER:
-        raise AttributeError(
-            f"tidy.runtime.cuda has no {name!r}; docs/runtime.md lists what it has"
-        )
-    found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found

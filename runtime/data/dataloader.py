@@ -1,7 +1,8 @@
 """DataLoader and its two iterators.
 
-With workers, batch n is task n. Each worker has up to `prefetch_factor` tasks; what is answered
-before its turn waits in `_ready`, as the bytes that came.
+With workers, batch n of an epoch is task n. Each worker has up to `prefetch_factor` tasks. A thread
+receives and loads what they answer (receiver.py); what is answered before its turn waits in
+`_ready`.
 
 Source: torch/utils/data/dataloader.py.
 """
@@ -15,17 +16,19 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
-from itertools import islice, repeat
+from itertools import count, islice, repeat
 from typing import Any, Generic, NoReturn
 from weakref import finalize
 
-from ..hooks import check
+from ..engine.hooks import check
+from ..observe.record_function import record_function
 from ..ops.creation import Generator, default_generator
-from ..record_function import record_function
 from . import dataset as data
 from .dataset import IterableDataset, T_co
-from .worker import END, ERROR, WorkerInfo, make_fetch, raise_again, worker_loop
+from .receiver import Answer, Loaded, Receiver
+from .worker import BROKEN, END, ERROR, WorkerInfo, make_fetch, raise_again, worker_loop
+
+_numbers = count()  # of iterators with workers
 
 
 class DataLoader(Generic[T_co]):
@@ -79,23 +82,16 @@ class DataLoader(Generic[T_co]):
         if iterable:
             sampler = repeat(None)  # how many keys are asked for is all that counts
         elif sampler is None:
-            make = (
-                partial(data.RandomSampler, generator=generator)
-                if shuffle
-                else data.SequentialSampler
-            )
-            sampler = make(dataset)
+            make = data.RandomSampler if shuffle else data.SequentialSampler
+            sampler = make(dataset, generator=generator)
         if batch_sampler is not None:
             batch_size = None
         elif batch_size is not None:
             batch_sampler = data.BatchSampler(sampler, batch_size, drop_last)
         vars(self).update(sampler=sampler, batch_sampler=batch_sampler, batch_size=batch_size)
-        usual, self._keys = (
-            (data.default_collate, batch_sampler)
-            if batch_sampler is not None
-            else (data.default_convert, sampler)
-        )
-        self.collate_fn = collate_fn or usual
+        batched = batch_sampler is not None
+        self._keys = batch_sampler if batched else sampler
+        self.collate_fn = collate_fn or (data.default_collate if batched else data.default_convert)
         if prefetch_factor is None and num_workers:
             self.prefetch_factor = 2
         self.check_worker_number_rationality()
@@ -167,9 +163,10 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         import multiprocessing
 
         self._persistent, self._timeout = loader.persistent_workers, loader.timeout or None
-        self._prefetch, self._epoch, self._sent = loader.prefetch_factor, 0, 0
+        self._prefetch, self._epoch = loader.prefetch_factor, 0
         self._workers: list[tuple[Any, Any, Any]] = []  # process, where tasks go, answers come from
-        self.close = finalize(self, _stop, os.getpid(), self._workers)  # at exit too
+        receivers: list[Receiver] = []
+        self.close = finalize(self, _stop, os.getpid(), self._workers, receivers)  # at exit too
         context: Any = loader.multiprocessing_context or multiprocessing
         for n in range(loader.num_workers):
             pipes = (*context.Pipe(duplex=False), *context.Pipe(duplex=False))
@@ -180,14 +177,18 @@ class _MultiProcessingDataLoaderIter(_Iterator):
             self._workers.append((process, pipes[1], pipes[2]))
             pipes[0].close()  # the worker's ends: now its death closes them
             pipes[3].close()
+        # Only now: a process is better forked where no other thread runs.
+        self._receiver = Receiver(self._workers, next(_numbers))
+        receivers.append(self._receiver)
         self.begin()
 
     def begin(self) -> None:
         """Start an epoch."""
         self._epoch += 1
+        self._sent = 0
         self._keys = iter(self._all_keys)
         self._pending: dict[int, int] = {}  # tasks given out, and to whom
-        self._ready: dict[int, tuple[int, bytes]] = {}  # those answered
+        self._ready: dict[int, Answer] = {}  # those answered
         self._active = list(range(len(self._workers)))
         self._hand_out()
 
@@ -207,10 +208,14 @@ class _MultiProcessingDataLoaderIter(_Iterator):
             if task not in self._ready:
                 self._receive()
                 continue
-            kind, answer = self._ready.pop(task)
+            _, _, kind, found = self._ready.pop(task)
             del self._pending[task]
             self._hand_out()
-            found = pickle.loads(answer)  # noqa: S301  (our own process wrote it)
+            if kind == BROKEN:
+                raise found
+            if type(found) is Loaded:
+                return found.batch
+            found = pickle.loads(found)  # noqa: S301  (our own process wrote it)
             if kind == ERROR:
                 raise_again(*found)
             return found
@@ -219,30 +224,19 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         raise StopIteration
 
     def _receive(self) -> None:
-        """Wait for an answer; take one of each worker that has some."""
-        from multiprocessing.connection import wait
-
-        ends = [end for process, _, results in self._workers for end in (results, process.sentinel)]
-        heard = wait(ends, self._timeout)
-        check(bool(heard), f"DataLoader timed out after {self._timeout} seconds")
-        for process, _, results in self._workers:
-            if results not in heard and process.sentinel not in heard:
-                continue
-            try:
-                if not results.poll():
-                    self._fail()
-                (epoch, task, kind), answer = results.recv(), results.recv_bytes()
-            except (EOFError, OSError):
-                self._fail()
-            if epoch != self._epoch or task not in self._pending:
-                continue  # of an epoch left early, or of a worker known to be at its end
-            if kind != END:
-                self._ready[task] = (kind, answer)
-                continue
-            self._active.remove(ended := self._pending[task])
-            left = {t: w for t, w in self._pending.items() if w != ended or t in self._ready}
-            self._pending = left
-            self._hand_out()
+        """Wait for an answer."""
+        answer = self._receiver.take(self._timeout)
+        if answer is None:
+            self._fail()
+        if answer.epoch != self._epoch or answer.task not in self._pending:
+            return  # of an epoch left early, or of a worker known to be at its end
+        if answer.kind != END:
+            self._ready[answer.task] = answer
+            return
+        self._active.remove(ended := self._pending[answer.task])
+        left = {t: w for t, w in self._pending.items() if w != ended or t in self._ready}
+        self._pending = left
+        self._hand_out()
 
     def _fail(self) -> NoReturn:
         """Stop, for a worker died."""
@@ -254,10 +248,12 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
 
 
-def _stop(owner: int, workers: list[tuple[Any, Any, Any]]) -> None:
+def _stop(owner: int, workers: list[tuple[Any, Any, Any]], receivers: list[Receiver]) -> None:
     """Ask the workers to end; end those that do not within seconds."""
     if os.getpid() != owner:
         return  # a copy of the iterator, in a process forked since
+    for receiver in receivers:
+        receiver.stop()
     for _, tasks, _ in workers:
         with suppress(OSError):
             tasks.send((None, 0, None))

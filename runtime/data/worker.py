@@ -1,7 +1,7 @@
 """The other process: makes the batches that a DataLoader asks for.
 
     parent  --(epoch, number, keys)-->                  worker_loop
-    parent  <--(epoch, number, kind), pickled batch--   _write  <- outbox <-
+    parent  <--(epoch, number, kind, times), pickled batch--   _write  <- outbox <-
 
 The worker takes all keys there are before it makes a batch, and a thread sends those made: so
 neither side waits for the other to listen. Every worker has pipes of its own: one that is killed
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,11 +23,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..observe.arrangement import forget_all
 from ..ops.creation import manual_seed
-from ..record_function import innermost, interposers, watching
 from .dataset import look_up
 
-DATA, ERROR, END = range(3)  # kinds of answer
+DATA, ERROR, END, BROKEN = range(4)  # kinds of answer; the last is given where it is received
 
 
 class WorkerInfo(NamedTuple):
@@ -79,9 +80,7 @@ def worker_loop(
     parents_tasks.close()  # an end kept open here would hide that the parent is gone
     parents_results.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
-    interposers.clear()  # who observes operators does so in the parent
-    innermost.clear()
-    watching.clear()
+    forget_all()  # who observes operators does so in the parent
     random.seed(info.seed)
     manual_seed(info.seed)
     np.random.seed(np.random.SeedSequence([info.id, base_seed]).generate_state(4))
@@ -91,6 +90,7 @@ def worker_loop(
     Thread(target=_write, args=(results, outbox), daemon=True).start()
     opened = None  # the epoch that `fetch` is for
     for epoch, number, keys in _wanted(tasks):
+        begin, on_cpu = time.perf_counter_ns(), _processor_ns()
         try:
             if init_fn is not None:
                 init_fn(info.id)
@@ -102,7 +102,22 @@ def worker_loop(
             kind, answer = END, b""
         except Exception as error:
             kind, answer = ERROR, _described(error, info.id)
-        outbox.put(((epoch, number, kind), answer))
+        end, (cpu, queued) = time.perf_counter_ns(), _processor_ns()
+        times = begin, end, end - begin, cpu - on_cpu[0], queued - on_cpu[1]
+        outbox.put(((epoch, number, kind, None if kind == END else times), answer))
+
+
+def _processor_ns() -> tuple[int, int]:
+    """How long this thread has had a processor, and how long it waited for one (Linux tells)."""
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        try:
+            queued = int(os.read(file, 100).split()[1])
+        finally:
+            os.close(file)
+    except (OSError, ValueError, IndexError):
+        queued = 0
+    return time.thread_time_ns(), queued
 
 
 def _wanted(tasks: Any) -> Iterator[Any]:

@@ -10,14 +10,32 @@ from typing import Any
 
 from . import functional as functional
 
+_SHELVES = {
+    "recurrent": "LSTM GRU RNN LSTMCell GRUCell RNNCell RNNBase RNNCellBase",
+    "attention": "MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer "
+    "TransformerEncoder TransformerDecoder Transformer",
+    "lazy": "LazyModuleMixin LazyLinear "
+    + " ".join(
+        f"Lazy{name}{n}d"
+        for name in ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")
+        for n in (1, 2, 3)
+    ),
+}
+_HOMES = "parameter module containers init utils layers image_layers embedding losses adaptive"
+
 
 def __getattr__(name: str) -> Any:
     if name in ("parallel", "DataParallel"):
         parallel = import_module(f"{__name__}.parallel")
         return parallel if name == "parallel" else parallel.DataParallel
+    if name == "modules":
+        return import_module(f"{__name__}.modules")
+    for home, names in _SHELVES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{home}"), name)
     if name.startswith("_") or "Module" in globals():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for home in "module containers init utils layers".split():
+    for home in _HOMES.split():
         inside = import_module(f"{__name__}.{home}")
         mine = {k: v for k, v in vars(inside).items() if isinstance(v, type)}
         globals().update((k, v) for k, v in mine.items() if v.__module__ == inside.__name__)

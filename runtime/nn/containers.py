@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from itertools import groupby
 from typing import Any
 
+from ..engine.hooks import check
+from ..engine.tensor import Tensor
 from .module import Module
+from .parameter import Parameter
 
 
 def _of_registry(name: str) -> Callable[..., Any]:
@@ -119,3 +122,106 @@ class ModuleDict(Module):
         """Add all of a dict, or of pairs."""
         for key, module in dict(modules).items():
             self[key] = module
+
+
+class _Parameters(Module):
+    """What holds parameters, or anything else, under names."""
+
+    def _put(self, name: str, value: Any) -> None:
+        learned = isinstance(value, Tensor) and not isinstance(value, Parameter)
+        setattr(self, name, Parameter(value) if learned else value)
+
+    def _lines(self, pairs: Iterable[tuple[Any, Any]], kind: Callable[[Any], str]) -> str:
+        told = []
+        for key, value in pairs:
+            text = f"Object of type: {type(value).__name__}"
+            if isinstance(value, Tensor):
+                size = "x".join(map(str, value.shape))
+                text = f"Parameter containing: [{kind(value)} of size {size}]"
+            told.append(f"  ({key}): {text}")
+        return "\n".join(told)
+
+
+class ParameterList(_Parameters):
+    """A list of parameters; tensors become some."""
+
+    def __init__(self, values: Any = None) -> None:
+        super().__init__()
+        self._size = 0
+        self.extend(() if values is None else values)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, str(i)) for i in range(self._size))
+
+    def _place(self, index: Any) -> str:
+        return str(range(self._size)[index])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return getattr(self, self._place(index))
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._put(self._place(index), value)
+
+    def append(self, value: Any) -> Any:
+        self._size += 1
+        self[-1] = value
+        return self
+
+    def extend(self, values: Any) -> Any:
+        told = f"ParameterList.extend should be called with an iterable, but got {type(values)}"
+        check(isinstance(values, Iterable) and not isinstance(values, Tensor), told, TypeError)
+        for value in values:
+            self.append(value)
+        return self
+
+    __iadd__ = extend
+
+    def extra_repr(self) -> str:
+        return self._lines(enumerate(self), lambda value: f"torch.{value.dtype}")
+
+
+class ParameterDict(_Parameters, MutableMapping[str, Any]):
+    """A dict of parameters; tensors become some."""
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        self.update({} if parameters is None else parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        return getattr(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default  # noqa: SIM401
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        told = f"Index given to ParameterDict is not a string: {key!r}"
+        check(isinstance(key, str), told, TypeError)
+        self._keys[key] = None
+        self._put(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def copy(self) -> Any:
+        return type(self)(dict(self))
+
+    def extra_repr(self) -> str:
+        return self._lines(self.items(), lambda value: value.type())

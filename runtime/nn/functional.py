@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..ops.table import PUBLIC
+from ..ops.make import PUBLIC
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 `class X(Layer, args="a, b=1")` gets an `__init__` with these parameters. It keeps all of them but
 `device` and `dtype` as attributes, then calls `setup`, which checks them and makes what is learned.
-With `call`, X's forward is that expression.
+With `call`, X's forward is that expression, of `input` or of what stands before ` -> ` in it.
 
 Source: torch/nn/modules/.
 """
@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..hooks import check
+from ..core.aten import aten
+from ..engine.hooks import check
 from ..ops.creation import tensor
-from ..ops.table import aten
 from . import functional as F
 from . import init
 from .module import Module, Parameter
@@ -34,18 +34,21 @@ _FACTORY = ", device=None, dtype=None"
 class Layer(Module):
     """A module whose constructor is declared."""
 
+    declared = ""  # the arguments of its constructor
     shown: str | None = None  # extra_repr, as a format; by default `name=value` of each argument
 
     def __init_subclass__(cls, args: str | None = None, call: str = "") -> None:
         if args is None:
             return
+        cls.declared = args
         names = [p.split("=")[0] for p in args.split(", ") if p and p[0] != "*"]
         if "inplace" in names and "{x}" in call:  # a function that knows nothing of that
             changed = call.format(x="input.clone()")
             call = f"input.copy_({changed}) if self.inplace else {call}"
-        inputs = "input, target" if "target" in call else "input"
+        inputs, _, call = call.rpartition(" -> ")
+        usual = next((f"input, {n}" for n in ("target", "other") if n in call), "input")
         made: dict[str, Any] = {"F": F, "__name__": cls.__module__}
-        exec(_METHODS.format(args=args, inputs=inputs, call=call.format(x="input")), made)
+        exec(_METHODS.format(args=args, inputs=inputs or usual, call=call.format(x="input")), made)
         for name in ("__init__", "forward") if call else ("__init__",):
             made[name].__qualname__ = f"{cls.__qualname__}.{name}"
             setattr(cls, name, made[name])
@@ -116,10 +119,11 @@ class _Conv(Layer):
     def setup(self, **factory: Any) -> None:
         n, m, groups = self.out_channels, self.in_channels, self.groups
         divides = groups > 0 and m % groups == n % groups == 0
-        check(
-            divides, "groups must be positive, and divide in_channels and out_channels", ValueError
-        )
-        check(self.padding_mode == "zeros", "padding_mode must be 'zeros'", ValueError)
+        wanted = "groups must be positive, and divide in_channels and out_channels"
+        check(divides, wanted, ValueError)
+        modes = "zeros", "reflect", "replicate", "circular"
+        told = f"padding_mode must be one of {modes}, but got {self.padding_mode!r}"
+        check(self.padding_mode in modes, told, ValueError)
         self._spread(self.ndim, "kernel_size", "stride", "padding", "dilation")
         padding = self.padding if {*self.stride} == {1} else ()
         fits = isinstance(self.padding, tuple) or self.padding == "valid" or padding == "same"
@@ -128,39 +132,28 @@ class _Conv(Layer):
 
     reset_parameters = Linear.reset_parameters
 
+    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            both = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            whole = padding == "same"
+            each = zip(
+                padding if padding not in ("same", "valid") else (0,) * self.ndim, both, strict=True
+            )
+            sides = [(n // 2, n - n // 2) if whole else (p, p) for p, n in each]
+            around = [n for pair in reversed(sides) for n in pair]
+            input, padding = F.pad(input, around, self.padding_mode), 0
+        convolve = getattr(F, f"conv{self.ndim}d")
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
     def extra_repr(self) -> str:
         text = "{in_channels}, {out_channels}, kernel_size={kernel_size}, stride={stride}"
         for name, usual in (("padding", 0), ("dilation", 1), ("groups", 1)):
             if getattr(self, name) not in {usual, (usual,) * self.ndim}:
                 text += f", {name}={{{name}}}"
-        return text.format_map(vars(self)) + (", bias=False" if self.bias is None else "")
-
-
-class Embedding(
-    Layer,
-    args="num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "
-    "scale_grad_by_freq=False, sparse=False" + _FACTORY,
-    call="F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, "
-    "self.scale_grad_by_freq, self.sparse)",
-):
-    """One row of `weight` for each index: (*) to (*, embedding_dim)."""
-
-    def setup(self, **factory: Any) -> None:
-        n, padding = self.num_embeddings, self.padding_idx
-        inside = padding is None or -n <= padding < n
-        check(inside, "Padding_idx must be within num_embeddings", AssertionError)
-        self.padding_idx = None if padding is None else padding % n
-        self._new(factory, weight=(n, self.embedding_dim))
-
-    def reset_parameters(self) -> None:
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight.array[self.padding_idx] = 0
-
-    def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        sparse = ", sparse=True" if self.sparse else ""
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}{sparse}"
+        text += ", bias=False" if self.bias is None else ""
+        text += "" if self.padding_mode == "zeros" else ", padding_mode={padding_mode}"
+        return text.format_map(vars(self))
 
 
 class _BatchNorm(Layer):
@@ -171,13 +164,23 @@ class _BatchNorm(Layer):
 
     def setup(self, **factory: Any) -> None:
         n, affine, keeps = self.num_features, self.affine, self.track_running_stats
-        self._new(factory, weight=affine and (n,), bias=affine and self.bias and (n,))
         self.register_buffer("running_mean", aten.zeros(n, **factory) if keeps else None)
         self.register_buffer("running_var", aten.ones(n, **factory) if keeps else None)
         self.register_buffer("num_batches_tracked", tensor(0) if keeps else None)
+        self._new(factory, weight=affine and (n,), bias=affine and self.bias and (n,))
+
+    def reset_running_stats(self) -> None:
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def forward(self, input: Any) -> Any:
-        fits = input.array.ndim in ((4,) if self.ndim == 2 else (2, 3))
+        fits = input.array.ndim in ((self.ndim + 2,) if self.ndim > 1 else (2, 3))
         check(fits, f"{self._get_name()}: wrong number of dimensions: {input.shape}", ValueError)
         momentum, mean, var = self.momentum or 0.0, self.running_mean, self.running_var
         if self.training and self.num_batches_tracked is not None:
@@ -255,7 +258,7 @@ class _Loss(Layer):
 
 _CONV = "in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
 _CONV += "bias=True, padding_mode='zeros'" + _FACTORY
-_CALL = "(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)"
+_CALL = "self._conv_forward(input, self.weight, self.bias)"
 _NORM = "num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True"
 _NORM += _FACTORY + ", *, bias=True"
 _RMS = "normalized_shape, eps=None, elementwise_affine=True" + _FACTORY
@@ -264,14 +267,36 @@ _POOL = "kernel_size, stride=None, padding=0"
 _MAX = _POOL + ", dilation=1, return_indices=False, ceil_mode=False"
 _AVG = _POOL + ", ceil_mode=False, count_include_pad=True"
 _LOGITS = "binary_cross_entropy_with_logits"
-_MEAN = "*, reduction='mean'"
-_CLASSES = f"weight=None, {_MEAN}, ignore_index=-100"
+_MEAN = "size_average=None, reduce=None, reduction='mean'"
+_CLASSES = "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'"
 
-# Base, name, what forward calls, and the constructor's arguments. A function is called with the
-# arguments: by name if it is a loss or pool, else in order.
-for _base, _name, _call, _args in (
-    (_Conv, "Conv1d", "F.conv1d" + _CALL, _CONV),
-    (_Conv, "Conv2d", "F.conv2d" + _CALL, _CONV),
+
+def make_layers(home: dict[str, Any], rows: Any) -> None:
+    """Put layers in a module: of each the base, name, what forward calls, and its arguments.
+
+    A function is called with the arguments: by name if it is a loss or pool, else in order.
+    """
+    for base, name, does, args in rows:
+        inputs, arrow, call = does.rpartition(" -> ")
+        if call.isidentifier():
+            names = [
+                p.split("=")[0] for p in args.split(", ") if p not in {"", "*", "inplace=False"}
+            ]
+            how = "{n}=self.{n}" if issubclass(base, (_Pool, _Loss)) else "self.{n}"
+            usual = "{x}, target" if issubclass(base, _Loss) else "{x}"
+            given = [inputs or usual, *(how.format(n=n) for n in names)]
+            call = f"{inputs}{arrow}F.{call}({', '.join(given)})"
+        else:
+            call = does
+        ndim = int(name[-2]) if name[-2:] in {"2d", "3d"} else 1
+        body: dict[str, Any] = {"__module__": home["__name__"], "ndim": ndim}
+        body["__doc__"] = call if base is Layer else base.__doc__
+        home[name] = type(name, (base,), body, args=args, call=call)
+
+
+_ROWS: Any = (
+    (_Conv, "Conv1d", _CALL, _CONV),
+    (_Conv, "Conv2d", _CALL, _CONV),
     (_BatchNorm, "BatchNorm1d", "", _NORM),
     (_BatchNorm, "BatchNorm2d", "", _NORM),
     (LayerNorm, "RMSNorm", "F.rms_norm(input, self.normalized_shape, self.weight, self.eps)", _RMS),
@@ -305,12 +330,5 @@ for _base, _name, _call, _args in (
     (_Loss, "CrossEntropyLoss", "cross_entropy", _CLASSES + ", label_smoothing=0.0"),
     (_Loss, "BCELoss", "binary_cross_entropy", f"weight=None, {_MEAN}"),
     (_Loss, "BCEWithLogitsLoss", _LOGITS, f"weight=None, {_MEAN}, pos_weight=None"),
-):
-    if _call.isidentifier():
-        _names = [p.split("=")[0] for p in _args.split(", ") if p not in {"", "*", "inplace=False"}]
-        _how = "{n}=self.{n}" if issubclass(_base, (_Pool, _Loss)) else "self.{n}"
-        _inputs = ["{x}", "target"] if _base is _Loss else ["{x}"]
-        _call = f"F.{_call}({', '.join(_inputs + [_how.format(n=n) for n in _names])})"
-    _body: dict[str, Any] = {"__module__": __name__, "ndim": 2 if _name.endswith("2d") else 1}
-    _body["__doc__"] = _call if _base is Layer else _base.__doc__
-    globals()[_name] = type(_name, (_base,), _body, args=_args, call=_call)
+)
+make_layers(globals(), _ROWS)

@@ -12,53 +12,23 @@ Source: torch/nn/modules/module.py.
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partialmethod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from ..device import Device
-from ..dtypes import float16, float32, float64
-from ..grad_mode import no_grad
-from ..hooks import Hook, RemovableHandle, check
+from ..core import dtypes
+from ..core.aten import aten
+from ..core.device import Device
+from ..core.dtypes import float16, float32, float64
+from ..engine.hooks import Hook, RemovableHandle, check
+from ..engine.tensor import Tensor
 from ..ops.conversion import _dtype_of
-from ..storage import storages
-from ..tensor import Tensor, wrap
 from .module_hooks import ModuleHooks
+from .module_state import ModuleState
+from .parameter import Parameter
 
 T = TypeVar("T", bound="Module")
 Named = Iterator[tuple[str, Any]]
-
-
-class Parameter(Tensor):
-    """A leaf on the memory of `data`; assigned to a Module it is one of its parameters."""
-
-    __slots__ = ()
-
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        super().__init__(() if data is None else data, requires_grad)
-
-    def __repr__(self) -> str:
-        return f"Parameter containing:\n{super().__repr__()}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.detach().cpu(), self._rg)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        copy = self.detach().clone() if storages else wrap(self.array.copy())
-        memo[id(self)] = made = type(self)(copy, self._rg)
-        return made
-
-
-class IncompatibleKeys(NamedTuple):
-    """What load_state_dict did without, on either side."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        told = f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
-        return told if any(self) else "<All keys matched successfully>"
 
 
 class _Registry(dict[str, Any]):
@@ -104,7 +74,7 @@ def _named(kind: str) -> Any:
     return named, unnamed
 
 
-class Module:
+class Module(ModuleState):
     """A part of a model: what it computes (`forward`), and what it has learned."""
 
     training = True
@@ -128,8 +98,21 @@ class Module:
         name = type(self).__name__
         raise NotImplementedError(f'Module [{name}] is missing the required "forward" function')
 
+    def __getattr__(self, name: str) -> Any:
+        """What stands in a registry alone: a module may be given a dict in place of one."""
+        for kind in _TYPES:
+            if name in self.__dict__.get(kind, ()):
+                return self.__dict__[kind][name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
+        if name in _TYPES:
+            for old in own.get(name, ()):
+                own.pop(old, None)
+            own[name] = registry = _Registry(self, value)
+            own.update(registry)
+            return
         kind = next((kind for kind in _TYPES if name in own.get(kind, ())), None)
         wanted = "_parameters" if isinstance(value, Parameter) else kind
         if kind != "_parameters" and isinstance(value, Module):
@@ -217,10 +200,30 @@ class Module:
         self._hooks = self._hooks or ModuleHooks()
         return self._hooks.add(kind, hook, prepend, with_kwargs)
 
+    _forward_pre_hooks = property(lambda self: self._hooks.forward_pre if self._hooks else {})
+    _forward_hooks = property(lambda self: self._hooks.forward if self._hooks else {})
+    _backward_hooks = property(lambda self: self._hooks.backward if self._hooks else {})
     register_forward_pre_hook = partialmethod(_add_hook, "forward_pre")
     register_forward_hook = partialmethod(_add_hook, "forward")
     register_full_backward_pre_hook = partialmethod(_add_hook, "backward_pre")
     register_full_backward_hook = partialmethod(_add_hook, "backward")
+    register_backward_hook = register_full_backward_hook
+    register_state_dict_pre_hook = partialmethod(_add_hook, "state_dict_pre")
+    register_state_dict_post_hook = _register_state_dict_hook = partialmethod(
+        _add_hook, "state_dict"
+    )
+    register_load_state_dict_pre_hook = partialmethod(_add_hook, "load_pre")
+    register_load_state_dict_post_hook = partialmethod(_add_hook, "load_post")
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module where the dotted name is; with `strict` there has to be one already."""
+        check(bool(target), "Cannot set the submodule without a target name!", ValueError)
+        check(isinstance(module, Module), f"{module!r} is not an nn.Module", ValueError)
+        path, _, name = target.rpartition(".")
+        holder = self.get_submodule(path)
+        fits = isinstance(getattr(holder, name, None if strict else module), Module)
+        check(fits, f"{holder._get_name()} has no module {name!r}", AttributeError)
+        setattr(holder, name, module)
 
     def apply(self: T, fn: Callable[[Module], Any]) -> T:
         """Call `fn` on every submodule, children first, and on the module itself."""
@@ -263,63 +266,39 @@ class Module:
     def to(self: T, *args: Any, **kwargs: Any) -> T:
         """Convert floating and complex parameters and buffers, in place; see `Tensor.to`."""
         dtype = _dtype_of(args, kwargs.get("dtype"))
-        fits = dtype is None or dtype.kind in "fcV"
-        check(fits, f"nn.Module.to only accepts floating point or complex, not {dtype}", TypeError)
-        return self._apply(
-            lambda x: x if dtype and x.array.dtype.kind not in "fcV" else x.to(*args, **kwargs)
-        )
+        told = f"nn.Module.to only accepts floating point or complex, not {dtype}"
+        check(dtype is None or dtype.kind in "fcV", told, TypeError)
+        layout = kwargs.pop("memory_format", None)
+
+        def moved(x: Tensor) -> Tensor:
+            found = x if dtype and x.array.dtype.kind not in "fcV" else x.to(*args, **kwargs)
+            return found.to(memory_format=layout) if layout and x.array.ndim in (4, 5) else found
+
+        return self._apply(moved)
 
     float, double = partialmethod(to, float32), partialmethod(to, float64)
     half, cpu = partialmethod(to, float16), partialmethod(to, "cpu")
 
+    def type(self: T, dst_type: Any) -> T:
+        """Convert all parameters and buffers, in place."""
+        return self._apply(lambda x: x.to(dst_type))
+
+    def to_empty(self: T, *, device: Any = None, recurse: bool = True) -> T:
+        """Move to a device without the values."""
+        return self._apply(lambda x: aten.empty_like(x, device=device))
+
+    def share_memory(self: T) -> T:
+        return self._apply(lambda x: x.share_memory_())
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing is compiled here."""
+
+    def bfloat16(self: T) -> T:
+        return self.to(dtypes.bfloat16)
+
     def cuda(self: T, device: Any = None) -> T:
         """To a CUDA device, the current one by default."""
         return self.to(Device("cuda" if device is None else device))
-
-    def _state(self) -> dict[str, tuple[Module, str, Tensor]]:
-        """What is saved, by dotted name: whose it is, its name there, and the tensor."""
-        return {
-            f"{path}.{name}" if path else name: (module, name, value)
-            for path, module in self.named_modules(None, "", False)
-            for name, value in (*module._parameters.items(), *module._buffers.items())
-            if value is not None and name not in module._non_persistent_buffers_set
-        }
-
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Parameters and persistent buffers by dotted name, detached unless `keep_vars`."""
-        found = self._state().items()
-        return OrderedDict((prefix + k, x if keep_vars else x.detach()) for k, (*_, x) in found)
-
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Copy the values of a state_dict in, or put them in place of the tensors (`assign`).
-
-        Raises:
-            RuntimeError: shapes differ, or (if `strict`) keys are missing or unexpected.
-        """
-        check(hasattr(state_dict, "keys"), f"not dict-like: {type(state_dict)}", TypeError)
-        own, errors = self._state(), list[str]()
-        missing = [key for key in own if key not in state_dict]
-        unexpected = [key for key in state_dict if key not in own]
-        for what, keys in ("Missing", missing), ("Unexpected", unexpected):
-            if strict and keys:
-                told = ", ".join(f'"{key}"' for key in keys)
-                errors.append(f"{what} key(s) in state_dict: {told}. ")
-        for key, (module, name, held) in own.items():
-            value = state_dict.get(key, held)
-            if not isinstance(value, Tensor):
-                errors.append(f'expected a Tensor as "{key}", not {type(value)}')
-            elif value.shape != held.shape:
-                sizes = f"{value.shape} from checkpoint, {held.shape} in current model"
-                errors.append(f"size mismatch for {key}: {sizes}.")
-            elif assign and key in state_dict:
-                wanted = isinstance(held, Parameter) and not isinstance(value, Parameter)
-                setattr(module, name, Parameter(value, held._rg) if wanted else value)
-            elif value is not held:
-                with no_grad():
-                    held.copy_(value)
-        title = f"Error(s) in loading state_dict for {type(self).__name__}:"
-        check(not errors, "\n\t".join([title, *errors]))
-        return IncompatibleKeys(missing, unexpected)
 
     def _get_name(self) -> str:
         return type(self).__name__

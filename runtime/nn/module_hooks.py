@@ -8,20 +8,22 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..function import Function
-from ..grad_mode import is_grad_enabled
-from ..hooks import Hook, HookDict, RemovableHandle, check, register
-from ..tensor import Tensor
+from ..engine.function import Function
+from ..engine.grad_mode import is_grad_enabled
+from ..engine.hooks import Hook, HookDict, RemovableHandle, check, register
+from ..engine.tensor import Tensor
 
 Grads = tuple[Any, ...]
 
 
 class ModuleHooks:
-    """The four kinds of hooks of one module, each in the order they are called in."""
+    """The hooks of one module by their kind, each in the order they are called in."""
 
     def __init__(self) -> None:
         self.forward_pre, self.forward = HookDict(), HookDict()
         self.backward_pre, self.backward = HookDict(), HookDict()
+        self.state_dict_pre, self.state_dict = HookDict(), HookDict()
+        self.load_pre, self.load_post = HookDict(), HookDict()
         self.with_kwargs: set[int] = set()
 
     def add(self, kind: str, hook: Hook, prepend: bool, with_kwargs: bool) -> RemovableHandle:
@@ -44,7 +46,8 @@ class ModuleHooks:
                 args, kwargs = found or (args, kwargs)
             elif (found := hook(module, args)) is not None:
                 args = found if isinstance(found, tuple) else (found,)
-        backward = _Backward(self, module, args) if self.backward or self.backward_pre else None
+        watched = self.backward or self.backward_pre
+        backward = _BackwardHooks(self, module, args) if watched else None
         if backward:
             args = _Border.apply(backward.on_inputs, *args)
         out = module.forward(*args, **kwargs)
@@ -52,7 +55,8 @@ class ModuleHooks:
             found = hook(module, args, *((kwargs, out) if key in self.with_kwargs else (out,)))
             out = out if found is None else found
         if backward and isinstance(out, tuple):
-            return _Border.apply(backward.on_outputs, *out)
+            made = _Border.apply(backward.on_outputs, *out)
+            return type(out)(*made) if hasattr(out, "_fields") else made
         if backward and isinstance(out, Tensor):
             return _Border.apply(backward.on_outputs, out)[0]
         if backward:
@@ -76,7 +80,7 @@ class _Border(Function):
         return None, *ctx.run(grads)
 
 
-class _Backward:
+class _BackwardHooks:
     """The backward hooks of one call. The pre-hooks run when the gradients of the outputs have
     come; the others when those of the inputs have too, or at once if no input needs one.
     """

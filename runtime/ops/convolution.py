@@ -1,4 +1,4 @@
-"""Convolution and pooling over one or two dimensions.
+"""Convolution and pooling over one, two or three dimensions.
 
 Convolution is bilinear, and so are its two adjoints; each one's derivatives are the other two:
 
@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..tensor import Tensor, wrap
-from .arguments import zeros_beside
-from .table import aten, declare
+from ..core.aten import aten
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from .make import declare, in_layout_of, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -36,7 +37,7 @@ def _lengths(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: In
     return found
 
 
-def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0)) -> Any:
+def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0, 0)) -> Any:
     """Padded on both sides, and `more` behind."""
     if not any(padding) and not any(more):
         return x
@@ -44,15 +45,18 @@ def _padded(x: Any, padding: Ints, value: float = 0, more: Ints = (0, 0)) -> Any
     return np.pad(x, widths, constant_values=value)
 
 
-def _columns(x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
-    """im2col: (N, groups, C / groups * kernel, windows)."""
-    out = _lengths(x.shape[2:], kernel, stride, padding, dilation)
+def _columns(
+    x: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, out: Any = None
+) -> Any:
+    """im2col: (N, groups, C / groups * kernel, windows), of all windows or of the first `out`."""
+    out = out or _lengths(x.shape[2:], kernel, stride, padding, dilation)
     x = _padded(x, padding)
     n, c, *steps = x.strides
     strides = (n, c, *(a * d for a, d in zip(steps, dilation, strict=True)))
     strides += tuple(a * s for a, s in zip(steps, stride, strict=True))
     windows = as_strided(x, (*x.shape[:2], *kernel, *out), strides)
-    return windows.reshape(x.shape[0], groups, -1, math.prod(out))
+    rows = x.shape[1] // groups * math.prod(kernel)
+    return windows.reshape(x.shape[0], groups, rows, math.prod(out))
 
 
 def _parts(kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> list[tuple[Any, ...]]:
@@ -63,12 +67,11 @@ def _parts(kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> list[tuple[
     return [(..., *place) for place in itertools.product(*met)]
 
 
-def _wide(shape: Ints, padding: Ints, like: Any) -> Any:
-    """Zeros of `shape`, padded, and the part of them without padding."""
-    size = [n + 2 * p for n, p in zip(shape[2:], padding, strict=True)]
-    found = np.zeros((*shape[:2], *size), like.dtype)
-    inner = [slice(p, p + n) for p, n in zip(padding, shape[2:], strict=True)]
-    place: Any = (..., *inner)
+def _wide(shape: Ints, padding: Ints, like: Any, more: Ints = (0, 0, 0)) -> Any:
+    """Zeros of `shape`, padded and `more` behind, and the part of them that is in neither."""
+    each = list(zip(shape[2:], padding, more, strict=False))
+    found = np.zeros((*shape[:2], *(n + 2 * p + m for n, p, m in each)), like.dtype)
+    place: Any = (..., *(slice(p, p + n) for n, p, _ in each))
     return found, found[place]
 
 
@@ -80,7 +83,6 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
         raise ValueError(f"Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
     columns, out = _columns(x, w.shape[2:], *how), _lengths(x.shape[2:], w.shape[2:], *how[:3])
     found = (w.reshape(groups, w.shape[0] // groups, -1) @ columns).reshape(-1, w.shape[0], *out)
-    found = found.astype(x.dtype, copy=False)  # bfloat16 comes back as float32
     if bias is not None:
         found += bias.reshape(-1, *(1,) * len(out))
     return found
@@ -100,7 +102,16 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
     per_group = g.reshape(g.shape[0], how[-1], shape[0] // how[-1], -1)
-    return (per_group @ _columns(x, shape[2:], *how).swapaxes(2, 3)).sum(0).reshape(shape)
+    where: Any = (*how, g.shape[2:])
+    columns = _columns(x, shape[2:], *where)
+    return (per_group @ columns.swapaxes(2, 3)).sum(0).reshape(shape)
+
+
+def _first(x: Tensor, shape: Ints) -> Tensor:
+    """The first windows, where output padding made room for more."""
+    for d in range(2, len(shape)):
+        x = x if x.array.shape[d] == shape[d] else x.narrow(d, 0, shape[d])
+    return x
 
 
 def _beyond(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
@@ -116,15 +127,12 @@ def _beyond(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Int
 def _max_pool(x: Any, kernel: Ints, *how: Any) -> Any:
     """The largest of each window, and where it is in the flattened plane."""
     (stride, padding, dilation, ceil), size = how, x.shape[2:]
-    if any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
-        raise ValueError("pad should be at most half of effective kernel size")
     none = (0,) * len(size)
     more = _beyond(size, kernel, stride, padding, dilation) if ceil else none
-    if x.dtype.kind in "bc":
-        raise ValueError(f"max_pool is not implemented for {x.dtype}")
+    check(x.dtype.kind not in "bc", f"max_pool is not implemented for {x.dtype}", ValueError)
     if kernel == stride and set(dilation) == {1} and not any(padding) and not any(more):
         return _max_of_blocks(x, kernel)
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    lowest = -np.inf if x.dtype.kind in "fV" else np.iinfo(x.dtype).min
     where = np.arange(math.prod(size)).reshape(1, 1, *size)
     x, where = _padded(x, padding, lowest, more), _padded(where, padding, 0, more)
     out = _lengths(x.shape[2:], kernel, stride, none, dilation)
@@ -151,7 +159,7 @@ def _max_of_blocks(x: Any, kernel: Ints) -> Any:
     for part in parts[1:-1]:
         later &= x[part] != best
         which += later
-    if x.dtype.kind == "f" and np.isnan(best).any():
+    if x.dtype.kind in "fV" and np.isnan(best).any():
         for k, part in enumerate(parts):  # the last NaN
             np.copyto(which, k, where=np.isnan(x[part]))
     where = np.arange(math.prod(size)).reshape(size)
@@ -167,26 +175,38 @@ def _max_pool_back(grad: Tensor, shape: Ints, indices: Tensor, *how: Any) -> Ten
     return put(2, indices.flatten(2), grad.flatten(2)).reshape(shape)
 
 
-def _averaged(size: Ints, kernel: Ints, stride: Ints, padding: Ints, inside: bool) -> Any:
-    """The parts that windows average, and one over how many elements that is (each, or for all)."""
-    ones = (1,) * len(kernel)
-    parts = _parts(kernel, _lengths(size, kernel, stride, padding, ones), stride, ones)
-    if not inside or not any(padding):
-        return parts, 1 / math.prod(kernel)
-    full = _padded(np.ones((1, 1, *size)), padding)
-    return parts, 1 / sum(full[p] for p in parts)
+def _averaged(
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, more: Ints, inside: bool, divisor: Any
+) -> Any:
+    """The parts that windows average, and how many elements that is (each, or for all).
+
+    Args:
+        more: how far windows reach over the padding behind, which never counts.
+        inside: padding does not count either.
+    """
+    none, ones = (0,) * len(kernel), (1,) * len(kernel)
+    whole = tuple(n + 2 * p + m for n, p, m in zip(size, padding, more, strict=True))
+    parts = _parts(kernel, _lengths(whole, kernel, stride, none, ones), stride, ones)
+    if divisor or not (any(more) or (inside and any(padding))):
+        return parts, divisor or math.prod(kernel)
+    full = _padded(np.ones((1, 1, *size)), padding, 0 if inside else 1)
+    full = _padded(full, none, 0, more)
+    return parts, sum(full[p] for p in parts)
 
 
 def _avg_pool(x: Any, *how: Any) -> Any:
-    parts, share = _averaged(x.shape[2:], *how)
-    wide = _padded(x, how[2])
-    return sum(wide[p] for p in parts) * np.asarray(share, x.dtype)
+    parts, count = _averaged(x.shape[2:], *how)
+    wide = _padded(x, how[2], 0, how[3])
+    total: Any = sum(wide[p] for p in parts)
+    if x.dtype.kind in "iu":
+        return np.trunc(total / count).astype(x.dtype)
+    return total * np.asarray(1 / count, x.dtype)
 
 
 def _avg_pool_back(g: Any, shape: Ints, *how: Any) -> Any:
-    parts, share = _averaged(shape[2:], *how)
-    wide, inner = _wide(shape, how[2], g)
-    g = g * np.asarray(share, g.dtype)
+    parts, count = _averaged(shape[2:], *how)
+    wide, inner = _wide(shape, how[2], g, how[3])
+    g = g * np.asarray(1 / count, g.dtype)
     for part in parts:
         wide[part] += g
     return np.ascontiguousarray(inner)
@@ -209,9 +229,10 @@ def _batched(run: Any, n: int, x: Tensor, *args: Any) -> Any:
 
 def _convolve(n: int, x: Tensor, w: Tensor, bias: Any, padding: Any, *how: Any) -> Any:
     stride, dilation = (_spread(value, n) for value in how[:2])
+    check(min(stride) > 0 and min(dilation) > 0, "stride and dilation should be greater than zero")
     if padding == "same":
-        if max(stride) > 1:
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        check(w.array.ndim == n + 2, f"weight should have {n + 2} dimensions, not {w.array.ndim}")
+        check(max(stride) <= 1, "padding='same' is not supported for strided convolutions")
         both = [d * (k - 1) for d, k in zip(dilation, w.array.shape[2:], strict=True)]
         odd = [p for b in reversed(both) for p in (0, b % 2)]
         x = aten.constant_pad_nd(x, odd) if any(odd) else x
@@ -220,24 +241,44 @@ def _convolve(n: int, x: Tensor, w: Tensor, bias: Any, padding: Any, *how: Any) 
     return _batched(aten.convolution, n, x, w, bias, stride, padding, dilation, how[2])
 
 
+def _windows(n: int, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """Kernel, stride, padding and dilation of pooling: one each a dimension."""
+    none = stride is None or (not isinstance(stride, int) and not stride)
+    given = kernel, kernel if none else stride, padding, dilation
+    places = [_spread(value, n) for value in given]
+    positive = min(places[0]) > 0 and min(places[1]) > 0 and min(places[3]) > 0
+    check(positive, "kernel size, stride and dilation should be greater than zero")
+    if any(places[2]):
+        each = zip(places[0], places[2], places[3], strict=True)
+        half = all(0 <= 2 * p <= d * (k - 1) + 1 for k, p, d in each)
+        check(half, "pad should be non-negative, and at most half of effective kernel size")
+    check(0 not in x.array.shape[-n - 1 :], "Expected a tensor that is empty in its batch alone")
+    return places
+
+
 def _max_pooled(n: int, x: Tensor, kernel: Any, stride: Any, *how: Any) -> Any:
-    places = [_spread(value, n) for value in (kernel, stride or kernel, *how[:2])]
+    places = _windows(n, x, kernel, stride, *how[:2])
     found = _batched(aten.max_pool2d_with_indices, n, x, *places, how[2])
+    if not x.array.flags.c_contiguous:
+        found = found.__class__(*(in_layout_of(x, y) for y in found))
     return found if how[3] else found[0]
 
 
 def _avg_pooled(n: int, x: Tensor, kernel: Any, stride: Any, pad: Any, *how: Any) -> Any:
     ceil, padded, divisor = how
-    if ceil:
-        raise NotImplementedError("avg_pool with ceil_mode=True is not supported")
-    places = [_spread(value, n) for value in (kernel, stride or kernel, pad)]
-    found = _batched(aten.avg_pool2d_nd, n, x, *places, not padded and divisor is None)
-    return found * (math.prod(places[0]) / divisor) if divisor else found
+    check(divisor != 0, "divisor must be not zero")
+    places = _windows(n, x, kernel, stride, pad, 1)
+    more = _beyond(x.array.shape[-n:], *places) if ceil else (0,) * n
+    return _batched(aten.avg_pool2d_nd, n, x, *places[:3], more, not padded, divisor)
 
 
 def _adaptive(n: int, x: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` bins along each dimension."""
-    for d, out in zip(range(-n, 0), _spread(output_size, n), strict=True):
+    sizes = _spread(output_size, n)
+    check(x.array.ndim >= n + 1, f"Input dimension should be at least {n + 1}", ValueError)
+    check(len(sizes) == n, f"output_size must have {n} numbers, not {sizes}")
+    check(min(s or 0 for s in sizes) >= 0, "elements of output_size must not be negative")
+    for d, out in zip(range(-n, 0), sizes, strict=True):
         size, i = x.array.shape[d], np.arange(out or 0)
         if out == 1:
             x = x.mean(d, keepdim=True)
@@ -249,7 +290,7 @@ def _adaptive(n: int, x: Tensor, output_size: Any) -> Tensor:
     return x
 
 
-_ROWS = """
+_WINDOWS = """
 conv{n}d(self, weight, bias = None, stride = 1, padding = 0, dilation = 1, groups: int = 1)
     := _convolve({n}, self, weight, bias, padding, stride, dilation, groups)
 max_pool{n}d(self, kernel_size, stride = None, padding = 0, dilation = 1, ceil_mode: bool = False,
@@ -259,12 +300,9 @@ avg_pool{n}d(self, kernel_size, stride = None, padding = 0, ceil_mode: bool = Fa
     count_include_pad: bool = True, divisor_override = None)
     := _avg_pooled({n}, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
     divisor_override)
-adaptive_avg_pool{n}d(self, output_size) := _adaptive({n}, self, output_size)"""
-declare(globals(), "[torch nn]" + _ROWS.format(n=1) + _ROWS.format(n=2))
-declare(
-    globals(),
-    r"""
-[]
+adaptive_avg_pool{n}d(self, output_size) := _adaptive({n}, self, output_size).contiguous()"""
+_ROWS = r"""
+[wide contiguous]
 convolution(self, weight, bias: number, *how: any) = _conv(self, weight, bias, *how)
     self: convolution_backward_input(grad, conj(weight), self_shape, *how)
         || _conv_input(grad, conj(weight), self_shape, *how)
@@ -273,17 +311,19 @@ convolution(self, weight, bias: number, *how: any) = _conv(self, weight, bias, *
     bias: sum(grad, (0, *range(2, grad.ndim))) || grad.sum((0, *range(2, grad.ndim)))
 convolution_backward.input(grad_output, weight, shape: any, *how: any)
     = _conv_input(grad_output, weight, shape, *how)
-    grad_output: convolution(grad, conj(weight), None, *how)
+    grad_output: _first(convolution(grad, conj(weight), None, *how), grad_output_shape)
     weight: convolution_backward_weight(conj(grad_output), grad, weight_shape, *how)
 convolution_backward.weight(grad_output, self, shape: any, *how: any)
     = _conv_weight(grad_output, self, shape, *how)
-    grad_output: convolution(conj(self), grad, None, *how)
+    grad_output: _first(convolution(conj(self), grad, None, *how), grad_output_shape)
     self: convolution_backward_input(conj(grad_output), grad, self_shape, *how)
+[]
 max_pool2d_with_indices(self, *how: any) -> (values, indices) = _max_pool(self, *how)
     self: _max_pool_back(grads[0], self_shape, indices, *how)
+[wide contiguous]
 avg_pool2d.nd(self, *how: any) = _avg_pool(self, *how)
     self: avg_pool2d_backward(grad, self_shape, *how) || _avg_pool_back(grad, self_shape, *how)
 avg_pool2d_backward(grad_output, shape: any, *how: any) = _avg_pool_back(grad_output, shape, *how)
     grad_output: avg_pool2d_nd(grad, *how)
-""",
-)
+"""
+declare(globals(), "[torch nn]" + "".join(_WINDOWS.format(n=n) for n in (1, 2, 3)) + _ROWS)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import get_default_dtype, result_dtype
-from ..record_function import active
-from ..storage import accelerator, pin
-from ..tensor import Tensor, wrap
-from .arguments import device_like, sizes
-from .table import aten, declare, function
+from ..accelerator import current
+from ..core.aten import aten
+from ..core.dtypes import get_default_dtype, number_dtype, promote_types, result_dtype
+from ..core.storage import pin
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from ..observe.arrangement import active
+from .make import declare, device_like, function, in_format, refused, sizes
 
 
 class Generator:
@@ -71,10 +76,7 @@ def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return self
-    if accelerator:  # drawing them is a part of the kernel
-        scale = accelerator[0].uncounted(_kept, self.array.shape, p)
-    else:
-        scale = _kept(self.array.shape, p)
+    scale = current().uncounted(_kept, self.array.shape, p)  # to draw is a part of the kernel
     return aten.native_dropout_masked(self, wrap(scale.astype(self.array.dtype)))
 
 
@@ -84,6 +86,39 @@ def _dtype(dtype: Any, *numbers: Any) -> Any:
         return np.dtype(dtype)
     given = [getattr(n, "array", n) for n in numbers]
     return result_dtype(*given) if given else get_default_dtype()
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """Integers out of range wrap around."""
+    return np.asarray(value).astype(dtype)
+
+
+def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> Any:
+    """From both ends to the middle, so that both are met."""
+    ends = [getattr(x, "array", x) for x in (start, end)]
+    check(not any(map(np.ndim, ends)), "linspace only supports 0-dimensional ends", ValueError)
+    if not hasattr(steps, "__index__"):
+        raise refused(f"linspace(): steps has to be an integer, not {steps!r}")
+    steps = index(steps)
+    check(steps >= 0, "number of steps must be non-negative", ValueError)
+    first, last = (_cast(x, dtype).item() for x in ends)
+    place = np.arange(steps)
+    step = (last - first) / max(steps - 1, 1)
+    back = last - step * (steps - 1 - place)
+    found = np.where(place < steps / 2, first + step * place, back)
+    return (found if steps > 1 else found * 0 + first).astype(dtype)
+
+
+def _ranged(start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    """How many is counted in double precision, and of numbers as they were given."""
+    given: Any = [getattr(x, "array", x) for x in (start, end, step)]
+    if dtype == np.int64:
+        given = [int(x) for x in given]
+    place = np.arange(np.ceil((given[1] - given[0]) / given[2]))
+    first, by = (int(x) if dtype.kind in "iu" else float(x) for x in given[::2])
+    if dtype.kind in "iu":
+        place = place.astype(np.int64)
+    return (first + place * by).astype(dtype)
 
 
 def _random(draw: Any, size: tuple[int, ...], dtype: Any) -> Any:
@@ -101,45 +136,77 @@ def _normal(mean: Any, std: Any, size: Any, dtype: Any, generator: Any) -> Any:
 
 
 def _chances(input: Any) -> Any:
-    if input.dtype.kind != "f" or (input < 0).any() or (input > 1).any():
+    if input.dtype.kind not in "fV" or (input < 0).any() or (input > 1).any():
         raise ValueError("Expected floating p_in >= 0 && p_in <= 1")
     return input
 
 
+def _range(self: Any, low: Any, high: Any) -> tuple[int, int]:
+    """From `low` (0) to before `high`; alone `low` is the end; else all that the dtype has."""
+    if high is None and low is not None:
+        low, high = 0, low
+    if high is None:
+        kind = self.dtype.kind
+        most = 2 if kind == "b" else 2 ** (np.finfo(self.dtype).nmant + 1) if kind == "f" else None
+        low, high = 0, np.iinfo(self.dtype).max if most is None else most
+    check(low < high, f"random_ expects 'from' to be less than 'to', but got {low}, {high}")
+    return low, high
+
+
 def _chosen(input: Any, count: int, replacement: bool, draws: Any) -> Any:
-    if input.dtype.kind != "f" or (input < 0).any():
+    if input.dtype.kind not in "fV" or (input < 0).any():
         raise ValueError("multinomial expects floating probabilities that are not negative")
+    enough = replacement or count <= input.shape[-1]
+    check(count > 0 and enough, f"cannot sample n_sample = {count} samples", ValueError)
+    check(input.shape[-1] <= 2**24, "number of categories cannot exceed 2^24", ValueError)
     rows = np.atleast_2d(input.astype(np.float64))
+    fits = np.isfinite(rows).all() and (rows.sum(1) > 0).all()
+    check(fits, "probability tensor contains inf, nan, or a sum that is not positive", ValueError)
     chances = rows / rows.sum(1, keepdims=True)
     found = np.stack([draws.choice(rows.shape[1], count, replacement, p) for p in chances])
     return found[0] if input.ndim == 1 else found
 
 
-declare(
-    globals(),
-    r"""
+_ROWS = r"""
 [torch make]
 zeros(*size: sizes) = np.zeros(size, _dtype(dtype))
 ones(*size: sizes) = np.ones(size, _dtype(dtype))
-empty(*size: sizes) = np.empty(size, _dtype(dtype))
+empty(*size: sizes, *, memory_format: any = None)
+    = in_format(np.empty(size, _dtype(dtype)), memory_format, False)
 rand(*size: sizes) = _random(_draws(generator).random, size, dtype)
 randn(*size: sizes) = _random(_draws(generator).standard_normal, size, dtype)
 full(size: sizes, fill_value: any)
-    = np.full(size, getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value))
-linspace(start: any, end: any, steps: int) = np.linspace(start, end, steps, dtype=_dtype(dtype))
+    = np.full(size, _cast(getattr(fill_value, "array", fill_value), _dtype(dtype, fill_value)))
+linspace(start: any, end: any, steps: int) = _spaced(start, end, steps, _dtype(dtype))
+logspace(start: any, end: any, steps: int, base: float = 10.0)
+    = (base ** _spaced(*(_cast(getattr(x, "array", x), _dtype(dtype)) for x in (start, end)), steps,
+    np.dtype(np.float64))).astype(_dtype(dtype))
 eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
     = _draws(generator).integers(low, high, size).astype(dtype or np.int64)
 randperm(n: int) = _draws(generator).permutation(n).astype(dtype or np.int64)
 normal(mean: any, std: any = 1.0, size: any = None) = _normal(mean, std, size, dtype, generator)
 arange.of(start: any, end: any, step: any)
-    = np.arange(start, end, step, _dtype(dtype, start, end, step))
-[torch]
+    = _ranged(start, end, step, _dtype(dtype, start, end, step))
+[torch tensor]
 multinomial(self, num_samples: int, replacement: bool = False, *, generator: any = None)
     = _chosen(self, num_samples, replacement, _draws(generator))
 bernoulli(self, *, generator: any = None)
-    = (_draws(generator).random(self.shape) < _chances(self)).astype(self.dtype)
+    = (_draws(generator).random(self.shape) < _chances(self)).astype(self.dtype) => grad * 0
+[torch]
+poisson(self, generator: any = None) = _draws(generator).poisson(self).astype(self.dtype)
+    self: grad * 0
 [only_in_place]
+bernoulli.fill(self, p: number = 0.5, *, generator: any = None)
+    = _draws(generator).random(self.shape) < _chances(np.asarray(p, np.float64)) => grad * 0
+random(self, low: any = None, high: any = None, *, generator: any = None)
+    = _draws(generator).integers(*_range(self, low, high), self.shape) => grad * 0
+cauchy(self, median: any = 0.0, sigma: any = 1.0, *, generator: any = None)
+    = _draws(generator).standard_cauchy(self.shape) * sigma + median => grad * 0
+log_normal(self, mean: any = 1.0, std: any = 2.0, *, generator: any = None)
+    = _draws(generator).lognormal(mean, std, self.shape) => grad * 0
+geometric(self, p: any, *, generator: any = None)
+    = _draws(generator).geometric(p, self.shape) => grad * 0
 normal.fill(self, mean: any = 0.0, std: any = 1.0, *, generator: any = None)
     = _draws(generator).normal(mean, std, self.shape) => grad * 0
 uniform(self, a: any = 0.0, b: any = 1.0, *, generator: any = None)
@@ -148,26 +215,44 @@ exponential(self, lambd: any = 1.0, *, generator: any = None)
     = _draws(generator).exponential(1 / lambd, self.shape) => grad * 0
 []
 native_dropout.masked(self, mask) = self * mask => grad * mask
-[nn]
-dropout(self, p: float = 0.5, training: bool = True, inplace: bool = False)
-    := self.copy_(_dropout(self, p, training)) if inplace else _dropout(self, p, training)
-""",
-)
+[nn inplace]
+dropout(self, p: float = 0.5, training: bool = True) := _dropout(self, p, training)
+"""
+declare(globals(), _ROWS)
+
+
+def _laid_out(like: Tensor, memory_format: Any, made: Tensor) -> Tensor:
+    """A tensor just made, its dimensions in memory in the order of those of another."""
+    if (
+        (like.array.flags.c_contiguous and memory_format in {None, "preserve_format"})
+        or 0 in like.array.strides
+        or memory_format == "contiguous_format"
+    ):
+        return made
+    if memory_format in {"channels_last", "channels_last_3d"}:
+        made.array = in_format(made.array, memory_format, False)
+        return made
+    steps = np.empty_like(like.array, np.bool_).strides
+    order = np.argsort([-step for step in steps], kind="stable")
+    made.array = made.array.reshape([made.array.shape[d] for d in order])
+    made.array = made.array.transpose(np.argsort(order))
+    return made
 
 
 _LIKE = """
 {name}_like(self{more}, *, dtype = None, memory_format = None, device = None,
     requires_grad: bool = False, generator = None, pin_memory: bool = False)
-    := {name}(self.array.shape{more}, dtype=self.array.dtype if dtype is None else dtype,
+    := _laid_out(self, memory_format, {name}(self.array.shape{more},
+    dtype=self.array.dtype if dtype is None else dtype,
     device=device_like(self) if device is None else device, requires_grad=requires_grad,
-    generator=generator, pin_memory=pin_memory)"""
+    generator=generator, pin_memory=pin_memory))"""
 for _name in ("zeros", "ones", "empty", "rand", "randn", "full"):
     _row = _LIKE.format(name=_name, more=", fill_value" if _name == "full" else "")
     declare(globals(), f"[torch]{_row}")
 
 
 @function("torch")
-def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
+def arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
     """From `start` to before `end`; int64 if all are integers."""
     start, end = (0, start) if end is None else (start, end)
     if step == 0 or (end - start) * step < 0:
@@ -176,9 +261,17 @@ def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor
 
 
 @function("torch")
-def randint(low: int, high: Any, size: Any = None, **options: Any) -> Tensor:
+def randint(low: int = 0, high: Any = None, size: Any = None, **options: Any) -> Tensor:
     """Integers from `low` (0 if left out) to before `high`."""
     return aten.randint_of(*((0, low, high) if size is None else (low, high, size)), **options)
+
+
+@function("torch")
+def randint_like(input: Tensor, low: Any = 0, high: Any = None, **options: Any) -> Tensor:
+    """As `randint`, with the size, the dtype and the device of `input`."""
+    options.pop("memory_format", None)
+    usual = {"dtype": input.array.dtype, "device": device_like(input), **options}
+    return randint(*((0, low) if high is None else (low, high)), input.array.shape, **usual)
 
 
 @function("torch")
@@ -193,14 +286,18 @@ def tensor(
     """A copy of numbers, lists of them, arrays or tensors. Floats get the default dtype."""
     if device is None and isinstance(data, Tensor):
         device = device_like(data)
-    several = dtype is None and isinstance(data, (list, tuple)) and len(data)
-    if several and all(isinstance(x, Tensor) for x in data):
-        dtype = result_dtype(*[x.array for x in data])
-    data = _plain(data)
+    if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
+        what = "Creating a tensor from a list of numpy.ndarrays is extremely slow"
+        warnings.warn(f"{what}; make one array of it with numpy.array() first", stacklevel=2)
+    tensors = list[Tensor]()
+    data = data.cpu().array if isinstance(data, Tensor) else _plain(data, tensors)
     try:
         array = np.array(data, dtype=dtype)
     except ValueError as error:
         raise ValueError(f"expected a sequence of one shape: {error}") from None
+    if tensors and dtype is None:
+        array = array.astype(_dtype_among(data, tensors))
+        dtype = array.dtype
     if dtype is None and not isinstance(data, (np.ndarray, np.generic)):
         if array.dtype.kind == "f" or not array.size:
             array = array.astype(get_default_dtype())
@@ -225,10 +322,27 @@ def _itself(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _plain(data: Any) -> Any:
+def _plain(data: Any, tensors: list[Tensor]) -> Any:
+    """Lists with numbers in place of tensors, which are noted."""
     if isinstance(data, (list, tuple)):
-        return [_plain(x) for x in data]
-    return data.cpu().array if isinstance(data, Tensor) else data
+        return [_plain(x, tensors) for x in data]
+    if not isinstance(data, Tensor):
+        return data
+    one = "only one element tensors can be converted to Python scalars"
+    check(data.array.size == 1, one, ValueError)
+    tensors.append(data)
+    return data.cpu().array.item()
+
+
+def _dtype_among(data: Any, tensors: list[Tensor]) -> Any:
+    """The dtype of a list of numbers some of which were tensors."""
+    numbers = np.array(data, object).size - len(tensors)
+    kinds = [x.array.dtype for x in tensors]
+    if numbers:
+        kinds += [np.dtype(bool) if np.array(data).dtype.kind == "b" else np.dtype(np.int64)]
+    found = functools.reduce(promote_types, kinds)
+    whole = np.array(data).dtype  # a float, or complex number, makes the result at least that
+    return promote_types(found, number_dtype(whole.type(0).item())) if numbers else found
 
 
 @function("torch")
@@ -236,7 +350,8 @@ def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the array's memory."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    return wrap(array)
+    found = wrap(array)
+    return active[0].op("aten::lift_fresh", _itself, (found,)) if active else found
 
 
 @function("torch")

@@ -1,4 +1,4 @@
-"""Elementwise operators, comparisons, `where`, and the activations. Source: derivatives.yaml."""
+"""Elementwise operators, comparisons, and `where`. Source: derivatives.yaml."""
 
 from __future__ import annotations
 
@@ -7,21 +7,54 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import result_dtype, to_float
-from ..grad_mode import is_grad_enabled
-from ..tensor import Tensor, bump_version, wrap
-from .arguments import as_tensors, conj, zeros_beside
-from .table import aten, composite, declare, function
+from ..core.aten import aten
+from ..core.dtypes import result_dtype
+from ..engine.grad_mode import is_grad_enabled
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, bump_version, wrap
+from .make import as_tensors, composite, conj, declare, function, into, refused, zeros_beside
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    if a.dtype.kind != "c":
+        return np.logaddexp(a, b)
+    larger = np.where(a.real >= b.real, a, b)
+    return larger + np.log(1 + np.exp(a + b - 2 * larger))
+
+
+def _floats(x: Any) -> Any:
+    check(x.dtype.kind in "fV", f"not implemented for {x.dtype}", ValueError)
+    return x
+
+
+def _step(self: Any, other: Any, given: Any) -> Any:
+    check(other.dtype == given.array.dtype, "heaviside: expected tensors of one dtype")
+    return np.where(self == 0, other, (self > 0).astype(self.dtype))
 
 
 def _zero(x: Any) -> Tensor:
     return zeros_beside(x.array.shape, x)
 
 
+def _filling(value: Any, dtype: Any) -> Any:
+    check(not np.ndim(value), "only supports a 0-dimensional value tensor", ValueError)
+    real = dtype.kind == "c" or np.asarray(value).dtype.kind != "c"
+    check(real, "value cannot be converted to a real number without overflow", ValueError)
+    return np.asarray(value).astype(dtype)
+
+
 def _abs(a: Any) -> Any:
-    if a.dtype.kind == "b":
-        raise NotImplementedError("aten::abs is not implemented for bool")
+    check(a.dtype.kind != "b", "aten::abs is not implemented for bool", NotImplementedError)
     return np.abs(a)
+
+
+def _power(self: Any, other: Any, given: Any) -> Any:
+    """Of integers, also to negative powers: 0, but of 1 and -1."""
+    if self.dtype.kind not in "iu" or not np.any(np.less(other, 0)):
+        return np.power(self, other)
+    check(given.__class__ is not int, _NEGATIVE, ValueError)
+    inverse = np.where(np.abs(self) == 1, np.where(other % 2, self, 1), 0)
+    return np.where(other < 0, inverse, np.power(self, np.maximum(other, 0)))
 
 
 def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
@@ -35,6 +68,7 @@ def _pow_other(grad: Tensor, self: Any, other: Any, result: Any) -> Any:
         return grad * (result * math.log(self))
     if self.array.dtype.kind == "c":
         return grad * conj(result * self.log())
+    self = self.to(result.array.dtype)
     zero = aten.eq(self, 0).logical_and(other >= 0)
     return grad * aten.where(zero, _zero(result), result * self.log())
 
@@ -45,23 +79,26 @@ def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
 
 
 def _clamp(self: Any, low: Any, high: Any) -> Any:
-    if self.dtype.kind == "c":
-        raise ValueError("clamp is not supported for complex types")
-    if low is None and high is None:
-        raise ValueError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if float in {type(low), type(high)} and self.dtype.kind in "biu":
-        self = to_float(self)
-    if self.dtype.kind == "V":  # bfloat16 and a float would be float32
-        low, high = (x if x is None else np.asarray(x, self.dtype) for x in (low, high))
-    found = self if low is None else np.maximum(self, low)
-    return found if high is None else np.minimum(found, high)
+    check(self.dtype.kind != "c", "clamp is not supported for complex types", ValueError)
+    if low is not None is not high and type(low) is not type(high):
+        low, high = (x.item() if getattr(x, "ndim", 1) == 0 else x for x in (low, high))
+    bounds = [bound for bound in (low, high) if bound is not None]
+    check(bool(bounds), "torch.clamp: At least one of 'min' or 'max' must not be None", ValueError)
+    if len({isinstance(bound, np.ndarray) for bound in bounds}) > 1:
+        raise refused("clamp(): min and max have to be both numbers, or both tensors")
+    self = self.astype(dtype := result_dtype(self, *bounds), copy=False)
+    low, high = (x if x is None else np.asarray(x).astype(dtype) for x in (low, high))
+    self = self if low is None else np.maximum(self, low)
+    return self if high is None else np.minimum(self, high)
 
 
 def _clamped(self: Tensor, low: Any, high: Any) -> list[Tensor]:
     """Where `clamp` changes nothing, gives the lower bound, or the upper (also if they cross)."""
     x = self.array
-    low = -np.inf if low is None else getattr(low, "array", low)
-    high = np.inf if high is None else getattr(high, "array", high)
+    low, high = (getattr(bound, "array", bound) for bound in (low, high))
+    low, high = -np.inf if low is None else low, np.inf if high is None else high
+    if x.dtype.itemsize == 2:
+        low, high = (np.asarray(bound, x.dtype) for bound in (low, high))
     inside, below = (x >= low) & (x <= high), (x < low) & (low < high)
     return [wrap(inside), wrap(below), wrap((x > high) | (low > high))]
 
@@ -75,15 +112,22 @@ def _sgn(a: Any) -> Any:
 def _sgn_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if self.array.dtype.kind != "c":
         return _zero(grad)
-    each = grad / self.abs()
+    each = (grad / self.abs()).masked_fill(self == 0, 0)
     return each - result * (each * result.conj()).real
 
 
-def _erf(a: Any) -> Any:
-    """In 32 bits a rational approximation, to 4e-7. Source: Eigen, generic_fast_erf_float."""
+def erf_array(a: Any) -> Any:
+    """The error function; in 32 bits a rational approximation, to 4e-7.
+
+    Source: Eigen, generic_fast_erf_float.
+    """
     if a.dtype.itemsize >= 8:
-        found = np.fromiter(map(math.erf, a.ravel().tolist()), np.float64, a.size)
-        return found.reshape(a.shape).astype(a.dtype)
+        found = np.empty_like(a, np.float64)
+        for some in np.nditer(
+            [a, found], ["external_loop", "zerosize_ok"], [["readonly"], ["writeonly"]]
+        ):
+            some[1][...] = np.fromiter(map(math.erf, some[0].tolist()), np.float64, some[0].size)
+        return found.astype(a.dtype, copy=False)
     x = np.minimum(np.maximum(a, -3.832506856900711, dtype=np.float32), 3.832506856900711)
     above, below = (_polynomial(x * x, table) for table in _ERF)
     above /= below
@@ -105,112 +149,71 @@ _ERF = (
     (2.29050658e-4, 3.40829101e-3, 5.09556951e-2, 1.85208322e-1, 1.12837914),
     (-1.1791603e-7, 2.35479665e-5, 1.01796253e-3, 1.40704702e-2, 0.110985052, 0.497469251, 1.0),
 )
-_TANH, _ORDERS = math.sqrt(2 / math.pi), {"contiguous_format": "C"}
-_BLOCK = 1 << 14
 
 
-def _in_blocks(function: Any, *arrays: Any) -> Any:
-    """`function` of arrays of one shape, elementwise, in pieces that stay in the cache."""
-    first = arrays[0]
-    if first.ndim and first.size <= _BLOCK:
-        return function(*arrays)
-    flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-    found = np.empty_like(flat[0])
-    for start in range(0, first.size, _BLOCK):
-        found[start : start + _BLOCK] = function(*(a[start : start + _BLOCK] for a in flat))
-    return found.reshape(first.shape)
+def _double(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        return x if isinstance(x, complex) else float(x)
+    return x.to(np.complex128 if x.array.dtype.kind == "c" else np.float64)
 
 
-def _gelu(x: Any, approximate: str) -> Any:
-    if approximate not in {"none", "tanh"}:
-        raise ValueError("approximate argument must be either none or tanh.")
-    return _in_blocks(lambda x: x * _gelu_share(x, approximate), x)
+_NEGATIVE = "Integers to negative integer powers are not allowed."
 
 
-def _gelu_back(grad: Any, x: Any, approximate: str) -> Any:
-    return _in_blocks(lambda grad, x: _gelu_block_back(grad, x, approximate), grad, x)
-
-
-def _gelu_share(x: Any, approximate: str) -> Any:
-    """Phi(x), or its approximation."""
-    if approximate == "none":
-        found = _erf(x * x.dtype.type(math.sqrt(0.5)))
-    else:
-        found = x * x
-        found *= x.dtype.type(0.044715 * _TANH)
-        found += x.dtype.type(_TANH)
-        found *= x
-        np.tanh(found, out=found)
-    found += 1
-    found *= x.dtype.type(0.5)
-    return found
-
-
-def _gelu_block_back(grad: Any, x: Any, approximate: str) -> Any:
-    """`x Phi(x)` has the slope `Phi + x phi`."""
-    share, found = _gelu_share(x, approximate), x * x
-    if approximate == "none":
-        found *= x.dtype.type(-0.5)
-        np.exp(found, out=found)
-        found *= x.dtype.type(math.sqrt(0.5 / math.pi))
-    else:  # Phi (1 - Phi) times twice the slope of what tanh is taken of
-        found *= x.dtype.type(6 * 0.044715 * _TANH)
-        found += x.dtype.type(2 * _TANH)
-        found *= share
-        found *= 1 - share
-    found *= x
-    found += share
-    found *= grad
-    return found
-
-
-def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
-    if approximate == "none":
-        share = (aten.erf(x * math.sqrt(0.5)) + 1) * 0.5
-        return share + x * (x * x * -0.5).exp() * math.sqrt(0.5 / math.pi)
-    share = ((x + x * x * x * 0.044715) * _TANH).tanh() * 0.5 + 0.5
-    return share + x * share * (1 - share) * (x * x * 3 * 0.044715 + 1) * (2 * _TANH)
-
-
-declare(
-    globals(),
-    r"""
-[promote in_place]
+_ROWS = r"""
+[promote wide in_place]
 add.to(self, other) = np.add(self, other) => grad
     other: grad
 sub.to(self, other) = np.subtract(self, other) => grad
     other: -grad
 add.scaled(self, other, alpha: any) = self + times(other, alpha) => grad
-    other: grad * alpha
+    other: grad * conj(alpha)
 sub.scaled(self, other, alpha: any) = self - times(other, alpha) => grad
-    other: grad * -alpha
-[torch tensor promote in_place]
+    other: grad * -conj(alpha)
+[torch tensor promote wide in_place]
 mul(self, other) = np.multiply(self, other) => grad * conj(other)
     other: grad * conj(self)
-[torch tensor promote quiet in_place]
+[torch tensor promote wide quiet in_place]
 remainder(self, other) = np.remainder(self, divisor(self, other)) => grad
     other: -grad * div(self, other, rounding_mode="floor")
+[torch tensor promote first wide quiet in_place]
 fmod(self, other) = np.fmod(self, divisor(self, other)) => grad
     other: -grad * div(self, other, rounding_mode="trunc")
+[torch tensor promote wide quiet in_place]
 floor_divide(self, other) = np.floor_divide(self, divisor(self, other)) => _zero(grad)
     other: _zero(grad)
 pow(self, other)
-    = self * self if other.__class__ in (int, float) and other == 2 else np.power(self, other)
+    = self * self if other.__class__ in (int, float) and other == 2
+    else _power(self, other, other_t)
     self: _pow_self(grad, self, other)
     other: _pow_other(grad, self, other, result)
-[promote float quiet in_place]
+[promote float wide quiet in_place]
 div.to(self, other) = np.true_divide(self, other) => grad / conj(other)
     other: -grad * conj((self / other) / other)
-[torch tensor promote float quiet]
+[torch tensor promote pair float wide quiet]
 atan2(self, other) = np.arctan2(self, other) => grad * other / (self * self + other * other)
     other: -grad * self / (self * self + other * other)
-logaddexp(self, other) = np.logaddexp(self, other) => grad / (1 + exp(other - self))
-    other: grad / (1 + exp(self - other))
+logaddexp(self, other) = _logaddexp(self, other) => grad / conj(1 + exp(other - self))
+    other: grad / conj(1 + exp(self - other))
+logaddexp2(self, other) = np.logaddexp2(self, other) => grad / (1 + exp2(other - self))
+    other: grad / (1 + exp2(self - other))
 hypot(self, other) = np.hypot(self, other) => grad * (self / result)
     other: grad * (other / result)
-[torch tensor promote]
+[torch tensor promote pair quiet]
+fmax(self, other) = np.fmax(self, other) => where((self >= other) | other.isnan(), grad, 0)
+    other: where((self >= other) | other.isnan(), 0, grad)
+fmin(self, other) = np.fmin(self, other) => where((self <= other) | other.isnan(), grad, 0)
+    other: where((self <= other) | other.isnan(), 0, grad)
+[torch tensor promote first float wide quiet]
+copysign(self, other) = np.copysign(self, other)
+    self: grad * (result / self).masked_fill(self == 0, 0)
+    other: grad * 0
+[torch tensor promote pair]
 maximum(self, other) = np.maximum(self, other) => _larger(grad, self, other)
     other: _larger(grad, other, self)
+heaviside(self, other) = _step(self, other, other_t)
+nextafter(self, other) = np.nextafter(self, _floats(other)) => grad
+    other: _zero(grad)
 minimum(self, other) = np.minimum(self, other) => _larger(grad, -self, -other)
     other: _larger(grad, -other, -self)
 [torch tensor float quiet in_place]
@@ -222,8 +225,6 @@ log2(self) = np.log2(self) => grad / conj(self * 0.6931471805599453)
 log10(self) = np.log10(self) => grad / conj(self * 2.302585092994046)
 log1p(self) = np.log1p(self) => grad / conj(self + 1)
 sqrt(self) = np.sqrt(self) => grad / (conj(result) * 2)
-rsqrt(self) = 1 / np.sqrt(self) => grad * conj(result**3) * -0.5
-reciprocal(self) = 1 / self => -grad * conj(result * result)
 sin(self) = np.sin(self) => grad * conj(self.cos()) || grad * conj(np.cos(self))
 cos(self) = np.cos(self) => grad * -conj(self.sin()) || grad * -conj(np.sin(self))
 tan(self) = np.tan(self) => grad * conj(result * result + 1)
@@ -235,14 +236,23 @@ cosh(self) = np.cosh(self) => grad * conj(self.sinh())
 asinh(self) = np.arcsinh(self) => grad * conj((self * self + 1).rsqrt())
 acosh(self) = np.arccosh(self) => grad * conj((self * self - 1).rsqrt())
 atanh(self) = np.arctanh(self) => grad / conj(1 - self * self)
-erf(self) = _erf(self) => grad * (-(self * self)).exp() * 1.1283791670955126
+deg2rad(self) = np.deg2rad(self) => grad * 0.017453292519943295
+rad2deg(self) = np.rad2deg(self) => grad * 57.29577951308232
+[torch tensor]
+float_power(self, exponent) := pow(_double(self), _double(exponent))
+[torch tensor pair]
+ldexp(self, other) := self * 2.0 ** other
+[torch tensor float wide quiet in_place]
+rsqrt(self) = 1 / np.sqrt(self) => grad * conj(result**3) * -0.5
+reciprocal(self) = 1 / self => -grad * conj(result * result)
+erf(self) = erf_array(self) => grad * (-(self * self)).exp() * 1.1283791670955126
 frac(self) = self - np.trunc(self) => grad
-[torch tensor nn float quiet in_place]
+[torch tensor nn float wide quiet in_place]
 sigmoid(self) = 1 / (1 + np.exp(-self))
     self: sigmoid_backward(grad, conj(result)) || grad * conj(result * (1 - result))
 [torch tensor nn float in_place]
 tanh(self) = np.tanh(self) => tanh_backward(grad, conj(result)) || grad * conj(1 - result * result)
-[promote]
+[promote wide]
 tanh_backward(self, other) = self * (1 - other * other) => tanh_backward(grad, conj(other))
     other: grad * conj(self * other) * -2
 sigmoid_backward(self, other) = self * (other * (1 - other)) => sigmoid_backward(grad, conj(other))
@@ -252,16 +262,19 @@ neg(self) = np.negative(self) => -grad
 abs(self) = _abs(self) => grad * self.sgn()
 sign(self) = _sgn(self) => _zero(grad)
 sgn(self) = _sgn(self) => _sgn_back(grad, self, result)
-square(self) = np.square(self) => grad * conj(self * 2)
-round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
-clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
-    self: grad * _clamped(self, min, max)[0]
-    min: grad * _clamped(self, min, max)[1]
-    max: grad * _clamped(self, min, max)[2]
+square(self) = np.square(self) if self.dtype.kind != 'b' else self.astype(np.int64)
+    self: grad * conj(self * 2)
+[torch tensor contiguous in_place]
 masked_fill(self, mask, value: number)
-    = np.where(as_mask(mask), np.asarray(value).astype(self.dtype), self)
+    = np.where(as_mask(mask), _filling(value, self.dtype), self)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()
+[torch tensor wide in_place]
+clamp(self, min: number = None, max: number = None) = _clamp(self, min, max)
+    self: where(_clamped(self, min, max)[0], grad, 0)
+    min: where(_clamped(self, min, max)[1], grad, 0)
+    max: where(_clamped(self, min, max)[2], grad, 0)
+round(self, *, decimals: int = 0) = np.round(self, decimals) => _zero(grad)
 lerp(self, end, weight: number) = self + weight * (end - self) => grad * (1 - conj(weight))
     end: grad * conj(weight)
     weight: grad * conj(end - self)
@@ -273,11 +286,12 @@ addcdiv(self, tensor1, tensor2, *, value: any = 1) = self + value * tensor1 / te
     tensor2: -grad * conj(tensor1 / (tensor2 * tensor2) * value)
 [torch tensor]
 positive(self) = np.positive(self) => grad
-clone(self, *, memory_format: any = None) = self.copy(order=_ORDERS.get(memory_format, "K")) => grad
+clone(self, *, memory_format: any = None) = in_format(self, memory_format) => grad
 nan_to_num(self, nan: any = 0.0, posinf: any = None, neginf: any = None)
     = np.nan_to_num(self, True, nan, posinf, neginf) => grad * self.isfinite()
 angle(self) = np.angle(to_float(self))
-    self: grad * self * 1j / self.abs().square() if self.is_complex() else _zero(grad)
+    self: (grad * self * 1j / self.abs().square()).masked_fill(self == 0, 0) if self.is_complex()
+        else _zero(grad)
 [only_in_place]
 zero(self) = np.broadcast_to(self.dtype.type(0), self.shape) => _zero(grad)
 copy(self, src, non_blocking: bool = False)
@@ -291,55 +305,33 @@ fill(self, value: number)
 where.self(condition, self: number, other: number) = np.where(as_mask(condition), self, other)
     self: where(condition, grad, 0)
     other: where(condition, 0, grad)
-
-[torch tensor nn in_place]
-relu(self) = np.maximum(self, 0) => threshold_backward(grad, result, 0) || grad * (result > 0)
-[]
-threshold_backward(grad_output, result, threshold: any) = grad_output * (result > threshold)
-    grad_output: threshold_backward(grad, result, threshold)
-[nn in_place]
-leaky_relu(self, negative_slope: any = 0.01)
-    = np.where(self > 0, self, self * self.dtype.type(negative_slope))
-    self: where(self > 0, grad, grad * negative_slope)
-elu(self, alpha: any = 1.0)
-    = np.where(self > 0, self, self.dtype.type(alpha) * np.expm1(np.minimum(self, 0)))
-    self: where(self > 0, grad, grad * self.clamp(max=0).exp() * alpha)
-hardtanh(self, min_val: any = -1.0, max_val: any = 1.0)
-    = np.clip(self, self.dtype.type(min_val), self.dtype.type(max_val))
-    self: grad * (self > min_val).logical_and(self < max_val)
-[nn]
-softplus(self, beta: any = 1.0, threshold: any = 20.0) = np.where(self * beta > threshold, self,
-    np.log1p(np.exp(np.minimum(self * beta, threshold))) / beta)
-    self: where(self * beta > threshold, grad, grad * (self * beta).sigmoid())
-logsigmoid(self) = np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self))) => grad * (-self).sigmoid()
-silu(self) := self * self.sigmoid()
-relu6(self) := hardtanh(self, 0.0, 6.0)
-mish(self) := self * softplus(self).tanh()
-hardsigmoid(self) := hardtanh(self / 6 + 0.5, 0.0, 1.0)
-hardswish(self) := self * hardsigmoid(self)
-softsign(self) := self / (self.abs() + 1)
-gelu(self, approximate: str = "none") = _gelu(self, approximate)
-    self: grad * _gelu_slope(self, approximate) || _gelu_back(grad, self, approximate)
-""",
-)
+"""
+declare(globals(), _ROWS)
 
 
 _PAIRS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater"}
-_PAIRS |= {"ge": "greater_equal"} | {f"logical_{n}": f"logical_{n}" for n in ("and", "or", "xor")}
-_BITS = {f"bitwise_{n}": f"bitwise_{n}" for n in ("and", "or", "xor")}
+_PAIRS |= {"ge": "greater_equal"}
+_LOGIC = ("and", "or", "xor")
+_BITS = {f"bitwise_{n}": f"bitwise_{n}" for n in _LOGIC}
 for _flags, _operands, _formula, _known in (
-    ("promote", "self, other", "", _PAIRS),
+    ("promote first", "self, other", "", _PAIRS),
+    ("promote pair", "self, other", "", {f"logical_{n}": f"logical_{n}" for n in _LOGIC}),
     ("promote in_place", "self, other", "", _BITS),
     ("in_place", "self", " => _zero(grad)", {n: n for n in ("floor", "ceil", "trunc")}),
     ("in_place", "self", "", {"logical_not": "logical_not", "bitwise_not": "invert"}),
-    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite")}),
+    ("", "self", "", {n: n for n in ("isnan", "isinf", "isfinite", "signbit", "isreal")}),
+    ("", "self", "", {"isposinf": "isposinf", "isneginf": "isneginf"}),
+    ("promote pair", "self, other", "", {n: n for n in ("gcd", "lcm")}),
+    ("promote", "self, other", "", {f"bitwise_{n}_shift": f"{n}_shift" for n in ("left", "right")}),
 ):
     _rows = [f"{n}({_operands}) = np.{f}({_operands}){_formula}" for n, f in _known.items()]
     declare(globals(), "\n".join((f"[torch tensor {_flags}]", *_rows)))
 
 
 def _scalable(name: str, plain: Any, scaled: Any, places: str) -> None:
-    def call(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        if out is not None:
+            return into(name, out, call(input, other, alpha=alpha), (input, other))
         return plain(input, other) if alpha == 1 else scaled(input, other, alpha)
 
     call.__name__ = name
@@ -364,13 +356,21 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     if not is_grad_enabled() and isinstance(other, Tensor):
         array, more = self.array, other.array
         if array.dtype is more.dtype and array.shape == more.shape and array.dtype.kind == "f":
-            return _add_alike(self, other, alpha)
+            try:
+                return _add_alike(self, other, alpha)
+            except (NotImplementedError, TypeError):
+                if not other.is_sparse:
+                    raise
+                return other.add_to(self, alpha)
     return aten.add_to_(self, other) if alpha == 1 else aten.add_scaled_(self, other, alpha)
 
 
 @function("torch tensor")
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """`input / other`; with rounding_mode "floor" or "trunc" its integer part, without gradient."""
+    if out is not None:
+        found = div(input, other, rounding_mode=rounding_mode)
+        return into("aten::div", out, found, (input, other))
     if rounding_mode not in {None, "trunc", "floor"}:
         raise RuntimeError(f"div expected rounding_mode None, 'trunc' or 'floor', {rounding_mode=}")
     if rounding_mode == "floor":

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import promote, to_float
-from ..grad_mode import is_grad_enabled
-from ..tensor import Tensor, bump_version, wrap
-from ..view import check_inplace
-from .table import composite
+from ..core.dtypes import narrowed, promote, to_float, widened
+from ..engine.grad_mode import is_grad_enabled
+from ..engine.tensor import Tensor, bump_version, wrap
+from ..engine.view import check_inplace
+from .make import composite
 
 _TABLE: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
@@ -26,13 +26,17 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "pow": np.power,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "clamp_max": np.minimum,
+    "clamp_min": np.maximum,
     "addcmul": lambda a, b, c, value=1: a + value * (b * c),
     "addcdiv": lambda a, b, c, value=1: a + value * (b / c),
     "lerp": lambda a, b, weight: a + weight * (b - a),
     "sqrt": lambda a: np.sqrt(to_float(a)),
     "reciprocal": lambda a: 1 / to_float(a),
-    "norm": lambda a, order=2: np.linalg.norm(to_float(a).ravel(), order),
+    "norm": lambda a, order=2: np.linalg.norm(to_float(abs(a)).ravel(), np.real(order)),
     "neg": np.negative,
+    "abs": np.abs,
+    "sign": np.sign,
     "zero": np.zeros_like,
     "copy": lambda a, b: np.broadcast_to(b, a.shape),
 }
@@ -56,8 +60,10 @@ def _foreach(name: str, function: Callable[..., Any], in_place: bool) -> Callabl
             dtype = tensor.array.dtype
             if dtype.kind != "f" or any(getattr(x, "dtype", dtype) is not dtype for x in row):
                 row = [*promote(*row)]
+            half, *row = widened(*row)
             with np.errstate(all="ignore"):
                 made = function(*row)
+                made = made if half is None or in_place else narrowed(made, half)
             if not in_place:
                 found.append(wrap(made))
                 continue

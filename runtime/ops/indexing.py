@@ -8,25 +8,36 @@ Source: torch/csrc/autograd/python_variable_indexing.cpp, TensorAdvancedIndexing
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ..storage import storages
-from ..tensor import Tensor, wrap
-from .arguments import as_tensors, device_like, failed, zeros_beside
-from .table import aten, declare, function
+from ..core.aten import aten
+from ..core.storage import storages
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from .make import as_tensors, declare, device_like, dimension, failed, function, zeros_beside
 
 
 def _arrays(indices: Any) -> tuple[Any, ...]:
     return tuple([slice(None) if i is None else getattr(i, "array", i) for i in indices])
 
 
-def _put(self: Any, place: tuple[Any, ...], values: Any, accumulate: bool = False) -> Any:
+def _picked(self: Any, indices: tuple[Any, ...]) -> Any:
+    """In PyTorch's layout: in order, unless the first dimensions are indexed."""
+    found = self[indices]
+    return np.ascontiguousarray(found) if isinstance(indices[0], slice) else found
+
+
+def _put(
+    self: Any, place: tuple[Any, ...], values: Any, accumulate: bool = False, order: Any = "C"
+) -> Any:
     """A copy with `values` written, or added, to a place."""
     if isinstance(values, np.ndarray) and values.dtype != self.dtype:
         raise ValueError(f"expected values of dtype {self.dtype}, not {values.dtype}")
-    found = self.copy()
+    found = self.copy(order)
     if accumulate:
         _add_at(found, place, values)
     else:
@@ -49,31 +60,109 @@ def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _along(self: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """Where `gather` and `scatter` look: `index` along `dim`, its own place elsewhere."""
-    if index.dtype.kind not in "iu" or index.ndim != self.ndim:
+    index = np.atleast_1d(index)
+    if index.size and (index.dtype.kind != "i" or index.ndim != self.ndim):
         raise ValueError(f"expected int64 indices with {self.ndim} dimensions")
-    if not self.ndim:
-        return ()
-    if index.size and (index.min() < 0 or index.max() >= self.shape[dim]):
+    if not index.size:
+        return (index.reshape(-1).astype(np.int64),)
+    if index.min() < 0 or index.max() >= self.shape[dim]:
         raise ValueError(f"index out of bounds for dimension {dim} with size {self.shape[dim]}")
+    sizes = enumerate(zip(index.shape, self.shape, strict=True))
+    fits = all(mine <= whole for d, (mine, whole) in sizes if d != dim)
+    check(fits, f"Size does not match: index {index.shape}, self {self.shape}", ValueError)
     place = list(np.indices(index.shape, sparse=True))
     place[dim] = index
     return tuple(place)
 
 
+def _gather(self: Any, dim: int, index: Any) -> Any:
+    line = np.atleast_1d(self)
+    place = _along(line, dim, index)
+    return line[place].reshape(index.shape) if index.size else np.empty(index.shape, self.dtype)
+
+
 def _scatter(self: Any, dim: int, index: Any, src: Any, add: bool) -> Any:
-    if np.ndim(src):
-        src = src[tuple([slice(0, s) for s in index.shape])]
-    return _put(self, _along(self, dim, index), src if self.ndim else np.sum(src), add)
+    if not index.size:
+        return self.copy()
+    if isinstance(src, np.ndarray):
+        fits = src.ndim == index.ndim or max(src.ndim, index.ndim) < 2
+        fits = fits and all(a <= b for a, b in zip(index.shape, src.shape, strict=False))
+        check(fits, f"Expected index {index.shape} to be smaller than src {src.shape}", ValueError)
+        src = np.atleast_1d(src)[tuple([slice(0, s) for s in np.atleast_1d(index).shape])]
+    line = np.atleast_1d(self)
+    return _put(line, _along(line, dim, index), src, add).reshape(self.shape)
+
+
+def _vector(index: Any) -> Any:
+    check(index.ndim < 2, "Index is supposed to be a vector", IndexError)
+    check(index.dtype.kind == "i", "Expected dtype int32/int64 for index", ValueError)
+    return np.atleast_1d(index)
+
+
+def _at_rows(self: Any, dim: int, index: Any, values: Any, add: bool = False, *order: str) -> Any:
+    """index_add, index_copy and index_fill: a tensor without dimensions has one row."""
+    check(index.dtype.kind == "i" or not order, "Expected dtype int64 for index", IndexError)
+    line, index = np.atleast_1d(self), _vector(index)
+    size = line.shape[dim]
+    if index.size and (index.min() < (-size if order else 0) or index.max() >= size):
+        raise IndexError(f"index out of range in self, which has size {size} at {dim}")
+    if not order:
+        wanted = (*line.shape[:dim], index.size, *line.shape[dim + 1 :])
+        fits = values.shape == wanted or (values.ndim == 0 and math.prod(wanted) == 1 == line.ndim)
+        apart = [a != b for a, b in zip(values.shape, wanted, strict=False)]
+        alike = values.ndim != line.ndim or not any(apart[:dim] + apart[dim + 1 :])
+        kind = IndexError if alike and not add else ValueError
+        check(fits, f"source tensor {values.shape} does not fit: expected {wanted}", kind)
+        values = values.reshape(wanted)
+    elif np.ndim(values) or (isinstance(values, complex) and self.dtype.kind != "c"):
+        raise ValueError("index_fill_ only supports a 0-dimensional value of the tensor's kind")
+    else:
+        values = np.asarray(values).astype(self.dtype)
+    return _put(line, (np.s_[:],) * dim + (index,), values, add, *order).reshape(self.shape)
+
+
+def _at_indices(self: Any, dim: int, index: Any) -> Any:
+    line, index = np.atleast_1d(self), _vector(index)
+    if index.size and (index.min() < 0 or index.max() >= line.shape[dim]):
+        raise IndexError("index out of range in self")
+    found = np.take(line, index, dim)
+    return found if self.ndim else found.reshape(())
+
+
+def _along_dim(self: Tensor, indices: Tensor, dim: Any) -> Tensor:
+    if dim is None:
+        return aten.gather(self.reshape(-1), 0, indices.reshape(-1))
+    check(
+        indices.array.dtype == np.int64, "torch.take_along_dim(): dtype of indices should be Long"
+    )
+    check(self.array.ndim == indices.array.ndim, "torch.take_along_dim(): dimensions differ")
+    dim = dimension(dim, self.array.ndim)
+    shapes = [list(x.array.shape) for x in (self, indices)]
+    own = [shape[dim] if shape else 1 for shape in shapes]
+    for shape in shapes:
+        shape[dim : dim + 1] = [1]
+    whole = list(np.broadcast_shapes(*shapes))
+    whole[dim] = own[1]
+    place = indices.expand(whole) % own[0]
+    whole[dim] = own[0]
+    return aten.gather(self.expand(whole), dim, place)
 
 
 def _first(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zero-padded to a source larger than its index."""
     have = grad.array.shape
     if have == shape or not shape:
-        return grad.sum() if have != shape else grad
+        return grad.reshape(shape)
+    if len(have) != len(shape):
+        grad = grad.reshape((*have, *(1,) * (len(shape) - len(have))))
+        have = grad.array.shape
     made = zeros_beside(shape, grad)
     made[tuple(slice(0, s) for s in have)] = grad
     return made
+
+
+def _once(index: Tensor) -> Tensor:
+    return wrap(np.unique(index.array))
 
 
 def _masked(self: Tensor, mask: Tensor) -> Tensor:
@@ -86,57 +175,63 @@ def _masked(self: Tensor, mask: Tensor) -> Tensor:
     return getitem(aten.expand(self, shape), wrap(np.broadcast_to(mask.array, shape)))
 
 
-declare(
-    globals(),
-    r"""
+_ROWS = r"""
 []
-index(self, indices: any) = self[_arrays(indices)]
+index(self, indices: any) = _picked(self, _arrays(indices))
     self: index_put(zeros_beside(self_shape, grad), indices, grad, True)
 [torch tensor in_place]
 index_put(self, indices: any, values, accumulate: bool = False)
-    = _put(self, _arrays(indices), values, accumulate)
+    = _put(self, _arrays(indices), values, accumulate, "K")
     self: grad if accumulate else index_put(grad, indices, zeros_beside((), grad))
     values: index(grad, indices)
-scatter(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, False)
-    self: scatter(grad, dim, index, 0)
+scatter.src(self, dim: dim, index, src: number) = _scatter(self, dim, index, src, False)
+    self: scatter_src(grad, dim, index, 0)
     src: _first(gather(grad, dim, index), src_shape)
 scatter_add(self, dim: dim, index, src) = _scatter(self, dim, index, src, True) => grad
     src: _first(gather(grad, dim, index), src_shape)
 index_add(self, dim: dim, index, source, *, alpha: any = 1)
-    = _put(self, (np.s_[:],) * dim + (index,), source if alpha == 1 else source * alpha, True)
+    = _at_rows(self, dim, index, source if alpha == 1 else times(source, alpha), True)
     self: grad
-    source: index_select(grad, dim, index) * alpha
-index_copy(self, dim: dim, index, source) = _put(self, (np.s_[:],) * dim + (index,), source)
+    source: reshape(index_select(grad, dim, index), source_shape) * conj(alpha)
+index_copy(self, dim: dim, index, source) = _at_rows(self, dim, index, source)
     self: index_fill(grad, dim, index, 0)
-    source: index_select(grad, dim, index)
-index_fill(self, dim: dim, index, value: any) = _put(self, (np.s_[:],) * dim + (index,), value)
+    source: reshape(index_select(grad, dim, index), source_shape)
+index_fill(self, dim: dim, index, value: number) = _at_rows(self, dim, index, value, False, "K")
     self: index_fill(grad, dim, index, 0)
-[torch tensor]
+    value: index_select(grad, dim, _once(index)).sum()
+[torch tensor contiguous]
 gather(self, dim: dim, index)
-    = self[_along(self, dim, index)] if self.ndim or not index.ndim else np.full(index.shape, self)
+    = _gather(self, dim, index)
     self: scatter_add(zeros_beside(self_shape, grad), dim, index, grad)
-index_select(self, dim: dim, index) = np.take(self, index, dim)
+index_select(self, dim: dim, index) = _at_indices(self, dim, index)
     self: index_add(zeros_beside(self_shape, grad), dim, index, grad)
+[torch tensor]
 take(self, index) := self.reshape(-1)[index]
 masked_select(self, mask) := _masked(self, mask)
 nonzero(self, *, as_tuple: bool = False)
-    := tuple(map(wrap, np.nonzero(np.atleast_1d(self.array)))) if as_tuple
-    else wrap(np.argwhere(self.array).copy())
-take_along_dim(self, indices, dim: int) := gather(self, dim, indices)
-""",
-)
+    := tuple(wrap(x.copy()) for x in np.nonzero(np.atleast_1d(self.array))) if as_tuple
+    else wrap(np.asarray(np.argwhere(self.array), order="F"))
+take_along_dim(self, indices, dim = None) := _along_dim(self, indices, dim)
+"""
+declare(globals(), _ROWS)
 
 
 def _plain(part: Any) -> Any:
     """Tensors and lists as arrays, and those of one number as that."""
     if isinstance(part, (int, slice)) or part is None or part is Ellipsis:
         return part
+    if isinstance(part, (list, tuple)):
+        part = aten.tensor(part)
+        part = part if part.array.size else part.array
     array = part.array if isinstance(part, Tensor) else np.asarray(part)
     if not array.size and not isinstance(part, Tensor):
         array = array.astype(np.int64)
     if array.dtype.kind not in "biu":
         kind = TypeError if array.dtype.kind == "U" else IndexError
         raise kind("tensors used as indices must be long, int, byte or bool tensors")
+    if array.ndim and array.dtype == np.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is deprecated, use torch.bool", stacklevel=4)
+        return array.astype(bool)
     if array.ndim:
         return array
     return part.item() if storages and isinstance(part, Tensor) else array.item()
@@ -165,9 +260,20 @@ def _takes(part: Any) -> int:
     return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
 
 
+def _parts_of(key: Any) -> tuple[Any, ...]:
+    """The parts of an index; a list in which one stands is taken for a tuple."""
+    if isinstance(key, list) and len(key) < 32:
+        parts = (list, tuple, Tensor, np.ndarray, slice, type(None), type(Ellipsis))
+        if any(isinstance(part, parts) for part in key):
+            what = "Using a non-tuple sequence for multidimensional indexing is deprecated"
+            warnings.warn(f"{what}; use x[tuple(seq)] instead of x[seq]", stacklevel=4)
+            return tuple(key)
+    return key if isinstance(key, tuple) else (key,)
+
+
 def _basic(self: Tensor, key: Any) -> tuple[Tensor, list[Any]]:
     """The view that the basic parts of an index make, and the advanced indices left over."""
-    given = key if isinstance(key, tuple) else (key,)
+    given = _parts_of(key)
     parts = [_plain(part) for part in given]
     spare = self.array.ndim - sum(map(_takes, parts))
     if spare < 0:
@@ -220,7 +326,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     found, left = _basic(self, key)
     if left:
         given, _ = as_tensors("aten::index_put_", value, self)
-        given = given if given.array.dtype == self.array.dtype else given.to(self.array.dtype)
+        if not isinstance(value, Tensor):
+            given = given.to(self.array.dtype)
+        bytes_ = [x for x in _parts_of(key) if isinstance(x, Tensor) and x.dtype == np.uint8]
+        only = "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+        check(not bytes_ or given.array.size != 1, only)
         aten.index_put_(found, tuple(left), given)
     elif isinstance(value, (Tensor, np.ndarray)):
         given = value if isinstance(value, Tensor) else wrap(value)
@@ -229,3 +339,35 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         aten.copy_(found, aten.reshape(given, given.array.shape[more:]) if more > 0 else given)
     else:
         aten.fill_(found, value)
+
+
+@function("torch tensor")
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A copy with values of `src` (or one value) where `index` points along `dim`."""
+    src = value if src is None else src
+    if reduce is None:
+        return aten.scatter_src(input, dim, index, src)
+    check(reduce in {"add", "multiply"}, "reduce argument must be either add or multiply.")
+    if isinstance(src, Tensor):
+        what = "The reduce argument of torch.scatter with Tensor src is deprecated"
+        warnings.warn(f"{what}; use scatter_reduce instead.", stacklevel=2)
+    given = src if isinstance(src, Tensor) else aten.full_like(index, src, dtype=input.array.dtype)
+    if reduce == "add":
+        return aten.scatter_add(input, dim, index, given)
+    told = "scatter: gradients of reduce='multiply' are not supported"
+    check(not (input.requires_grad or given.requires_grad), told, NotImplementedError)
+    made, other = np.atleast_1d(input.array).copy(), np.atleast_1d(given.array)
+    place = _along(made, dimension(dim, made.ndim), index.array)
+    np.multiply.at(made, place, other[tuple([slice(0, s) for s in place[-1].shape])])
+    return wrap(made.reshape(input.array.shape))
+
+
+@function("tensor")
+def scatter_(self: Tensor, dim: int, index: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """As `scatter`, in place."""
+    if len(args) == 1 and not kwargs:
+        return aten.scatter_src_(self, dim, index, *args)
+    return aten.copy_(self, scatter(self, dim, index, *args, **kwargs))

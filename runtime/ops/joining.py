@@ -9,27 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import result_dtype
-from ..tensor import Tensor, wrap
-from .arguments import dimension
-from .table import aten, declare
+from ..core.aten import aten
+from ..core.dtypes import result_dtype
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from .make import declare, dimension, failed
 
 
 def _cat(self: Any, dim: int) -> Any:
     arrays = [a for a in self if a.shape != (0,)] or self  # PyTorch skips these
-    if any(a.ndim == 0 for a in arrays):
-        raise ValueError("zero-dimensional tensor cannot be concatenated")
+    scalars = any(a.ndim == 0 for a in arrays)
+    check(not scalars, "zero-dimensional tensor cannot be concatenated", ValueError)
     return np.concatenate(arrays, dimension(dim, arrays[0].ndim), dtype=result_dtype(*self))
 
 
 def _cat_back(grad: Tensor, shapes: Any, dim: int) -> list[Tensor]:
     found, start = [], 0
     for shape in shapes:
-        none = shape == (0,)
-        found.append(
-            aten.zeros(0, dtype=grad.dtype) if none else grad.narrow(dim, start, shape[dim])
-        )
-        start += 0 if none else shape[dim]
+        if shape == (0,):
+            found.append(aten.zeros(0, dtype=grad.dtype))
+        else:
+            found.append(grad.narrow(dim, start, shape[dim]))
+            start += shape[dim]
     return found
 
 
@@ -46,18 +47,29 @@ def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...])
 
 
 def _matrices(self: Any) -> Any:
-    if self.ndim < 2:
-        raise ValueError("input tensor must have at least 2 dimensions")
+    check(self.ndim >= 2, "input tensor must have at least 2 dimensions", ValueError)
     return self
 
 
 def _classes(self: Any, given: int) -> int:
-    if self.dtype.kind not in "iu":
-        raise ValueError("one_hot is only applicable to index tensor")
+    check(self.dtype.kind in "iu", "one_hot is only applicable to index tensor", ValueError)
+    some = self.size or given >= 0
+    check(some, "Can not infer total number of classes from empty tensor.", ValueError)
     most = int(self.max(initial=-1)) + 1
     if self.min(initial=0) < 0 or (most > given >= 0):
         raise ValueError("Class values must be non-negative and smaller than num_classes.")
     return most if given < 0 else given
+
+
+def _rolled(self: Any, shifts: Any, dims: Any) -> Any:
+    by, over = ((x,) if isinstance(x, int) else tuple(x or ()) for x in (shifts, dims))
+    fits = len(by) == len(over) or (len(by) == 1 and not over)
+    check(bool(by) and fits, f"shifts and dimensions must align: {by}, {over}", ValueError)
+    if not self.ndim and not over:
+        return self.copy()
+    return (
+        np.roll(self, by, [dimension(d, self.ndim) for d in over]) if over else np.roll(self, by[0])
+    )
 
 
 def _turned(shifts: Any) -> Any:
@@ -75,7 +87,9 @@ def _padded(self: Any, pad: Any, value: float) -> Any:
 
 def _pad(self: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
     if mode != "constant":
-        raise NotImplementedError(f"pad: mode {mode!r} is not supported, only 'constant'")
+        from .resampling import padded_by  # it is made of what is here
+
+        return padded_by(self, list(pad), mode)
     return aten.constant_pad_nd(self, list(pad), value or 0.0)
 
 
@@ -83,6 +97,55 @@ def _interleave(self: Tensor, repeats: Any, dim: int) -> Tensor:
     dim = dimension(dim, self.array.ndim)
     times = repeats.array if isinstance(repeats, Tensor) else repeats
     return self.index_select(dim, wrap(np.repeat(np.arange(self.array.shape[dim]), times)))
+
+
+def _diag(self: Tensor, offset: int) -> Tensor:
+    check(self.array.ndim in (1, 2), "diag(): Supports 1D or 2D tensors")
+    return aten.diag_embed(self, offset) if self.array.ndim == 1 else self.diagonal(offset).clone()
+
+
+def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    *lead, n = self.shape
+    size, dims = n + abs(offset), [dimension(d, len(lead) + 2) for d in (dim1, dim2)]
+    check(dims[0] != dims[1], "diagonal dimensions cannot be identical", ValueError)
+    found, place = np.zeros((*lead, size, size), self.dtype), np.arange(n)
+    found[..., place + max(0, -offset), place + max(0, offset)] = self
+    return np.moveaxis(found, (-2, -1), dims)
+
+
+def _at_least(n: int, tensors: Any) -> Any:
+    """With at least n dimensions: of size 1 in front, and a third one behind."""
+    given = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    found = []
+    for x in given:
+        shape = x.array.shape
+        front = (1,) * (min(n, 2) - len(shape)) + shape
+        found.append(x if len(shape) >= n else x.reshape((*front, 1) if n == 3 else front))
+    return found[0] if given is tensors and len(given) == 1 else tuple(found)
+
+
+def _some(tensors: Any) -> Any:
+    check(len(tensors) > 0, "expects a non-empty TensorList")
+    return tensors
+
+
+def _side_by_side(tensors: Any) -> Tensor:
+    given = [tensors] if isinstance(tensors, Tensor) else tensors
+    return aten.cat(given, int(given[0].array.ndim > 1))
+
+
+def _broadcast(tensors: Any) -> tuple[Tensor, ...]:
+    given = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    arrays = [x.array for x in given]
+    try:
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError as error:
+        raise failed("aten::broadcast_tensors", error, *arrays) from None
+    return tuple(x.expand(shape) for x in given)
+
+
+def _triangle(part: Any, row: int, col: int, offset: int, dtype: Any) -> Tensor:
+    return wrap(np.stack(np.nonzero(part(np.ones((row, col)), offset))).astype(dtype or np.int64))
 
 
 def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
@@ -97,26 +160,26 @@ def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
     return tuple(x.reshape(s).expand(shape) for x, s in zip(given, shapes, strict=True))
 
 
-declare(
-    globals(),
-    r"""
-[torch on_list]
+_ROWS = r"""
+[torch on_list contiguous]
 cat(self, dim: int = 0) = _cat(self, dim) => _cat_back(grad, self_shapes, dim)
 stack(self, dim: int = 0)
     = np.stack(self, dimension(dim, self[0].ndim + 1), dtype=result_dtype(*self))
     self: [select(grad, dim, i) for i in range(len(self_shapes))]
-[tensor]
+[tensor contiguous]
 repeat(self, *repeats: sizes) = _repeat(self, repeats) => _repeat_back(grad, self_shape, repeats)
-[torch tensor]
+[torch tensor contiguous]
 flip(self, *dims: sizes)
     = np.flip(self, tuple([dimension(d, self.ndim) for d in dims if self.ndim])).copy()
     self: flip(grad, dims)
-roll(self, shifts: any, dims: any = None) = np.roll(self, shifts, dims)
+roll(self, shifts: any, dims: any = None) = _rolled(self, shifts, dims)
     self: roll(grad, _turned(shifts), dims)
-[torch tensor in_place]
+diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1)
+    = _embedded(self, offset, dim1, dim2) => diagonal(grad, offset, dim1, dim2)
+[torch tensor contiguous in_place]
 tril(self, diagonal: int = 0) = np.tril(_matrices(self), diagonal) => tril(grad, diagonal)
 triu(self, diagonal: int = 0) = np.triu(_matrices(self), diagonal) => triu(grad, diagonal)
-[]
+[contiguous]
 constant_pad_nd(self, pad: any, value: any = 0) = _padded(self, pad, value)
     self: constant_pad_nd(grad, [-p for p in pad])
 [nn]
@@ -124,10 +187,21 @@ one_hot(self, num_classes: int = -1)
     = np.eye(_classes(self, num_classes), dtype=np.int64)[self]
 pad(self, pad, mode: str = "constant", value = 0.0) := _pad(self, pad, mode, value)
 [torch tensor]
-repeat_interleave(self, repeats, dim = None)
+repeat_interleave(self, repeats = None, dim = None, *, output_size = None)
     := _interleave(self.flatten() if dim is None else self, repeats, dim or 0)
-tile(self, *dims) := self.repeat((1,) * (self.array.ndim - len(sizes(dims))) + sizes(dims))
+    if repeats is not None else _interleave(arange(self.numel()), self, 0)
+diag(self, diagonal: int = 0) := _diag(self, diagonal)
+tile(self, *dims: sizes) := self.repeat((1,) * (self.array.ndim - len(sizes(dims))) + sizes(dims))
 [torch]
+vstack(tensors) := cat([atleast_2d(x) for x in _some(tensors)])
+hstack(tensors) := _side_by_side(atleast_1d(*_some(tensors)))
+atleast_1d(*tensors) := _at_least(1, tensors)
+atleast_2d(*tensors) := _at_least(2, tensors)
+broadcast_tensors(*tensors) := _broadcast(tensors)
+tril_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None)
+    := _triangle(np.tril, row, col, offset, dtype)
+triu_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None)
+    := _triangle(np.triu, row, col, offset, dtype)
 meshgrid(*tensors, *, indexing: str = "ij") := _meshgrid(tensors, indexing)
-""",
-)
+"""
+declare(globals(), _ROWS)

@@ -5,12 +5,16 @@ Source: torch/nn/functional.py, aten/src/ATen/native/Loss.cpp, LossNLL.cpp.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor, wrap
-from .table import TABLE, aten, declare
+from ..core.aten import aten
+from ..core.dtypes import result_dtype
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from .make import TABLE, declare
 
 
 def _valid(reduction: str) -> str:
@@ -26,22 +30,29 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def _mse(self: Any, target: Any, reduction: str) -> Any:
+    if self.shape != target.shape:
+        warn_of_sizes(self, target)
     apart = self - target
     if _valid(reduction) == "none":
         return apart * apart
     flat = apart.reshape(-1)
     total = flat.dot(flat)
-    return total / total.dtype.type(flat.size) if reduction == "mean" else total
+    return _ratio(total, total.dtype.type(flat.size)) if reduction == "mean" else total
+
+
+def _ratio(total: Any, count: Any) -> Any:
+    """Of no elements that is nan."""
+    return total / count if count else total * np.nan
 
 
 def _mse_back(grad: Any, input: Any, target: Any, reduction: str) -> Any:
     apart = input - target
-    apart *= grad * grad.dtype.type(2.0 / apart.size if reduction == "mean" else 2.0)
+    apart *= grad * grad.dtype.type(2.0 / (apart.size or 1) if reduction == "mean" else 2.0)
     return apart
 
 
 def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor:
-    count = np.broadcast(input.array, grad.array).size
+    count = np.broadcast(input.array, grad.array).size or 1
     return grad * given * (2.0 / count if reduction == "mean" else 2.0)
 
 
@@ -72,7 +83,7 @@ def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int)
     if reduction == "none":
         return loss
     total = loss.sum(dtype=self.dtype)
-    return total / _total(self, safe, share) if reduction == "mean" else total
+    return _ratio(total, _total(self, safe, share)) if reduction == "mean" else total
 
 
 def _total(x: Any, safe: Any, share: Any) -> Any:
@@ -81,7 +92,7 @@ def _total(x: Any, safe: Any, share: Any) -> Any:
 
 def _nll_back(grad: Any, self: Any, target: Any, weight: Any, reduction: str, ignore: int) -> Any:
     dim, safe, share = _counted(self, target, weight, ignore)
-    each = -grad if reduction != "mean" else -grad / _total(self, safe, share)
+    each = -grad if reduction != "mean" else _ratio(-grad, _total(self, safe, share))
     each = each if share is None else each * share
     found = np.zeros_like(self)
     each = np.expand_dims(each, dim) if np.ndim(each) else each
@@ -95,18 +106,18 @@ def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, 
     logs, classes = aten.log_softmax(x, dim), x.array.shape[dim]
     ones = (1,) * (x.array.ndim - 1 - dim)
     weighted = logs if weight is None else logs * weight.reshape((-1, *ones))
-    if target.array.dtype.kind == "f":
+    if target.array.dtype.kind in "fV":
         target = target * (1 - p) + p / classes if p else target
         return _reduced(-(weighted * target).sum(dim), reduction)
-    loss = aten.nll_loss(logs, target, weight, ignore, reduction)
+    loss = aten.nll_loss(logs, target, weight, None, ignore, None, reduction)
     if not p:
         return loss
     _, safe, share = _counted(x.array, target.array, getattr(weight, "array", None), ignore)
     smooth = -weighted.sum(dim) * wrap((target.array != ignore).astype(x.array.dtype))
-    mean = reduction == "mean"
-    smooth = (
-        smooth.sum() / wrap(_total(x.array, safe, share)) if mean else _reduced(smooth, reduction)
-    )
+    if reduction == "mean":
+        smooth = smooth.sum() / wrap(_total(x.array, safe, share))
+    else:
+        smooth = _reduced(smooth, reduction)
     return loss * (1 - p) + smooth * (p / classes)
 
 
@@ -116,7 +127,20 @@ def _batch(x: Tensor, target: Tensor) -> Tensor:
     return x
 
 
+def _beside(input: Tensor, target: Tensor) -> Tensor:
+    if target.array.shape != input.array.shape:
+        warn_of_sizes(input.array, target.array)
+    return target
+
+
+def warn_of_sizes(input: Any, target: Any) -> None:
+    what = f"Using a target size ({target.shape}) that is different to the input size"
+    why = "This will likely lead to incorrect results due to broadcasting."
+    warnings.warn(f"{what} ({input.shape}). {why}", stacklevel=5)
+
+
 def _huber(apart: Tensor, delta: float) -> Tensor:
+    check(delta > 0, "huber_loss does not support non-positive values for delta.")
     return aten.where(apart <= delta, apart * apart * 0.5, (apart - 0.5 * delta) * delta)
 
 
@@ -130,9 +154,8 @@ def _bce(input: Any, target: Tensor) -> Tensor:
     """Logarithms are kept above -100."""
     if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    return -(
-        target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100)
-    )
+    of_ones = target * input.log().clamp(min=-100)
+    return -(of_ones + (1 - target) * (1 - input).log().clamp(min=-100))
 
 
 def _bce_logits(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
@@ -145,6 +168,20 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     return _reduced(loss if weight is None else loss * weight, reduction)
 
 
+def _unit(x: Tensor, other: Tensor, dim: int, eps: float) -> Tensor:
+    """Of norm 1 along `dim`; that the norm is at least `eps` has no part in the gradient."""
+    x, _ = aten.broadcast_tensors(_floating(x, other), other)
+    norm = x.norm(2, dim, True)
+    least = norm.detach().clamp(min=eps)
+    return x / (norm + (least - norm.detach()))
+
+
+def _floating(x: Tensor, other: Tensor) -> Tensor:
+    dtype = result_dtype(x.array, other.array)
+    check(dtype.kind in "fVc", f"expected common dtype to be floating point, not {dtype}")
+    return x if x.array.dtype == dtype else x.to(dtype)
+
+
 def _kl(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     if log_target:
         return target.exp() * (target - input)
@@ -153,16 +190,15 @@ def _kl(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     return aten.where(positive, target * (safe.log() - input), -input * target)
 
 
-declare(
-    globals(),
-    r"""
-[nn]
-mse_loss(self, target, reduction: str = "mean") = _mse(self, target, reduction)
+_ROWS = r"""
+[nn wide]
+mse_loss(self, target, size_average: any = None, reduce: any = None, reduction: str = "mean")
+    = _mse(self, target, reduction)
     self: mse_loss_backward(grad, self, target, reduction)
         || _mse_back(grad, self, target, reduction)
     target: -mse_loss_backward(grad, self, target, reduction)
         || -_mse_back(grad, self, target, reduction)
-[]
+[wide]
 mse_loss_backward(grad_output, input, target, reduction: str)
     = _mse_back(grad_output, input, target, reduction)
     grad_output: grad * (input - target) * (2.0 / grad.numel() if reduction == "mean" else 2.0)
@@ -176,31 +212,34 @@ nll_loss_backward(grad_output, self, target, weight: number, reduction: str, ign
     = _nll_back(grad_output, self, target, weight, reduction, ignore_index)
     grad_output: nll_loss_forward(grad, target, weight, reduction, ignore_index)
 [nn]
-l1_loss(self, target, reduction: str = "mean") := _reduced((self - target).abs(), reduction)
+l1_loss(self, target, size_average = None, reduce = None, reduction: str = "mean")
+    := _reduced((self - _beside(self, target)).abs(), reduction)
 huber_loss(self, target, reduction: str = "mean", delta: float = 1.0)
-    := _reduced(_huber((self - target).abs(), delta), reduction)
-smooth_l1_loss(self, target, reduction: str = "mean", beta: float = 1.0)
-    := _reduced(_huber((self - target).abs(), beta) / beta, reduction)
-    if beta else l1_loss(self, target, reduction)
-nll_loss(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean")
+    := _reduced(_huber((self - _beside(self, target)).abs(), delta), reduction)
+smooth_l1_loss(self, target, size_average = None, reduce = None, reduction: str = "mean",
+    beta: float = 1.0)
+    := _reduced(_huber((self - _beside(self, target)).abs(), beta) / beta, reduction)
+    if beta else l1_loss(self, target, None, None, reduction)
+nll_loss(self, target, weight = None, size_average = None, ignore_index: int = -100, reduce = None,
+    reduction: str = "mean")
     := nll_loss_forward(_batch(self, target), target, weight, _valid(reduction), ignore_index)
-cross_entropy(self, target, weight = None, ignore_index: int = -100, reduction: str = "mean",
-    label_smoothing: float = 0.0)
+cross_entropy(self, target, weight = None, size_average = None, ignore_index: int = -100,
+    reduce = None, reduction: str = "mean", label_smoothing: float = 0.0)
     := _cross(self, target, weight, ignore_index, reduction, label_smoothing)
-binary_cross_entropy(self, target, weight = None, reduction: str = "mean")
+binary_cross_entropy(self, target, weight = None, size_average = None, reduce = None,
+    reduction: str = "mean")
     := _weighted(_bce(self, _alike(self, target)), weight, reduction)
-binary_cross_entropy_with_logits(self, target, weight = None, reduction: str = "mean",
-    pos_weight = None)
+binary_cross_entropy_with_logits(self, target, weight = None, size_average = None, reduce = None,
+    reduction: str = "mean", pos_weight = None)
     := _weighted(_bce_logits(self, _alike(self, target), pos_weight), weight, reduction)
-kl_div(self, target, reduction: str = "mean", log_target: bool = False)
+kl_div(self, target, size_average = None, reduce = None, reduction: str = "mean",
+    log_target: bool = False)
     := _kl(self, target, log_target).sum() / self.array.shape[0] if reduction == "batchmean"
     else _reduced(_kl(self, target, log_target), reduction)
 [torch nn]
 cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8)
-    := (x1 * x2).sum(dim) / (x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps))
-""",
-)
-TABLE["nll_loss"].name, TABLE["cross_entropy"].name = (
-    "aten::nll_loss_nd",
-    "aten::cross_entropy_loss",
-)
+    := (_unit(x1, x2, dim, eps) * _unit(x2, x1, dim, eps)).sum(dim)
+"""
+declare(globals(), _ROWS)
+TABLE["nll_loss"].name = "aten::nll_loss_nd"
+TABLE["cross_entropy"].name = "aten::cross_entropy_loss"

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
-from .arguments import conj, not_tensors
-from .table import aten, declare
+from ..core.aten import aten
+from ..engine.hooks import check
+from ..engine.tensor import Tensor
+from .make import conj, declare, not_tensors
 
 
 def _product(self: Any, mat2: Any, ndim: int) -> Any:
@@ -41,14 +42,26 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     if not mat1.dtype == mat2.dtype == self.dtype:
         raise ValueError(f"expected one dtype, got {self.dtype}, {mat1.dtype} and {mat2.dtype}")
     found = mat1.dot(mat2)
+    if found.dtype.kind in "biu":
+        beta, alpha = int(beta), int(alpha)
+    beta, alpha = (x.item() if hasattr(x, "item") else x for x in (beta, alpha))
     if alpha != 1:
         found *= alpha
-    found += self if beta == 1 else self * beta
+    if beta != 0:
+        found += self if beta == 1 else self * beta
     return found
 
 
+def _blend(self: Tensor, beta: Any, product: Tensor, alpha: Any) -> Tensor:
+    if product.array.dtype.kind in "biu":
+        whole = bool if product.array.dtype.kind == "b" else int
+        beta, alpha = whole(beta), whole(alpha)
+    found = product if alpha == 1 else product * alpha
+    return found if beta == 0 else (self if beta == 1 else self * beta) + found
+
+
 def _scaled(grad: Any, factor: Any) -> Any:
-    return grad if factor == 1 else grad * factor
+    return grad if factor == 1 else grad * conj(factor)
 
 
 def _dot(self: Any, tensor: Any, ndim: int) -> Any:
@@ -58,14 +71,15 @@ def _dot(self: Any, tensor: Any, ndim: int) -> Any:
 
 
 def _column(self: Tensor, vec2: Tensor) -> Tensor:
-    if self.array.ndim != 1 or vec2.array.ndim != 1:
-        raise RuntimeError("outer: Expected 1-D arguments")
+    check(self.array.ndim == 1 == vec2.array.ndim, "outer: Expected 1-D arguments")
     return self.unsqueeze(1)
 
 
 def _matmul(x: Tensor, y: Tensor) -> Tensor:
     try:
         a, b, sa, sb = x.array.ndim, y.array.ndim, x.array.shape, y.array.shape
+    except NotImplementedError:
+        return x @ y if x.is_sparse else aten.mm(x, y)
     except AttributeError:
         raise not_tensors("aten::matmul", x, y) from None
     if a == b == 2:
@@ -77,14 +91,15 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
     if a == 2 and b == 1:
         return aten.mv(x, y)
     if b <= 2:  # one large product rather than many small ones
-        found = (aten.mv if b == 1 else aten.mm)(aten.reshape(x, (-1, sa[-1])), y)
+        found = (aten.mv if b == 1 else aten.mm)(aten.reshape(x, (math.prod(sa[:-1]), sa[-1])), y)
         return aten.reshape(found, (*sa[:-1], *sb[1:]))
     try:
         lead = np.broadcast_shapes(sa[:-2], sb[:-2])
     except ValueError as error:
         raise RuntimeError(f"matmul: {error}") from None
-    left = aten.reshape(aten.expand(x, (*lead, *sa[-2:])), (-1, *sa[-2:]))
-    right = aten.reshape(aten.expand(y, (*lead, *sb[-2:])), (-1, *sb[-2:]))
+    many = math.prod(lead)
+    left = aten.reshape(aten.expand(x, (*lead, *sa[-2:])), (many, *sa[-2:]))
+    right = aten.reshape(aten.expand(y, (*lead, *sb[-2:])), (many, *sb[-2:]))
     return aten.reshape(aten.bmm(left, right), (*lead, sa[-2], sb[-1]))
 
 
@@ -95,17 +110,29 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if bias is None or len(shape) < 2:
         found = aten.matmul(input, turned)
         return found if bias is None else found + bias
-    flat = aten.addmm(bias, aten.reshape(input, (-1, shape[-1])), turned)
+    flat = aten.addmm(bias, aten.reshape(input, (math.prod(shape[:-1]), shape[-1])), turned)
     return aten.reshape(flat, (*shape[:-1], weight.array.shape[0]))
 
 
-def _einsum(spec: str, operands: Any) -> Tensor:
+def _lettered(given: Any) -> tuple[str, Any]:
+    """`x, [0, 1], y, [1, 2], [0, 2]` as "ab,bc->ac" and its operands."""
+    last = given[-1] if len(given) % 2 else None
+    lists = [*given[1::2], *([] if last is None else [last])]
+    *terms, end = ["".join("..." if i is ... else chr(97 + i) for i in ids) for ids in lists] + (
+        [""] if last is None else []
+    )
+    return ",".join(terms) + (f"->{end}" if last is not None else ""), given[: 2 * len(terms) : 2]
+
+
+def _einsum(spec: Any, operands: Any) -> Tensor:
     """Contracted from the left, two operands at a time, each pair as one batched product."""
+    if not isinstance(spec, str):
+        spec, operands = _lettered((spec, *operands))
+    spec = spec.replace(" ", "")
     tensors = operands if isinstance(operands[0], Tensor) else operands[0]
     left, arrow, right = spec.partition("->")
     terms = left.split(",")
-    if len(terms) != len(tensors):
-        raise RuntimeError(f"einsum(): {len(terms)} terms but {len(tensors)} operands")
+    check(len(terms) == len(tensors), f"einsum(): {len(terms)} terms but {len(tensors)} operands")
     spare = "".join(c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in spec)
     hidden = [x.array.ndim - len(t.replace("...", "")) for x, t in zip(tensors, terms, strict=True)]
     if min(hidden) < 0 or any(n and "..." not in t for n, t in zip(hidden, terms, strict=True)):
@@ -160,10 +187,8 @@ def _contracted(a: Tensor, left: str, b: Tensor, right: str, keep: set[str]) -> 
     return aten.bmm(one, two).reshape([size[c] for c in order]), "".join(order)
 
 
-declare(
-    globals(),
-    r"""
-[torch tensor]
+_ROWS = r"""
+[torch tensor wide]
 mm(self, mat2) = _product(self, mat2, 2) => mm(grad, t(conj(mat2))) || grad.dot(conj(mat2).T)
     mat2: t(mm(t(grad), conj(self))) if mat2_strides[0] < mat2_strides[1]
         else mm(t(conj(self)), grad) || _mat2_array(grad, self, mat2_strides)
@@ -180,16 +205,19 @@ dot(self, tensor) = _dot(self, tensor, 1) => grad * conj(tensor)
     tensor: grad * conj(self)
 mv(self, vec) = _dot(self, vec, 2) => outer(grad, conj(vec))
     vec: mv(t(conj(self)), grad)
+[torch tensor]
 outer(self, vec2) := _column(self, vec2) * vec2
 baddbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1)
-    := self * beta + bmm(batch1, batch2) * alpha
-addmv(self, mat, vec, *, beta: any = 1, alpha: any = 1) := self * beta + mv(mat, vec) * alpha
+    := _blend(self, beta, bmm(batch1, batch2), alpha)
+addmv(self, mat, vec, *, beta: any = 1, alpha: any = 1) := _blend(self, beta, mv(mat, vec), alpha)
+addr(self, vec1, vec2, *, beta: any = 1, alpha: any = 1)
+    := _blend(self, beta, outer(vec1, vec2), alpha)
 addbmm(self, batch1, batch2, *, beta: any = 1, alpha: any = 1)
-    := self * beta + bmm(batch1, batch2).sum(0) * alpha
+    := _blend(self, beta, bmm(batch1, batch2).sum(0, dtype=self.dtype), alpha)
 matmul(self, other) := _matmul(self, other)
 [torch]
-einsum(equation, *operands) := _einsum(equation.replace(" ", ""), operands)
+einsum(equation, *operands) := _einsum(equation, operands)
 [nn]
 linear(self, weight, bias = None) := _linear(self, weight, bias)
-""",
-)
+"""
+declare(globals(), _ROWS)

@@ -1,18 +1,20 @@
-"""Normalization, embedding and attention.
+"""Normalization and attention.
 
 Source: torch/nn/functional.py, aten/src/ATen/native/layer_norm.cpp, Normalization.cpp,
-Embedding.cpp, transformers/attention.cpp.
+transformers/attention.cpp.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor, bump_version, wrap
-from .arguments import zeros_beside
-from .table import aten, declare
+from ..core.aten import aten
+from ..core.dtypes import finfo
+from ..engine.tensor import Tensor, bump_version, wrap
+from .make import declare
 
 Ints = tuple[int, ...]
 
@@ -23,7 +25,7 @@ def _mean(x: Any, dims: Ints, y: Any = None) -> Any:
         return (x if y is None else x * y).mean(dims, True)
     if dims != (x.ndim - 1,) or x.dtype.char not in "fd":
         return (x if y is None else x * y).mean(dims, keepdims=True)
-    share = x.dtype.type(1 / x.shape[-1])
+    share = x.dtype.type(1 / (x.shape[-1] or 1))
     if y is None:
         return x @ np.full((x.shape[-1], 1), share)
     return np.einsum("...i,...i->...", x, y)[..., None] * share
@@ -61,9 +63,22 @@ def _last(x: Tensor, shape: Any) -> Ints:
     return tuple(range(x.array.ndim - len(shape), x.array.ndim))
 
 
+def _rms_norm(x: Tensor, dims: Ints, weight: Any, eps: float | None) -> Tensor:
+    wide = _wide(x)
+    eps = float(finfo(wide.array.dtype).eps) if eps is None else eps
+    wide = wide if wide.array.flags.c_contiguous else wide.contiguous()
+    return _affine(wide * ((wide * wide).mean(dims, True) + eps).rsqrt(), weight).to(x.array.dtype)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """16-bit floats as float32."""
+    return x.to(np.dtype("f4")) if x.array.dtype.kind in "fV" and x.array.itemsize == 2 else x
+
+
 def _channels(x: Any, like: Tensor) -> Any:
     """(C) as (1, C, 1...)."""
-    return x if x is None else aten.reshape(x, (1, -1, *(1,) * (like.array.ndim - 2)))
+    shape = (1, -1, *(1,) * (like.array.ndim - 2)) if like.array.ndim > 1 else (-1,)
+    return x if x is None else aten.reshape(x, shape)
 
 
 def _affine(x: Any, weight: Any, bias: Any = None) -> Any:
@@ -74,11 +89,14 @@ def _affine(x: Any, weight: Any, bias: Any = None) -> Any:
 def _batch_stats(input: Tensor, mean: Any, var: Any, momentum: float) -> Ints:
     """Move the running statistics; the dimensions that are averaged."""
     x, dims = input.array, (0, *range(2, input.array.ndim))
-    count = x.size // x.shape[1]
-    if count < 2:
+    count = x.size // (x.shape[1] or 1)
+    if count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got {x.shape}")
     if mean is not None and var is not None:
-        for running, now in ((mean, x.mean(dims)), (var, x.var(dims) * (count / (count - 1)))):
+        for running, now in (
+            (mean, x.mean(dims)),
+            (var, x.var(dims) * (count / max(count - 1, 1))),
+        ):
             running.array[...] = (1 - momentum) * running.array + momentum * now
             bump_version(running)
     return dims
@@ -88,45 +106,24 @@ def _frozen_norm(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
     if mean is None or var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined in evaluation")
     scale = (var.detach() + eps).rsqrt()
-    return (x - _channels(mean.detach(), x)) * _channels(scale, x)
+    return (x.contiguous() - _channels(mean.detach(), x)) * _channels(scale, x)
 
 
 def _grouped(x: Tensor, groups: int) -> Tensor:
-    if x.array.shape[1] % groups:
+    if x.array.ndim < 2 or x.array.shape[1] % groups:
         raise RuntimeError(f"the channels of {x.shape} do not make {groups} groups")
-    return aten.reshape(x, (x.array.shape[0], groups, -1))
+    return aten.reshape(x, (x.array.shape[0], groups, math.prod(x.array.shape[1:]) // groups))
 
 
-def _rows(weight: Any, indices: Any) -> Any:
-    if indices.dtype.kind not in "iu":
-        raise ValueError("Expected 'indices' to have scalar type Long or Int")
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
-    return weight[indices]
-
-
-def _embedding_back(grad: Tensor, indices: Tensor, shape: Ints, skipped: int, sparse: bool) -> Any:
-    flat, rows = indices.reshape(-1), grad.reshape(-1, shape[1])
-    if sparse:
-        from ..sparse import SparseTensor
-
-        keep = flat.array != skipped
-        return SparseTensor(flat.array[None, keep], rows.array[keep], shape)
-    if skipped >= 0:
-        rows = rows * (flat != skipped).unsqueeze(1)
-    return zeros_beside(shape, grad).index_add(0, flat, rows)
-
-
-def _skipped(weight: Tensor, padding_idx: int | None, unsupported: Any) -> int:
-    """The row without gradient; -1 for none."""
-    if unsupported:
-        raise NotImplementedError("embedding with max_norm or scale_grad_by_freq is not supported")
-    return -1 if padding_idx is None else padding_idx % weight.array.shape[0]
-
-
-def _attention(query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool) -> Tensor:
-    """`query` is scaled already. A row of the mask that may look nowhere gives 0."""
-    scores, hidden = query @ key.transpose(-2, -1), None
+def _attention(
+    query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float
+) -> Tensor:
+    """A row of the mask that may look nowhere gives 0."""
+    if query.array.itemsize == 2:
+        dtype, mask = query.array.dtype, mask if mask is None else _wide(mask)
+        query, key, value = (_wide(x) for x in (query, key, value))
+        return _attention(query, key, value, mask, p, causal, scale).to(dtype)
+    scores, hidden = (query * scale) @ key.transpose(-2, -1), None
     if causal:
         if mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
@@ -134,7 +131,7 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, p: float, causal: bo
         mask = wrap(np.triu(np.full(shape, -np.inf, scores.array.dtype), 1))
     if mask is not None and mask.array.dtype.kind == "b":
         hidden = mask.logical_not()
-        scores = scores.masked_fill(hidden, float(np.finfo(scores.array.dtype).min))
+        scores = scores.masked_fill(hidden, float(finfo(scores.array.dtype).min))
     elif mask is not None:
         scores = scores + mask
     weights = aten.softmax(scores, -1)
@@ -143,43 +140,37 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, p: float, causal: bo
     return aten.dropout(weights, p) @ value if p else weights @ value
 
 
-_ROW = """
+_NATIVE = """
 native_{}_norm(self, weight: number, bias: number, dims: any, eps: float)
     = _affine(_whitened(self, dims, eps)[0], weight, bias)
     self: _norm_self(grad, self, weight, dims, eps) || _norm_self(grad, self, weight, dims, eps)
     weight: _norm_weight(grad, self, dims, eps) || _norm_weight(grad, self, dims, eps)
     bias: grad"""
-declare(globals(), "[]" + "".join(_ROW.format(kind) for kind in ("layer", "batch", "group")))
-declare(
-    globals(),
-    r"""
-[]
-embedding.rows(weight, indices, padding_idx: int, sparse: bool) = _rows(weight, indices)
-    weight: _embedding_back(grad, indices, weight_shape, padding_idx, sparse)
+_ROWS = r"""
 [torch nn]
 layer_norm(self, normalized_shape, weight = None, bias = None, eps: float = 1e-5)
     := native_layer_norm(self, weight, bias, _last(self, normalized_shape), eps)
 rms_norm(self, normalized_shape, weight = None, eps = None)
-    := _affine(self * ((self * self).mean(_last(self, normalized_shape), True)
-    + (float(np.finfo(self.array.dtype).eps) if eps is None else eps)).rsqrt(), weight)
+    := _rms_norm(self, _last(self, normalized_shape), weight, eps)
 group_norm(self, num_groups: int, weight = None, bias = None, eps: float = 1e-5)
     := _affine(native_group_norm(_grouped(self, num_groups), None, None, (2,), eps)
     .reshape(self.array.shape), _channels(weight, self), _channels(bias, self))
 batch_norm(self, running_mean, running_var, weight = None, bias = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5)
-    := native_batch_norm(self, _channels(weight, self), _channels(bias, self),
+    := _affine(self * 1, _channels(weight, self), _channels(bias, self)) if not self.array.size
+    else native_batch_norm(self, _channels(weight, self), _channels(bias, self),
     _batch_stats(self, running_mean, running_var, momentum), eps) if training
     else _affine(_frozen_norm(self, running_mean, running_var, eps), _channels(weight, self),
     _channels(bias, self))
-embedding(input, weight, padding_idx = None, max_norm = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False) := embedding_rows(weight, input,
-    _skipped(weight, padding_idx, max_norm is not None or scale_grad_by_freq), sparse)
 [nn]
 normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12)
     := self / self.norm(p, dim, True).clamp(min=eps).expand_as(self)
 scaled_dot_product_attention(query, key, value, attn_mask = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale = None)
-    := _attention(query * (query.array.shape[-1] ** -0.5 if scale is None else scale), key, value,
-    attn_mask, dropout_p, is_causal)
-""",
+    := _attention(query, key, value, attn_mask, dropout_p, is_causal,
+    query.array.shape[-1] ** -0.5 if scale is None else scale)
+"""
+declare(
+    globals(),
+    "[wide contiguous]" + "".join(map(_NATIVE.format, ("layer", "batch", "group"))) + _ROWS,
 )

@@ -6,15 +6,18 @@ Source: derivatives.yaml, torch/csrc/autograd/FunctionsManual.cpp.
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ..grad_mode import is_grad_enabled
-from ..record_function import active
-from ..tensor import Tensor, wrap
-from .arguments import zeros_beside
-from .table import aten, declare, function
+from ..core.aten import aten
+from ..core.dtypes import narrowed, widened
+from ..engine.grad_mode import is_grad_enabled
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from ..observe.arrangement import active
+from .make import declare, function, into, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -28,7 +31,8 @@ def back(grad: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
         return aten.reshape(grad, (1,) * len(shape))
     if keepdim:
         return grad
-    gone = {dim} if isinstance(dim, int) else set(dim)
+    gone = {d % max(len(shape), 1) for d in ((dim,) if isinstance(dim, int) else dim)}
+    gone = gone or {*range(len(shape))}
     return aten.reshape(grad, tuple(1 if i in gone else s for i, s in enumerate(shape)))
 
 
@@ -38,46 +42,65 @@ def count(shape: Ints, dim: Any) -> int:
     return math.prod(shape[d] for d in dims)
 
 
-def _wide(self: Any, dtype: Any) -> Any:
-    """Sums and products of integers are int64."""
-    return np.int64 if dtype is None and self.dtype.kind in "biu" else dtype
+def _gathered(gather: Any, self: Any, dim: Any, dtype: Any, *args: Any) -> Any:
+    """A sum, a product, or a scan of either: of integers in int64, of 16-bit floats in float32."""
+    if dtype is not None:
+        self = self.astype(dtype, copy=False)
+    elif self.dtype.kind in "biu":
+        dtype = np.int64
+    half, self = widened(self)
+    with np.errstate(all="ignore"):
+        found = gather(self, dim, dtype if half is None else None, None, *args)
+    return found if half is None else narrowed(found, half)
 
 
 def _sum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if dim is None and not keepdim and dtype is None and self.dtype.kind == "f":
-        if self.dtype.itemsize > 2:
-            return _add(self, None)
-        with np.errstate(over="ignore"):  # float16: infinite, as in PyTorch
-            return self.sum(dtype=self.dtype)
-    return _add(self, dim, _wide(self, dtype), None, bool(keepdim))
+    if dim is None and not keepdim and dtype is None and self.dtype.char in "fd":
+        return _add(self, None)
+    return _gathered(_add, self, dim, dtype, bool(keepdim))
+
+
+def _scan(gather: Any, self: Any, dim: Any, dtype: Any) -> Any:
+    found = _gathered(gather, np.atleast_1d(self), dim, dtype)
+    return found if self.ndim else found[0]
 
 
 def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     if dtype is not None:
         self = self.astype(dtype)
-    elif self.dtype.kind in "biu":
+    if self.dtype.kind in "biu":
         raise ValueError(f"the input must be floating point or complex, got {self.dtype}")
+    half = None
+    if self.itemsize == 2:
+        half, self = widened(self)
     total = _add(self, dim, None, None, bool(keepdim))
-    return total / total.dtype.type(count(self.shape, dim))
+    found = total / total.dtype.type(count(self.shape, dim))
+    return found if half is None else narrowed(found, half)
 
 
 def _var(self: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     if self.dtype.kind in "biu":
         raise ValueError("std and var only support floating point and complex dtypes")
-    centred = self - self.mean(dim, keepdims=True)
-    total = (centred * centred.conj()).real.sum(dim, keepdims=keepdim)
-    return total / np.maximum(total.dtype.type(count(self.shape, dim) - correction), 0)
+    number = count(self.shape, dim)
+    if number <= correction:
+        warnings.warn("var(): degrees of freedom is <= 0.", stacklevel=4)
+    centred = self - _add(self, dim, None, None, True) / self.dtype.type(number)
+    total = _add((centred * centred.conj()).real, dim, None, None, bool(keepdim))
+    return total / np.maximum(total.dtype.type(number - correction), 0)
 
 
 def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     shape = self.array.shape
-    scale = 2.0 / (count(shape, dim) - correction)
+    left = count(shape, dim) - correction
+    scale = 2.0 / left if left > 0 else math.inf
     return back(grad, shape, dim, keepdim) * (self - self.mean(dim, keepdim=True)) * scale
 
 
 def _prod_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Products of all other elements, by products from both sides (right for zeros too)."""
     shape = self.array.shape
+    if not self.array.size:
+        return aten.mul(self, 0)
     flat = self.reshape(-1) if dim is None else self.movedim(dim, -1)
 
     def before(x: Tensor) -> Tensor:
@@ -93,12 +116,31 @@ def _shared(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool)
     """An extreme's gradient, shared equally among elements that are equal."""
     shape = self.array.shape
     mask: Any = self == back(result, shape, dim, keepdim)
+    if dim is None and np.isnan(result.array).any():
+        mask = self.isnan()
     return back(grad, shape, dim, keepdim) * (mask / mask.sum(dim, keepdim=True))
 
 
+def _middle(self: Any, dim: int, skip: bool = False) -> Any:
+    """Where the lower median is along `dim`: the first nan is, where they are not skipped."""
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    nans = np.isnan(self)
+    count = (~nans if skip else nans | True).sum(dim, keepdims=True)
+    order = np.argsort(self, dim, kind="stable")
+    found = np.take_along_axis(order, np.maximum(count - 1, 0) // 2, dim)
+    if not skip:
+        found = np.where(nans.any(dim, keepdims=True), nans.argmax(dim, keepdims=True), found)
+    return found.squeeze(dim)
+
+
+def _median(self: Any, skip: bool) -> Any:
+    flat = self.reshape(-1)
+    return flat[_middle(flat, 0, skip)] if flat.size else np.full((), np.nan, self.dtype)
+
+
 def _real(self: Any) -> Any:
-    if self.dtype.kind == "c":
-        raise ValueError("complex numbers have no order")
+    check(self.dtype.kind != "c", "complex numbers have no order", ValueError)
     return self
 
 
@@ -106,15 +148,17 @@ def _some(self: Any, dim: Any, index: bool = False) -> Any:
     """Refuse to look for an extreme where there is nothing."""
     if not self.size and dim is not None:
         for d in (dim,) if isinstance(dim, int) else dim:
-            if not self.shape[d]:
-                raise IndexError(f"Expected reduction dim {d} to have non-zero size.")
+            fits = self.shape[d] > 0
+            check(fits, f"Expected reduction dim {d} to have non-zero size.", IndexError)
     elif not self.size and index:
         raise IndexError("Expected reduction dim to be specified for input.numel() == 0.")
     return self
 
 
 def _picked(self: Any, index: Any, dim: int) -> Any:
-    return np.take_along_axis(self, index, dim) if self.ndim else self.copy(), index
+    found = np.empty_like(self, shape=index.shape)
+    found[...] = np.take_along_axis(self, index, dim) if self.ndim else self
+    return found, index
 
 
 def at_index(grad: Tensor, shape: Ints, index: Tensor, dim: int, keepdim: bool = True) -> Tensor:
@@ -132,12 +176,14 @@ def _order(self: Any, dim: int, descending: bool) -> Any:
     if not self.ndim:
         return np.zeros((), np.int64)
     order = np.argsort(np.flip(self, dim) if descending else self, dim, kind="stable")
-    return np.flip(self.shape[dim] - 1 - order, dim) if descending else order
+    found = np.empty_like(self, np.int64)
+    found[...] = np.flip(self.shape[dim] - 1 - order, dim) if descending else order
+    return found
 
 
 def _first(order: Any, k: int, dim: int) -> Any:
-    if k > (order.shape[dim] if order.ndim else 1):
-        raise ValueError("selected index k out of range")
+    fits = k <= (order.shape[dim] if order.ndim else 1)
+    check(fits, "selected index k out of range", ValueError)
     return order[(slice(None),) * dim + (slice(k),)] if order.ndim else order
 
 
@@ -158,16 +204,8 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     return aten.stack(found, dim)
 
 
-def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-    top = self.max(dim, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0)
-    total = np.log(np.exp(self - top).sum(dim, keepdims=True)) + top
-    return total if keepdim else total.squeeze(dim)
-
-
 def _ordered(self: Any) -> Any:
-    if self.dtype.kind in "bc":
-        raise ValueError(f"not implemented for {self.dtype}")
+    check(self.dtype.kind not in "bc", f"not implemented for {self.dtype}", ValueError)
     return self
 
 
@@ -201,127 +239,90 @@ _ones: dict[tuple[int, str], Any] = {}
 def _sum_rows(array: Any) -> Any:
     """Small matrices' sums are products, which takes a third of the time."""
     if array.ndim != 2 or array.size > 2**16 or array.dtype.char not in "fd":
-        return np.add.reduce(array, 0)
+        return _gathered(_add, array, 0, None)
     key = len(array), array.dtype.char
     if key not in _ones:
         _ones[key] = np.ones(len(array), array.dtype)
     return _ones[key].dot(array)
 
 
-def _soft(self: Any, dim: int, log: bool) -> Any:
-    axis = dim if self.ndim else None
-    apart = np.asarray(self - np.max(self, axis, keepdims=True, initial=-np.inf))
-    each = np.asarray(np.exp(apart))
-    total = _add(each, axis, None, None, True)
-    if log:
-        return np.subtract(apart, np.log(total), out=apart)
-    return np.divide(each, total, out=each)
-
-
-def _soft_back(grad: Any, result: Any, dim: int) -> Any:
-    scaled = grad * result
-    return scaled - result * scaled.sum(dim, keepdims=True)
-
-
-def _log_soft_back(grad: Any, result: Any, dim: int) -> Any:
-    return grad - np.exp(result) * grad.sum(dim, keepdims=True)
-
-
-def _soft_second(grad: Tensor, given: Tensor, output: Tensor, dim: int) -> Tensor:
-    inner = (given * output).sum(dim, keepdim=True)
-    return grad * (given - inner) - given * (grad * output).sum(dim, keepdim=True)
-
-
-declare(
-    globals(),
-    r"""
-[torch tensor]
+_ROWS = r"""
+[torch tensor contiguous]
 sum(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     = _sum(self, dim, keepdim, dtype) => expand(back(grad, self_shape, dim, keepdim), self_shape)
-prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
-    = np.multiply.reduce(self, dim, _wide(self, dtype), None, keepdim)
-    self: _prod_back(grad, conj(self), dim, keepdim)
 all(self, dim: dims = None, keepdim: bool = False) = _truth(np.all, self, dim, keepdim)
 any(self, dim: dims = None, keepdim: bool = False) = _truth(np.any, self, dim, keepdim)
+_is_any_true(self) := any(self)
 count_nonzero(self, dim: dims = None) = np.asarray(np.count_nonzero(self, dim))
-cumsum(self, dim: dim, *, dtype: any = None)
-    = np.cumsum(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
+prod(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
+    = _gathered(np.multiply.reduce, self, dim, dtype, bool(keepdim))
+    self: _prod_back(grad, conj(self), dim, keepdim)
+cumsum(self, dim: dim = None, *, dtype: any = None)
+    = _scan(np.add.accumulate, self, dim, dtype)
     self: grad.flip(dim).cumsum(dim).flip(dim)
-cumprod(self, dim: dim, *, dtype: any = None)
-    = np.cumprod(self, dim, _wide(self, dtype)) if self.ndim else _sum(self, None, False, dtype)
+cumprod(self, dim: dim = None, *, dtype: any = None)
+    = _scan(np.multiply.accumulate, self, dim, dtype)
     self: _cumprod_back(grad, conj(self), conj(result), dim)
-sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
-    = _picked(self, _order(self, dim, descending), dim)
-    self: at_index(grads[0], self_shape, indices, dim)
 topk(self, k: int, dim: dim = -1, largest: bool = True, sorted: bool = True) -> (values, indices)
     = _picked(self, _first(_order(self, dim, largest), k, dim), dim)
     self: at_index(grads[0], self_shape, indices, dim)
+[torch tensor]
+sort(self, dim: dim = -1, descending: bool = False, stable: bool = False) -> (values, indices)
+    = _picked(self, _order(self, dim, descending), dim)
+    self: at_index(grads[0], self_shape, indices, dim)
 argsort(self, dim: dim = -1, descending: bool = False, stable: bool = False)
     = _order(self, dim, descending)
-[torch tensor quiet]
+[torch tensor contiguous quiet]
 mean(self, dim: dims = None, keepdim: bool = False, *, dtype: any = None)
     = _mean(self, dim, keepdim, dtype)
     self: expand(back(grad, self_shape, dim, keepdim), self_shape) / count(self_shape, dim)
-[torch tensor float quiet]
-logsumexp(self, dim: dims, keepdim: bool = False) = _logsumexp(self, dim, keepdim)
-    self: back(grad, self_shape, dim, keepdim)
-        * conj((self - back(result, self_shape, dim, keepdim)).exp())
-[quiet]
+[wide contiguous quiet]
 var.correction(self, dim: dims, correction: any, keepdim: bool)
     = _var(self, dim, correction, keepdim) => _var_back(grad, self, dim, correction, keepdim)
 std.correction(self, dim: dims, correction: any, keepdim: bool)
     = np.sqrt(_var(self, dim, correction, keepdim))
     self: _var_back((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction,
         keepdim)
-[]
-linalg_vector_norm.two(self, dim: dims, keepdim: bool)
-    = np.sqrt(np.add.reduce((self * self.conj()).real, dim, None, None, keepdim))
-    self: self * back((grad / result).masked_fill(result == 0, 0), self_shape, dim, keepdim)
 [torch tensor]
-sum_to_size(self, *size: sizes) := _sum_to(self, sizes(size))
-median(self)
-    := self.flatten().sort().values[(self.numel() - 1) // 2] if self.numel() else self.mean()
-[torch tensor nn]
-softmax(self, dim: int, *, dtype = None) := _softmax(self if dtype is None else self.to(dtype), dim)
-log_softmax(self, dim: int, *, dtype = None)
-    := _log_softmax(self if dtype is None else self.to(dtype), dim)
-[float]
-_softmax(self, dim: dim) = _soft(self, dim, False)
-    self: _softmax_backward_data(grad, result, dim) || _soft_back(grad, result, dim)
-_log_softmax(self, dim: dim) = _soft(self, dim, True)
-    self: _log_softmax_backward_data(grad, result, dim) || _log_soft_back(grad, result, dim)
-[]
-_softmax_backward_data(grad_output, output, dim: int) = _soft_back(grad_output, output, dim)
-    grad_output: _softmax_backward_data(grad, output, dim)
-    output: _soft_second(grad, grad_output, output, dim)
-_log_softmax_backward_data(grad_output, output, dim: int) = _log_soft_back(grad_output, output, dim)
-    grad_output: grad - (grad * output.exp()).sum(dim, keepdim=True)
-    output: -grad * output.exp() * grad_output.sum(dim, keepdim=True)
-""",
-)
+sum_to_size(self, *size: sizes) := _sum_to(self, sizes(size)) if sizes(size) else sum(self)
+nansum(self, dim: dims = None, keepdim: bool = False, *, dtype = None)
+    := where(isnan(self), 0, self).sum(dim, keepdim, dtype=dtype)
+nanmean(self, dim: dims = None, keepdim: bool = False, *, dtype = None)
+    := nansum(self, dim, keepdim, dtype=dtype) / isnan(self).logical_not().sum(dim, keepdim)
+"""
+declare(globals(), _ROWS)
 
 _EXTREMES = """
-[torch tensor]
+[torch tensor contiguous]
 a{0}(self, dim: dims = None, keepdim: bool = False)
     = np.{0}(_some(self, dim), axis=dim, keepdims=keepdim)
     self: _shared(grad, self, result, dim, keepdim)
 arg{0}(self, dim: dims = None, keepdim: bool = False)
     = np.arg{0}(_some(_ordered(self), dim, True), axis=dim, keepdims=keepdim)
-[]
+[contiguous]
 {0}.all(self) = np.{0}(self) => _shared(grad, self, result, None, False)
 {0}.dim(self, dim: dim, keepdim: bool) -> (values, indices)
     = _extreme(self, np.arg{0}(_some(_real(self), dim), dim if self.ndim else None), dim, keepdim)
     self: at_index(grads[0], self_shape, indices, dim, keepdim)"""
+_MEDIANS = """
+[contiguous]
+{0}.all(self) = _median(_real(self), {1}) => _shared(grad, self, result, None, False)
+{0}.dim(self, dim: dim, keepdim: bool) -> (values, indices)
+    = _extreme(self, _middle(_some(_real(self), dim), dim, {1}), dim, keepdim)
+    self: at_index(grads[0], self_shape, indices, dim, keepdim)"""
 for _name in ("max", "min"):
     declare(globals(), _EXTREMES.format(_name))
+for _name in ("median", "nanmedian"):
+    declare(globals(), _MEDIANS.format(_name, _name == "nanmedian"))
 
 
 def _moment(name: str) -> None:
     def call(
         input: Tensor, *args: Any, dim: Any = None, unbiased: Any = None, correction: Any = None,
-        keepdim: bool = False,
+        keepdim: bool = False, axis: Any = None, keepdims: bool = False,
     ) -> Any:  # fmt: skip
         """Over `dim`, with N - correction for N (1 by default, 0 for `unbiased=False`)."""
+        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
         dim, *more = args or (dim,)
         if isinstance(dim, bool):
             dim, unbiased = None, dim
@@ -335,8 +336,16 @@ def _moment(name: str) -> None:
 
 
 def _max_or_min(name: str) -> None:
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    def call(
+        input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None,
+        axis: Any = None, keepdims: Any = None, out: Any = None,
+    ) -> Any:  # fmt: skip
         """Of all elements; along `dim` with indices; or elementwise of two tensors."""
+        if out is not None:
+            result = call(input, dim, keepdim, other=other, axis=axis)
+            return into(f"aten::{name}", out, result, (), not isinstance(dim, Tensor))
+        dim = next((x for x in (dim, axis, other) if x is not None), None)
+        keepdim = keepdim if keepdims is None else keepdims
         if dim is None:
             return getattr(aten, f"{name}_all")(input)
         if isinstance(dim, Tensor):
@@ -351,21 +360,21 @@ _moment("var")
 _moment("std")
 _max_or_min("max")
 _max_or_min("min")
+_max_or_min("median")
+_max_or_min("nanmedian")
 
 
-@function("torch tensor")
-def norm(
-    input: Tensor, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None
-) -> Any:
-    """The p-norm over `dim` ("fro" is 2)."""
-    if dtype is None and input.array.dtype.kind in "biu":
-        raise RuntimeError("norm: expected a floating point or complex tensor")
-    input = input if dtype is None else input.to(dtype)
-    if p in (2, "fro", None):
-        return aten.linalg_vector_norm_two(input, dim, keepdim)
-    if abs(p) == math.inf:
-        return (aten.amax if p > 0 else aten.amin)(input.abs(), dim, keepdim)
-    if p == 0:
-        return aten.ne(input, 0).to(input.dtype).sum(dim, keepdim)
-    total = (input.abs() if p == 1 else input.abs() ** p).sum(dim, keepdim)
-    return total if p == 1 else total ** (1.0 / p)
+def _both(name: str) -> None:
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """The pair of both, over `dim` as `var` has it."""
+        given = {"dim": None, **kwargs} if not args else kwargs
+        mean = given.get("dim") if not args or isinstance(args[0], bool) else args[0]
+        keepdim = kwargs.get("keepdim", args[2] if args[2:] else False)
+        return getattr(aten, name)(input, *args, **kwargs), aten.mean(input, mean, keepdim)
+
+    call.__name__ = f"{name}_mean"
+    function("torch")(call)
+
+
+_both("var")
+_both("std")

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..grad_mode import is_grad_enabled
-from ..tensor import Tensor, wrap
-from ..view import ViewInfo
-from .arguments import dimension, sizes, zeros_beside
-from .table import aten, declare, function
+from ..core.aten import aten
+from ..engine.grad_mode import is_grad_enabled
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from ..engine.view import ViewInfo
+from .make import declare, dimension, function, refused, sizes, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -54,7 +55,11 @@ def _expand(self: Any, size: Ints) -> Any:
 def _squeeze(self: Any, dim: Any) -> Any:
     if dim is None:
         return self.squeeze()
-    dims = (dim,) if isinstance(dim, int) else dim
+    given = dim if isinstance(dim, (tuple, list)) else [dim]
+    if not all(isinstance(d, (int, np.integer)) for d in given):
+        raise refused(f"squeeze(): dim has to be of integers, not {dim!r}")
+    dims = [dimension(d, self.ndim) for d in given]
+    check(len({*dims}) == len(dims), "dim appears multiple times in the list of dims", ValueError)
     return self.squeeze(tuple(d for d in dims if self.ndim and self.shape[d] == 1))
 
 
@@ -78,11 +83,41 @@ def _diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     return as_strided(self[tuple(corner)], found.shape, found.strides)  # writable
 
 
+def _strided(self: Any, size: Ints, stride: Ints, offset: int | None) -> Any:
+    """Of all the memory that the tensor's view is of, as PyTorch's storage."""
+    root, unit = self, self.itemsize
+    while isinstance(root.base, np.ndarray) and root.base.dtype == self.dtype:
+        root = root.base
+    start = self.ctypes.data - root.ctypes.data if offset is None else offset * unit
+    last = start + unit * sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    check(
+        (0 not in size and last < root.nbytes) or 0 in size, "setStorage: out of bounds", ValueError
+    )
+    flat = as_strided(root, (root.size,), (unit,))[start // unit :]
+    return as_strided(flat, size, [s * unit for s in stride])
+
+
+def _strided_back(grad: Tensor, shape: Ints, strides: Ints, *how: Any) -> Tensor:
+    """Of a dense tensor: what each element of it gave."""
+    size, stride, offset = how
+    order = np.argsort([-s for s in strides], kind="stable")
+    place = np.arange(math.prod(shape)).reshape([shape[d] for d in order])
+    flat = wrap(_strided(place.reshape(-1), size, stride, offset or 0).reshape(-1).copy())
+    made = zeros_beside((place.size,), grad)
+    made = made.index_put((flat,), grad.reshape(-1), accumulate=True)
+    return made.reshape(place.shape).permute(_unpermute(tuple(order.tolist())))
+
+
 def _unfold(self: Any, dim: int, size: int, step: int) -> Any:
-    dim %= self.ndim
-    count, stride = (self.shape[dim] - size) // step + 1, self.strides[dim]
-    if count < 1:
-        raise ValueError(f"maximum size for tensor at dimension {dim} is {self.shape[dim]}")
+    dim = dimension(dim, self.ndim)
+    have, stride = (self.shape[dim], self.strides[dim]) if self.ndim else (1, self.itemsize)
+    check(
+        size >= 0 and step > 0, f"size is {size} and step {step}, but must be positive", ValueError
+    )
+    check(size <= have, f"maximum size for tensor at dimension {dim} is {have}", ValueError)
+    if not self.ndim:
+        return as_strided(self, (size,), (stride,))
+    count = (have - size) // step + 1
     shape = (*self.shape[:dim], count, *self.shape[dim + 1 :], size)
     strides = (*self.strides[:dim], stride * step, *self.strides[dim + 1 :], stride)
     return as_strided(self, shape, strides)
@@ -122,7 +157,13 @@ def _folded(shape: Ints, start: int, end: int, into: Any = None) -> Ints:
 
 
 def _narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    check(self.array.ndim > 0, "narrow() cannot be applied to a 0-dim tensor.")
     size = self.array.shape[dim]
+    if isinstance(start, Tensor):
+        whole = start.array.ndim == 0 and start.array.dtype.kind in "iu"
+        check(whole, "start must be an 0-dim integral Tensor.")
+        start = start.item()
+    check(-size <= start <= size, f"start out of range: {start} of {size}", IndexError)
     start += size if start < 0 else 0
     if length < 0 or start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
@@ -132,6 +173,9 @@ def _narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
 def _moved(n: int, source: Any, destination: Any) -> list[int]:
     pair = [(x,) if isinstance(x, int) else x for x in (source, destination)]
     old, new = ([dimension(d, n) for d in dims] for dims in pair)
+    check(len(old) == len(new), f"movedim: Invalid source or destination dims: {old}, {new}")
+    once = len({*old}) == len(old) and len({*new}) == len(new)
+    check(once, f"movedim: repeated dim in source ({old}) or destination ({new})")
     rest = iter([d for d in range(n) if d not in old])
     return [old[new.index(d)] if d in new else next(rest) for d in range(n)]
 
@@ -143,15 +187,13 @@ def _chunk_size(shape: Any, dim: int, chunks: int) -> Any:
     return max(1, -(-size // chunks)) if size else [0] * chunks
 
 
-declare(
-    globals(),
-    r"""
+_ROWS = r"""
 [torch tensor view]
 t(self) = self.T if self.ndim < 3 else _permute(self, (1, 0)) => t(grad) || grad.T
 transpose(self, dim0: dim, dim1: dim) = self.swapaxes(dim0, dim1) if self.ndim else self[...]
-    self: transpose(grad, dim0, dim1) || grad.swapaxes(dim0, dim1)
+    self: transpose(grad, dim0, dim1) || grad.swapaxes(dim0, dim1) if grad.ndim else grad
 permute(self, *dims: sizes) = _permute(self, dims) => permute(grad, _unpermute(dims))
-squeeze(self, dim: dims = None) = _squeeze(self, dim)
+squeeze(self, dim: any = None) = _squeeze(self, dim)
     self: reshape(grad, self_shape) || grad.reshape(self_shape)
 unsqueeze(self, dim: int) = np.expand_dims(self, dimension(dim, self.ndim + 1))
     self: reshape(grad, self_shape) || grad.reshape(self_shape)
@@ -161,6 +203,9 @@ unfold(self, dimension: int, size: int, step: int) = _unfold(self, dimension, si
     self: _unfold_back(grad, self_shape, dimension, size, step)
 diagonal(self, offset: int = 0, dim1: dim = 0, dim2: dim = 1) = _diagonal(self, offset, dim1, dim2)
     self: _placed(grad, self_shape, diagonal, offset, dim1, dim2)
+as_strided(self, size: sizes, stride: sizes, storage_offset: any = None)
+    = _strided(self, size, stride, storage_offset)
+    self: _strided_back(grad, self_shape, self_strides, size, stride, storage_offset)
 real(self) = self.real => grad
 imag(self) = self.imag => grad * 1j
 [tensor view]
@@ -179,14 +224,13 @@ unbind.at(self, dim: int) -> list
     = [self[(np.s_[:],) * dim + (i, ...)] for i in range(self.shape[dim])]
     self: _joined(stack, grads, self_shape, [()] * len(grads), dim)
 [torch tensor]
-reshape(self, *shape) := _reshape(self, sizes(shape))
+reshape(self, *shape: sizes) := _reshape(self, sizes(shape))
 flatten(self, start_dim: int = 0, end_dim: int = -1)
     := reshape(self, _folded(self.array.shape or (1,), start_dim, end_dim))
 narrow(self, dim: int, start: int, length: int)
     := _narrow(self, dimension(dim, self.array.ndim), start, length)
 movedim(self, source, destination) := permute(self, _moved(self.array.ndim, source, destination))
 swapaxes(self, axis0: int, axis1: int) := transpose(self, axis0, axis1)
-atleast_1d(self) := self if self.array.ndim else self.reshape(1)
 chunk(self, chunks: int, dim: int = 0)
     := split(self, _chunk_size(self.array.shape, dim, chunks), dim)
 [tensor]
@@ -194,8 +238,8 @@ unflatten(self, dim: int, sizes) := reshape(self, _folded(self.array.shape, dim,
 view_as(self, other) := self.view(other.array.shape)
 expand_as(self, other) := expand(self, other.array.shape)
 reshape_as(self, other) := reshape(self, other.array.shape)
-""",
-)
+"""
+declare(globals(), _ROWS)
 
 
 @function("tensor")
@@ -210,19 +254,26 @@ def _several(source: Tensor, outs: tuple[Tensor, ...], call: Any, each: Any) -> 
     """Views made at once: each knows its base, and must not be modified."""
     for out, args in zip(outs, each, strict=True):
         out._counter = source._counter
-        out._view = ViewInfo(source, call, args, is_grad_enabled())
-        out._view.multi = out._node
+        if source._counter is not None:  # else an inference tensor: its views are no views
+            out._view = ViewInfo(source, call, args, is_grad_enabled())
+            out._view.multi = out._node
+            out._rg = source._rg
     return outs
 
 
 @function("torch tensor")
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Views of `split_size` elements each along `dim` (the last may be less), or of given sizes."""
+    if split_size is not None:
+        split_size_or_sections = split_size
     dim = dimension(dim, tensor.array.ndim)
     if not tensor.array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     size, lengths = tensor.array.shape[dim], split_size_or_sections
-    if isinstance(lengths, int):
+    if isinstance(lengths, (int, Tensor)):
+        lengths = int(lengths)
         if lengths < 0 or (size and not lengths):
             raise RuntimeError(f"split expects split_size be non-negative, but got {lengths}")
         lengths = [min(lengths, size - at) for at in range(0, size, lengths or 1)] or [0]

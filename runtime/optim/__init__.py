@@ -1,6 +1,12 @@
 """torch.optim's names."""
 
+from ..core.later import later
+from . import algorithms
 from . import lr_scheduler as lr_scheduler
-from .optimizer import SGD, Adagrad, Adam, AdamW, Optimizer, RMSprop
+from .optimizer import Optimizer
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+_NAMES = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax NAdam RAdam RMSprop Rprop".split()
+_NAMES += ["SGD", "SparseAdam", "Muon"]
+__all__ = ["LBFGS", "Optimizer", "lr_scheduler", "swa_utils", *_NAMES]  # noqa: PLE0604
+globals().update({name: getattr(algorithms, name) for name in _NAMES})
+__getattr__ = later(__name__, {"": "swa_utils", ".lbfgs": "LBFGS"})

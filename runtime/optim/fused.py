@@ -1,8 +1,8 @@
 """`fused=True`: one operator updates all parameters of a group that share a device and a dtype.
 
-The operators are `_fused_adam_`, `_fused_adamw_`, `_fused_sgd_` and `_fused_adagrad_`. They compute
-on arrays what optimizer.py does with an operator for each step of the formula, in the same order,
-so that both give the same numbers to the last bit. Each gives the tensors that it wrote to.
+The operators are `_fused_adam_`, `_fused_adamw_`, `_fused_sgd_` and `_fused_adagrad_`. Each runs an
+update of updates.py on arrays, which gives the numbers of the single-tensor form to the last bit,
+and returns the tensors that it wrote to.
 
 `step` of a fused Adam or Adagrad lies on the parameter's device: nothing on the host reads it.
 
@@ -11,19 +11,25 @@ Source: torch/optim/adam.py, sgd.py, adagrad.py; native/cuda/fused_adam_impl.cu,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..hooks import check
+from ..core.aten import aten
+from ..core.dtypes import in_float32
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, bump_version
 from ..ops.creation import tensor
 from ..ops.foreach import OPERATORS
-from ..ops.table import aten, composite
-from ..tensor import Tensor, bump_version
+from ..ops.make import composite
+from . import updates
+from .forms import ArrayForm
 
 Group = dict[str, Any]
 Tensors = Sequence[Tensor]
+MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
 
 def refuse_unfit(group: Group) -> None:
@@ -54,155 +60,68 @@ def update(group: Group, params: list[Tensor], states: list[dict[str, Any]]) -> 
     """
     grads: list[Any] = [p._grad for p in params]
     check(not any(g.is_sparse for g in grads), "`fused` does not support sparse gradients")
-    shared = {key: group[key] for key in ("lr", "weight_decay", "maximize")}
-    if "betas" in group:
-        _adam(group, params, grads, states, shared)
-    elif "lr_decay" in group:
-        steps = [state["step"] for state in states]
-        OPERATORS["_foreach_add_"](steps, 1)
-        rest = {key: group[key] for key in ("lr_decay", "eps")}
-        _fused_adagrad_(params, grads, [s["sum"] for s in states], steps, **shared, **rest)
+    if "lr_decay" in group:
+        operator, own = _fused_adagrad_, dict[str, Any]()
+    elif "betas" in group:
+        operator = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
+        own = {"beta1": group["betas"][0], "beta2": group["betas"][1]}
     else:
-        _sgd(group, params, grads, states, shared)
-
-
-def _adam(group: Group, params: Any, grads: Any, states: Any, shared: Group) -> None:
-    steps = [state["step"] for state in states]
-    OPERATORS["_foreach_add_"](steps, 1)
-    lists = [
-        [state[key] for state in states if key in state]
-        for key in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-    ]
-    operator = _fused_adamw_ if group["decoupled_weight_decay"] else _fused_adam_
-    beta1, beta2 = group["betas"]
-    rest = {"beta1": beta1, "beta2": beta2, "eps": group["eps"], "amsgrad": group["amsgrad"]}
-    operator(params, grads, *lists, steps, **shared, **rest)
-
-
-def _sgd(group: Group, params: Any, grads: Any, states: Any, shared: Group) -> None:
-    buffers = []
-    first = bool(group["momentum"]) and "momentum_buffer" not in states[0]
-    if first:
-        for state, grad in zip(states, grads, strict=True):
+        first = bool(group["momentum"]) and "momentum_buffer" not in states[0]
+        operator, own = _fused_sgd_, {"is_first_step": first}
+        for state, grad in zip(states, grads, strict=True) if first else ():
             state["momentum_buffer"] = aten.empty_like(grad)
-    if group["momentum"]:
-        buffers = [state["momentum_buffer"] for state in states]
-    rest = {key: group[key] for key in ("momentum", "dampening", "nesterov")}
-    _fused_sgd_(params, grads, buffers, **shared, **rest, is_first_step=first)
+    if "step" in states[0]:
+        OPERATORS["_foreach_add_"]([state["step"] for state in states], 1)
+    lists = [[state[name] for state in states if name in state] for name in operator.states]
+    known = {**group, **own}
+    operator(params, grads, *lists, **{name: known[name] for name in operator.options})
 
 
-def _slope(grad: Tensor, param: Any, weight_decay: float, maximize: bool) -> Any:
-    """What to descend along, with the weight decay as an L2 penalty."""
-    slope = np.negative(grad.array) if maximize else grad.array
-    return slope + param * weight_decay if weight_decay else slope
+def _operator(
+    name: str, run: Callable[..., None], states: Sequence[str], options: str, **fixed: Any
+) -> Any:
+    """`_fused_<name>_(params, grads, *lists, **options)`: `run`, an update, on arrays.
+
+    There is a list for each of `states`, empty where the options ask for no such state. The
+    operator returns the tensors that it wrote to: parameters and states.
+    """
+
+    @np.errstate(all="ignore")
+    def call(params: Tensors, grads: Tensors, *lists: Tensors, **group: Any) -> list[Tensor]:
+        group |= fixed
+        given = {key: rows for key, rows in zip(states, lists, strict=True) if rows}
+        steps = given.pop("step", None)
+        if "beta1" in group:
+            group["betas"] = (group["beta1"], group["beta2"])
+        if group.get("is_first_step"):  # the update finds zeros, and adds the whole gradient
+            group["dampening"] = 0.0
+            for buffer in given["momentum_buffer"]:
+                buffer.array[...] = 0
+        for row, (param, grad) in enumerate(zip(params, grads, strict=True)):
+            written = [param, *(rows[row] for rows in given.values())]
+            own = [ArrayForm(in_float32(x.array)) for x in written]
+            state: Group = dict(zip(given, own[1:], strict=True))
+            if steps is not None:
+                state["step"] = float(steps[row].array)
+            run(own[0], ArrayForm(in_float32(grad.array)), state, group)
+            for one, form in zip(written, own, strict=True):
+                if one.array.dtype is not form.array.dtype:
+                    one.array[...] = form.array  # rounded to 16 bits
+        written = list(itertools.chain(params, *given.values()))
+        for each in written:
+            bump_version(each)
+        return written
+
+    call.__name__, call.__doc__ = f"_fused_{name}_", f"{run.__doc__}\n\nLists: {', '.join(states)}."
+    made: Any = composite("torch", f"aten::_fused_{name}_")(call)
+    made.states, made.options = states, ["lr", "weight_decay", "maximize", *options.split()]
+    return made
 
 
-def _wrote(*lists: Tensors) -> list[Tensor]:
-    every = [one for tensors in lists for one in tensors]
-    for one in every:
-        bump_version(one)
-    return every
-
-
-def _adam_step(
-    params: Tensors,
-    grads: Tensors,
-    exp_avgs: Tensors,
-    exp_avg_sqs: Tensors,
-    max_exp_avg_sqs: Tensors,
-    state_steps: Tensors,
-    *,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    weight_decay: float,
-    eps: float,
-    amsgrad: bool,
-    maximize: bool,
-    decoupled: bool,
-) -> list[Tensor]:
-    peaks: Sequence[Any] = max_exp_avg_sqs if amsgrad else [None] * len(params)
-    rows = zip(params, grads, exp_avgs, exp_avg_sqs, peaks, state_steps, strict=True)
-    for p, grad, exp_avg, exp_avg_sq, most, step in rows:
-        param, mean, square, time = p.array, exp_avg.array, exp_avg_sq.array, float(step.array)
-        slope = _slope(grad, param, 0 if decoupled else weight_decay, maximize)
-        if decoupled and weight_decay:
-            param *= 1 - lr * weight_decay
-        mean += (1 - beta1) * (slope - mean)
-        square *= beta2
-        square += (1 - beta2) * slope * slope
-        peak = square
-        if most is not None:
-            peak = np.maximum(most.array, square, out=most.array)
-        spread = np.sqrt(peak) / (1 - beta2**time) ** 0.5 + eps
-        param += -lr / (1 - beta1**time) * mean / spread
-    return _wrote(params, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else ())
-
-
-@composite("torch", "aten::_fused_adam_")
-@np.errstate(all="ignore")
-def _fused_adam_(*lists: Tensors, **options: Any) -> list[Tensor]:
-    """Adam: params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps."""
-    return _adam_step(*lists, **options, decoupled=False)
-
-
-@composite("torch", "aten::_fused_adamw_")
-@np.errstate(all="ignore")
-def _fused_adamw_(*lists: Tensors, **options: Any) -> list[Tensor]:
-    """AdamW, on the same."""
-    return _adam_step(*lists, **options, decoupled=True)
-
-
-@composite("torch", "aten::_fused_sgd_")
-@np.errstate(all="ignore")
-def _fused_sgd_(
-    params: Tensors,
-    grads: Tensors,
-    momentum_buffer_list: Tensors,
-    *,
-    weight_decay: float,
-    momentum: float,
-    lr: float,
-    dampening: float,
-    nesterov: bool,
-    maximize: bool,
-    is_first_step: bool,
-) -> list[Tensor]:
-    """SGD; without momentum the list of buffers is empty."""
-    for number, (p, grad) in enumerate(zip(params, grads, strict=True)):
-        slope = _slope(grad, p.array, weight_decay, maximize)
-        if momentum:
-            buffer = momentum_buffer_list[number].array
-            if is_first_step:
-                buffer[...] = slope
-            else:
-                buffer *= momentum
-                buffer += slope * (1 - dampening)
-            slope = slope + buffer * momentum if nesterov else buffer
-        array = p.array
-        array += slope * -lr
-    return _wrote(params, momentum_buffer_list)
-
-
-@composite("torch", "aten::_fused_adagrad_")
-@np.errstate(all="ignore")
-def _fused_adagrad_(
-    params: Tensors,
-    grads: Tensors,
-    state_sums: Tensors,
-    state_steps: Tensors,
-    *,
-    lr: float,
-    lr_decay: float,
-    weight_decay: float,
-    eps: float,
-    maximize: bool,
-) -> list[Tensor]:
-    """Adagrad."""
-    for p, grad, total, step in zip(params, grads, state_sums, state_steps, strict=True):
-        param, square = p.array, total.array
-        slope = _slope(grad, param, weight_decay, maximize)
-        square += slope * slope
-        spread = np.sqrt(square) + eps
-        param += -lr / (1 + (float(step.array) - 1) * lr_decay) * slope / spread
-    return _wrote(params, state_sums)
+_fused_sgd_ = _operator(
+    "sgd", updates.sgd, ["momentum_buffer"], "momentum dampening nesterov is_first_step"
+)
+_of_adam: Any = ((*MOMENTS, "step"), "beta1 beta2 eps amsgrad")
+_fused_adam_ = _operator("adam", updates.adam, *_of_adam, decoupled_weight_decay=False)
+_fused_adamw_ = _operator("adamw", updates.adam, *_of_adam, decoupled_weight_decay=True)
+_fused_adagrad_ = _operator("adagrad", updates.adagrad, ["sum", "step"], "lr_decay eps")

@@ -1,11 +1,11 @@
-"""Optimizers: groups of parameters, their state, how a step walks them, and the algorithms.
+"""The base of the optimizers: groups of parameters, their state, and how a step walks them.
 
 A subclass says how the state of one parameter starts (`_start`) and how one parameter is updated
-(`_update`). With `foreach=True` that same update gets `TensorList`s, whose methods are the
-`_foreach_` operators; `fused=True` is in fused.py. A class's options stand in its head: keywords,
-or positional in that order; `capturable` and `differentiable` may not be True.
+(`_update`); algorithms.py has them. A class's options stand in its head: keywords, or positional in
+that order. `differentiable` may not be True, nor `capturable` on devices; on the CPU a step refuses
+that, as PyTorch's does.
 
-Source: torch/optim/optimizer.py, sgd.py, adam.py, adamw.py, rmsprop.py, adagrad.py.
+Source: torch/optim/optimizer.py.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..grad_mode import _grad, enable_grad
-from ..hooks import Hook, HookDict, RemovableHandle, check, register
-from ..ops.creation import tensor
-from ..ops.table import aten
-from ..record_function import active, record_function
-from ..storage import storages
-from ..tensor import Tensor, bump_version
+from ..core.aten import aten
+from ..core.storage import storages
+from ..engine.grad_mode import _grad, enable_grad
+from ..engine.hooks import Hook, HookDict, RemovableHandle, check, register
+from ..engine.tensor import Tensor, bump_version
+from ..observe.arrangement import active
+from ..observe.record_function import record_function
 from . import fused
-from .tensor_list import TensorList, each
+from .forms import ArrayForm, TensorList
 
 Group = dict[str, Any]
 _QUIET = nullcontext()
+_all_pre_hooks, _all_post_hooks = HookDict(), HookDict()  # of all optimizers
 
 
 class Options:
@@ -45,6 +46,8 @@ class Options:
 
     def _given(self, args: tuple[Any, ...], kwargs: Group) -> Group:
         """All options, from a call's arguments; by position they are in the class's order."""
+        fits = len(args) <= len(self.options)
+        check(fits, f"{type(self).__name__} takes {len(self.options)} options", TypeError)
         found = {**self.options, **dict(zip(self.options, args, strict=False)), **kwargs}
         for name, value in found.items():
             known = name in self.options and value is not ...
@@ -58,17 +61,39 @@ def _observed(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         self._opt_called = True
-        if not (active or self._pre_hooks or self._post_hooks):
+        before, after = self._pre_hooks, self._post_hooks
+        if not (active or before or after or _all_pre_hooks or _all_post_hooks):
             return step(self, *args, **kwargs)
         with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-            for hook in self._pre_hooks.values():
+            for hook in (*_all_pre_hooks.values(), *before.values()):
                 args, kwargs = hook(self, args, kwargs) or (args, kwargs)
             out = step(self, *args, **kwargs)
-            for hook in self._post_hooks.values():
+            for hook in (*after.values(), *_all_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
 
     return call
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """`hook(optimizer, args, kwargs)` runs before each step of each optimizer.
+
+    It may return new (args, kwargs).
+    """
+    return register(_all_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """`hook(optimizer, args, kwargs)` runs after each step of each optimizer."""
+    return register(_all_post_hooks, hook)
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required: Any = _Required()  # the default of an option that has to be given
 
 
 class Optimizer:
@@ -85,8 +110,7 @@ class Optimizer:
             cls.step = _observed(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Group) -> None:
-        unknown = [name for name in ("capturable", "differentiable") if defaults.get(name)]
-        check(not unknown, f"not supported: {unknown}")
+        check(not defaults.get("differentiable"), "not supported: differentiable")
         check(not isinstance(params, Tensor), "params should be an iterable", TypeError)
         self.defaults, self.param_groups = defaults, list[Group]()
         self._pre_hooks, self._post_hooks = HookDict(), HookDict()
@@ -117,8 +141,15 @@ class Optimizer:
         twice = {id(p) for p in params} & {id(p) for p in self._params()}
         check(not twice, "some parameters appear in more than one parameter group", ValueError)
         param_group |= {**self.defaults, **param_group, "params": params}
+        lacking = [name for name, value in param_group.items() if value is required]
+        told = (
+            f"parameter group didn't specify a value of required optimization parameter {lacking}"
+        )
+        check(not lacking, told, ValueError)
         if param_group.get("fused"):
             fused.refuse_unfit(param_group)
+        fits = not param_group.get("capturable") or not any(p.is_cuda for p in params)
+        check(fits, "not supported: capturable")
         self.param_groups.append(param_group)
 
     def _params(self) -> Iterator[Tensor]:
@@ -156,29 +187,59 @@ class Optimizer:
         return loss
 
     def _step_group(self, group: Group) -> None:
+        fits = not group.get("capturable")
+        check(fits, "If capturable=True, params must be on supported devices", AssertionError)
         together: dict[Any, list[Tensor]] = {}
         for p in group["params"]:
             if p._grad is None:
                 continue
+            if p._grad.is_sparse:
+                kind = type(self).__name__
+                refused = f"{kind} does not support sparse gradients, consider SparseAdam instead"
+                check(self._takes_sparse, refused)
             state = self.state[p]
-            if group["foreach"] or group.get("fused"):
-                together.setdefault((p.array.dtype, p.device, not state), []).append(p)
-            if not state:
+            first = not state
+            if first:
                 self._start(p, state, group)
-            if not (group["foreach"] or group.get("fused")):
+            if group.get("foreach") or group.get("fused"):
+                together.setdefault((p.array.dtype, p.device, first), []).append(p)
+            elif p.array.dtype.kind == "c":
+                self._update_complex(p, p._grad, state, group)
+            elif self._unseen_on_arrays and not active and _plain(p, p._grad):
+                self._update_arrays(p, p._grad, state, group)
+            else:
                 self._update(p, p._grad, state, group)
         for params in together.values():
             states = [self.state[p] for p in params]
             if group.get("fused"):
                 fused.update(group, params, states)
                 continue
-            many = {key: TensorList(s[key] for s in states) for key in states[0]}
-            self._update(TensorList(params), TensorList(p._grad for p in params), many, group)
-            for key, value in many.items():
-                for state, one in zip(states, value.tensors, strict=True):
-                    state[key] = one
+            many = {key: TensorList(_real(s[key]) for s in states) for key in states[0]}
+            lists = (params, (p._grad for p in params))
+            self._update(*(TensorList(map(_real, x)) for x in lists), many, group)
+            for key in many.keys() - states[0].keys():
+                for p, state, one in zip(params, states, many[key].tensors, strict=True):
+                    state[key] = aten.view_as_complex(one) if p.is_complex() else one
 
     _update: Callable[..., None]
+    _takes_sparse = False
+    _unseen_on_arrays = False  # whether `_update` may run on arrays where nobody observes it
+
+    @np.errstate(all="ignore")
+    def _update_arrays(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
+        arrays = {key: ArrayForm(value.array) for key, value in state.items()}
+        self._update(ArrayForm(p.array), ArrayForm(grad.array), arrays, group)
+        for written in (p, *state.values()):
+            bump_version(written)
+
+    def _update_complex(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
+        """Of complex numbers the real and imaginary parts are parameters."""
+        real = {key: _real(value) for key, value in state.items()}
+        before = dict(real)
+        self._update(_real(p), _real(grad), real, group)
+        for key, value in real.items():
+            if value is not before.get(key):
+                state[key] = aten.view_as_complex(value)
 
     def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
         """Fill the state of a parameter before its first update."""
@@ -211,6 +272,10 @@ class Optimizer:
             group.update({key: value for key, value in new.items() if key != "params"})
 
 
+def _real(x: Any) -> Any:
+    return aten.view_as_real(x) if x.is_complex() else x
+
+
 def _goes_together(group: Group) -> bool:
     """Whether `foreach` was left open, and all is on devices. (_default_to_fused_or_foreach)"""
     if group.get("foreach", False) is not None or group.get("fused"):
@@ -218,174 +283,17 @@ def _goes_together(group: Group) -> bool:
     return all(p.is_cuda and (p.grad is None or not p.grad.is_sparse) for p in group["params"])
 
 
+def _plain(param: Tensor, grad: Tensor) -> bool:
+    """Whether the forms on arrays do what operators would: not with 16 bits, nor if sparse."""
+    return not grad.is_sparse and param.array.dtype.char in "fd"
+
+
 def _fitting(key: str, value: Any, param: Tensor, group: Group) -> Any:
-    """A saved value of a parameter's state, on its device and in its dtype."""
+    """A saved value of a parameter's state, on its device and in its dtype; of a list, each."""
+    if isinstance(value, list):
+        return [_fitting(key, one, param, group) for one in value]
     if not isinstance(value, Tensor):
         return value
     if key == "step":
         return value.to(param.device, np.float32) if group.get("fused") else value
-    return value.to(param.device, param.array.dtype)
-
-
-_NOT_NEGATIVE = "lr eps momentum weight_decay alpha lr_decay initial_accumulator_value".split()
-_COMMON: Group = {"maximize": False, "foreach": None, "differentiable": False}
-
-
-class _Algorithm(Options, Optimizer):
-    def __init__(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        found = self._given(args, kwargs)
-        for name in _NOT_NEGATIVE:
-            check(found.get(name, 0) >= 0, f"{name} should not be negative", ValueError)
-        fits = not found.get("nesterov") or found["momentum"] > found["dampening"] == 0
-        check(fits, "Nesterov momentum requires a momentum and zero dampening", ValueError)
-        fits = all(0 <= beta < 1 for beta in found.get("betas", ()))
-        check(fits, "betas should be at least 0 and below 1", ValueError)
-        super().__init__(params, found)
-
-
-def _begin(param: Any, grad: Any, state: Any, group: Group) -> Any:
-    """Count the step; give the gradient to descend along (with weight decay, as an L2 penalty)."""
-    if group["maximize"]:
-        grad = grad.neg()
-    if "step" in state:
-        state["step"].add_(1.0)
-    if group["weight_decay"] and not group.get("decoupled_weight_decay"):
-        grad = grad.add(param, alpha=group["weight_decay"])
-    return grad
-
-
-class SGD(
-    _Algorithm,
-    **{"lr": 1e-3, "momentum": 0, "dampening": 0, "weight_decay": 0, "nesterov": False},
-    **{"fused": None, **_COMMON},
-):
-    """Gradient descent; with momentum, the rate stays outside the buffer."""
-
-    def _step_group(self, group: Group) -> None:
-        plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
-        if not plain or group["foreach"] or group["fused"]:
-            super()._step_group(group)
-            return
-        rate = -group["lr"]
-        for p in group["params"]:
-            if p._grad is not None:
-                p.add_(p._grad, alpha=rate)
-
-    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
-        grad, momentum = _begin(param, grad, state, group), group["momentum"]
-        if momentum:
-            if "momentum_buffer" in state:
-                buffer = state["momentum_buffer"].mul_(momentum)
-                buffer.add_(grad, alpha=1 - group["dampening"])
-            else:
-                state["momentum_buffer"] = buffer = grad.clone()
-            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-        param.add_(grad, alpha=-group["lr"])
-
-
-class Adam(
-    _Algorithm,
-    **{"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False},
-    **{"capturable": False, "fused": None, "decoupled_weight_decay": False, **_COMMON},
-):
-    """Adam (Kingma and Ba, 2014), and AMSGrad (Reddi et al., 2018)."""
-
-    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state["step"] = fused.step_zero(param, group)
-        for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]:
-            state[name] = aten.zeros_like(param)
-
-    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
-        grad, rate, (beta1, beta2) = _begin(param, grad, state, group), group["lr"], group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            param.mul_(1 - rate * group["weight_decay"])
-        if not (active or group["amsgrad"] or group["foreach"] or grad.is_sparse):
-            self._on_arrays(param, grad, state, rate, beta1, beta2, group["eps"])
-            return
-        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        if group["amsgrad"]:
-            peak = state["max_exp_avg_sq"]
-            square = peak.maximum_(square) if group["foreach"] else peak.maximum(square)
-            state["max_exp_avg_sq"] = square
-        correction = each(lambda t: (1 - beta2**t) ** 0.5, state["step"])
-        spread = square.sqrt().div(correction).add_(group["eps"])
-        param.addcdiv_(mean, spread, value=each(lambda t: -rate / (1 - beta1**t), state["step"]))
-
-    @np.errstate(all="ignore")
-    def _on_arrays(
-        self, param: Any, grad: Any, state: Any, rate: float, beta1: float, beta2: float, eps: float
-    ) -> None:
-        """The same where nobody observes it."""
-        mean, square, slope = state["exp_avg"], state["exp_avg_sq"], grad.array
-        time = float(state["step"].array)
-        work = np.empty_like(slope)
-        np.subtract(slope, mean.array, out=work)
-        work *= 1 - beta1
-        np.add(mean.array, work, out=mean.array)
-        np.multiply(slope, 1 - beta2, out=work)
-        work *= slope
-        np.multiply(square.array, beta2, out=square.array)
-        np.add(square.array, work, out=square.array)
-        np.sqrt(square.array, out=work)
-        work /= (1 - beta2**time) ** 0.5
-        work += eps
-        change = np.multiply(mean.array, -rate / (1 - beta1**time))
-        change /= work
-        np.add(param.array, change, out=param.array)
-        for changed in (param, mean, square):
-            bump_version(changed)
-
-
-class AdamW(Adam, weight_decay=1e-2, decoupled_weight_decay=True):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2017)."""
-
-
-class RMSprop(
-    _Algorithm,
-    **{"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0, "momentum": 0},
-    **{"centered": False, "capturable": False, **_COMMON},
-):
-    """RMSprop (Hinton's lecture 6e), centered as in Graves, 2013."""
-
-    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state.update(step=tensor(0.0), square_avg=aten.zeros_like(param))
-        for option, name in (("momentum", "momentum_buffer"), ("centered", "grad_avg")):
-            if group[option]:
-                state[name] = aten.zeros_like(param)
-
-    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
-        grad, alpha = _begin(param, grad, state, group), group["alpha"]
-        square = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            square = square.addcmul(mean, mean, value=-1)
-        spread = (square.sqrt_() if group["centered"] else square.sqrt()).add_(group["eps"])
-        if group["momentum"]:
-            buffer = state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, spread)
-            param.add_(buffer, alpha=-group["lr"])
-        else:
-            param.addcdiv_(grad, spread, value=-group["lr"])
-
-
-class Adagrad(
-    _Algorithm,
-    **{"lr": 1e-2, "lr_decay": 0, "weight_decay": 0, "initial_accumulator_value": 0, "eps": 1e-10},
-    **{"fused": None, **_COMMON},
-):
-    """Adagrad (Duchi et al., 2011)."""
-
-    def add_param_group(self, param_group: Group) -> None:
-        super().add_param_group(param_group)
-        for p in param_group["params"]:
-            total = aten.full_like(p, param_group["initial_accumulator_value"])
-            self.state[p].update(step=fused.step_zero(p, param_group), sum=total)
-
-    def _update(self, param: Any, grad: Any, state: Any, group: Group) -> None:
-        grad, rate, decay = _begin(param, grad, state, group), -group["lr"], group["lr_decay"]
-        slowed = each(lambda t: rate / (1 + (t - 1) * decay), state["step"])
-        spread = state["sum"].addcmul_(grad, grad, value=1).sqrt().add_(group["eps"])
-        if isinstance(param, TensorList):
-            param.addcdiv_(grad.mul(slowed), spread)
-        else:
-            param.addcdiv_(grad, spread, value=slowed)
+    return value.to(param.device, param.array.dtype if param.is_floating_point() else None)

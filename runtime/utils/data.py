@@ -1,5 +1,16 @@
 """torch.utils.data's names."""
 
-from .. import data
+from types import ModuleType
 
-globals().update({name: found for name, found in vars(data).items() if not name.startswith("_")})
+from .. import data
+from ..core.later import later
+
+globals().update(
+    {
+        name: value
+        for name, value in vars(data).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+)
+__path__: list[str] = []  # core/other_paths.py knows what is below
+__getattr__ = later(__name__, {})

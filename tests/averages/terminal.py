@@ -10,7 +10,7 @@ from pathlib import Path
 from ..cli.command import arguments, environment
 
 
-def on_terminal(*given: str | Path, columns: int) -> list[str]:
+def on_terminal(*given: str | Path, columns: int, **changed: str) -> list[str]:
     """The lines that a successful command shows."""
     import fcntl
     import pty
@@ -19,7 +19,11 @@ def on_terminal(*given: str | Path, columns: int) -> list[str]:
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(
-        arguments(*given), stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment()
+        arguments(*given),
+        stdin=subprocess.DEVNULL,
+        stdout=its,
+        stderr=its,
+        env=environment(**changed),
     ) as process:
         os.close(its)
         shown = b"".join(iter(lambda: _read(ours), b""))

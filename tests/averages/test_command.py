@@ -10,9 +10,11 @@ import pytest
 
 import tidy as package
 
-from ..cli.command import EXAMPLES, tidy
+from ..cli.command import EXAMPLES, tidy, tidy_process
 from ..cli.traces import clean, event, loop, text, write
 from .terminal import on_terminal
+
+pytestmark = pytest.mark.slow  # each case starts processes
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def test_unreadable_traces_do_not_stop_the_others(trace: Path, tmp_path: Path) -
 
 
 def test_standard_input(trace: Path) -> None:
-    assert tidy("table", "-", stdin=text(loop(rounds=3))).out == tidy("table", trace).out
+    assert tidy_process("table", "-", stdin=text(loop(rounds=3))).out == tidy("table", trace).out
 
 
 def test_json(trace: Path) -> None:
@@ -121,6 +123,15 @@ def test_csv(trace: Path) -> None:
 
 
 @pytest.mark.slow
+def test_csv_holds_nothing_that_a_terminal_or_a_spreadsheet_would_run(tmp_path: Path) -> None:
+    names = ["\x1b[31mred\x07", "=1+2", "@SUM(A1)", "-1+1", "a\nb,c", "plain=2"]
+    events = [event("cpu_op", name, 10.0 * i, 5) for i, name in enumerate(names)]
+    written = tidy("table", write(tmp_path / "odd.json", events), "--format", "csv").out
+    assert not [char for char in written if not char.isprintable() and char != "\n"]
+    cells = {row["key"] for row in csv.DictReader(io.StringIO(written))}
+    assert cells == {"?[31mred?", "'=1+2", "'@SUM(A1)", "'-1+1", "a?b,c", "plain=2"}
+
+
 @pytest.mark.parametrize("form", ["text", "json", "csv"])
 def test_output_to_a_file(form: str, tmp_path: Path) -> None:
     file = tmp_path / "table"

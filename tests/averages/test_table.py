@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+
+from tidy.averages.columns import COLUMNS, FIELDS, SORT_KEYS
+from tidy.cli import cli
 
 from ..conftest import ReadEvents
 from ..trace.kineto import mark, op
@@ -110,3 +114,22 @@ def test_html_has_the_same_cells_and_no_markup_of_names(read_events: ReadEvents)
     cells = re.findall(r"<td>(.*?)</td>", rows[1])
     assert cells[:2] == ["aten::linear", "74.96%"]
     assert cells[-1] == "1"
+
+
+def test_the_documentation_names_every_column() -> None:
+    """docs/table.md lists the fields of a row in order, and every title that stays in a table."""
+    text = (Path(__file__).parents[2] / "docs" / "table.md").read_text("utf-8")
+    listed = text.partition("A row, in CSV")[2].partition("What was not recorded")[0]
+    named = [name for name in re.findall(r"`(\w+)`", listed) if name not in ("path", "cpu", "cuda")]
+    assert tuple(name for name in named if name != "xpu") == FIELDS
+    for column in COLUMNS:
+        title = column.title.format("CUDA")
+        if title.endswith((" total", "Mem", "FLOPs")) and not title.startswith("Self"):
+            assert title.removeprefix("Total ") in text
+
+
+def test_help_names_keys_to_sort_by() -> None:
+    (option,) = [each for each in cli.commands["table"].params if each.name == "sort_by"]
+    keys = re.findall(r"\w+(?=,)", str(getattr(option, "help", "")).partition("...")[0])
+    assert keys
+    assert set(keys) <= set(SORT_KEYS)

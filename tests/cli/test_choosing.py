@@ -8,6 +8,7 @@ import pytest
 
 from tidy.patterns.registry import load_patterns
 
+from ..account_lines import without_account
 from .command import EXAMPLES, tidy
 from .traces import clean, event, loop, write
 
@@ -55,7 +56,7 @@ def test_name_lists_events_and_changes_no_verdict(tmp_path: Path) -> None:
     result = tidy("report", trace, "--name", "^aten::(add|mm)$")
     assert result.code == 0
     assert "TDY000 named-event info" in result.lines
-    found = [line.split() for line in result.lines if "train.py" in line]
+    found = [line.split() for line in without_account(result.lines) if "train.py" in line]
     assert found == [
         "train.py:3 in fill() x2 8.00 us 40.0% of run".split(),
         "train.py:3 in fill() x1 3.00 us 15.0% of run".split(),

@@ -80,6 +80,6 @@ def test_an_interrupt_is_one_line() -> None:
         process.stdin.write(events)
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
-        out, problem = process.communicate(timeout=60)
+        out, problem = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, b"")
     assert problem.decode().split("\n") == ["", "tidy: interrupted", ""]

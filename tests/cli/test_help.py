@@ -8,10 +8,12 @@ import sys
 import pytest
 
 from tidy import __version__
+from tidy.patterns.document import HEADINGS
 from tidy.patterns.registry import load_patterns
 
 from .command import ROOT, environment, tidy
 
+_ENDS = ("Needs:", "Fix:", "It fires on", "It is quiet on")
 _HEAVY = ["numpy", "rich", "msgspec", "tidy.patterns", "tidy.trace", "tidy.readers"]
 _START = f"""
 import sys
@@ -35,7 +37,9 @@ def test_starting_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-2:] == [f"tidy {__version__}", "heavy: []"]
 
 
-@pytest.mark.parametrize("given", [(), ("report",), ("rules",), ("explain",)])
+@pytest.mark.parametrize(
+    "given", [(), ("report",), ("rules",), ("explain",), ("new-rule",), ("config",), ("baseline",)]
+)
 def test_help_fits_and_says_how_to_use(given: tuple[str, ...]) -> None:
     result = tidy(*given, "--help")
     assert (result.code, result.err) == (0, "")
@@ -69,7 +73,7 @@ def test_rules_lists_every_rule() -> None:
     rules = load_patterns()
     assert (result.code, result.err) == (0, "")
     heads = [line.split() for line in result.lines if not line.startswith(" ")]
-    assert heads == [[rule.code, rule.slug()] for rule in rules]
+    assert heads == [[rule.code, rule.slug(), rule.severity.label] for rule in rules]
     told = " ".join(" ".join(line.split()) for line in result.lines if line.startswith(" "))
     assert told == " ".join(rule.summary() for rule in rules)
     assert not [line for line in result.lines if len(line) > 80 or line != line.rstrip()]
@@ -79,7 +83,7 @@ def test_explain_by_code_or_name() -> None:
     result = tidy("explain", "TDY404")
     assert (result.code, result.err) == (0, "")
     assert result.lines[0] == "TDY404 for-loop-indexing (warning)"
-    for part in ("Cost:", "Instead:", "Misses:", "Needs:", "Fix:", "It fires on", "It is quiet on"):
+    for part in (*(f"{heading}:" for heading in HEADINGS), *_ENDS):
         assert [line for line in result.lines if line.startswith(part)], part
     for choice in ("tdy404", "for-loop-indexing", "For-Loop-Indexing"):
         assert tidy("explain", choice).out == result.out
@@ -88,4 +92,63 @@ def test_explain_by_code_or_name() -> None:
 def test_explain_what_is_none() -> None:
     result = tidy("explain", "TDY999")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "tidy: no rule is called 'TDY999'; `tidy rules` lists all\n"
+    assert result.err == "tidy: 'TDY999': no such rule: `tidy rules` lists all\n"
+
+
+def test_explain_of_several_codes_and_prefixes() -> None:
+    """In the order asked for, each once."""
+    result = tidy("explain", "TDY60", "launch-bound,TDY601")
+    rules = {rule.code: rule for rule in load_patterns()}
+    heads = [line for line in result.lines if line.startswith("TDY") and line.endswith(")")]
+    wanted = ("TDY601", "TDY602", "TDY603", "TDY604", "TDY402")
+    assert heads == [
+        f"{code} {rules[code].slug()} ({rules[code].severity.label})" for code in wanted
+    ]
+    for code in wanted:
+        assert tidy("explain", code).out.rstrip("\n") in result.out
+
+
+def test_rules_as_json() -> None:
+    made = tidy("rules", "--format", "json").json()
+    assert made["tool"] == {"name": "tidy", "version": __version__}
+    rules = load_patterns()
+    assert [each["code"] for each in made["rules"]] == [rule.code for rule in rules]
+    for each, rule in zip(made["rules"], rules, strict=True):
+        assert each["severity"] == rule.severity.label
+        assert (each["name"], each["fix"]) == (rule.slug(), rule.fix)
+        assert each["summary"] == rule.summary()
+
+
+def test_the_version() -> None:
+    assert tidy("-V").out == tidy("--version").out == f"tidy {__version__}\n"
+
+
+def _completed(*words: str) -> list[str]:
+    """What bash would offer for the last word, as kind and word."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tidy"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+        env=environment(
+            _TIDY_COMPLETE="bash_complete",
+            COMP_WORDS=" ".join(["tidy", *words]),
+            COMP_CWORD=str(len(words)),
+        ),
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["explain", "TDY60"], {f"plain,TDY60{i}" for i in (1, 2, 3, 4)}),
+        (["explain", "launch"], {"plain,launch-blocking", "plain,launch-bound"}),
+        (["report", "--select", "TDY404,zero"], {"plain,TDY404,zeroed-gradients"}),
+        (["run", "--device", "h"], {"plain,h100", "plain,h200"}),
+        (["report", "tra"], {"file,tra"}),
+        (["run", "train"], {"file,train"}),
+        (["new-rule", "--folder", "ex"], {"dir,ex"}),
+        (["rep"], {"plain,report"}),
+    ],
+)
+def test_completion(words: list[str], offered: set[str]) -> None:
+    assert set(_completed(*words)) == offered

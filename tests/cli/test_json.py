@@ -36,7 +36,7 @@ def _validate(report: Any) -> None:
 
 def test_the_schema_is_complete() -> None:
     jsonschema.Draft202012Validator.check_schema(_SCHEMA)
-    assert len(list(_objects(_SCHEMA))) == 14
+    assert len(list(_objects(_SCHEMA))) == 28
     for found in _objects(_SCHEMA):
         assert found["additionalProperties"] is False
         assert sorted(found["required"]) == sorted(found["properties"])
@@ -57,7 +57,10 @@ def test_examples_are_valid_and_as_from_python() -> None:
 
 
 def test_one_finding_worked_out_by_hand(tmp_path: Path) -> None:
-    """12 rounds of two ops of 1 us each, the first 1 us after the start of a frame of 100 us."""
+    """12 rounds of two ops of 1 us each, 1 us apart, from 1 us after the start of a frame of 100.
+
+    Without steps or devices the run is all the time recorded.
+    """
     trace = write(tmp_path / "loop.json", loop(), baseTimeNanoseconds=10**18)
     report = tidy("report", trace, "--select", "TDY404,TDY503", "--format", "json").json()
     _validate(report)
@@ -72,17 +75,40 @@ def test_one_finding_worked_out_by_hand(tmp_path: Path) -> None:
         "severity": "warning",
         "location": {"file": "train.py", "line": 3, "function": "fill", "is_call_line": False},
         "count": 1,
-        "cost_ns": 24_000,
-        "cost_share": 0.24,
+        # The loop's own time: from its first op to the end of its last, 1 + 2 * 23 us after.
+        "cost_ns": 47_000,
+        "cost_share": 0.47,
         "on_device": False,
-        "saving": None,
+        "in_window": True,
+        # One of 12 rounds stays, at worst four; a fiftieth of what is saved is not relied upon.
+        "saving": {
+            "low_ns": pytest.approx(0.98 * 47_000 * 8 / 12, abs=2),
+            "high_ns": pytest.approx(47_000 * 11 / 12, abs=2),
+            "model": "one op for all rounds",
+            "step_ns": 100_000,
+            "step_ns_after": [
+                # What remains may take a fifth less, or 8 % more: then 6 % less are saved still.
+                pytest.approx(0.8 * (100_000 - 47_000 * 11 / 12), abs=2),
+                pytest.approx(
+                    100_000 - 0.94 * (100_000 - 1.08 * (100_000 - 47_000 * 8 / 12)), abs=2
+                ),
+            ],
+            "hidden": False,
+        },
+        "why_no_saving": None,
+        "suppressed": None,
+        "baseline": None,
         "events": [{"name": "aten::select", "start_ns": 10**18 + 1000, "duration_ns": 1000}],
     }
     assert report["summary"] == {
-        "error": 0, "warning": 1, "info": 0, "traces": 1, "exit_code": 1,
+        "error": 0, "warning": 1, "info": 0, "suppressed": 0, "in_baseline": 0,
+        "traces": 1, "exit_code": 1, "script_status": 0,
     }  # fmt: skip
     assert (found["span_ns"], found["event_count"]) == (100_000, 25)
-    assert found["steps"] == {"count": 0, "median_ns": None}
+    assert found["steps"] == {
+        "count": 0, "median_ns": None, "durations_ns": [], "timed": None, "times": "recorded",
+        "light_slowdown": None, "quickest": False,
+    }  # fmt: skip
     assert found["recorded"] == ["stacks"]
     assert found["checked"] == ["TDY404"]
     assert [gap["code"] for gap in found["not_checked"]] == ["TDY503"]
@@ -105,6 +131,7 @@ def test_what_cannot_be_read_is_in_the_report(tmp_path: Path) -> None:
         ("summary", {}),
         ("traces", [{}]),
         ("unreadable", [{"path": "a"}]),
+        ("recordings", [{}]),
         ("more", 1),
     ],
 )
@@ -112,9 +139,20 @@ def test_the_schema_refuses_what_is_none(change: str, to: object) -> None:
     report = {
         "schema_version": 1,
         "tool": {"name": "tidy", "version": "1"},
-        "summary": {"error": 0, "warning": 0, "info": 0, "traces": 0, "exit_code": 0},
+        "summary": {
+            "error": 0,
+            "warning": 0,
+            "info": 0,
+            "suppressed": 0,
+            "in_baseline": 0,
+            "traces": 0,
+            "exit_code": 0,
+            "script_status": 0,
+        },
         "unreadable": [],
         "traces": [],
+        "gone": [],
+        "recordings": [],
     }
     _validate(report)
     with pytest.raises(jsonschema.ValidationError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ..account_lines import without_account
 from .command import tidy
 from .traces import event, loop, write
 
@@ -58,13 +59,13 @@ def test_no_room_left_is_one_line(trace: Path) -> None:
 
 def test_top_shows_what_matters_most_and_says_what_is_hidden(trace: Path) -> None:
     """The longest loop is the costliest: 15 rounds, then 14, then 13."""
-    shown = tidy("report", trace, "--top", "1").lines
+    shown = without_account(tidy("report", trace, "--top", "1").lines)
     assert [line.split()[0] for line in shown if "train.py" in line] == ["train.py:1"]
     assert "... and 2 more findings (--top 0 shows all)" in shown
     assert shown[-1].startswith("3 warnings"), "the totals count what is hidden too"
     shown = tidy("report", trace, "--top", "2").lines
     assert "... and 1 more finding (--top 0 shows all)" in shown
-    everything = tidy("report", trace, "--top", "0").lines
+    everything = without_account(tidy("report", trace, "--top", "0").lines)
     assert [line.split()[0] for line in everything if "train.py" in line] == [
         "train.py:1",
         "train.py:2",

@@ -1,4 +1,6 @@
-"""The text report through a pipe: 80 columns, no colours, nothing that a trace could smuggle in."""
+"""The text report: it fits a terminal, is whole elsewhere, and holds nothing that a trace could
+smuggle in.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,11 @@ import re
 import unicodedata
 from pathlib import Path
 
-from .command import EXAMPLES, Result, tidy
-from .traces import Event, event, loop, write
+import pytest
+
+from ..averages.terminal import on_terminal
+from .command import EXAMPLES, Result, tidy, tidy_process
+from .traces import Event, clean, event, loop, write
 
 _LONG = "a_name_without_any_place_to_break_it_" * 8
 _HOSTILE = "\x1b[31mred\x1b]0;title\x07\r\x9b2J\u202e\u2028\t"
@@ -18,10 +23,10 @@ def _cells(line: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)
 
 
-def _check_layout(result: Result) -> None:
+def _check_layout(result: Result, columns: int = 80) -> None:
     assert result.lines
     for line in result.lines:
-        assert _cells(line) <= 80, line
+        assert _cells(line) <= columns, line
         assert line == line.rstrip(), "trailing blanks"
     assert not [char for char in result.out if char != "\n" and not char.isprintable()]
 
@@ -32,8 +37,17 @@ def _shifted(events: list[Event], by_us: float) -> list[Event]:
     return [{**each, "ts": each["ts"] + by_us} for each in parted]
 
 
-def test_examples() -> None:
-    _check_layout(tidy("report", *EXAMPLES, "--name", "."))
+def _on_terminal(*given: str | Path, columns: int = 80) -> Result:
+    pytest.importorskip("pty", reason="there are terminals like this on POSIX only")
+    lines = on_terminal(*given, columns=columns, NO_COLOR="1")
+    plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines]
+    return Result(0, "".join(f"{line}\n" for line in plain), "")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_examples(columns: int) -> None:
+    given = ("report", *EXAMPLES, "--name", ".", "--fail-on", "never")
+    _check_layout(_on_terminal(*given, columns=columns), columns)
 
 
 def test_long_names(tmp_path: Path) -> None:
@@ -51,7 +65,8 @@ def test_long_names(tmp_path: Path) -> None:
     ]
     named = event("cpu_op", f"aten::{_LONG}", 8000, 1)
     trace = write(tmp_path / _LONG[:100] / _LONG[:100] / "trace.json", [*events, named])
-    result = tidy("report", trace, "--name", _LONG, "--select", "TDY")
+    given = ("report", trace, "--name", _LONG, "--select", "TDY", "--fail-on", "never")
+    result = _on_terminal(*given)
     _check_layout(result)
     assert result.lines[0].endswith("/trace.json")
     places = [line for line in result.lines if " x1 " in line]
@@ -61,13 +76,53 @@ def test_long_names(tmp_path: Path) -> None:
     assert any(re.search(r"/train\.py:123456 in a_name\w+\.\.\.", line) for line in places)
 
 
+def test_paths_are_whole_where_they_are_no_longer_seen_but_used(tmp_path: Path) -> None:
+    """In a pipe and in a file, whatever the width; prose is broken between words."""
+    file = "/".join(["a_long_folder"] * 20) + "/train.py"
+    trace = write(tmp_path / _LONG[:100] / _LONG[:100] / "trace.json", loop(f"{file}(3): fill"))
+    output = tmp_path / "report.txt"
+    for given in ((), ("--width", "60"), ("--output", output)):
+        result = tidy("report", trace, *given)
+        lines = output.read_text().splitlines() if output in given else result.lines
+        assert lines[0] == str(trace)
+        assert [line.split()[0] for line in lines if " x1 " in line] == [f"{file}:3"]
+        widest = 60 if "60" in given else 80
+        assert [line for line in lines if _cells(line) > widest and file not in line] == [
+            str(trace)
+        ]
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "both"])
+def test_the_width_is_as_asked(tmp_path: Path, how: str) -> None:
+    trace = write(tmp_path / "t.json", loop())
+    option = () if how == "variable" else ("--width", "120")
+    variable = {"option": {}, "variable": {"COLUMNS": "120"}, "both": {"COLUMNS": "50"}}[how]
+    for command in (("report",), ("account",)):
+        result = tidy(*command, trace, *option, **variable)
+        assert max(map(_cells, result.lines)) == 120
+
+
+def test_quiet_is_a_line_a_finding(tmp_path: Path) -> None:
+    bad, good = write(tmp_path / "bad.json", loop()), write(tmp_path / "good.json", clean())
+    result = tidy("report", bad, good, "--quiet")
+    assert (result.code, result.err) == (1, "")
+    said = "train.py:3: TDY404 for-loop-indexing warning: "
+    assert result.lines == [f"{said}12 rounds index a tensor element by element"]
+    assert tidy("report", good, "-q").out == ""
+    output = tmp_path / "report.txt"
+    output.write_text("of an earlier run")
+    assert tidy("report", good, "-q", "-o", output).code == 0
+    assert output.read_text() == ""
+
+
 def test_hostile_names(tmp_path: Path) -> None:
     device = [{"id": 0, "name": f"GPU {_HOSTILE}"}]
     kernel = event("kernel", f"kernel {_HOSTILE}", 200, 5, device=0, stream=7)
     events = [*loop(f"{_HOSTILE}train.py(3): fill{_HOSTILE}"), {**kernel, "pid": 0, "tid": 7}]
     trace = write(tmp_path / "trace.json", events, deviceProperties=device)
-    result = tidy("report", trace, "--name", "kernel")
-    assert "TDY404 for-loop-indexing warning" in result.lines
+    result = _on_terminal("report", trace, "--name", "kernel")
+    # The loop is over before the only work of the device, in no time that counts.
+    assert "TDY404 for-loop-indexing info" in result.lines
     assert "TDY000 named-event info" in result.lines
     _check_layout(result)
     written = tidy("report", trace, "--name", "kernel", "--format", "json")
@@ -89,7 +144,7 @@ def test_windows_paths_are_shown_whole(tmp_path: Path) -> None:
 
 
 def _on_ascii(*given: str | Path) -> Result:
-    return tidy(*given, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    return tidy_process(*given, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
 
 
 def test_an_ascii_terminal_gets_question_marks(tmp_path: Path) -> None:

@@ -67,6 +67,20 @@ for _ in range(3):
     fill(40)
 """
 
+_ANOMALY = """\
+import torch
+from torch import nn
+
+model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(3)])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(8):
+    with torch.autograd.set_detect_anomaly(True):
+        optimizer.zero_grad()
+        loss = model(torch.ones(4, 8)).mean()  #!
+        loss.backward()
+        optimizer.step()
+"""
+
 _NESTED = """\
 import torch
 
@@ -108,6 +122,18 @@ for _ in range(4):
     {step}
 """
 
+_VALIDATION = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(*[each for _ in range(8) for each in (nn.Linear(8, 8), nn.Tanh())]).eval()
+inputs = torch.randn(16, 8)
+for _ in range(3):
+    score = model(inputs).sum().detach().item()  #!
+"""
+_NO_GRADIENTS = "with torch.no_grad():\n        score = model(inputs).sum().detach().item()"
+
 _NORM = """\
 import torch
 from torch import nn
@@ -138,12 +164,57 @@ for _ in range(2):
     F.batch_norm(out, mean, variance, training=True)
 """
 
+_PER_SAMPLE = """\
+import torch
+
+def scaled(batch):
+    outs = []
+    for i in range(len(batch)):
+        outs.append(batch[i : i + 1].tanh() * 2)  #!
+    return torch.cat(outs)
+
+for _ in range(3):
+    scaled(torch.ones(32, 8))
+"""
+
+_GROWING = """\
+import torch
+
+def collect(count):
+    out = torch.zeros(1, 4)
+    for i in range(count):
+        row = torch.ones(1, 4) * i
+        out = torch.cat([out, row])  #!
+    return out
+
+for _ in range(3):
+    collect(30)
+"""
+
 _HALF = """\
 import torch
 
 left, right = torch.ones(64, 63).half(), torch.ones(63, 64).half()
 for _ in range(2):
     product = left @ right  #!
+"""
+
+# Something trained beside it, so that there are steps.
+_EACH_STEP = """\
+import torch
+import torch.nn.functional as F
+
+values = torch.randn(64, 512)
+frozen = torch.randn(256, 512, dtype=torch.float64)
+pairs = torch.randn(4, 64, 96)
+weight = torch.ones(512, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+{before}
+for _ in range(4):
+    {body}
+    optimizer.zero_grad()
+    (weight * out.mean()).sum().backward()
+    optimizer.step()
 """
 
 _NAMED = """\
@@ -154,6 +225,10 @@ for _ in range(2):
     y = x.exp()
     z = torch.cumsum(y, 0)  #!
 """
+
+
+def each_step(body: str, before: str = "") -> str:
+    return _EACH_STEP.format(body=body, before=before)
 
 
 def _zero(optimizer: str, zero: str) -> str:
@@ -263,7 +338,57 @@ CASES = [
         )
     ],
     Case("bias-functional", "TDY701", _FUNCTIONAL, (("weight, bias)", "weight)"),)),
+    Case(
+        "per-sample",
+        "TDY406",
+        _PER_SAMPLE,
+        (
+            ("    for i in range(len(batch)):\n", ""),
+            (
+                "        outs.append(batch[i : i + 1].tanh() * 2)",
+                "    outs.append(batch.tanh() * 2)",
+            ),
+        ),
+    ),
+    Case(
+        "growing",
+        "TDY408",
+        _GROWING,
+        (
+            ("out = torch.zeros(1, 4)", "rows = [torch.zeros(1, 4)]"),
+            ("out = torch.cat([out, row])", "rows.append(row)"),
+            ("return out", "return torch.cat(rows)"),
+        ),
+    ),
+    Case("anomaly", "TDY009", _ANOMALY, (("anomaly(True)", "anomaly(False)"),)),
     Case("half", "TDY503", _HALF, (("64, 63", "64, 64"), ("63, 64", "64, 64"))),
+    Case(
+        "cast-and-back",
+        "TDY203",
+        each_step("out = torch.tanh(values).double().float()  #!"),
+        ((".double().float()", ""),),
+    ),
+    Case(
+        "frozen-weight",
+        "TDY203",
+        each_step("out = F.linear(values, frozen.float())  #!"),
+        (
+            ("\nfor _ in", "frozen = frozen.float()\nfor _ in"),
+            ("frozen.float())  #!", "frozen)"),
+        ),
+    ),
+    Case(
+        "transposed-copy",
+        "TDY204",
+        each_step("out = torch.bmm(pairs, pairs.transpose(1, 2).contiguous())  #!"),
+        ((".contiguous()", ""),),
+    ),
+    Case(
+        "validation",
+        "TDY702",
+        _VALIDATION,
+        (("score = model(inputs).sum().detach().item()", _NO_GRADIENTS),),
+    ),
     Case(
         "named",
         "TDY000",

@@ -15,7 +15,7 @@ class DeviceCase(NamedTuple):
     case: Case
     device: str = "a100"  # of `tidy run --device`, or "a100:2"
     has_place: bool = True  # whether the findings name a line
-    attempts: int = 1  # of which one has to give the finding
+    on_cpu_time: bool = True  # no other program shows in its times: see on_cpu_time.py
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8))
 model = model.to("cuda")
 optimizer = torch.optim.{optimizer}
-samples = [torch.randn(512, 64) for _ in range(6)]
+samples = [torch.randn({size}, 64) for _ in range(6)]
 batches = torch.stack(samples).to("cuda")
 {before}
 for step in range(6):
@@ -71,15 +71,16 @@ for step in range(6):
 """
 
 
-def _train(
+def train(
     before: str = "",
     inputs: str = "inputs = batches[step]",
     after: str = "",
     optimizer: str = "SGD(model.parameters(), lr=0.01)",
     update: str = "optimizer.step()",
+    size: int = 512,
 ) -> str:
     return _TRAIN.format(
-        before=before, inputs=inputs, after=after, optimizer=optimizer, update=update
+        before=before, inputs=inputs, after=after, optimizer=optimizer, update=update, size=size
     )
 
 
@@ -88,40 +89,28 @@ def _extra(name: str, made: str) -> DeviceCase:
     wrong = made.format(to='.to("cuda")', on="")
     right = made.format(to="", on=', device="cuda"')
     inputs = f"inputs = batches[step] + {wrong}  #!"
-    return DeviceCase(Case(f"extra-{name}", "TDY201", _train(inputs=inputs), ((wrong, right),)))
+    return DeviceCase(Case(f"extra-{name}", "TDY201", train(inputs=inputs), ((wrong, right),)))
 
 
 def _sync(name: str, wrong: str, right: str, before: str = "") -> DeviceCase:
-    case = Case(f"sync-{name}", "TDY301", _train(before, after=f"{wrong}  #!"), ((wrong, right),))
+    case = Case(f"sync-{name}", "TDY301", train(before, after=f"{wrong}  #!"), ((wrong, right),))
     return DeviceCase(case)
 
 
 def _single(kind: str, options: str, instead: str) -> DeviceCase:
     optimizer = f"{kind}(model.parameters(), lr=0.01{options}, foreach=False)"
-    text = _train(optimizer=optimizer, update="optimizer.step()  #!")
+    text = train(optimizer=optimizer, update="optimizer.step()  #!")
     name = f"single-{kind}-{instead.partition('=')[0]}"
     return DeviceCase(Case(name, "TDY601", text, (("foreach=False", instead),)))
 
 
 def _unfused(kind: str, options: str = "") -> DeviceCase:
     optimizer = f"{kind}(model.parameters(), lr=0.01{options}, foreach=True)"
-    text = _train(optimizer=optimizer, update="optimizer.step()  #!")
+    text = train(optimizer=optimizer, update="optimizer.step()  #!")
     return DeviceCase(Case(f"unfused-{kind}", "TDY602", text, (("foreach=True", "fused=True"),)))
 
 
 _PINNED = "samples = [each.pin_memory() for each in samples]"
-
-_PRODUCT = """\
-import torch
-
-weight = torch.full(({inner}, 64), 0.01, device="cuda", dtype=torch.{dtype}, requires_grad=True)
-inputs = torch.ones(256, {inner}, device="cuda", dtype=torch.{dtype})
-optimizer = torch.optim.SGD([weight], lr=0.001)
-for step in range(4):
-    scores = inputs @ weight  #!
-    scores.mean().backward()
-    optimizer.step()
-"""
 
 _LAUNCHES = """\
 import torch
@@ -134,6 +123,25 @@ for step in range(5):
         values = torch.tanh(values)
     optimizer.zero_grad()
     values.sum().backward()
+    optimizer.step()
+"""
+
+_BLOCKING = """\
+import os
+
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+
+import torch
+
+weight = torch.ones(512, 512, device="cuda", requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+inputs = torch.ones(512, 512, device="cuda")
+for step in range(5):
+    out = inputs
+    for _ in range(4):
+        out = out @ weight
+    optimizer.zero_grad()
+    out.sum().backward()
     optimizer.step()
 """
 
@@ -152,52 +160,35 @@ for step in range(6):
     optimizer.step()
     del inputs
 """
+# What is added up keeps the graph of each step, and that what its backward would need.
+_VALIDATED = """\
+import torch
+
+weight = torch.ones(256, device="cuda", requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+batch = torch.ones(2048, 256, device="cuda")
+total = torch.zeros((), device="cuda")
+for step in range(7):
+    optimizer.zero_grad()
+    (batch[:64] * weight).sum().backward()
+    checked = (batch * weight).square().mean()  #!
+    total = total + checked
+    optimizer.step()
+"""
 _SAME = (("12288 + 4096 * step", "12288"), ("kept.append(inputs)", "pass"))
 
-_PARALLEL = """\
+_CONVOLUTIONS = """\
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
-parallel = nn.DataParallel(model)
+model = nn.Sequential(*[nn.Conv2d(64, 64, 3, padding=1) for _ in range(4)]).to("cuda")
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-inputs = torch.randn(128, 64, device="cuda")
-for step in range(5):
+images = torch.randn(24, 64, 32, 32).to("cuda")
+for step in range(4):
     optimizer.zero_grad()
-    parallel(inputs).sum().backward()  #!
+    model(images).sum().backward()  #!
     optimizer.step()
 """
-
-# One process drives both devices; gradients meet in one bucket, when backward is over.
-_REDUCED = """\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1024)).to("cuda")
-parallel = nn.parallel.DistributedDataParallel(model, device_ids=[0, 1], bucket_cap_mb=100)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-inputs = torch.randn(16, 1024, device="cuda")
-for step in range(5):
-    optimizer.zero_grad()
-    parallel(inputs).sum().backward()  #!
-    optimizer.step()
-"""
-
-PARALLEL_CASES = [
-    DeviceCase(
-        Case(
-            "data-parallel",
-            "TDY903",
-            _PARALLEL,
-            (("nn.DataParallel(model)", "model"),),
-        ),
-        "a100:2",
-    ),
-    DeviceCase(
-        Case("exposed", "TDY901", _REDUCED, (("1024", "64"),)),
-        "t4:2",
-    ),
-]
 
 CASES = [
     DeviceCase(
@@ -206,13 +197,14 @@ CASES = [
             "TDY101",
             _LOADER,
             (("shuffle=True", "shuffle=True, num_workers=2, pin_memory=True"),),
-        )
+        ),
+        on_cpu_time=False,  # it sleeps
     ),
     DeviceCase(
         Case(
             "unpinned",
             "TDY103",
-            _train(inputs='inputs = samples[step].to("cuda")  #!'),
+            train(inputs='inputs = samples[step].to("cuda")  #!'),
             (
                 ("batches =", f"{_PINNED}\nbatches ="),
                 ('.to("cuda")  #!', '.to("cuda", non_blocking=True)'),
@@ -223,7 +215,7 @@ CASES = [
         Case(
             "blocking",
             "TDY104",
-            _train(_PINNED, 'inputs = samples[step].to("cuda")  #!'),
+            train(_PINNED, 'inputs = samples[step].to("cuda")  #!'),
             (('.to("cuda")  #!', '.to("cuda", non_blocking=True)'),),
         )
     ),
@@ -231,7 +223,7 @@ CASES = [
         Case(
             "blocking-cuda",
             "TDY104",
-            _train(_PINNED, "inputs = samples[step].cuda()  #!"),
+            train(_PINNED, "inputs = samples[step].cuda()  #!"),
             ((".cuda()  #!", ".cuda(non_blocking=True)"),),
         )
     ),
@@ -242,7 +234,7 @@ CASES = [
         Case(
             "ping-pong",
             "TDY202",
-            _train(
+            train(
                 inputs="values = numpy.tanh(batches[step].cpu().numpy())  #!\n"
                 '    inputs = torch.from_numpy(values).to("cuda")'
             ),
@@ -269,7 +261,7 @@ CASES = [
         Case(
             "synchronize",
             "TDY302",
-            _train(after="torch.cuda.synchronize()  #!"),
+            train(after="torch.cuda.synchronize()  #!"),
             (("torch.cuda.synchronize()  #!", "pass"),),
         )
     ),
@@ -277,15 +269,23 @@ CASES = [
         Case(
             "synchronize-stream",
             "TDY302",
-            _train(after="torch.cuda.current_stream().synchronize()  #!"),
+            train(after="torch.cuda.current_stream().synchronize()  #!"),
             (("torch.cuda.current_stream().synchronize()  #!", "pass"),),
+        )
+    ),
+    DeviceCase(
+        Case(
+            "early-read",
+            "TDY305",
+            train(after='shown = loss.detach().to("cpu", non_blocking=True).item()  #!'),
+            (('.to("cpu", non_blocking=True)', ""),),
         )
     ),
     DeviceCase(
         Case(
             "scalars",
             "TDY304",
-            _train(
+            train(
                 inputs="a, b, c = (torch.tensor(n / 7, device='cuda') for n in (1, 2, 3))  #!\n"
                 "    inputs = batches[step] * a + b * c"
             ),
@@ -302,24 +302,9 @@ CASES = [
         ),
         "t4",
         has_place=False,
-        attempts=3,  # on a busy machine a script may stop often enough to be bound by that
     ),
     DeviceCase(
-        Case(
-            "float32",
-            "TDY501",
-            _PRODUCT.format(inner=64, dtype="float32"),
-            (("weight =", 'torch.set_float32_matmul_precision("high")\nweight ='),),
-        )
-    ),
-    DeviceCase(Case("half", "TDY503", _PRODUCT.format(inner=63, dtype="float16"), (("63", "64"),))),
-    DeviceCase(
-        Case(
-            "float64",
-            "TDY505",
-            _PRODUCT.format(inner=64, dtype="float64"),
-            (("float64", "float32"),),
-        )
+        Case("launch-blocking", "TDY303", _BLOCKING, (('= "1"', '= "0"'),)), "t4", has_place=False
     ),
     _single("SGD", ", momentum=0.9", "fused=True"),
     _single("Adam", "", "fused=True"),
@@ -330,13 +315,42 @@ CASES = [
     _unfused("Adam"),
     _unfused("AdamW", ", amsgrad=True"),
     _unfused("Adagrad"),
+    DeviceCase(Case("layouts", "TDY204", _CONVOLUTIONS, (("range(4)", "range(1)"),))),
+    DeviceCase(
+        Case(
+            "copies-one-by-one",
+            "TDY205",
+            train(
+                "tensors = [torch.randn(64, device='cuda') for _ in range(60)]\n"
+                "copies = [torch.empty_like(each) for each in tensors]",
+                after="for a, b in zip(copies, tensors):\n        a.copy_(b)  #!",
+            ),
+            (
+                (
+                    "for a, b in zip(copies, tensors):\n        a.copy_(b)",
+                    "torch._foreach_copy_(copies, tensors)",
+                ),
+            ),
+        )
+    ),
+    DeviceCase(
+        Case(
+            "index-on-the-cpu",
+            "TDY206",
+            train(
+                "chosen = torch.tensor([7 * n % 512 for n in range(64)])",
+                after="some = inputs[chosen].sum()  #!",
+            ),
+            (("for n in range(64)])", "for n in range(64)], device='cuda')"),),
+        )
+    ),
     DeviceCase(
         Case("growing", "TDY801", _GROWING.format(limit="", keep="kept.append(inputs)"), _SAME)
     ),
     DeviceCase(
         Case(
             "short-of-memory",
-            "TDY801",
+            "TDY803",
             _GROWING.format(
                 limit="torch.cuda.set_per_process_memory_fraction(0.002)", keep="total = inputs[0]"
             ),
@@ -345,9 +359,17 @@ CASES = [
     ),
     DeviceCase(
         Case(
+            "graph-that-stays",
+            "TDY804",
+            _VALIDATED,
+            (("total = total + checked", "total = total + checked.detach()"),),
+        )
+    ),
+    DeviceCase(
+        Case(
             "empty-cache",
             "TDY802",
-            _train(
+            train(
                 inputs="inputs = batches[step].repeat(64, 1)", after="torch.cuda.empty_cache()  #!"
             ),
             (("torch.cuda.empty_cache()  #!", "pass"),),

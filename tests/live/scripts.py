@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -14,6 +16,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+import tidy
+from tidy import Trace
+from tidy.profiler import ProfilerAction, profile
+from tidy.runtime import cuda
+from tidy.runtime.optim.optimizer import Optimizer
 
 
 class _Alias(MetaPathFinder, Loader):
@@ -53,9 +61,75 @@ def run_on_runtime(script: Path) -> None:
         runpy.run_path(str(script), run_name="__main__")
 
 
+@contextmanager
+def recorded_in_steps(script: Path, device: str = "") -> Iterator[profile]:
+    """The profiler that saw a run of the script, in which each step of an optimizer ends a step.
+
+    Args:
+        device: what it runs on, "a100" or "a100:2", for as long as the context lasts.
+    """
+    prof = profile(
+        schedule=lambda _: ProfilerAction.RECORD,
+        record_shapes=True,
+        with_stack=True,
+        profile_memory=True,
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CUDA_LAUNCH_BLOCKING", "0")  # what a script sets goes with it
+        _end_steps_of(prof, patched)
+        key, _, count = device.partition(":")
+        if key:
+            cuda.configure(key, int(count or 1))
+        try:
+            with prof:
+                run_on_runtime(script)
+            yield prof
+        finally:
+            gc.collect()
+            cuda.configure(None)
+
+
+def _end_steps_of(prof: profile, patched: pytest.MonkeyPatch) -> None:
+    """Optimizers that are made from now on tell the profiler that a step is over."""
+    init = Optimizer.__init__
+
+    def made(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        init(optimizer, *args, **kwargs)
+        step = optimizer.step
+
+        @wraps(step)
+        def stepped(*given: Any, **named: Any) -> Any:
+            out = step(*given, **named)
+            prof.step()
+            return out
+
+        optimizer.step = stepped
+
+    patched.setattr(Optimizer, "__init__", made)
+
+
 _kept: list[object] = []  # PyTorch 2.13 reads names of functions after they are gone
 
 
 def run_on_torch(script: Path) -> None:
     pytest.importorskip("torch")
     _kept.append(runpy.run_path(str(script), run_name="__main__"))
+
+
+def recorded_by_pytorch(script: Path, path: Path) -> Trace:
+    """What PyTorch's profiler exports to `path`; each step of an optimizer ends a step."""
+    torch = pytest.importorskip("torch")
+    hooked = import_module("torch.optim.optimizer").register_optimizer_step_post_hook
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=lambda _: torch.profiler.ProfilerAction.RECORD,
+        record_shapes=True,
+        with_stack=True,
+    ) as prof:
+        handle = hooked(lambda *_: prof.step())
+        try:
+            run_on_torch(script)
+        finally:
+            handle.remove()
+    prof.export_chrome_trace(str(path))
+    return tidy.load(path)

@@ -13,11 +13,15 @@ import pytest
 
 from ..cli.command import tidy
 from .cases import CASES, Case
+from .input_cases import INPUT_CASES
 
-_QUICK = ("loader", "fill", "single-Adam", "zeroed", "bias-Conv2d")
+_QUICK = ("loader", "fill", "bias-Conv2d")
 each_case = pytest.mark.parametrize(
     "case",
-    [pytest.param(c, marks=() if c.name in _QUICK else pytest.mark.slow, id=c.name) for c in CASES],
+    [
+        pytest.param(c, marks=() if c.name in _QUICK else pytest.mark.slow, id=c.name)
+        for c in (*CASES, *INPUT_CASES)
+    ],
 )
 each_framework = pytest.mark.parametrize(
     "framework", ["runtime", pytest.param("torch", marks=pytest.mark.oracle)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tidy.runtime import cuda
-from tidy.runtime.cuda import clock
+from tidy.runtime.modelled import clock
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,9 @@ def real_time() -> None:
 def _steady_host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How fast this machine is does not show in modelled times."""
     if "real_time" not in request.fixturenames:
-        monkeypatch.setattr(clock, "time", _SteadyTime())
+        steady = _SteadyTime()
+        monkeypatch.setattr(clock, "perf_counter_ns", steady.perf_counter_ns)
+        monkeypatch.setattr(clock, "time_ns", steady.time_ns)
 
 
 @pytest.fixture

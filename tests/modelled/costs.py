@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidy.runtime.cuda.cost import KernelPlan, Operand, plan
-from tidy.runtime.cuda.specs import SPECS, DeviceSpec
+from tidy.runtime.modelled.cost import KernelPlan, Operand, plan
+from tidy.runtime.modelled.specs import SPECS, DeviceSpec
 
 EVERY = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 

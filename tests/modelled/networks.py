@@ -11,7 +11,7 @@ import numpy as np
 
 import tidy.runtime as rt
 from tidy.runtime import nn
-from tidy.runtime.cuda import activity
+from tidy.runtime.modelled import activity
 
 
 def whole(*shape: int, seed: int = 0, dtype: str = "float32") -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidy.runtime.cuda.activity import ActivityLog, DeviceWork
+from tidy.runtime.modelled.activity import ActivityLog, DeviceWork
 
 
 def hazards(log: ActivityLog) -> list[tuple[DeviceWork, int]]:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import tidy.runtime as torch
-from tidy.runtime.cuda.activity import ActivityLog, DeviceWork, add_log, remove_log
-from tidy.runtime.storage import storage_of
+from tidy.runtime.core.storage import storage_of
+from tidy.runtime.modelled.activity import ActivityLog, DeviceWork, add_log, remove_log
 
 
 @contextmanager

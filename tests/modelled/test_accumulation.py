@@ -12,7 +12,7 @@ import pytest
 
 import tidy.runtime as torch
 from tidy.runtime import cuda
-from tidy.runtime.cuda.activity import ActivityLog, DeviceWork
+from tidy.runtime.modelled.activity import ActivityLog, DeviceWork
 
 from .hazards import hazards
 from .recording import kernels, place_of, recording, slow

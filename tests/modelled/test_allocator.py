@@ -37,14 +37,14 @@ def _bytes(count: int, device: str = "cuda") -> Any:
         (MIB + 1, MIB + 512, 20 * MIB),
         (10 * MIB - 512, 10 * MIB - 512, 20 * MIB),
         (10 * MIB, 10 * MIB, 10 * MIB),
-        (11 * MIB, 11 * MIB, 12 * MIB),  # whole 2 MiB; what is left over is not split off
+        (11 * MIB, 12 * MIB, 12 * MIB),  # whole 2 MiB; a rest of 1 MiB is not split off
+        (12 * MIB, 12 * MIB, 12 * MIB),
     ],
 )
 def test_sizes(asked: int, allocated: int, reserved: int) -> None:
     x = _bytes(asked)
     assert x.numel() == asked
-    given = cuda.memory_allocated()
-    assert given == allocated if reserved != 12 * MIB else given in (11 * MIB, 12 * MIB)
+    assert cuda.memory_allocated() == allocated
     assert cuda.memory_reserved() == reserved
     assert cuda.memory_allocated("cuda:1") == 0
 
@@ -195,20 +195,16 @@ def test_empty_cache() -> None:
 
 def test_record_stream_keeps_it_until_the_stream_is_done() -> None:
     side = cuda.Stream()
-    for _ in range(5):  # should the host be held up
-        x, big = _bytes(100 * KIB), slow()
-        cuda.synchronize()
-        with recording() as log:
-            with cuda.stream(side):
-                big = big @ big
-            x.record_stream(side)
-            del x
-            y = _bytes(100 * KIB)
-            busy = not side.query()
-        freed, given = (m.address for m in log.memory if abs(m.nbytes) == 100 * KIB)
-        if busy:
-            break
-    assert busy
+    x, big = _bytes(100 * KIB), slow()
+    cuda.synchronize()
+    with recording() as log:
+        with cuda.stream(side):
+            big = big @ big
+        x.record_stream(side)
+        del x
+        y = _bytes(100 * KIB)
+        assert not side.query()
+    freed, given = (m.address for m in log.memory if abs(m.nbytes) == 100 * KIB)
     assert given != freed
     assert cuda.memory_allocated() == y.numel() + 2 * big.nbytes - big.nbytes
     side.synchronize()

@@ -199,8 +199,9 @@ class TestPinned:
     def test_data_loader(self) -> None:
         data = [(torch.ones(2) * n, n) for n in range(6)]
         for pins in (True, False):
-            loader = DataLoader(data, batch_size=3, pin_memory=pins)
-            for x, number in loader:
+            batches = list(DataLoader(data, batch_size=3, pin_memory=pins))
+            assert len(batches) == 2
+            for x, number in batches:
                 assert x.is_pinned() is number.is_pinned() is pins
 
 

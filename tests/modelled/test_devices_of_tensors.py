@@ -77,5 +77,5 @@ def test_optimizers_group_tensors_of_a_device_unless_told_not_to(
     sum(w.sum() for w in weights).backward()
     with profile() as prof:
         optimizer.step()
-    names = {event.name for event in prof.recording.events}
+    names = {event.name for event in prof.piece.events}
     assert any(name.startswith("aten::_foreach_") for name in names) == together

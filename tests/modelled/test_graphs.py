@@ -12,7 +12,7 @@ import pytest
 
 import tidy.runtime as torch
 from tidy.runtime import cuda
-from tidy.runtime.cuda import clock
+from tidy.runtime.modelled import clock
 
 from .hazards import hazards
 from .recording import kernels, recording, slow

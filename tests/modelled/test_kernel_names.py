@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidy.patterns.rules import fp32_matmul
-from tidy.runtime.cuda.cost import Operand
-from tidy.runtime.cuda.specs import DeviceSpec, find_spec
+from tidy.patterns.evidence.products import Precision, precision_of
+from tidy.runtime.modelled.cost import Operand
+from tidy.runtime.modelled.specs import DeviceSpec, find_spec
 
 from .costs import EVERY, cost
 
@@ -35,18 +35,17 @@ def _named(op: str, dtype: str, spec: DeviceSpec, tf32: bool) -> str:
 @EVERY
 @pytest.mark.parametrize("op", _PRODUCTS)
 def test_a_rule_sees_which_cores_multiplied(op: str, spec: DeviceSpec) -> None:
-    ordinary, tensor = fp32_matmul._ORDINARY.search, fp32_matmul._TENSOR_CORES.search
-    name = _named(op, "float32", spec, False)
-    assert ordinary(name)
-    assert not tensor(name)
-    for dtype, tf32 in (("float32", True), ("float16", False), ("bfloat16", False)):
-        name = _named(op, dtype, spec, tf32)
-        if spec.compute >= (8, 0):
-            assert tensor(name)
-            assert not ordinary(name)
-    if spec.compute < (8, 0):
+    assert precision_of(_named(op, "float32", spec, False)) == Precision.FLOAT32
+    if spec.compute >= (8, 0):
+        # Names of nvjet, which Hopper and later GPUs have, do not tell what they multiply in.
+        single = precision_of(_named(op, "float32", spec, True))
+        assert single in (Precision.TF32, Precision.OPEN)
+        for dtype in ("float16", "bfloat16"):
+            half = precision_of(_named(op, dtype, spec, False))
+            assert half in (Precision.LOWER, Precision.OPEN)
+    else:
         assert _named(op, "float32", spec, True) == _named(op, "float32", spec, False)
-        assert not ordinary(_named(op, "float16", spec, False))
+        assert precision_of(_named(op, "float16", spec, False)) != Precision.FLOAT32
 
 
 @pytest.mark.parametrize(

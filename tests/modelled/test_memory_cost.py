@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidy.runtime.ops.methods
-from tidy.runtime.cuda.cost import (
+from tidy.runtime.modelled.cost import (
     KernelPlan,
     Operand,
     all_reduce_ns,
@@ -13,9 +13,9 @@ from tidy.runtime.cuda.cost import (
     memset_ns,
     occupancy,
 )
-from tidy.runtime.cuda.specs import DeviceSpec, find_spec
+from tidy.runtime.modelled.specs import DeviceSpec, find_spec
 from tidy.runtime.ops.foreach import OPERATORS
-from tidy.runtime.ops.table import TABLE
+from tidy.runtime.ops.make.table import TABLE
 
 from .costs import EVERY, cost, ns
 
@@ -82,15 +82,18 @@ def test_every_operator_of_the_runtime_has_a_cost(dtype: str, spec: DeviceSpec) 
     """Whatever its arguments look like; nine tensors of four dimensions stand for them."""
     x = Operand((4, 4, 4, 4), dtype)
     names = {op.name for op in TABLE.values()} | {f"aten::{name}" for name in OPERATORS}
+    costly = set()
     for name in sorted(names):
         for count in (1, 2, 3, 9):
             for each in cost(name, [x] * count, [x], spec):
+                costly.add(name)
                 assert each.duration_ns > 0
                 assert min(*each.grid, *each.block, each.registers) > 0
                 assert each.block[0] * each.block[1] <= spec.max_threads_per_block
                 assert each.name
                 assert "{" not in each.name.replace("{lambda", "")
                 assert 0 < occupancy(each, spec)[0] <= 1
+    assert {"aten::add", "aten::mm", "aten::sum", "aten::_foreach_add_"} <= costly
 
 
 def test_occupancy_is_what_a_trace_says_of_the_same_kernels() -> None:

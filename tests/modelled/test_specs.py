@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tidy.runtime.cuda.specs import SPECS, DeviceSpec, find_spec
+from tidy.runtime.modelled.specs import SPECS, DeviceSpec, find_spec
 
 from ..oracle.shared import decoded, needs_traces, path_of
 
@@ -169,7 +169,7 @@ def test_the_model_imports_neither_numpy_nor_the_runtime() -> None:
     """It is read by whoever asks what is modelled; modules are loaded by path, as they stand."""
     code = (
         "import sys, types, importlib, pathlib, tidy\n"
-        "root = pathlib.Path(tidy.__file__).parents[1] / 'runtime' / 'cuda'\n"
+        "root = pathlib.Path(tidy.__file__).parents[1] / 'runtime' / 'modelled'\n"
         "package = types.ModuleType('model'); package.__path__ = [str(root)]\n"
         "sys.modules['model'] = package\n"
         "importlib.import_module('model.specs'); importlib.import_module('model.cost')\n"

@@ -55,22 +55,30 @@ def is_readable(profiler: Any) -> bool:
     return True
 
 
-def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
-    """What PyTorch's own patterns match in the run: {class: {(event name, start_ns)}}.
+def torchtidy_events(profiler: Any) -> dict[str, list[Any]]:
+    """The profiler's events that PyTorch's own patterns match in the run, by pattern.
 
     PyTorch dropped them in 2026; without them there is nothing to compare with.
     """
     import pytest
 
     patterns = pytest.importorskip("torch.profiler._pattern_matcher")
-    names = [name for name in vars(patterns) if name.endswith("Pattern") and name != "Pattern"]
-    found = {}
-    for name in names:
-        if name != "NamePattern":
-            pattern = getattr(patterns, name)(profiler, should_benchmark=False)
-            try:
-                matched = pattern.matched_events()
-                found[name] = {(event.name, event.start_time_ns) for event in matched}
-            except UnicodeDecodeError:
-                pytest.skip("PyTorch has freed a name in its own event tree; see record")
-    return found
+    names = [name for name in vars(patterns) if name.endswith("Pattern")]
+    return {
+        name: list(getattr(patterns, name)(profiler, should_benchmark=False).matched_events())
+        for name in names
+        if name not in {"Pattern", "NamePattern"}
+    }
+
+
+def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
+    """{pattern: {(event name, start_ns)}} of those events."""
+    import pytest
+
+    try:
+        return {
+            pattern: {(event.name, event.start_time_ns) for event in events}
+            for pattern, events in torchtidy_events(profiler).items()
+        }
+    except UnicodeDecodeError:
+        pytest.skip("PyTorch has freed a name in its own event tree; see record")

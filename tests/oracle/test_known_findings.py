@@ -16,7 +16,8 @@ _SCRIPT = "resnet50_profiler_api.py"
 
 
 def _one(name: str, code: str) -> Finding:
-    (finding,) = findings(path_of(name), code)
+    """The one finding in the steps that count."""
+    (finding,) = [each for each in findings(path_of(name), code) if each.in_window]
     return finding
 
 
@@ -36,7 +37,12 @@ def test_resnet50_names_the_line_of_the_call(name: str, code: str, line: int) ->
     assert str(finding.location) == f"{_SCRIPT}:{line}"
     assert finding.location is not None
     assert finding.location.is_call_line
-    assert (finding.count, finding.severity) == (6, Severity.WARNING)
+    assert finding.count == 6
+    # With workers the host is ahead of the GPU while the optimizer updates: nothing is lost.
+    is_hidden = (name, code) == (_WORKERS_4, "TDY601")
+    assert finding.severity == (Severity.INFO if is_hidden else Severity.WARNING)
+    assert finding.saving is not None
+    assert finding.saving.hidden is is_hidden
 
 
 def test_resnet50_waits_for_its_loader() -> None:
@@ -78,16 +84,49 @@ def test_misaligned_products(name: str) -> None:
 def test_the_output_layer_is_the_misalignment_that_matters() -> None:
     """30,522 words: the product with the vocabulary alone is misaligned in what one can pad."""
     found = findings(path_of("tracelens__h100__gaunernst_bert-small-uncased"), "TDY503")
-    (warned,) = [f for f in found if f.severity == Severity.WARNING]
-    assert [event.input_shapes[:3] for event in warned.events] == [
+    (chosen,) = [f for f in found if f.edit is not None]
+    assert [event.input_shapes[:3] for event in chosen.events] == [
         ((30522,), (141, 512), (512, 30522))
     ]
+    # The GPU idles 93 % of this step, so a faster product saves nothing here.
+    assert chosen.saving is not None
+    assert (chosen.saving.high_ns, chosen.severity) == (0, Severity.INFO)
+
+
+def test_attention_in_steps_is_what_the_gpu_does_in_timesformer() -> None:
+    """INDEX.md: softmax and bmm are 71 % of the GPU's time; 12 layers attend to 3,137 patches."""
+    finding = _one("tracelens__h100__facebook_timesformer", "TDY504")
+    assert (finding.severity, finding.count) == (Severity.WARNING, 12)
+    assert {event.input_shapes[0] for event in finding.events} == {(8, 12, 3137, 3137)}
+    assert finding.saving is not None
+    assert finding.saving.low_ns / finding.saving.step_ns > 0.2
+    assert finding.saving.high_ns <= finding.cost_ns
+
+
+def test_normalisation_by_hand_is_found() -> None:
+    """Qwen's RMSNorm in each of 24 layers, twice, and the rotation of queries and keys."""
+    found = findings(path_of("tracelens__h100__Qwen_Qwen1"), "TDY403")
+    assert [("by hand" in finding.message, finding.count) for finding in found] == [
+        (True, 48),
+        (False, 48),
+    ]
+
+
+@pytest.mark.parametrize("name", [_WORKERS_0, _WORKERS_4])
+def test_resnet50_on_a_v100_multiplies_in_float32(name: str) -> None:
+    """All convolutions, with their backward; line 46 is that of the model."""
+    finding = _one(name, "TDY502")
+    assert str(finding.location) == f"{_SCRIPT}:46"
+    assert finding.cost_share == pytest.approx(0.42, abs=0.03)
+    assert "float16" in finding.fix
+    # The host is the bottleneck of these runs.
+    assert finding.severity == Severity.INFO
 
 
 @pytest.mark.parametrize(
     ("name", "code", "count"),
     [
-        ("hta__history__with_gpu_user_annotation_step_based_trace_2543932", "TDY603", 5),
+        ("hta__history__with_gpu_user_annotation_step_based_trace_2543932", "TDY603", 4),
         ("param__dlrm__dlrm_kineto__worker0_step_12", "TDY101", 1),
         ("param__dlrm__dlrm_kineto__worker1_step_12", "TDY101", 1),
         ("param__dlrm__dlrm_kineto__worker0_step_12", "TDY601", 1),
@@ -95,7 +134,7 @@ def test_the_output_layer_is_the_misalignment_that_matters() -> None:
     ],
 )
 def test_counts(name: str, code: str, count: int) -> None:
-    """Five zero_grads (their shadows on the GPU are none), one fetch and one Adagrad step a rank,
-    `torch.randn(5, 128).to(device)` in two steps.
+    """Four zero_grads in the steps that count (their shadows on the GPU are none) and one in the
+    first, one fetch and one Adagrad step a rank, `torch.randn(5, 128).to(device)` in two steps.
     """
     assert _one(name, code).count == count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -28,15 +30,17 @@ _FIRES = {
     "recurrent": ("TDY404", "recurrent", _INFO),
     "data-set": ("TDY101", "fetch_all", _WARNING),
     "iterator-before": ("TDY101", "fetch_from_iterator", _WARNING),
-    "functional": ("TDY701", "functional_conv_bn", _WARNING),
+    # On a CPU the bias is part of the convolution's op: what it costs is not to be told.
+    "functional": ("TDY701", "functional_conv_bn", _INFO),
     "functional-eval": ("TDY701", "functional_conv_bn", _INFO),
     "Conv2d-eval": ("TDY701", "module_conv_bn", _INFO),
-    **{f"{name}-bias": ("TDY701", "module_conv_bn", _WARNING) for name in _CONVOLUTIONS},
+    **{f"{name}-bias": ("TDY701", "module_conv_bn", _INFO) for name in _CONVOLUTIONS},
     **{f"{name}-single": ("TDY601", "train", _INFO) for name in OPTIMIZERS},
-    "optimizer-zeros-single": ("TDY603", "train", _WARNING),
-    "optimizer-zeros-foreach": ("TDY603", "train", _WARNING),
-    "model-zeros-single": ("TDY603", "train", _WARNING),
-    "model-zeros-foreach": ("TDY603", "train", _WARNING),
+    # On a CPU PyTorch takes longer for new gradients than for zeros.
+    "optimizer-zeros-single": ("TDY603", "train", _INFO),
+    "optimizer-zeros-foreach": ("TDY603", "train", _INFO),
+    "model-zeros-single": ("TDY603", "train", _INFO),
+    "model-zeros-foreach": ("TDY603", "train", _INFO),
     "misaligned": ("TDY503", "multiply", _INFO),
 }
 # workload: code
@@ -62,6 +66,7 @@ _MISSED_WITHOUT_STACKS = ("model-zeros-single", "model-zeros-foreach")
 _LIVE_DEVIATIONS = {
     ("one-sample-a-step", "TDY404"): "each round is a training step",
     ("list-of-tensors", "TDY404"): "thirty tensors, each indexed once",
+    ("data-set", "TDY101"): "to make an iterator is no fetch",
     ("data-set", "TDY404"): "the data set's indexing, which DataLoader calls",
     ("iterator-before", "TDY404"): "the same",
 }
@@ -81,7 +86,8 @@ def recorded(tmp_path: Path, request: pytest.FixtureRequest) -> Recording:
 
 
 def _check(recorded: Recording) -> Report:
-    report = tidy.check(recorded.trace)
+    # What share of so short a run something takes depends on how busy the machine is.
+    report = tidy.check(recorded.trace, warn_from=0)
     assert report.crashed == {}
     return report
 
@@ -101,6 +107,23 @@ def test_anti_pattern(recorded: Recording, name: str, with_stack: bool) -> None:
         assert all(place and place.file.endswith("_workloads.py") for place in places)
     else:
         assert {finding.location for finding in found} == {None}
+
+
+@stacks
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_fix_of_an_optimizer_is_an_argument_of_its_class(
+    tmp_path: Path, name: str, with_stack: bool
+) -> None:
+    """By the signatures of the PyTorch that is installed; fused is named wherever it is one."""
+    torch = pytest.importorskip("torch")
+    from .rule_workloads import workloads
+
+    work = workloads()[f"{name}-single"]
+    report = _check(record(tmp_path, work, with_stack=with_stack, record_shapes=True))
+    (fix,) = {finding.fix for finding in report.findings if finding.code == "TDY601"}
+    has = set(inspect.signature(getattr(torch.optim, name)).parameters) & {"foreach", "fused"}
+    assert set(re.findall(r"(\w+)=True", fix)) == has
+    assert fix.endswith(f" to {name}")
 
 
 @stacks

@@ -8,16 +8,30 @@ from pathlib import Path
 import pytest
 
 from .deviations import BEYOND, CODE_OF, MISSED, NEVER_ON_CPU
-from .shared import SUFFIX, TORCH_CPU, decoded, findings, needs_traces, path_of
+from .shared import (
+    OWN,
+    SUFFIX,
+    TORCH_CPU,
+    VERDICTS,
+    decoded,
+    described_by,
+    findings,
+    name_of,
+    needs_traces,
+)
 
 _Matches = set[tuple[str, int]]  # event name, start_ns
 
-_VERDICTS = sorted(TORCH_CPU.glob("*.torchtidy.json"))
+_VERDICTS = described_by(VERDICTS)
 each_verdict = pytest.mark.parametrize("verdict", _VERDICTS, ids=lambda path: path.name)
 
 
 def _name(verdict: Path) -> str:
-    return verdict.name.removesuffix(".torchtidy.json")
+    return name_of(verdict, VERDICTS)
+
+
+def _trace(verdict: Path) -> Path:
+    return verdict.with_name(_name(verdict) + SUFFIX)
 
 
 def _theirs(verdict: Path) -> dict[str, _Matches]:
@@ -30,7 +44,7 @@ def _theirs(verdict: Path) -> dict[str, _Matches]:
 
 
 def _ours(verdict: Path) -> dict[str, _Matches]:
-    path = path_of(_name(verdict))
+    path = _trace(verdict)
     return {
         code: {(event.name, event.start_ns) for f in findings(path, code) for event in f.events}
         for code in CODE_OF.values()
@@ -69,7 +83,7 @@ def test_the_file_that_torchtidy_names_is_named(verdict: Path) -> None:
 
     Not for loops: TorchTidy names the caller of the function that loops.
     """
-    path = path_of(_name(verdict))
+    path = _trace(verdict)
     said = {
         (code, name, start_ns): place.rpartition(":")[0]
         for pattern, code in CODE_OF.items()
@@ -85,8 +99,18 @@ def test_the_file_that_torchtidy_names_is_named(verdict: Path) -> None:
                     assert finding.location.file == file
 
 
+def test_the_verdicts_are_no_empty_claim() -> None:
+    """In each of the two sets every pattern matches somewhere."""
+    for folder in {path.parent for path in _VERDICTS}:
+        matches: Counter[str] = Counter()
+        for verdict in _VERDICTS:
+            if verdict.parent == folder:
+                matches.update({code: len(found) for code, found in _theirs(verdict).items()})
+        assert {code for code, count in matches.items() if count} == set(CODE_OF.values())
+
+
 @needs_traces
 def test_the_lists_name_traces_that_exist() -> None:
     for name, code in (*MISSED, *BEYOND):
-        assert (TORCH_CPU / f"{name}{SUFFIX}").is_file()
+        assert any((folder / f"{name}{SUFFIX}").is_file() for folder in (OWN, TORCH_CPU))
         assert code in CODE_OF.values()

@@ -6,48 +6,49 @@ import pytest
 
 from tidy import Severity
 from tidy.finding import NotChecked
+from tidy.patterns.examples import GPU, steps, to_gpu, under
 from tidy.patterns.rules.blocking_copy import BlockingCopy
 from tidy.patterns.runner import run_patterns
 from tidy.trace.outline import parse_outline
 
 from ..oracle.shared import decoded, findings, needs_traces, path_of, report
-from .outlines import GPU, WORK, copied, said, steps, under
+from .outlines import WORK, said
 
 _LARGE = 64 * 1024 * 4
 
 
 def test_the_input_alone_tells() -> None:
-    without_wait = copied("Pinned", _LARGE).replace("      cudaStreamSynchronize 25us\n", "")
+    without_wait = to_gpu("Pinned", _LARGE).replace("      cudaStreamSynchronize 25us\n", "")
     (finding,) = said(BlockingCopy, steps(without_wait, WORK))
     assert finding.count == 3
 
 
 def test_small_copies_block_too() -> None:
-    (finding,) = said(BlockingCopy, steps(copied("Pinned", 256, "64"), WORK))
+    (finding,) = said(BlockingCopy, steps(to_gpu("Pinned", 256, "64"), WORK))
     assert finding.count == 3
 
 
 def test_copies_that_do_not_block_are_left_out() -> None:
     outline = steps(
-        copied("Pinned", _LARGE), copied("Pinned", _LARGE, non_blocking=True), WORK, lasts_us=900
+        to_gpu("Pinned", _LARGE), to_gpu("Pinned", _LARGE, non_blocking=True), WORK, lasts_us=900
     )
     (finding,) = said(BlockingCopy, outline)
     assert (finding.count, finding.severity) == (3, Severity.WARNING)
 
 
 def test_one_step_is_no_loop() -> None:
-    assert said(BlockingCopy, steps(copied("Pinned", _LARGE), WORK, count=1)) == []
+    assert said(BlockingCopy, steps(to_gpu("Pinned", _LARGE), WORK, count=1)) == []
 
 
 def test_a_range_names_the_place_where_there_are_no_stacks() -> None:
-    (finding,) = said(BlockingCopy, steps(under("upload", copied("Pinned", _LARGE)), WORK))
+    (finding,) = said(BlockingCopy, steps(under("upload", to_gpu("Pinned", _LARGE)), WORK))
     assert finding.location is None
     assert finding.message.endswith(" in upload")
 
 
 def test_a_wait_elsewhere_shows_that_waits_were_recorded() -> None:
     """Without inputs the lack of a wait counts only where there would be one."""
-    bare = copied("Pinned", _LARGE, non_blocking=True).replace(" | ", "\n#").split("\n")
+    bare = to_gpu("Pinned", _LARGE, non_blocking=True).replace(" | ", "\n#").split("\n")
     outline = "\n".join(line for line in bare if not line.startswith("#")) + "\n"
     assert said(BlockingCopy, steps(outline, WORK) + "cudaDeviceSynchronize\n") == []
     trace = parse_outline(GPU + steps(outline, WORK))

@@ -6,10 +6,11 @@ import pytest
 
 from tidy import Severity
 from tidy.finding import Checked
+from tidy.patterns.examples import steps, under
 from tidy.patterns.rules.explicit_synchronize import ExplicitSynchronize
 
 from ..oracle.shared import decoded, needs_traces, path_of, report
-from .outlines import WORK, said, steps, under
+from .outlines import WORK, said
 
 _FRONT = "torch/cuda/__init__.py(900): synchronize"
 _BUILT_IN = "<built-in function _cuda_synchronize>"

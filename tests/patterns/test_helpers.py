@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidy import Pattern, Severity, Trace
-from tidy.finding import Saving
+from tidy.replay import Edit
 from tidy.trace import Event, Location
 from tidy.trace.outline import parse_outline
 
@@ -93,7 +93,7 @@ def test_costs_are_counted_once() -> None:
 def test_what_a_rule_knows_better() -> None:
     trace = _trace()
     event = _the(trace, "aten::relu")
-    saving, place = Saving(0, 5, "a guess"), Location("there.py", 1, "f")
+    edit, place = Edit("a guess"), Location("there.py", 1, "f")
     rows = trace.device_rows.tolist()
     finding = Ops().report(
         trace,
@@ -102,9 +102,9 @@ def test_what_a_rule_knows_better() -> None:
         severity=Severity.ERROR,
         cost_rows=rows,
         location=place,
-        saving=saving,
+        edit=edit,
     )
     assert (finding.message, finding.severity, finding.location) == ("seen", Severity.ERROR, place)
-    assert (finding.cost_ns, finding.on_device, finding.saving) == (9000, True, saving)
+    assert (finding.cost_ns, finding.on_device, finding.edit) == (9000, True, edit)
     assert Ops().report(trace, [event], location=None).location is None
     assert Ops().report(trace, [event], cost_rows=[]).cost_ns == 0

@@ -55,6 +55,16 @@ def test_what_had_no_part_in_the_run_is_not_missed() -> None:
     assert outcome == NotApplicable("no TPU took part")
 
 
+def test_launches_without_any_work_are_said_to_have_lost_it() -> None:
+    """To record with CUDA is no remedy where it was on."""
+    op = "aten::relu\n  cudaLaunchKernel 5us\n"
+    lost = tidy.check(parse_outline("# device 0 NVIDIA A100 8.0\n" + 3 * op)).not_checked
+    never = tidy.check(parse_outline("# device 0 NVIDIA A100 8.0\naten::relu\n")).not_checked
+    assert "3 launches and no kernel" in lost["TDY402"].reason
+    assert "ProfilerActivity" not in lost["TDY402"].remedy
+    assert never["TDY402"].reason == "no device activity recorded"
+
+
 class Broken(Pattern):
     """Raises."""
 

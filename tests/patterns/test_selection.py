@@ -6,7 +6,7 @@ import pytest
 
 from tidy.errors import UnknownPattern
 from tidy.patterns.base import Pattern
-from tidy.patterns.registry import find_pattern, load_patterns, select_patterns
+from tidy.patterns.registry import load_patterns, matching_patterns, select_patterns
 
 from .rules import OWN_RULES
 
@@ -31,8 +31,8 @@ def test_nothing_chosen_is_all() -> None:
         (["tdy404"], ["TDY404"]),
         (["for-loop-indexing"], ["TDY404"]),
         (["FP32-Matmul"], ["TDY501"]),
-        (["TDY6"], ["TDY601", "TDY602", "TDY603"]),
-        (["TDY60", "TDY404", " TDY603 "], ["TDY404", "TDY601", "TDY602", "TDY603"]),
+        (["TDY6"], ["TDY601", "TDY602", "TDY603", "TDY604"]),
+        (["TDY60", "TDY404", " TDY603 "], ["TDY404", "TDY601", "TDY602", "TDY603", "TDY604"]),
     ],
 )
 def test_select(select: list[str], chosen: list[str]) -> None:
@@ -48,9 +48,17 @@ def test_ignore_wins_over_select() -> None:
     assert _codes(select_patterns(OWN_RULES, ["TDY6"], ["zeroed-gradients"])) == [
         "TDY601",
         "TDY602",
+        "TDY604",
     ]
     without = _codes(select_patterns(OWN_RULES, (), ["TDY5", "TDY000"]))
-    assert set(_codes(OWN_RULES)) - set(without) == {"TDY000", "TDY501", "TDY503", "TDY505"}
+    assert set(_codes(OWN_RULES)) - set(without) == {
+        "TDY000",
+        "TDY501",
+        "TDY502",
+        "TDY504",
+        "TDY503",
+        "TDY505",
+    }
 
 
 @pytest.mark.parametrize("choice", ["TDY999", "no-such-rule", "", "XYZ", "TDY4O4", "404", "TDY.*"])
@@ -62,8 +70,10 @@ def test_a_choice_that_names_nothing(choice: str) -> None:
 
 
 def test_find_takes_whole_names_only() -> None:
-    assert find_pattern("tdy603", OWN_RULES).code == "TDY603"
-    assert find_pattern("Zeroed-Gradients", OWN_RULES).code == "TDY603"
-    for choice in ("TDY6", "zeroed", ""):
+    assert [p.code for p in matching_patterns(["tdy603"], OWN_RULES)] == ["TDY603"]
+    assert [p.code for p in matching_patterns(["Zeroed-Gradients"], OWN_RULES)] == ["TDY603"]
+    some = [p.code for p in matching_patterns(["TDY602,TDY6", "launch-bound"], OWN_RULES)]
+    assert some == ["TDY602", "TDY601", "TDY603", "TDY604", "TDY402"]
+    for choice in ("zeroed", "TDY9999", "-"):
         with pytest.raises(UnknownPattern):
-            find_pattern(choice, OWN_RULES)
+            matching_patterns([choice], OWN_RULES)

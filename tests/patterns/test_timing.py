@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy import Severity
-from tidy.patterns.timing import covered_ns, device_idle, severity_by_share, step_of
+from tidy.patterns.evidence.devices import all_idle
+from tidy.patterns.evidence.loops import step_of
 from tidy.trace import Intervals
 from tidy.trace.outline import parse_outline
 
@@ -20,12 +20,12 @@ def test_covered(times: list[tuple[int, int]], spans: list[tuple[int, int]]) -> 
     starts = [start for start, _ in spans]
     ends = [start + length for start, length in spans]
     counted = [len(covered & set(range(s, e))) for s, e in zip(starts, ends, strict=True)]
-    assert covered_ns(time, starts, ends).tolist() == counted
+    assert time.covered_ns(starts, ends).tolist() == counted
 
 
 def test_covered_by_all_other_time() -> None:
     busy = Intervals([10, 30], [20, 35])
-    assert covered_ns(busy.complement(), [0, 12, 15], [40, 18, 25]).tolist() == [25, 0, 5]
+    assert busy.complement().covered_ns([0, 12, 15], [40, 18, 25]).tolist() == [25, 0, 5]
 
 
 _OUTLINE = """
@@ -50,13 +50,7 @@ def test_the_step_of_a_time() -> None:
 def test_idle_is_all_but_the_work() -> None:
     trace = parse_outline(_OUTLINE)
     (work,) = trace.events(trace.device_rows)
-    idle = device_idle(trace)
+    idle = all_idle(trace)
     assert not idle.overlaps(work.start_ns, work.end_ns)
     assert idle.overlaps(work.end_ns, work.end_ns + 1)
     assert idle.overlaps(work.start_ns - 1, work.start_ns)
-
-
-def test_severity() -> None:
-    said = [severity_by_share(share) for share in (None, 0.0, 0.049, 0.05, 1.0)]
-    assert said == [Severity.INFO] * 3 + [Severity.WARNING] * 2
-    assert severity_by_share(0.05, 0.1) == Severity.INFO

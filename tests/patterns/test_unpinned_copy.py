@@ -8,6 +8,7 @@ import pytest
 
 from tidy import Severity
 from tidy.finding import NotApplicable, NotChecked
+from tidy.patterns.examples import steps, to_gpu, under
 from tidy.patterns.rules.blocking_copy import BlockingCopy
 from tidy.patterns.rules.extra_device_copy import ExtraDeviceCopy
 from tidy.patterns.rules.unpinned_copy import UnpinnedCopy
@@ -22,23 +23,23 @@ from ..oracle.shared import (
     path_of,
     report,
 )
-from .outlines import WORK, copied, said, steps, under
+from .outlines import WORK, said
 
 _LARGE = 64 * 1024 * 4
 
 
 def test_one_step_is_no_loop() -> None:
-    assert said(UnpinnedCopy, steps(copied("Pageable", _LARGE), WORK, count=1)) == []
-    assert len(said(UnpinnedCopy, steps(copied("Pageable", _LARGE), WORK, count=2))) == 1
+    assert said(UnpinnedCopy, steps(to_gpu("Pageable", _LARGE), WORK, count=1)) == []
+    assert len(said(UnpinnedCopy, steps(to_gpu("Pageable", _LARGE), WORK, count=2))) == 1
 
 
 def test_copies_before_the_first_step_do_not_count() -> None:
-    (finding,) = said(UnpinnedCopy, copied("Pageable", _LARGE) + steps(copied("Pageable", _LARGE)))
+    (finding,) = said(UnpinnedCopy, to_gpu("Pageable", _LARGE) + steps(to_gpu("Pageable", _LARGE)))
     assert finding.count == 3
 
 
 def test_without_steps_three_rounds_of_work_make_a_loop() -> None:
-    copy = copied("Pageable", _LARGE)
+    copy = to_gpu("Pageable", _LARGE)
     assert said(UnpinnedCopy, copy * 9 + WORK) == []
     assert said(UnpinnedCopy, (copy + WORK) * 2) == []
     (finding,) = said(UnpinnedCopy, (copy + WORK) * 3)
@@ -46,60 +47,64 @@ def test_without_steps_three_rounds_of_work_make_a_loop() -> None:
 
 
 def test_small_copies_count_with_large_ones_but_not_alone() -> None:
-    small, large = copied("Pageable", 256, "64"), copied("Pageable", _LARGE)
+    small, large = to_gpu("Pageable", 256, "64"), to_gpu("Pageable", _LARGE)
     assert said(UnpinnedCopy, steps(small, WORK)) == []
     (finding,) = said(UnpinnedCopy, steps(large, small, WORK))
     assert finding.count == 6
 
 
 def test_scalars_never_count() -> None:
-    scalar, large = copied("Pageable", 4, ""), copied("Pageable", _LARGE)
+    scalar, large = to_gpu("Pageable", 4, ""), to_gpu("Pageable", _LARGE)
     (finding,) = said(UnpinnedCopy, steps(large, scalar, WORK))
     assert finding.count == 3
 
 
 def test_a_fill_that_is_copied_is_the_business_of_another_rule() -> None:
     fill = "aten::zeros\n  aten::zero_ | float[64, 1024]\n"
-    outline = steps(fill, copied("Pageable", _LARGE), WORK)
+    outline = steps(fill, to_gpu("Pageable", _LARGE), WORK)
     assert len(said(ExtraDeviceCopy, outline)) == 1
     assert said(UnpinnedCopy, outline) == []
 
 
 def test_indexes_that_pytorch_copies_by_itself_do_not_count() -> None:
-    assert said(UnpinnedCopy, steps(under("aten::index", copied("Pageable", _LARGE)), WORK)) == []
+    assert said(UnpinnedCopy, steps(under("aten::index", to_gpu("Pageable", _LARGE)), WORK)) == []
 
 
 def test_a_module_that_moves_does_not_count() -> None:
-    move = under("torch/nn/modules/module.py(900): _apply", copied("Pageable", _LARGE))
+    move = under("torch/nn/modules/module.py(900): _apply", to_gpu("Pageable", _LARGE))
     assert said(UnpinnedCopy, steps(move, WORK)) == []
 
 
 def test_time_that_other_work_covers_is_no_saving() -> None:
     """The kernel launched before works on for longer than the copy takes."""
-    (alone,) = said(UnpinnedCopy, steps(copied("Pageable", _LARGE), lasts_us=900))
+    (alone,) = said(UnpinnedCopy, steps(to_gpu("Pageable", _LARGE), lasts_us=900))
     assert alone.severity == Severity.WARNING
-    assert alone.saving is not None
-    assert 3 * 20_000 <= alone.saving.high_ns <= 3 * 40_000
+    assert 3 * 20_000 <= alone.cost_ns <= 3 * 40_000
     long_work = WORK.replace("100us", "400us")
-    (covered,) = said(UnpinnedCopy, steps(long_work, copied("Pageable", _LARGE), lasts_us=900))
+    (covered,) = said(UnpinnedCopy, steps(long_work, to_gpu("Pageable", _LARGE), lasts_us=900))
     assert (covered.severity, covered.cost_ns) == (Severity.INFO, 0)
 
 
 def test_what_the_device_did_before_the_recording_is_not_counted() -> None:
-    """The first copy waits for work that was launched before the profiler began."""
-    slow = copied("Pageable", _LARGE).replace("cudaMemcpyAsync", "cudaMemcpyAsync 5000us")
+    """The first copy waits for work that was launched before the profiler began.
+
+    It is in a step of 9 ms, which is left out: the others take 1 ms.
+    """
+    slow = to_gpu("Pageable", _LARGE).replace("cudaMemcpyAsync", "cudaMemcpyAsync 5000us")
     first = under("ProfilerStep#0 9000us", slow, WORK)
-    then = steps(copied("Pageable", _LARGE), WORK, count=2)
-    (finding,) = said(UnpinnedCopy, first + then)
-    assert finding.count == 3
-    assert finding.cost_ns < 3 * 40_000
+    then = steps(to_gpu("Pageable", _LARGE), WORK, count=2)
+    finding, outside = said(UnpinnedCopy, first + then)
+    assert (finding.count, finding.in_window) == (2, True)
+    assert finding.cost_ns < 2 * 40_000
+    assert (outside.count, outside.in_window, outside.cost_ns) == (1, False, 0)
+    assert outside.severity == Severity.INFO
 
 
 def test_pinned_memory_is_the_business_of_the_other_rule() -> None:
-    outline = steps(copied("Pinned", _LARGE), WORK)
+    outline = steps(to_gpu("Pinned", _LARGE), WORK)
     assert said(UnpinnedCopy, outline) == []
     assert len(said(BlockingCopy, outline)) == 1
-    outline = steps(copied("Pageable", _LARGE), WORK)
+    outline = steps(to_gpu("Pageable", _LARGE), WORK)
     assert said(BlockingCopy, outline) == []
 
 
@@ -112,8 +117,10 @@ def test_resnet50_copies_from_pageable_memory(workers: int) -> None:
     assert Counter(e["args"]["bytes"] for e in copies) == {32 * 3 * 224 * 224 * 4: 6, 32 * 8: 6}
     (finding,) = findings(path, "TDY103")
     assert str(finding.location) == "resnet50_profiler_api.py:44"
-    assert (finding.count, finding.severity) == (len(copies), Severity.WARNING)
+    assert finding.count == len(copies)
     assert finding.saving is not None
+    # Without workers the copies wait for next to nothing, as the GPU has no work by then.
+    assert finding.severity == (Severity.WARNING if workers else Severity.INFO)
     assert sum(e["dur"] for e in copies) <= finding.saving.high_ns / 1000
     assert findings(path, "TDY104") == []
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.cuda import activity, clock, state
-from tidy.runtime.cuda.activity import DeviceMemory, DeviceWork, RuntimeCall
+from tidy.runtime.modelled import activity, clock, modelled_device
+from tidy.runtime.modelled.activity import DeviceMemory, DeviceWork, RuntimeCall
 
 PROPERTIES = {
     "name": "NVIDIA A100-SXM4-40GB",
@@ -107,12 +107,12 @@ _SPEC = SimpleNamespace(properties=lambda index: {"id": index, **PROPERTIES})
 
 def add_device() -> None:
     """There is a device from now on."""
-    state.devices = [SimpleNamespace(index=0, spec=_SPEC)]
+    modelled_device.devices = [SimpleNamespace(index=0, spec=_SPEC)]
 
 
 def configure(monkeypatch: pytest.MonkeyPatch) -> ModelledDevice:
     """There is a device from now on, to the end of the test."""
-    monkeypatch.setattr(state, "devices", [])
+    monkeypatch.setattr(modelled_device, "devices", [])
     add_device()
     return ModelledDevice()
 

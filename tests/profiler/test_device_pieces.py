@@ -9,7 +9,7 @@ import pytest
 
 from tidy.trace.kinds import EventKind
 
-from ..launch.running import record, write_script
+from ..run.running import record, write_script
 
 # A kernel is launched in 5 us, which really takes 2 ms, and runs for 40 us.
 _SCRIPT = """

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from tidy.profiler.timeline import Timeline
-from tidy.runtime.cuda import clock
-from tidy.runtime.cuda.activity import ActivityLog, add_log, remove_log
+from tidy.runtime.modelled import clock
+from tidy.runtime.modelled.activity import ActivityLog, add_log, remove_log
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -13,7 +13,7 @@ import pytest
 import tidy
 import tidy.runtime as rt
 from tidy.profiler import ProfilerActivity, profile
-from tidy.runtime.cuda import activity, clock
+from tidy.runtime.modelled import activity, clock
 from tidy.trace.kinds import DEVICE_KINDS, EventKind
 
 from .modelled import KERNEL, PROPERTIES, ModelledDevice, OnDevice, configure, step
@@ -211,7 +211,7 @@ def test_the_profiler_waits_for_the_device(device: ModelledDevice) -> None:
         device.launch(lasts_ns=10**9)
     (kernel,) = prof.trace.of_kind(EventKind.Kernel)
     assert kernel.duration_ns == 10**9
-    assert prof.recording.end_ns >= kernel.end_ns
+    assert prof.piece.end_ns >= kernel.end_ns
 
 
 def test_recordings_follow_each_other_in_modelled_time(device: ModelledDevice) -> None:
@@ -220,7 +220,7 @@ def test_recordings_follow_each_other_in_modelled_time(device: ModelledDevice) -
     before = clock.unix_ns()
 
     def keep(prof: profile) -> None:
-        found.append((prof.recording.start_ns, prof.recording.end_ns))
+        found.append((prof.piece.start_ns, prof.piece.end_ns))
 
     for _ in range(2):
         with profile(on_trace_ready=keep):
@@ -240,9 +240,9 @@ def test_a_stretch_that_began_before_the_recording(device: ModelledDevice) -> No
         clock.count(begin, time.perf_counter_ns(), 10**6)
         rt.ones(2)
     first, second = prof.trace.named("aten::ones")
-    times = [before, prof.recording.start_ns, first.start_ns, first.end_ns, second.start_ns]
+    times = [before, prof.piece.start_ns, first.start_ns, first.end_ns, second.start_ns]
     assert times == sorted(times)
-    assert second.start_ns - prof.recording.start_ns >= 10**6
+    assert second.start_ns - prof.piece.start_ns >= 10**6
 
 
 def test_what_is_kept_is_what_was_asked_for(device: ModelledDevice) -> None:

@@ -209,13 +209,37 @@ def test_without_the_package(
     torch.ones(2)  # nothing was left behind
 
 
-@pytest.mark.parametrize(("emit", "package"), [(emit_nvtx, "nvtx"), (emit_itt, "ittapi")])
-def test_the_real_packages(emit: type[emit_nvtx], package: str) -> None:
+@pytest.mark.parametrize(
+    ("emit", "package", "begin", "end"),
+    [
+        (emit_nvtx, "nvtx", "push_range", "pop_range"),
+        (emit_itt, "ittapi", "task_begin", "task_end"),
+    ],
+)
+def test_the_real_packages(
+    emit: type[emit_nvtx],
+    package: str,
+    begin: str,
+    end: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """They do nothing without a tool that listens; but they take what they are given."""
-    pytest.importorskip(package)
+    module = pytest.importorskip(package)
+    taken: list[str] = []
+
+    def noted(name: str) -> Callable[..., object]:
+        real = getattr(module, name)
+        return lambda *args: (real(*args), taken.append(name))
+
+    for name in (begin, end):
+        monkeypatch.setattr(module, name, noted(name))
     x = torch.ones(2, requires_grad=True)
     with emit(record_shapes=True):
         (x * x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+    # mul, sum, and for each of the three nodes what evaluates it and the node, at the least.
+    assert taken.count(begin) == taken.count(end) >= 8
 
 
 def test_what_is_pushed_can_be_read(nvtx_log: Log, tmp_path: Path) -> None:

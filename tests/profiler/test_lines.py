@@ -195,7 +195,7 @@ _CASES = {
     "checkpoint": (
         "aten::exp",
         """
-        from tidy.runtime.checkpoint import checkpoint
+        from tidy.runtime.utils.checkpoint import checkpoint
         def block(a):
             return a.exp().tanh()  #!
         for kind in (True, False):

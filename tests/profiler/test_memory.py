@@ -80,7 +80,7 @@ def test_what_is_saved_for_backward_is_freed_with_the_graph() -> None:
 
 
 def changes_so_far(prof: profile) -> list[int]:
-    found: Any = prof._recorder
+    found: Any = prof._capture
     return [change[3] for change in found.memory.changes]
 
 
@@ -132,7 +132,7 @@ def test_the_recorder_keeps_no_tensor(stacks: bool) -> None:
 def test_nothing_is_added_after_the_end(name: str) -> None:
     kept = rt.ones(3) + 1
     with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
-        recorder: Any = prof._recorder
+        recorder: Any = prof._capture
         kept = kept + 1
         WORKLOADS[name]()
     lists = (recorder.records, recorder.python_records, recorder.memory.changes)

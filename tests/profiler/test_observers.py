@@ -10,7 +10,8 @@ import pytest
 
 import tidy.runtime as rt
 from tidy.profiler import profile
-from tidy.runtime.record_function import RecordFunction, add_callback
+from tidy.runtime.observe.callbacks import add_callback
+from tidy.runtime.observe.record import RecordFunction
 from tidy.trace.kinds import EventKind
 
 from .workloads import WORKLOADS, mlp, on_thread
@@ -150,7 +151,7 @@ def test_threads_that_ended_are_told_apart(stacks: bool) -> None:
     assert len({e.row for e in found if e}) == 6
     assert [e.track for e in found if e] == sorted((e.track for e in found if e), key=_first(found))
     assert len({e.track for e in found if e}) == 3
-    names = prof.recording.thread_names.values()
+    names = prof.piece.thread_names.values()
     assert {"side 1", "side 2", "side 3"} <= set(names)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import cProfile
+import json
 import pstats
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tidy
 import tidy.runtime as rt
 from tidy.profiler import profile
 from tidy.trace.kinds import EventKind
@@ -51,6 +54,35 @@ def test_functions_nest_as_they_call() -> None:
         outer()
     assert chain(prof, "aten::ones")[-2:] == ["outer", "inner"]
     assert calls(prof)["outer"] == calls(prof)["inner"] == 2
+
+
+def _nothing() -> None:
+    pass
+
+
+def _churn() -> None:
+    for _ in range(20):
+        _nothing()
+
+
+def test_functions_between_operators_leave_no_gaps_in_their_numbers(tmp_path: Path) -> None:
+    """Many gaps say that somebody took operators out of the file."""
+    path = tmp_path / "trace.json"
+    with profile(with_stack=True) as prof:
+        for _ in range(30):
+            _churn()
+            outer()
+    prof.export_chrome_trace(str(path))
+    numbers = [
+        event["args"]["External id"]
+        for event in json.loads(path.read_text("utf-8"))["traceEvents"]
+        if event.get("cat") == "cpu_op"
+    ]
+    assert len(numbers) >= 30
+    assert sorted(numbers) == list(range(min(numbers), min(numbers) + len(numbers)))
+    for trace in (prof.trace, tidy.load(path)):
+        assert not trace.info.is_thinned
+        assert len(list(trace.of_kind(EventKind.PyCall))) >= 5 * len(numbers)
 
 
 def _fails() -> None:

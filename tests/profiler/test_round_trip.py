@@ -114,11 +114,15 @@ def test_every_event_has_what_the_format_asks_for(tmp_path: Path, name: str) -> 
 def test_children_lie_inside_their_parents(name: str) -> None:
     with profile(**_FULL) as prof:
         WORKLOADS[name]()
-    for event in prof.trace.dfs():
-        parent = event.parent
-        if parent is not None and parent.track == event.track:
-            assert parent.start_ns <= event.start_ns
-            assert event.end_ns <= parent.end_ns
+    pairs = [
+        (event, event.parent)
+        for event in prof.trace.dfs()
+        if event.parent is not None and event.parent.track == event.track
+    ]
+    assert pairs
+    for event, parent in pairs:
+        assert parent.start_ns <= event.start_ns
+        assert event.end_ns <= parent.end_ns
 
 
 def test_odd_metadata_leave_a_strict_file(tmp_path: Path) -> None:
@@ -156,4 +160,6 @@ def test_holistic_trace_analysis_counts_the_same(tmp_path: Path, name: str) -> N
     _, table, symbols = parse(str(tmp_path / "t.json.gz"))
     texts = symbols.get_sym_table()
     read = Counter(texts[number] for number in table["name"])
-    assert read == Counter(e.name for e in prof.trace.dfs())
+    # What a loader's workers did is in the file, and in no tree of this process.
+    in_tree = Counter({n: c for n, c in read.items() if not n.startswith("DataLoader worker")})
+    assert in_tree == Counter(e.name for e in prof.trace.dfs())

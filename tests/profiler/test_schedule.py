@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tidy.runtime as rt
 from tidy.errors import TidyError
 from tidy.profiler import profile, record_function, schedule
-from tidy.profiler.steps import StepTracker
+from tidy.profiler.step_tracker import StepTracker
 
 _SMALL = st.integers(0, 4)
 _SCHEDULES = st.fixed_dictionaries(

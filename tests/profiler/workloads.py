@@ -11,8 +11,8 @@ from typing import Any
 
 import tidy.runtime as rt
 from tidy.runtime import nn
-from tidy.runtime.checkpoint import checkpoint
 from tidy.runtime.data import DataLoader, TensorDataset
+from tidy.runtime.derivatives.checkpoint import checkpoint
 
 Workload = Callable[[], object]
 WORKLOADS: dict[str, Workload] = {}

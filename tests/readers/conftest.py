@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidy.errors import TraceFormatError
-from tidy.readers import container, pieces, read_trace
+from tidy.readers import container, event_text, read_trace
 from tidy.trace import Trace
 
 Read = Callable[..., Trace]
@@ -47,4 +47,4 @@ def refuse(read: Read) -> Refuse:
 def tiny_pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files be read a few bytes at a time, so that every border is cut at once."""
     monkeypatch.setattr(container, "BLOCK_NBYTES", request.param)
-    monkeypatch.setattr(pieces, "PIECE_NBYTES", 2 * request.param)
+    monkeypatch.setattr(event_text, "PIECE_NBYTES", 2 * request.param)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tidy.readers import container, pieces, read_trace
+from tidy.readers import container, event_text, read_trace
 from tidy.trace import Trace
 
 from .conftest import Read
@@ -44,7 +44,7 @@ def test_a_real_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = EXAMPLES / f"{name}.json.gz"
     whole = read_trace(path)
     monkeypatch.setattr(container, "BLOCK_NBYTES", 4001)
-    monkeypatch.setattr(pieces, "PIECE_NBYTES", 5000)
+    monkeypatch.setattr(event_text, "PIECE_NBYTES", 5000)
     cut = read_trace(path)
     assert rows(cut) == rows(whole)
     assert cut.info.header == whole.info.header
@@ -107,7 +107,7 @@ def test_a_long_tail(read: Read) -> None:
 
 def test_an_event_longer_than_a_piece(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "BLOCK_NBYTES", 1000)
-    monkeypatch.setattr(pieces, "PIECE_NBYTES", 1000)
+    monkeypatch.setattr(event_text, "PIECE_NBYTES", 1000)
     long = "x" * 100_000
     trace = read(document([event("a", 1), event(long, 2), event("c", 3), event(long, 4)]))
     assert names(trace) == ["a", long, "c", long]

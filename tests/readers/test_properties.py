@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidy.readers.container
-import tidy.readers.pieces
+import tidy.readers.event_text
 from tidy.errors import TraceFormatError
 from tidy.readers.chrome import read_chrome_trace
 from tidy.trace import Trace
@@ -108,12 +108,12 @@ def test_any_size_of_blocks(
     events: list[dict[str, Any]], header: dict[str, Any], layout: dict[str, Any], nbytes: int
 ) -> None:
     text = json.dumps({"traceEvents": events, **header}, **layout).encode()
-    before = tidy.readers.container.BLOCK_NBYTES, tidy.readers.pieces.PIECE_NBYTES
-    tidy.readers.container.BLOCK_NBYTES = tidy.readers.pieces.PIECE_NBYTES = nbytes
+    before = tidy.readers.container.BLOCK_NBYTES, tidy.readers.event_text.PIECE_NBYTES
+    tidy.readers.container.BLOCK_NBYTES = tidy.readers.event_text.PIECE_NBYTES = nbytes
     try:
         trace = read(text)
     finally:
-        tidy.readers.container.BLOCK_NBYTES, tidy.readers.pieces.PIECE_NBYTES = before
+        tidy.readers.container.BLOCK_NBYTES, tidy.readers.event_text.PIECE_NBYTES = before
     assert found_in(trace) == expected(events)
 
 

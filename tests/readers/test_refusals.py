@@ -27,9 +27,22 @@ SEGMENT = {"device": 0, "total_size": 1, "allocated_size": 1, "segment_type": "l
 SNAPSHOT: dict[str, Any] = {"segments": [SEGMENT], "device_traces": [[]], "allocator_settings": {}}
 
 
+_VIZTRACER = document(
+    [event("main (/home/me/main.py:3)", cat="FEE"), event("print", cat="FEE")],
+    viztracer_metadata={"version": "1.0.4", "overflow": False},
+)
+
+
 @pytest.mark.parametrize(
     ("content", "phrase"),
     [
+        (_VIZTRACER.encode(), "a trace of VizTracer, without ops of PyTorch"),
+        (
+            document([event("RunTask", cat="toplevel"), event("Paint", cat="blink")]).encode(),
+            "a trace of Chrome",
+        ),
+        (document([event("parse", cat="rust"), event("link", cat="rust")]).encode(), "'rust'"),
+        (document([event("compile", cat="")]).encode(), "a trace of another tool"),
         (b"", "an empty file"),
         (gzip.compress(b"", mtime=0), "an empty file"),
         (b" \n\t ", "a file of blanks"),

@@ -87,7 +87,8 @@ def test_empty_objects_are_nothing(read: Read) -> None:
 
 
 def test_the_last_of_a_key_that_stands_twice_holds(read: Read) -> None:
-    trace = read('[{"ph": "X", "name": "a", "ts": 1, "name": "b", "pid": 1, "tid": 1, "ts": 2}]')
+    times = '"ts": 1, "name": "b", "pid": 1, "tid": 1, "ts": 2'
+    trace = read(f'[{{"ph": "X", "cat": "cpu_op", "name": "a", {times}}}]')
     (found,) = trace.events()
     assert (found.name, found.start_ns) == ("b", 2000)
 

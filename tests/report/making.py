@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tidy import Finding, Report, Severity, Trace
@@ -11,15 +12,17 @@ from tidy.trace.outline import parse_outline
 
 
 def trace(
-    outline: str = "", path: str = "trace.json", rank: int | None = None, of: int = 2
+    outline: str = "",
+    path: str = "trace.json",
+    rank: int | None = None,
+    of: int = 2,
+    warnings: Sequence[str] = (),
 ) -> Trace:
     """One op of 10 us that starts 1 us after the clock, and what `outline` adds."""
     header = ""
     if rank is not None:
         header = f'# distributedInfo {{"rank": {rank}, "world_size": {of}}}\n'
-    made = parse_outline(header + "aten::add 10us\n" + outline)
-    made.info.path = path
-    return made
+    return parse_outline(header + "aten::add 10us\n" + outline, path, warnings)
 
 
 def finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidy import Finding, Report, Severity
 from tidy.finding import Crashed, NotApplicable, NotChecked, Outcome
-from tidy.report.sections import Place, Section, make_sections
+from tidy.report.sections import PlaceOnRanks, Section, make_sections
 
 from .making import finding, report, trace
 
@@ -20,7 +20,7 @@ def _of_rank(number: int, *found: Finding, of: int = 2, **others: Outcome) -> Re
     return report(*found, run=trace(rank=number, of=of), **others)
 
 
-def _numbers(place: Place) -> tuple[int, int, float | None, tuple[int, ...]]:
+def _numbers(place: PlaceOnRanks) -> tuple[int, int, float | None, tuple[int, ...]]:
     return place.count, place.cost_ns, place.cost_share, place.ranks
 
 

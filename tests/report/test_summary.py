@@ -24,19 +24,20 @@ def test_busy_time_is_counted_inside_steps_and_once() -> None:
     """
     before = "aten::add" + _LAUNCH.format("kernel", 5) + "\naten::mul 20us\n"
     run = summarize(parse_outline(before + _step(1, 30) + _step(2, 50, 10, 6)))
-    assert (run.step_count, run.step_ns) == (2, 50_000)
+    assert (run.step_count, run.step_ns, run.window_ns) == (2, 40_000, 80_000)
     assert run.busy_share == 10 / 80
     assert run.devices == (("GPU", 1),)
 
 
-def test_without_steps_the_device_has_its_own_span() -> None:
+def test_without_steps_it_is_the_run_from_the_first_launch_to_the_last_work() -> None:
     """Kernels of 3 us start when their calls end, at 3 us and at 13 us: the first addition lasts
-    from 1 to 4 us, the product from 5 to 10, the second addition begins at 11.
+    from 1 to 4 us, the product from 5 to 10, the second addition begins at 11. The time in which
+    the first kernel is launched counts, as in all other figures.
     """
     launch = "aten::add" + _LAUNCH.format("kernel", 3) + "\n"
     run = summarize(parse_outline(f"{launch}aten::mul 5us\n{launch}"))
     assert (run.step_count, run.step_ns) == (0, None)
-    assert run.busy_share == 6 / (16 - 3)
+    assert run.busy_share == 6 / (16 - 1)
 
 
 def test_graphs_may_hide_work() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from tidy import Report, Severity
-from tidy.finding import Crashed, NotApplicable, NotChecked
+from tidy import Finding, Report, Severity
+from tidy.finding import Crashed, NotApplicable, NotChecked, Saving
+from tidy.replay import Fidelity
 from tidy.report.text import render
+from tidy.weigh import Weighed
 
+from ..account_lines import without_account
 from .making import finding, report, trace
 
 _SHAPES = NotChecked("no input shapes recorded", "record with record_shapes=True")
@@ -16,7 +22,7 @@ _NO_GPU = NotApplicable("no GPU took part in this run")
 
 
 def _lines(*reports: Report, top: int = 0) -> list[str]:
-    return render(reports, top).splitlines()
+    return without_account(render(reports, top).splitlines())
 
 
 def _row(left: str, right: str) -> str:
@@ -38,7 +44,7 @@ def test_a_report_as_a_whole() -> None:
     )
     assert _lines(made) == [
         "trace.json",
-        "CPU run, no steps marked, 10.0 us in all; recorded: names and times only",
+        "CPU run, no steps marked, 10.0 us of the run; recorded: names and times only",
         "",
         "XYZ002 rule-002 warning",
         _row("  train.py:7", "x6   4.00 us   40.0% of run"),
@@ -59,7 +65,7 @@ def test_a_report_as_a_whole() -> None:
         "",
         "Does not apply: XYZ006 (no GPU took part in this run)",
         "",
-        "XYZ007 crashed: ValueError: no",
+        "XYZ007 crashed: ValueError: no (TIDY_TRACEBACK=1 shows where)",
         "",
         "1 warning, 2 info, 3 rules not checked, 1 rule crashed",
     ]
@@ -68,14 +74,17 @@ def test_a_report_as_a_whole() -> None:
 def test_a_report_of_nothing() -> None:
     assert _lines(report()) == [
         "trace.json",
-        "CPU run, no steps marked, 10.0 us in all; recorded: names and times only",
+        "CPU run, no steps marked, 10.0 us of the run; recorded: names and times only",
         "",
         "Nothing found",
     ]
 
 
 def test_the_run_in_one_line() -> None:
-    """Two steps of 20 and 30 us from 12 us on; 5 of their 50 us a kernel and 2 a copy."""
+    """Two steps of 20 and 30 us from 12 us on; 5 of their 50 us a kernel and 2 a copy.
+
+    What is before them is no part of a figure, and said.
+    """
     steps = """
     ProfilerStep#1 20us
       cudaLaunchKernel
@@ -84,19 +93,19 @@ def test_the_run_in_one_line() -> None:
       cudaMemcpyAsync
         => Memcpy HtoD 2us 64B
     """
-    made = trace("\n".join(line[4:] for line in steps.splitlines()), rank=1, of=8)
-    made.info.warnings.append("1 event could not be decoded and is lost")
+    outline = "\n".join(line[4:] for line in steps.splitlines())
+    lost = "1 event could not be decoded and is lost"
+    made = trace(outline, rank=1, of=8, warnings=[lost])
     assert _lines(report(run=made))[:4] == [
         "trace.json",
-        "GPU, rank 1 of 8, 2 steps of 30.0 us, 62.0 us in all, GPU busy 14%; recorded:",
-        "names and times only",
+        "GPU, rank 1 of 8, 2 steps of 25.0 us, 50.0 us together, GPU busy 14% of that;",
+        "left out: 12.0 us outside of steps; recorded: names and times only",
         "note: 1 event could not be decoded and is lost",
     ]
 
 
 def test_a_world_without_ranks_names_none() -> None:
-    made = trace()
-    made.info.header = {**made.info.header, "distributedInfo": {"world_size": 2}}
+    made = trace('# distributedInfo {"world_size": 2}\n')
     assert "rank" not in _lines(report(run=made))[1]
 
 
@@ -166,15 +175,14 @@ def test_that_no_name_was_asked_for_is_not_worth_a_line() -> None:
 def test_nothing_moves_the_cursor() -> None:
     made = report(
         finding("XYZ001", at="\x1b[1mtrain.py:7", message="m\x1b[2J", fix="f\n\x9b2J"),
-        run=trace(path="\x1b[3mtrace.json\r"),
+        run=trace(path="\x1b[3mtrace.json\r", warnings=["w\x07"]),
         XYZ002=Crashed("ValueError: \x1b[4m"),
     )
-    made.trace.info.warnings.append("w\x07")
     lines = _lines(made)
     assert not [char for line in lines for char in line if not char.isprintable()]
     for shown in ("    m?[2J", "    -> f??2J", "?[3mtrace.json?", "note: w?"):
         assert shown in lines
-    assert "XYZ002 crashed: ValueError: ?[4m" in lines
+    assert "XYZ002 crashed: ValueError: ?[4m (TIDY_TRACEBACK=1 shows where)" in lines
 
 
 def test_a_finding_without_events_is_a_finding() -> None:
@@ -183,3 +191,68 @@ def test_a_finding_without_events_is_a_finding() -> None:
     assert [line.split() for line in lines if "train.py" in line] == [
         "train.py:7 x0 1.00 us 10.0% of run".split()
     ]
+
+
+_SAVED = Saving(60, 120, "without it", 153_000_000, (108_000_000, 117_000_000))
+
+
+def _weighed(*found: Finding, **more: Any) -> Report:
+    """A report as if its findings had been replayed."""
+    made = report()
+    fidelity = Fidelity(more.pop("error", 0.001), 0.02)
+    given = {"step_ns": 153_000_000, "step_ns_after": (90_000_000, 900_000), "fidelity": fidelity}
+    made.__dict__["weighed"] = Weighed(tuple(found), **{**given, **more})
+    return made
+
+
+def test_what_fixes_save_is_said_of_the_median_step() -> None:
+    made = _weighed(
+        finding(saving=_SAVED),
+        finding("XYZ002", saving=replace(_SAVED, step_ns_after=(152_900_000,) * 2, hidden=True)),
+        finding("XYZ003", saving=replace(_SAVED, step_ns_after=(153_000_000,) * 2)),
+        finding("XYZ004", why_no_edit="nobody knows"),
+        step_ns_after=(99_000_000, 117_000_000),
+    )
+    lines = [line.strip() for line in _lines(made)]
+    assert "mended: 153 ms to 108-117 ms (the run)" in lines
+    assert "hidden behind the GPU's work; mended: 100 us saved of a run" in lines
+    assert "mended: nothing saved of a run" in lines
+    assert "saving not estimated: nobody knows" in lines
+    (line,) = [line for line in lines if line.startswith("all of it")]
+    assert line.startswith("all of it: 153 ms to 99.0-117 ms (the run); replayed unchanged, it is")
+    assert lines.index(line) > lines.index("saving not estimated: nobody knows")
+
+
+def test_a_replay_that_is_far_off_says_so_and_no_more() -> None:
+    made = _weighed(finding(), step_ns_after=None, error=0.064)
+    lines = _lines(made)
+    said = "savings are not estimated: a replay of the recorded run is off by 6.4% of a run"
+    assert said in lines
+    assert not [line for line in lines if "all of it" in line]
+
+
+def test_device_work_that_may_be_missing_makes_upper_bounds() -> None:
+    graph = "cudaGraphLaunch\n  => kernel 3us\n"
+    lines = _lines(report(run=trace(graph)))
+    assert "note: device work may be missing in the file: idle time and savings are upper" in lines
+    assert "GPU busy at least" in " ".join(lines)
+    assert "upper" not in " ".join(_lines(report(run=trace("cudaLaunchKernel\n  => k 3us\n"))))
+
+
+def test_what_costs_next_to_nothing_shares_a_line() -> None:
+    tiny = [
+        finding("XYZ001", Severity.INFO, at=f"train.py:{n}", cost_ns=2, cost_share=0.0004)
+        for n in (1, 2)
+    ]
+    others = [
+        finding("XYZ002", Severity.INFO, cost_ns=9, cost_share=0.0006),
+        finding("XYZ003", Severity.ERROR, cost_ns=2, cost_share=0.0004),
+        finding("XYZ004", Severity.INFO),  # no time is known
+        finding("TDY000", Severity.INFO, cost_ns=2, cost_share=0.0004),  # asked for by name
+    ]
+    text = render([report(*tiny, *others)])
+    assert "Less than 0.05% of the run each: XYZ001 x2 (--format json)" in text
+    assert "XYZ001 rule-001" not in text
+    for code in ("XYZ002 rule-002", "XYZ003 rule-003", "XYZ004 rule-004", "TDY000 rule-000"):
+        assert code in text
+    assert "1 error, 5 info" in text

@@ -13,6 +13,7 @@ from tidy.report.units import (
     count_text,
     location_text,
     printable,
+    range_text,
     ranges_text,
     share_text,
     shortened,
@@ -167,3 +168,16 @@ def test_printable_changes_nothing_but_what_cannot_be_printed(text: str) -> None
     assert len(shown) == len(text)
     assert all(new in {old, "?"} for old, new in zip(text, shown, strict=True))
     assert shown == text or not text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("low_ns", "high_ns", "text"),
+    [
+        (108_000_000, 117_000_000, "108-117 ms"),
+        (900_000, 1_200_000, "900 us-1.20 ms"),
+        (5_001, 5_002, "5.00 us"),
+        (0, 12_000, "0-12.0 us"),
+    ],
+)
+def test_ranges_of_times(low_ns: int, high_ns: int, text: str) -> None:
+    assert range_text(low_ns, high_ns) == text

@@ -3,8 +3,8 @@
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime import anomaly, saved_variable
-from tidy.runtime.record_function import active
+from tidy.runtime.engine import anomaly, saved_variable
+from tidy.runtime.observe.arrangement import active
 
 
 @pytest.fixture(autouse=True)

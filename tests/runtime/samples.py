@@ -1,7 +1,7 @@
 """Samples of operators: an expression in `torch` and its tensors, with their shapes and ranges.
 
-One row serves four tests: values, gradients and second gradients against PyTorch, and gradcheck and
-gradgradcheck without it. `lo`, `hi` bound the random inputs; `x`, `y`, `z` are float64 inputs that
+One row serves several tests: values, gradients and second gradients as PyTorch's (questions.py), and
+gradcheck and gradgradcheck. `lo`, `hi` bound the random inputs; `x`, `y`, `z` are float64 inputs that
 require a gradient, `i` int64 indices, `m` a mask.
 """
 
@@ -25,32 +25,49 @@ class Sample(NamedTuple):
 
 S = Sample
 TWO = ((3, 4), (3, 4))
-UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu erf square clone positive sgn"
+UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu erf square clone positive sgn sinc"
+SCATTERED = "sum mean prod amax amin".split()
 POSITIVE = "log log2 log10 log1p sqrt rsqrt reciprocal"
 SAMPLES = [
     *[S(f"torch.{n}(x)") for n in UNARY.split()],
     *[S(f"torch.{n}(x)", lo=0.2) for n in POSITIVE.split()],
     *[S(f"torch.{n}(x)", lo=-0.8, hi=0.8) for n in ("asin", "acos", "atanh")],
     S("torch.acosh(x)", lo=1.2, hi=3.0),
+    *[S(f"torch.{n}(x)", lo=0.6, hi=3.0, rtol=1e-8) for n in ("lgamma", "digamma")],
+    *[S(f"torch.polygamma({n}, x)", lo=0.6, hi=3.0, rtol=1e-8, twice=n > 1) for n in (1, 2)],
+    *[S(f"torch.{n}(x)", lo=-0.8, hi=0.8) for n in ("erfc", "erfinv", "deg2rad", "rad2deg")],
+    *[S(f"torch.{n}(x, y)", TWO) for n in ("copysign", "fmax", "fmin", "logaddexp2")],
+    S("torch.xlogy(x, y)", TWO, lo=0.3),
+    S("torch.nextafter(x, y)", TWO, numeric=False),
+    *[S(f"torch.special.{n}(x * 4)", lo=-0.5, rtol=1e-8) for n in ("erfcx", "log_ndtr")],
+    *[S(f"torch.{n}(x, 1)[0]") for n in ("cummax", "cummin", "mode")],
+    *[S(c, rtol=1e-8) for c in ("torch.kthvalue(x, 2).values", "torch.logcumsumexp(x, 1)")],
+    *[S(f"x.scatter_reduce(1, x.argsort(1) // 2, y, '{how}')", TWO, lo=0.3) for how in SCATTERED],
+    *[S(f"torch.{n}(x)", ((3, 3),), rtol=1e-6) for n in ("linalg.pinv", "matrix_exp")],
+    *[
+        S(c)
+        for c in ("F.hardshrink(x, 0.7)", "F.softshrink(x, 0.7)", "x.as_strided((2, 2), (1, 2))")
+    ],
+    *[S(code) for code in ("x.diag_embed(1)", "x.nanmedian(0).values", "x.nanmedian()")],
+    S("torch.linalg.svdvals(x)", rtol=1e-7),
+    S("torch.linalg.eigvalsh(x + x.mH)", ((3, 3),), rtol=1e-7),
+    S("(torch.linalg.eigh(x + x.mH).eigenvectors.abs() ** 2)", ((3, 3),), rtol=1e-7, twice=False),
+    S("(torch.linalg.qr(x).R.abs() ** 2)", ((3, 3),), rtol=1e-7, twice=False),
+    S("(torch.linalg.svd(x, False).U.abs() ** 2)", rtol=1e-7, twice=False),
     *[S(f"x {o} y", TWO) for o in "+-*/"],
     *[S(f"x {o} y", ((3, 1), (4,)), lo=0.3) for o in ("+", "-", "*", "/", "**")],
     *[S(f"x {o} 3") for o in ("+", "-", "*", "/", "**")],
     *[S(f"2.5 {o} x", lo=0.3) for o in ("+", "-", "*", "/")],
     S("2.5 ** x", lo=0.3, rtol=1e-6),  # PyTorch takes log(2.5) in float32
-    S("x ** 0"),
     S("x ** 0.5", lo=0.2),
-    S("x ** 2.0"),
-    S("x % 0.7"),
+    *[S(code) for code in ("x ** 0", "x ** 2.0", "x % 0.7", "torch.clamp(x, -0.5, 0.5)")],
     S("torch.add(x, y, alpha=2)", TWO),
     S("torch.sub(x, y, alpha=0.5)", TWO),
-    S("torch.remainder(x, y)", TWO, lo=0.3),
-    S("torch.fmod(x, y)", TWO, lo=0.3),
-    S("torch.maximum(x, y)", TWO),
-    S("torch.minimum(x, y)", TWO),
+    *[S(f"torch.{n}(x, y)", TWO, lo=0.3) for n in ("remainder", "fmod")],
+    *[S(f"torch.{n}(x, y)", TWO) for n in ("maximum", "minimum")],
     S("torch.atan2(x, y)", TWO, lo=0.2),
     S("torch.where(m, x, y)", TWO),
     S("torch.where(m, x, 2.0)"),
-    S("torch.clamp(x, -0.5, 0.5)"),
     S("x.clamp(min=0.1)"),
     S("x.clamp(max=0.1)"),
     S("torch.masked_fill(x, m, 3.0)"),
@@ -250,6 +267,9 @@ SAMPLES = [
     S("F.rms_norm(x, (4,), y)", ((3, 4), (4,))),
     S("F.embedding(i, x)"),
     S("F.embedding(i, x, padding_idx=0)", numeric=False),
+    S("F.embedding(i, x, scale_grad_by_freq=True)", twice=False, numeric=False),
+    S("F.unfold(x, 2, padding=1)", ((1, 2, 3, 4),)),
+    S("F.fold(x, (3, 4), 2, stride=(1, 2))", ((1, 8, 4),)),
     S("F.scaled_dot_product_attention(x, y, z)", ((2, 3, 4), (2, 5, 4), (2, 5, 6))),
     S("F.scaled_dot_product_attention(x, y, z, is_causal=True)", ((2, 3, 4), (2, 3, 4), (2, 3, 4))),
     S(
@@ -346,3 +366,35 @@ def evaluate(torch, sample, tensors):
     if "index_put_((i,)" in sample.code:
         names["i"] = torch.tensor([2, 0, 1], device=device)
     return eval(sample.code, names)  # noqa: S307
+
+
+def run(torch, sample):
+    """Value, gradients and second gradients as arrays."""
+    tensors = [torch.tensor(a, requires_grad=True) for a in arrays(sample)]
+    out = evaluate(torch, sample, tensors)
+    weight = torch.tensor(np.cos(np.arange(out.numel())).reshape(tuple(out.shape)))
+    more = {"materialize_grads": True}
+    grads = torch.autograd.grad((out * weight).sum(), tensors, create_graph=True, **more)
+    results = [out, *grads]
+    total = sum((g * g).sum() for g in grads)
+    if sample.twice and total.requires_grad:
+        results += torch.autograd.grad(total, tensors, **more)
+    return [result.numpy(force=True) for result in results]
+
+
+def run_complex(torch, sample):
+    """The same on complex inputs."""
+    stream = np.random.default_rng(9)
+    tensors = [
+        torch.tensor(a + 1j * stream.uniform(sample.lo, sample.hi, a.shape), requires_grad=True)
+        for a in arrays(sample)
+    ]
+    out = evaluate(torch, sample, tensors)
+    weight = torch.tensor(np.exp(1j * np.arange(out.numel())).reshape(tuple(out.shape)))
+    more = {"materialize_grads": True}
+    grads = torch.autograd.grad((out * weight).real.sum(), tensors, create_graph=True, **more)
+    results = [out, *grads]
+    length = sum((g * g.conj()).real.sum() for g in grads)
+    if sample.twice and length.requires_grad:
+        results += torch.autograd.grad(length, tensors, **more)
+    return [result.detach().resolve_conj().numpy() for result in results]

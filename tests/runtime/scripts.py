@@ -15,13 +15,16 @@ def script(function):
     return function
 
 
-def error(call, *kinds):
-    """Type and message of what `call` raises."""
+def error(call, words):
+    """The class of what `call` raises, and `words`, which the messages of both libraries have.
+
+    A message without them stands there instead. For the rest of it each library has its own words.
+    """
     try:
         call()
     except (RuntimeError, TypeError, ValueError, IndexError) as e:
-        return type(e).__name__
-    return "nothing"
+        return type(e).__name__, words if words in str(e) else str(e)
+    return "nothing", ""
 
 
 def leaf(torch, *values):
@@ -70,7 +73,7 @@ def second_backward(torch):
     z = (x + x).sum()
     z.backward()
     z.backward()
-    return x.grad.tolist(), error(y.backward)
+    return x.grad.tolist(), error(y.backward, "backward through the graph a second time")
 
 
 @script
@@ -106,8 +109,8 @@ def unused_inputs(torch):
         a[0].tolist(),
         a[1],
         [g.tolist() for g in b],
-        error(lambda: torch.autograd.grad(y, [x, z])),
-        error(lambda: torch.autograd.grad(y, [torch.ones(1)])),
+        error(lambda: torch.autograd.grad(y, [x, z]), "differentiated Tensor"),
+        error(lambda: torch.autograd.grad(y, [torch.ones(1)]), "does not require grad"),
     )
 
 
@@ -123,17 +126,21 @@ def backward_inputs(torch):
 def bad_calls(torch):
     x = leaf(torch, 1.0, 2.0)
     return (
-        error(lambda: (x * 2).backward()),
-        error(lambda: torch.ones(1).backward()),
-        error(lambda: (x * 2).backward(torch.ones(3, dtype=torch.float64))),
-        error(lambda: setattr(x, "grad", torch.ones(3))),
-        error(lambda: setattr(x, "grad", 3)),
-        error(lambda: setattr(x * 2, "requires_grad", False)),
-        error(lambda: torch.tensor([1], requires_grad=True)),
-        error(lambda: x.numpy()),
-        error(lambda: x.add_(1)),
-        error(lambda: x[0].add_(1)),
-        error(lambda: bool(x)),
+        error(lambda: (x * 2).backward(), "grad can be implicitly created only for"),
+        error(lambda: torch.ones(1).backward(), "element 0 of tensors does not require grad"),
+        error(
+            lambda: (x * 2).backward(torch.ones(3).double()), "Mismatch in shape: grad_output[0]"
+        ),
+        error(lambda: setattr(x, "grad", torch.ones(3)), "attempting to assign a gradient"),
+        error(lambda: setattr(x, "grad", 3), "assigned grad expected to be a Tensor or None"),
+        error(
+            lambda: setattr(x * 2, "requires_grad", False), "requires_grad flags of leaf variables"
+        ),
+        error(lambda: torch.tensor([1], requires_grad=True), "floating point and complex dtype"),
+        error(lambda: x.numpy(), "Can't call numpy() on Tensor that requires grad"),
+        error(lambda: x.add_(1), "leaf Variable that requires grad"),
+        error(lambda: x[0].add_(1), "view of a leaf Variable"),
+        error(lambda: bool(x), "ambiguous"),
     )
 
 
@@ -222,10 +229,10 @@ def hook_errors(torch):
     h = x * 2
     h.register_hook(lambda g: g.sum())
     return (
-        error(lambda: h.sum().backward()),
-        error(lambda: torch.ones(1).register_hook(print)),
-        error(lambda: h.register_post_accumulate_grad_hook(print)),
-        error(lambda: torch.ones(1).retain_grad()),
+        error(lambda: h.sum().backward(), "size"),
+        error(lambda: torch.ones(1).register_hook(print), "doesn't require gradient"),
+        error(lambda: h.register_post_accumulate_grad_hook(print), "leaf"),
+        error(lambda: torch.ones(1).retain_grad(), "requires_grad=False"),
     )
 
 

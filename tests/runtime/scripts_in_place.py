@@ -73,7 +73,9 @@ def forbidden_inplace(torch):
     a, _ = y.unbind(0)
     with torch.no_grad():
         v = y[0]
-    return error(lambda: a.add_(1)), error(lambda: v.add_(1))
+    return error(lambda: a.add_(1), "is a view and is being modified inplace"), error(
+        lambda: v.add_(1), "view was created in no_grad mode"
+    )
 
 
 @script
@@ -117,9 +119,9 @@ def inference(torch):
     return (
         y.is_inference(),
         y.requires_grad,
-        error(lambda: y * x),
-        error(lambda: y.add_(1)),
-        error(lambda: y.requires_grad_()),
+        error(lambda: y * x, "Inference tensors cannot be saved for backward"),
+        error(lambda: y.add_(1), "Inplace update to inference tensor outside InferenceMode"),
+        error(lambda: y.requires_grad_(), "Setting requires_grad=True on inference tensor"),
     )
 
 
@@ -198,7 +200,7 @@ def custom_function_details(torch):
     out = Inplace.apply(h)
     out.sum().backward()
     (once,) = torch.autograd.grad((Once.apply(x) * x).sum(), x, create_graph=True)
-    twice = error(lambda: Once.apply(x).backward(torch.ones(1, dtype=torch.float64)))
+    twice = error(lambda: Once.apply(x).backward(torch.ones(1).double()), "")
     return (
         seen,
         c.requires_grad,
@@ -207,7 +209,7 @@ def custom_function_details(torch):
         out is h,
         once.tolist(),
         twice,
-        error(lambda: Wrong.apply(x, y).sum().backward()),
+        error(lambda: Wrong.apply(x, y).sum().backward(), "incorrect number of gradients"),
     )
 
 
@@ -304,7 +306,7 @@ def anomaly(torch):
         with torch.autograd.detect_anomaly():
             y = x.sqrt()
             z = (y * 0).sum()
-            kind = error(z.backward)
+            kind = error(z.backward, "returned nan values")
     text = " ".join(str(w.message) for w in caught)
     return kind, "y = x.sqrt()" in text, "SqrtBackward0" in text
 

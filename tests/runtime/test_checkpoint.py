@@ -7,23 +7,17 @@ import warnings
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime import amp
-from tidy.runtime import checkpoint as rt_checkpoint
-from tidy.runtime.function import Function
+from tidy.runtime.derivatives import checkpoint as rt_checkpoint
+from tidy.runtime.engine.function import Function
+from tidy.runtime.observe import autocast as amp
+
+from .raised import raised
 
 BOTH = pytest.mark.parametrize("reentrant", [True, False])
 
 
 def leaf(torch, *values):
     return torch.tensor(list(values), dtype=torch.float64, requires_grad=True)
-
-
-def error(call):
-    try:
-        call()
-    except Exception as found:
-        return type(found).__name__
-    return "nothing"
 
 
 def gradients(torch, ck, reentrant):
@@ -51,7 +45,7 @@ def several_backwards(torch, ck, reentrant):
     for keep in (True, True, False):
         out.backward(retain_graph=keep)
         counts.append(len(calls))
-    return x.grad.tolist(), counts, error(out.backward)
+    return x.grad.tolist(), counts, raised(out.backward)
 
 
 def chain(torch, ck, reentrant):
@@ -106,7 +100,7 @@ def other_things_saved(torch, ck, reentrant):
                 use_reentrant=False,
                 determinism_check=check,
             )
-            found.append(error(out.sum().backward))
+            found.append(raised(out.sum().backward))
     return found
 
 
@@ -116,16 +110,16 @@ def modified_argument(torch, ck, reentrant):
     out = ck.checkpoint(lambda a: a.sin(), h, use_reentrant=reentrant)
     with torch.no_grad():
         h.mul_(2)
-    return error(out.sum().backward)
+    return raised(out.sum().backward)
 
 
 def bad_calls(torch, ck, reentrant):
     x = leaf(torch, 1.0)
     return (
-        error(lambda: ck.checkpoint(lambda a, b: a, x, b=1, use_reentrant=True)),
-        error(lambda: ck.checkpoint(lambda a: a, x, use_reentrant=False, determinism_check="x")),
-        error(lambda: ck.checkpoint(lambda a: a / [], x, use_reentrant=reentrant)),
-        error(ck.checkpoint(lambda a: a.detach() * 1, x, use_reentrant=True).sum().backward),
+        raised(lambda: ck.checkpoint(lambda a, b: a, x, b=1, use_reentrant=True)),
+        raised(lambda: ck.checkpoint(lambda a: a, x, use_reentrant=False, determinism_check="x")),
+        raised(lambda: ck.checkpoint(lambda a: a / [], x, use_reentrant=reentrant)),
+        raised(ck.checkpoint(lambda a: a.detach() * 1, x, use_reentrant=True).sum().backward),
     )
 
 
@@ -149,7 +143,7 @@ def double_backward(torch, ck, reentrant):
 def grad_call(torch, ck, reentrant):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     out = ck.checkpoint(lambda a, b: (a * b).sin(), x, y, use_reentrant=reentrant).sum()
-    return error(lambda: torch.autograd.grad(out, x))
+    return raised(lambda: torch.autograd.grad(out, x))
 
 
 SCRIPTS = (

@@ -5,22 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from tidy.runtime.ops.table import PUBLIC
-from tidy.runtime.tensor import Tensor
+from tidy.runtime.engine.tensor import Tensor
+from tidy.runtime.ops.make.table import PUBLIC
 
 from .samples import SAMPLES
+from .samples_exact import GROUPS
 from .samples_in_place import IN_PLACE
 from .samples_plain import PLAIN
 
 HERE = Path(__file__).parent
 ELSEWHERE = {
-    "test_ops.py": "dropout manual_seed normal_ uniform_ exponential_",
+    "test_ops.py": "dropout gumbel_softmax manual_seed normal_ uniform_ exponential_",
     "scripts.py": "backward register_hook retain_grad register_post_accumulate_grad_hook",
     "test_data.py": "pin_memory is_pinned",
     "test_numbers_on_a_device.py": "is_cpu cuda",
     "test_allocator.py": "record_stream",
+    "foreach.json": "_foreach_abs _foreach_abs_ _foreach_sign _foreach_sign_ "
+    "_foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_",
     "test_fused.py": "_fused_adam_ _fused_adamw_ _fused_sgd_ _fused_adagrad_",
     "test_sparse.py": "array",
+    "test_reduced_precision.py": "bfloat16",
 }
 PYTHON = {
     **{n: f"__{n.lower()}__" for n in "Add Sub Mod Eq Lt Gt Invert".split()},
@@ -32,6 +36,8 @@ PYTHON = {
     "BitXor": "__xor__",
     "BitAnd": "__and__",
     "BitOr": "__or__",
+    "LShift": "__lshift__",
+    "RShift": "__rshift__",
     "NotEq": "__ne__",
     "LtE": "__le__",
     "GtE": "__ge__",
@@ -54,6 +60,7 @@ def _used(code):
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
             places = {"torch": "torch", "F": "nn", "torch.linalg": "linalg", "torch.fft": "fft"}
+            places["torch.special"] = "special"
             yield places.get(owner, "tensor"), node.attr
             if owner == "operator":
                 yield "tensor", f"__{node.attr}__"
@@ -79,7 +86,7 @@ def _used(code):
 
 
 def _public():
-    names = {(place, name) for place in ("torch", "nn", "linalg", "fft") for name in PUBLIC[place]}
+    names = {(place, name) for place in PUBLIC if place != "tensor" for name in PUBLIC[place]}
     for name in vars(Tensor):
         if not name.startswith("_") or (name.startswith("__") and name not in NOT_OPERATORS):
             names.add(("tensor", name))
@@ -92,6 +99,7 @@ def _found(place, name):
 
 def test_every_public_name_is_in_a_sample_or_a_test():
     codes = [s.code for s in (*SAMPLES, *IN_PLACE)] + PLAIN
+    codes += [code for group in GROUPS.values() for code in group]
     public = _public()
     used = {each for code in codes for each in _used(code)} & public
     functions = {id(_found(*each)) for each in used}  # under any of its names
@@ -112,13 +120,14 @@ def test_the_tests_named_are_there(file):
 
 HERE_ALONE = {  # public here, and not in PyTorch at that place
     "torch": (
-        "adaptive_avg_pool2d addcdiv_ addcmul_ avg_pool2d bitwise_and_ bitwise_not_ bitwise_or_ "
-        "bitwise_xor_ floor_divide_ fmod_ index_add_ index_copy_ index_fill_ lerp_ logical_not_ "
-        "masked_fill_ mul_ pow_ remainder_ scatter_ scatter_add_ sgn_ sign_ sum_to_size tril_ "
-        "triu_ unfold"
+        "absolute_ adaptive_avg_pool2d adaptive_avg_pool3d addcdiv_ addcmul_ avg_pool2d avg_pool3d "
+        "bitwise_and_ bitwise_not_ "
+        "bitwise_or_ bitwise_xor_ digamma_ erfinv_ floor_divide_ fmod_ index_add_ index_copy_ "
+        "index_fill_ lerp_ lgamma_ logical_not_ masked_fill_ mul_ multiply_ pow_ remainder_ "
+        "scatter_add_ sgn_ sign_ sum_to_size tril_ triu_ unfold"
     ).split(),
     "nn": ["sigmoid_", "tanh_"],
-    "tensor": "array atleast_1d detach_copy view_as_complex view_as_real".split(),
+    "tensor": "array detach_copy view_as_complex view_as_real".split(),
 }
 
 
@@ -126,6 +135,6 @@ HERE_ALONE = {  # public here, and not in PyTorch at that place
 def test_public_names_are_pytorchs():
     torch = pytest.importorskip("torch")
     homes = {"torch": torch, "nn": torch.nn.functional, "tensor": torch.Tensor}
-    homes |= {"linalg": torch.linalg, "fft": torch.fft}
+    homes |= {"linalg": torch.linalg, "fft": torch.fft, "special": torch.special}
     alone = {(place, name) for place, name in _public() if not hasattr(homes[place], name)}
     assert alone == {(place, name) for place, names in HERE_ALONE.items() for name in names}

@@ -21,7 +21,10 @@ from tidy.runtime.data import (
     get_worker_info,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+pytestmark = [
+    pytest.mark.slow,  # each case starts processes
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+]
 ROOT = Path(__file__).parents[2]
 
 
@@ -80,7 +83,11 @@ def values(loader):
 
 
 def flat(loader):
-    return [x for batch in values(loader) for x in batch]
+    return flat_of(values(loader))
+
+
+def flat_of(batches):
+    return [x for batch in batches for x in batch]
 
 
 def is_alive(pid):
@@ -92,7 +99,7 @@ def is_alive(pid):
 
 
 def eventually(condition):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()
@@ -124,7 +131,7 @@ def test_other_start_methods(method, tmp_path):
     script.write_text(
         "from tidy.runtime.data import DataLoader\n"
         "if __name__ == '__main__':\n"
-        "    loader = DataLoader(range(5), 2, num_workers=1, timeout=60,\n"
+        "    loader = DataLoader(range(5), 2, num_workers=1, timeout=300,\n"
         f"                        multiprocessing_context={method!r})\n"
         "    print([b.tolist() for b in loader])\n",
         "utf-8",
@@ -175,7 +182,7 @@ def test_an_error_of_a_local_class_arrives():
 
 def test_a_batch_that_cannot_be_pickled_is_an_error():
     with pytest.raises(Exception, match="in DataLoader worker process 0"):
-        list(DataLoader([1], num_workers=1, collate_fn=lambda _: lambda: 1, timeout=20))
+        list(DataLoader([1], num_workers=1, collate_fn=lambda _: lambda: 1, timeout=300))
 
 
 class OnlyHere:
@@ -184,7 +191,7 @@ class OnlyHere:
 
 
 def test_keys_that_do_not_arrive_are_an_error():
-    loader = DataLoader({}, None, sampler=[OnlyHere()], num_workers=1, timeout=20)
+    loader = DataLoader({}, None, sampler=[OnlyHere()], num_workers=1, timeout=300)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         list(loader)
 
@@ -193,7 +200,7 @@ def test_keys_that_do_not_arrive_are_an_error():
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_dead_worker_is_an_error(how, persistent):
     loader = DataLoader(
-        Numbers(**{how: 6}), num_workers=2, timeout=30, persistent_workers=persistent
+        Numbers(**{how: 6}), num_workers=2, timeout=300, persistent_workers=persistent
     )
     iterator = iter(loader)
     pids = [process.pid for process, _, _ in iterator._workers]
@@ -284,7 +291,9 @@ def test_a_worker_with_nothing_to_read():
 
 def test_iterable_epochs_of_persistent_workers():
     loader = DataLoader(Shards(10), 2, num_workers=2, persistent_workers=True)
-    assert values(loader) == values(loader)
+    first = values(loader)
+    assert sorted(flat_of(first)) == list(range(10))
+    assert values(loader) == first
 
 
 def test_drop_last_is_per_worker():
@@ -324,7 +333,7 @@ def test_no_process_outlives_its_parent(end):
     assert len(pids) == 2
     if "sleep" in end:
         os.killpg(parent.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
-    _, errors = parent.communicate(timeout=30)
+    _, errors = parent.communicate(timeout=300)
     assert errors.count(b"Traceback") == ("sleep" in end), errors
     assert eventually(lambda: not any(map(is_alive, pids)))
 
@@ -337,7 +346,7 @@ def test_a_killed_parent_leaves_no_workers():
     )
     pids = [int(pid) for pid in parent.stdout.readline().split()]
     parent.kill()
-    parent.communicate(timeout=30)
+    parent.communicate(timeout=300)
     assert eventually(lambda: not any(map(is_alive, pids)))
 
 

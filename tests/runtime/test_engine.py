@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG004, ARG005, PT030, PT031
 
+import asyncio
 import gc
 import sys
 import threading
@@ -11,13 +12,20 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime import autograd, engine
+from tidy.runtime import autograd
+from tidy.runtime.engine import engine
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "full"], autouse=True)
+def _loop(request, monkeypatch):
+    """Each test runs with the plain loop where that will do, and again with the full one alone."""
+    monkeypatch.setattr(engine, "ALWAYS_FULL", request.param)
 
 
 def test_a_long_chain_needs_no_stack():
     x = rt.tensor([1.0], requires_grad=True)
     y = x
-    for _ in range(100_000):
+    for _ in range(50_000):
         y = y + 1
     y.backward()
     assert x.grad.tolist() == [1.0]
@@ -93,6 +101,18 @@ def test_trimming_leaves_out_formulas(trim, monkeypatch):
     with rt.add_callback(lambda record: names.append(record.name)):
         autograd.grad(y, x)
     assert names.count("aten::mm") == (1 if trim else 2)
+
+
+def test_a_coroutine_is_in_the_mode_that_decorates_it():
+    """Until it ends, where PyTorch leaves the mode before the coroutine begins."""
+
+    @rt.no_grad()
+    async def later():
+        await asyncio.sleep(0)
+        return rt.is_grad_enabled()
+
+    assert asyncio.run(later()) is False
+    assert rt.is_grad_enabled()
 
 
 def test_threads_each_have_their_own_sequence_numbers():

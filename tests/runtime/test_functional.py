@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.autograd import functional as rt_functional
+from tidy.runtime.derivatives import functional as rt_functional
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.2, -0.3]])

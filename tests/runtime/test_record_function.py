@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.record_function import add_callback
+from tidy.runtime.observe.callbacks import add_callback
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def test_a_range_ends_when_its_future_is_done(seen):
     assert seen == [("begin", "fetch")]
     future.set_result(7)
     assert seen == [("begin", "fetch"), ("end", "fetch")]
-    assert ended.result(timeout=5) == 7
+    assert ended.result(timeout=60) == 7
 
 
 def test_a_future_that_fails_ends_the_range_and_says_why(seen):
     with ThreadPoolExecutor(1) as pool, rt.record_function("fetch") as fetch:
         ended = fetch._call_end_callbacks_on_future(pool.submit(lambda: 1 / 0))
         with pytest.raises(ZeroDivisionError):
-            ended.result(timeout=5)
+            ended.result(timeout=60)
     assert seen == [("begin", "fetch"), ("end", "fetch")]
 
 

@@ -102,7 +102,7 @@ def test_a_subclass_of_tensor_comes_back_as_a_tensor():
     class Parameter(rt.Tensor):
         pass
 
-    found = through(Parameter(np.ones(2), requires_grad=True))
+    found = through(Parameter(np.ones(2)).requires_grad_())
     assert type(found) is rt.Tensor
     assert found.requires_grad
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.sparse import SparseTensor
+from tidy.runtime.ops.sparse import SparseTensor
 
 
 class Rows(rt.autograd.Function):
@@ -152,3 +152,75 @@ def test_anomaly_mode_looks_at_the_rows():
         loss = (rows(rt, w, 1) * float("nan")).sum()
         with pytest.raises(RuntimeError, match="nan"):
             loss.backward()
+
+
+STEPS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adagrad", {"lr": 0.1, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.1, "maximize": True}),
+    ("SparseAdam", {}),
+    ("SparseAdam", {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3}),
+    ("SparseAdam", {"lr": 0.1, "maximize": True}),
+    ("Adam", {}),
+    ("AdamW", {}),
+    ("RMSprop", {}),
+]
+
+
+def stepped(torch, name, options, dense=False):
+    """A table after some steps, and its state; or the class of the error."""
+    weight = torch.tensor(np.arange(8.0).reshape(4, 2), requires_grad=True)
+    try:
+        optimizer = getattr(torch.optim, name)([weight], **options)
+        for indices in ([1, 1, 3], [0], [], [3, 0, 3, 1]):
+            index = torch.tensor(indices, dtype=torch.int64)
+            found = torch.nn.functional.embedding(index, weight, sparse=not dense)
+            optimizer.zero_grad()
+            (found * found).sum().backward()
+            optimizer.step()
+    except (RuntimeError, ValueError, NotImplementedError, TypeError, AttributeError) as error:
+        return type(error).__name__
+    state = optimizer.state_dict()["state"].get(0, {})
+    shown = {k: v.to_dense().tolist() if hasattr(v, "to_dense") else v for k, v in state.items()}
+    return weight.tolist(), {k: v for k, v in shown.items() if v is not None}
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "options"), STEPS)
+def test_optimizers_step_sparse_gradients_as_pytorchs(name, options):
+    torch = pytest.importorskip("torch")
+    ours, theirs = (stepped(t, name, options) for t in (rt, torch))
+    if isinstance(theirs, str):
+        assert ours == theirs
+        return
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-12)
+    assert ours[1].keys() == theirs[1].keys()
+    for key, value in theirs[1].items():
+        np.testing.assert_allclose(ours[1][key], value, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.oracle
+def test_a_dense_gradient_is_refused_by_the_sparse_optimizer_alone():
+    torch = pytest.importorskip("torch")
+    for t in (rt, torch):
+        assert stepped(t, "SparseAdam", {}, dense=True) == "RuntimeError"
+        weight = t.ones(2, requires_grad=True)
+        weight.grad = t.ones(2)
+        for name in ("SGD", "Adagrad"):
+            getattr(t.optim, name)([weight]).step()
+
+
+def test_rows_that_no_gradient_came_for_stay_as_they_are():
+    weight = rt.zeros(3, 2, requires_grad=True)
+    rt.nn.functional.embedding(rt.tensor([2, 2]), weight, sparse=True).sum().backward()
+    rt.optim.SGD([weight], lr=0.5).step()
+    assert weight.tolist() == [[0, 0], [0, 0], [-1, -1]]
+    assert weight.grad.is_sparse

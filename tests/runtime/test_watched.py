@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tidy.runtime as rt
-from tidy.runtime.record_function import add_callback, add_interposer, remove_interposer
+from tidy.runtime.observe.arrangement import add_interposer, remove_interposer
+from tidy.runtime.observe.callbacks import add_callback
 
 from .samples import arrays, evaluate
 from .test_ops import SAMPLES, ids

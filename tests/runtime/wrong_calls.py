@@ -4,6 +4,8 @@
 requires a gradient, `v` float32 (3,), `s` a number as a tensor, `T` (2, 3, 4), `c` complex (2,).
 """
 
+import numpy as np
+
 WRONG = """
 # shapes
 x + y
@@ -346,7 +348,31 @@ DEVIATIONS = {
         "torch.linalg.norm(T, 'fro', (0, 1, 2))": (NONE, RUN),
     },
     "an index that is out of range": {"x.index_add(0, i, x[:1])": ("IndexError", RUN)},
-    "PyTorch says ValueError in these operators alone": {
-        **dict.fromkeys(("torch.cat([])", "F.mse_loss(x, x, reduction='no')"), (RUN, "ValueError")),
+    "PyTorch says ValueError in this operator alone": {
+        "F.mse_loss(x, x, reduction='no')": (RUN, "ValueError"),
     },
 }
+LISTED = {code: ends for rows in DEVIATIONS.values() for code, ends in rows.items()}
+CLASSES = (IndexError, ValueError, TypeError, AttributeError, RuntimeError)
+
+
+def end(lib, code):
+    """The class of the error, by name, or `no error`."""
+    tensor = lib.tensor
+    given = {
+        "x": tensor(np.arange(6, dtype=np.float32).reshape(2, 3)),
+        "y": tensor(np.ones((4, 5), np.float32)),
+        "k": tensor(np.arange(6).reshape(2, 3)),
+        "b": tensor(np.arange(6).reshape(2, 3) > 2),
+        "c": tensor(np.array([1j, 2], np.complex64)),
+        "v": tensor(np.ones(3, np.float32)),
+        "T": tensor(np.ones((2, 3, 4), np.float32)),
+        "i": tensor([5]),
+        "s": tensor(1.5),
+        "g": lib.ones(2, 3, requires_grad=True),
+    }
+    try:
+        eval(code, given | {"torch": lib, "F": lib.nn.functional})  # noqa: S307
+    except Exception as error:
+        return next((c.__name__ for c in CLASSES if isinstance(error, c)), type(error).__name__)
+    return NONE

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from tidy.trace import EventKind, RawColumns, Trace, TraceInfo, Track, build_trace
 
+from ..drawn import choices
+
 _HOST = (EventKind.TorchOp, EventKind.Annotation, EventKind.PyCall, EventKind.PyCCall)
 
 
@@ -18,18 +20,19 @@ def host_traces(draw: st.DrawFn) -> Trace:
     raw = RawColumns()
     indexed = draw(st.booleans())
     threads = draw(st.integers(1, 3))
-    for i in range(draw(st.integers(0, 24))):
-        thread = draw(st.integers(0, threads - 1))
-        forward_thread = draw(st.sampled_from((0, 0, 1, 2)))
+    count = draw(st.integers(0, 24))
+    chosen = draw(choices(7 * count))
+    for i in range(count):
+        thread = chosen.upto(threads - 1)
         raw.append(
             1,
-            name_id=[raw.strings.names[draw(st.sampled_from("abcde"))]],
-            kind=[draw(st.sampled_from(_HOST))],
-            start_ns=[draw(st.integers(0, 12)) * threads + thread],
-            duration_ns=[draw(st.integers(0, 20))],
+            name_id=[raw.strings.names[chosen.of("abcde")]],
+            kind=[chosen.of(_HOST)],
+            start_ns=[chosen.upto(12) * threads + thread],
+            duration_ns=[chosen.upto(20)],
             track_id=[raw.strings.tracks[Track(1, thread)]],
             tie=[i if indexed else -1],
-            sequence_nr=[draw(st.integers(-1, 3))],
-            forward_thread=[forward_thread],
+            sequence_nr=[chosen.upto(4) - 1],
+            forward_thread=[chosen.of((0, 0, 1, 2))],
         )
     return build_trace(raw, TraceInfo("random"))

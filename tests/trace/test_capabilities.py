@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidy.trace import Capability, Device, TraceInfo
+from tidy.trace import Capability, DeviceProperties, TraceInfo
 from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
@@ -56,7 +56,7 @@ def test_freed_memory_is_negative(read_events: ReadEvents) -> None:
     assert (freed.nbytes, freed.device, freed.start_ns) == (-64, 2, 5000)
 
 
-_NVIDIA_A100 = Device(0, "NVIDIA A100", "nvidia", (8, 0), 40)
+_NVIDIA_A100 = DeviceProperties(0, "NVIDIA A100", "nvidia", (8, 0), 40)
 _A100 = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0, "totalGlobalMem": 40}
 _MI300 = {"id": 0, "name": "AMD Instinct", "computeMajor": 9, "computeMinor": 4}
 _NAMELESS = {"id": 0, "name": "", "computeMajor": 9, "computeMinor": 0, "warpSize": 64}
@@ -66,20 +66,24 @@ _NAMELESS = {"id": 0, "name": "", "computeMajor": 9, "computeMinor": 0, "warpSiz
     ("header", "name_of_call", "expected"),
     [
         ({"deviceProperties": [_A100]}, "cudaLaunchKernel", _NVIDIA_A100),
-        ({"deviceProperties": [_MI300]}, "hipLaunchKernel", Device(0, "AMD Instinct", "amd")),
-        ({"deviceProperties": [_NAMELESS]}, "cudaLaunchKernel", Device(0, "", "amd")),
+        (
+            {"deviceProperties": [_MI300]},
+            "hipLaunchKernel",
+            DeviceProperties(0, "AMD Instinct", "amd"),
+        ),
+        ({"deviceProperties": [_NAMELESS]}, "cudaLaunchKernel", DeviceProperties(0, "", "amd")),
         (
             {"deviceProperties": [_A100], "hip_runtime_version": 1},
             "launch",
-            Device(0, "NVIDIA A100", "amd", None, 40),
+            DeviceProperties(0, "NVIDIA A100", "amd", None, 40),
         ),
-        ({}, "cudaLaunchKernel", Device(0, "", "nvidia")),
-        ({}, "hipLaunchKernel", Device(0, "", "amd")),
-        ({}, "launch", Device(0, "", "unknown")),
+        ({}, "cudaLaunchKernel", DeviceProperties(0, "", "nvidia")),
+        ({}, "hipLaunchKernel", DeviceProperties(0, "", "amd")),
+        ({}, "launch", DeviceProperties(0, "", "unknown")),
     ],
 )  # fmt: skip
 def test_whose_device_it_is(
-    read_events: ReadEvents, header: dict[str, Any], name_of_call: str, expected: Device
+    read_events: ReadEvents, header: dict[str, Any], name_of_call: str, expected: DeviceProperties
 ) -> None:
     events = [call(name_of_call, 0, 1, correlation=1), kernel("gemm", 5, 5, correlation=1)]
     trace = read_events(events, **header)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidy.trace import EventKind, Intervals, Trace
+from tidy.trace.names import NameTable, matching
 from tidy.trace.outline import parse_outline
 
 from .random_traces import host_traces
@@ -89,3 +92,29 @@ def test_an_empty_trace_has_no_time() -> None:
     trace.self_check()
     assert (len(trace), trace.span_ns, trace.steps, list(trace.dfs())) == (0, 0, (), [])
     assert trace.step_share(Intervals([0], [1])) is None
+
+
+_NAMES = st.lists(st.text("ab*", max_size=5), unique=True, max_size=8)
+
+
+@given(_NAMES, _NAMES)
+def test_patterns_fit_as_regular_expressions_do(names: list[str], patterns: list[str]) -> None:
+    sources = [".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns]
+    wanted = [
+        name for name in names if any(re.fullmatch(each, name, re.DOTALL) for each in sources)
+    ]
+    assert matching(names, patterns) == wanted
+    ids = {name: number for number, name in enumerate(names)}
+    assert NameTable(ids).fitting(patterns) == [ids[name] for name in wanted]
+
+
+@given(host_traces())
+def test_rows_of_names_are_those_of_each_name(trace: Trace) -> None:
+    for chosen in (
+        [],
+        range(len(trace.names))[:1],
+        range(0, len(trace.names), 2),
+        range(len(trace.names)),
+    ):
+        rows = [row for row in range(len(trace)) if trace.name_id[row] in chosen]
+        assert trace.rows_of_names(list(chosen)).tolist() == rows

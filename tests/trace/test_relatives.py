@@ -12,12 +12,13 @@ from .random_traces import host_traces
 
 
 def _children(trace: Trace, row: int) -> list[int]:
-    return [each for each in range(trace.tree_count) if trace.parent[each] == row]
+    return [each for each, parent in enumerate(trace.parent.tolist()) if parent == row]
 
 
 def _ancestors(trace: Trace, row: int) -> list[int]:
+    parents: list[int] = trace.parent.tolist()
     above: list[int] = []
-    while (row := int(trace.parent[row])) >= 0:
+    while (row := parents[row]) >= 0:
         above.append(row)
     return above
 

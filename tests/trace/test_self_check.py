@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from tidy.trace import EventKind, Trace
@@ -95,6 +96,9 @@ def test_a_sound_trace_passes() -> None:
 @pytest.mark.parametrize("damage", _BROKEN, ids=lambda damage: damage.__name__.strip("_"))
 def test_damage_is_named(damage: Callable[[Trace], None]) -> None:
     trace = parse_outline(_OUTLINE)
+    for column in vars(trace).values():
+        if isinstance(column, np.ndarray):
+            column.setflags(write=True)
     damage(trace)
     with pytest.raises(AssertionError, match=_BROKEN[damage]):
         trace.self_check()

@@ -1,24 +1,37 @@
-"""`key_averages()` and `table()` of a trace, as `torch.autograd.profiler` computes them."""
+"""`key_averages()` and `table()` of a trace, as `torch.autograd.profiler` computes them.
+
+`Trace` itself knows nothing of averages. Importing this package gives it `function_events`,
+`key_averages`, `table` and `export_stacks`; whatever hands a trace to a user imports it.
+"""
 
 from __future__ import annotations
 
-from .average import FunctionEventAvg
-from .event_list import EventList
-from .function_events import FunctionEvents
-from .group import key_averages
-from .sorting import SORT_KEYS, sort_attribute, sort_title, sorted_by
-from .table import TableOptions
-from .views import FunctionEvent
+import os
+from functools import cached_property
+from typing import Any
 
-__all__ = [
-    "SORT_KEYS",
-    "EventList",
-    "FunctionEvent",
-    "FunctionEventAvg",
-    "FunctionEvents",
-    "TableOptions",
-    "key_averages",
-    "sort_attribute",
-    "sort_title",
-    "sorted_by",
-]
+from ..trace import Trace
+from .event_list import EventList, key_averages
+from .function_events import FunctionEvent, FunctionEvents
+from .table import FunctionEventAvg
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "FunctionEvents", "key_averages"]
+
+
+def _table(trace: Trace, **options: Any) -> str:
+    """The table of `key_averages()`; options as for `EventList.table`."""
+    return key_averages(trace).table(**options)
+
+
+def _export_stacks(
+    trace: Trace, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
+) -> None:
+    """Write folded stacks for a flame graph; see `EventList.export_stacks`."""
+    key_averages(trace).export_stacks(path, metric)
+
+
+Trace.function_events = cached_property(FunctionEvents)
+Trace.function_events.__set_name__(Trace, "function_events")
+Trace.key_averages = key_averages
+Trace.table = _table
+Trace.export_stacks = _export_stacks

@@ -1,22 +1,26 @@
-"""Function events of the host: their tree, and times and memory with and without children."""
+"""Function events of the host: their tree, and their times and memory with and without children.
+
+The tree is by containment (`EventList._populate_cpu_children`), and so differs from the tree of the
+trace: an event is under another only where it lies inside it, and one that outlives the event it
+started in is not under it:
+
+    f     [=========]               f
+    g       [===]                   +-- g
+    h          [========]           h         starts inside f and ends after it
+    k           [==]                +-- k
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .device import launched_ns
-from .memory import MemoryRecords
-from .nesting import nest, repeated, representatives
-from .select import by_start, host_rows
+from ..trace import EventKind, Trace
 
-if TYPE_CHECKING:
-    from ..trace import Trace
-
-Column = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -24,50 +28,140 @@ class HostEvents:
     """n events of the host, by thread and then depth-first.
 
     Attributes:
-        rows: the trace's row of each.
+        rows: the row of each in the trace, shape (n,).
         parent: index of the event around it, -1 for none.
-        columns: `cpu_ns`, `device_ns`, `cpu_nbytes`, `device_nbytes` and the same after `self_`.
-        lone_records: the trace's rows of memory records during no event.
+        columns: times in nanoseconds and memory in bytes, by field of a row of the table.
+        lone_records: rows of the trace that are memory records during none of the events.
     """
 
-    rows: Column
-    parent: Column
-    columns: dict[str, Column]
-    lone_records: Column
+    rows: Numbers
+    parent: Numbers
+    columns: dict[str, Numbers]
+    lone_records: Numbers
 
 
-def measure_host(trace: Trace, key_of_name: NDArray[np.int32]) -> HostEvents:
-    """Nest the events of the host and add up what they took."""
-    rows = by_start(trace, host_rows(trace))
-    rows = rows[np.argsort(trace.track_id[rows], kind="stable")]
+def measure_host(trace: Trace, rows: Numbers, key_of_name: NDArray[np.int32]) -> HostEvents:
+    """Nest the events in `rows` and add up what they took."""
+    track = trace.track_id
+    rows = rows[np.lexsort((-trace.end_ns[rows], trace.start_ns[rows], track[rows]))]
     start, end = trace.start_ns[rows], trace.end_ns[rows]
-    nesting = nest(start, end, trace.track_id[rows])
-    removed = repeated(nesting, key_of_name[trace.name_id[rows]])
-    counted_as = representatives(nesting, removed)
-    parent = np.where(nesting.parent >= 0, counted_as[np.maximum(nesting.parent, 0)], -1)
+    parent, subtree_end = nest(start, end, track[rows])
+    kept = ~_repeated(parent, key_of_name[trace.name_id[rows]])
+    counted_as = nearest_marked(kept, parent)
+    parent = np.where(parent >= 0, counted_as[np.maximum(parent, 0)], -1)
 
     position = np.full(len(trace), -1, np.int64)
     position[rows] = counted_as
-    records = MemoryRecords.of(trace)
-    cpu_nbytes, device_nbytes = records.during(start, end)
+    launched = np.append(0, np.cumsum(_launched_ns(trace, position, len(rows))))
+    cpu_nbytes, device_nbytes, lone_records = _memory_during(trace, start, end)
     totals = {
-        "cpu_ns": end - start,
-        "device_ns": nesting.sum_below(launched_ns(trace, position, len(rows))),
-        "cpu_nbytes": cpu_nbytes,
-        "device_nbytes": device_nbytes,
+        "cpu_time_total_ns": end - start,
+        "device_time_total_ns": launched[subtree_end] - launched[:-1],
+        "cpu_memory_usage": cpu_nbytes,
+        "device_memory_usage": device_nbytes,
     }
-    inner = np.flatnonzero(~removed & (parent >= 0))
+    inner = np.flatnonzero(kept & (parent >= 0))
     columns = dict(totals)
     for name, total in totals.items():
         own = total.copy()
         np.subtract.at(own, parent[inner], total[inner])
         columns[f"self_{name}"] = own
 
-    kept = np.flatnonzero(~removed)
-    index = np.cumsum(~removed) - 1
-    return HostEvents(
-        rows[kept],
-        np.where(parent[kept] >= 0, index[np.maximum(parent[kept], 0)], -1),
-        {name: column[kept] for name, column in columns.items()},
-        records.outside(start, end),
-    )
+    index = np.append(np.cumsum(kept) - 1, -1)  # the last for a parent of -1
+    columns = {name: column[kept] for name, column in columns.items()}
+    return HostEvents(rows[kept], index[parent[kept]], columns, lone_records)
+
+
+def nest(start_ns: Numbers, end_ns: Numbers, thread: NDArray[np.int32]) -> tuple[Numbers, Numbers]:
+    """`parent` (-1: a root) and `subtree_end`, both of shape (n,), by containment.
+
+    The n events come by thread, then by start, and then the longer first: so they lie depth-first.
+    """
+    parent = np.empty(len(thread), np.int64)
+    subtree_end = np.empty(len(thread), np.int64)
+    bounds = np.flatnonzero(np.diff(thread, prepend=-1, append=-1))
+    for first, last in pairwise(bounds.tolist()):
+        above, after = _nest_thread(start_ns[first:last].tolist(), end_ns[first:last].tolist())
+        parent[first:last] = above
+        parent[first:last] += np.where(parent[first:last] < 0, 0, first)
+        subtree_end[first:last] = after
+        subtree_end[first:last] += first
+    return parent, subtree_end
+
+
+def _nest_thread(starts: list[int], ends: list[int]) -> tuple[list[int], list[int]]:
+    parents = [-1] * len(starts)
+    closed = [len(starts)] * len(starts)
+    stack: list[tuple[int, int]] = []  # what lies below the top: (row, end)
+    top, top_end = -1, 1 << 62
+    for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        while end > top_end or start >= top_end:
+            closed[top] = row
+            top, top_end = stack.pop()
+        parents[row] = top
+        stack.append((top, top_end))
+        top, top_end = row, end
+    return parents, closed
+
+
+def _repeated(parent: Numbers, key: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether an event is the only child of one with the same key; it is then not listed.
+
+    `EventList._remove_dup_nodes` does so, for example with the second `aten::sum` of an overload
+    that calls another.
+    """
+    children = np.bincount(parent[parent >= 0], minlength=len(key))
+    above = np.maximum(parent, 0)
+    repeated: NDArray[np.bool_] = (parent >= 0) & (key == key[above]) & (children[above] == 1)
+    return repeated
+
+
+def nearest_marked(is_marked: NDArray[np.bool_], parent: NDArray[np.signedinteger]) -> Numbers:
+    """For each row itself or its nearest ancestor that is marked, -1 where none is."""
+    nearest = np.append(np.where(is_marked, np.arange(len(parent)), parent), -1)
+    while True:
+        further = nearest[nearest]
+        if np.array_equal(further, nearest):
+            return nearest[:-1]
+        nearest = further
+
+
+def _launched_ns(trace: Trace, position: Numbers, count: int) -> Numbers:
+    """Device time launched by each of `count` host events itself, not by what is below it.
+
+    Args:
+        trace: the trace.
+        position: for each row of the trace its place among the host events, -1 for none.
+        count: the number of host events.
+    """
+    rows = trace.device_rows
+    op = trace.caller[rows].astype(np.int64)
+    is_call = op >= trace.tree_count
+    op = np.where(is_call, trace.caller[np.maximum(op, 0)], op)
+    # Where the launching row is not listed, its nearest listed ancestor counts.
+    while (unlisted := (op >= 0) & (position[op] < 0)).any():
+        op[unlisted] = trace.parent[op[unlisted]]
+    rows, op = rows[op >= 0], op[op >= 0]
+    launched = np.zeros(count, np.int64)
+    np.add.at(launched, position[op], trace.duration_ns[rows])
+    return launched
+
+
+def _memory_during(
+    trace: Trace, start_ns: Numbers, end_ns: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """What memory records (allocations positive, frees negative) say of closed intervals of time.
+
+    Returns:
+        The bytes of the CPU, and those of devices, within each interval, on any thread; and the
+        rows of the records that are in none of the intervals.
+    """
+    rows = trace.rows_of_kind(EventKind.Allocation)
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    time, nbytes, on_device = trace.start_ns[rows], trace.nbytes[rows], trace.device[rows] >= 0
+    first, last = np.searchsorted(time, start_ns, "left"), np.searchsorted(time, end_ns, "right")
+    sums = [np.append(0, np.cumsum(np.where(on_device == each, nbytes, 0))) for each in (0, 1)]
+    begun = np.searchsorted(np.sort(start_ns), time, "right")
+    over = np.searchsorted(np.sort(end_ns), time, "left")
+    cpu_nbytes, device_nbytes = (total[last] - total[first] for total in sums)
+    return cpu_nbytes, device_nbytes, rows[begun == over]

@@ -1,4 +1,4 @@
-"""The layout of PyTorch's table (`_build_table` in torch/autograd/profiler_util.py)."""
+"""How PyTorch's table is printed (`_build_table` in torch/autograd/profiler_util.py)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+TIME_UNITS = {"s": 1_000_000.0, "ms": 1000.0, "us": 1.0}
+_NBYTES = {"GB": 1 << 30, "MB": 1 << 20, "KB": 1 << 10}
 _SPACING = "  "
 _NARROW_NAME, _NARROW_PLACE = 30, 40
-_LESS_NEEDED: tuple[Callable[[str], bool], ...] = (
-    lambda title: title.endswith("%"),
-    lambda title: title.endswith("time avg"),
-    lambda title: title.endswith("Mem") and not title.startswith("Self"),
-    lambda title: title.endswith("Mem"),
-)
 
 
 @dataclass(slots=True)
-class Column:
-    """A title, a width, and cells; a cell of several lines is a list of them."""
+class PrintedColumn:
+    """A title, a width, and the text of each row.
+
+    Attributes:
+        name: the name of the column it prints, "" for percentages beside one.
+        left: whether the text stands on the left; of such a text the beginning is cut.
+        loses: columns with 1 are left out first where there is no room, and those with 0 never.
+    """
 
     title: str
     width: int
+    cells: list[str]
+    name: str = ""
     left: bool = False
-    cells: list[str] = field(default_factory=list)
+    loses: int = 0
 
     def line(self, text: str) -> str:
         return text.ljust(self.width) if self.left else text.rjust(self.width)
 
     def narrow(self, width: int) -> None:
-        """Cut what does not fit, of a path its beginning."""
+        """Cut what does not fit."""
         self.width = width
         cut = shortened_path if self.left else shortened_end
         self.cells = [cut(cell, width) for cell in self.cells]
@@ -37,9 +41,9 @@ class Column:
 
 @dataclass(slots=True)
 class Table:
-    """Columns, what stands above them and below them, and for each row further source lines."""
+    """Columns, the lines above and below them, and for each row further source lines."""
 
-    columns: list[Column]
+    columns: list[PrintedColumn]
     above: list[str]
     below: list[str]
     more_frames: list[list[str]] = field(default_factory=list)
@@ -49,22 +53,21 @@ class Table:
         return sum(column.width + len(_SPACING) for column in self.columns) - len(_SPACING)
 
     def fit(self, width: int, keep: str) -> list[str]:
-        """Narrow and leave out columns until the table is so narrow, if it can be.
+        """Narrow and leave out columns until the table is no wider than `width`, if it can be.
 
-        Percentages go first, then averages, then memory; the column titled `keep` stays. Gives the
-        titles of those left out.
+        Percentages go first, then averages, then memory; the column named `keep` stays. Gives the
+        titles of the columns that were left out.
         """
         gone: list[str] = []
         self._narrow(self.columns[1:], width, _NARROW_PLACE)
-        for matches in _LESS_NEEDED:
-            for column in [column for column in self.columns if matches(column.title)]:
-                if self.width > width and column.title != keep:
-                    self.columns.remove(column)
-                    gone.append(column.title)
+        for column in sorted(self.columns, key=lambda column: column.loses):
+            if column.loses and self.width > width and column.name != keep:
+                self.columns.remove(column)
+                gone.append(column.title)
         self._narrow(self.columns[:1], width, _NARROW_NAME)
         return gone
 
-    def _narrow(self, columns: Sequence[Column], width: int, least: int) -> None:
+    def _narrow(self, columns: Sequence[PrintedColumn], width: int, least: int) -> None:
         for column in columns:
             if column.width > least:
                 column.narrow(max(column.width - max(self.width - width, 0), least))
@@ -76,7 +79,7 @@ class Table:
         ]
 
     def text(self) -> str:
-        """As PyTorch prints it."""
+        """The table as PyTorch prints it."""
         columns = self.columns
         rule = "".join("-" * column.width + _SPACING for column in columns)
         lines = []
@@ -97,7 +100,7 @@ class Table:
         return self._line([frame if column.left else "" for column in self.columns])
 
     def html(self, escape: Callable[[str], str]) -> str:
-        """The same as an HTML table."""
+        """The table in HTML, for notebooks."""
         titles = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
         rows = []
         for row in range(len(self.columns[0].cells)):
@@ -115,20 +118,48 @@ class Table:
         )
 
 
+def format_time(time_us: float, unit: str | None = None) -> str:
+    """Three decimals of s, ms or us: of `unit`, or of the largest that is no more than the time."""
+    if unit is None:
+        unit = next((name for name, size in TIME_UNITS.items() if time_us >= size), "us")
+    return f"{time_us / TIME_UNITS[unit]:.3f}{unit}"
+
+
+def format_share(time_us: float, total_us: float) -> str:
+    """A percentage of the total, "NaN" where the total is 0."""
+    return f"{time_us * 100.0 / total_us:.2f}%" if total_us else "NaN"
+
+
+def format_memory(nbytes: int) -> str:
+    """Two decimals of GB, MB or KB, or whole bytes."""
+    for unit, size in _NBYTES.items():
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+def flops_scale(least: int) -> tuple[float, str]:
+    """(factor, unit) in which the least positive count of a column is at least 1."""
+    power, units = 0, ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+    while power + 1 < len(units) and least >= 1000 ** (power + 1):
+        power += 1
+    return 10.0 ** (-3 * power), units[power]
+
+
 def shortened_name(text: str, width: int | None) -> str:
-    """A name whose end is cut so that it and the dots fit."""
+    """A name whose end is cut so that the name and the dots fit; PyTorch cuts a bit early."""
     if width is None or len(text) < width - 3:
         return text
     return text[: width - 3] + "..."
 
 
 def shortened_end(text: str, width: int) -> str:
-    """A text whose end is cut."""
+    """A text whose end is cut where it is too long."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def shortened_path(text: str, width: int) -> str:
-    """A path whose beginning is cut."""
+    """A path whose beginning is cut where it is too long."""
     if len(text) <= width:
         return text
     end = text[len(text) - width :]
@@ -139,3 +170,8 @@ def widest(texts: Sequence[Any], most: int | None) -> int:
     """The width of a column for these texts."""
     width = max(len(str(text)) for text in texts) + 4
     return width if most is None else min(width, most)
+
+
+def visible(text: str) -> str:
+    """`text` without what would break a line or move the cursor."""
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -7,17 +7,14 @@ grouping by numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind
+from ..trace import EventKind, Trace
+from ..trace.kinds import DEVICE_WORK
+from .host import nearest_marked
 
-if TYPE_CHECKING:
-    from ..trace import Trace
-
-Frames = tuple[str, ...]
+Numbers = NDArray[np.int64]
 # Frames that PyTorch leaves out (`_filter_stack_entry` in profiler_util.py): those with both parts.
 _LEFT_OUT = (
     ("autograd/__init__", "_make_grads"),
@@ -27,49 +24,42 @@ _LEFT_OUT = (
     ("_internal/common_utils", "prof_func_call"),
     ("_internal/common_utils", "prof_meth_call"),
 )
-NO_STACK = 0
-_LAUNCHED = (EventKind.Kernel, EventKind.Memcpy, EventKind.Memset)
+_NO_STACK = 0
+_ENGINE = "autograd::engine::evaluate_function: "
 
 
-class Stacks:
+class PythonStacks:
     """The stack of each row, as a number; `frames` gives its text. Number 0 is the empty stack."""
 
     def __init__(self, trace: Trace) -> None:
-        # A stack is a frame and the stack below it; the numbers of frames are those of names.
+        # A stack is a frame and the stack below it.
         self._numbers: dict[tuple[int, str], int] = {}
-        self._links: list[tuple[int, str]] = [(NO_STACK, "")]
+        self._links: list[tuple[int, str]] = [(_NO_STACK, "")]
         self.of_row = np.zeros(len(trace), np.int64)
         self._follow_tree(trace)
         self._read_call_stacks(trace)
 
-    def frames(self, number: int, most: int | None = None) -> Frames:
-        """Frames from the innermost outwards, at most so many."""
+    def frames(self, number: int, most: int | None = None) -> tuple[str, ...]:
+        """Frames from the innermost outwards; the `most` innermost ones where that is given."""
         path: list[str] = []
-        while number != NO_STACK and (most is None or len(path) < most):
+        while number != _NO_STACK and (most is None or len(path) < most):
             number, frame = self._links[number]
             path.append(frame)
         return tuple(path)
 
     def _number(self, below: int, frame: str) -> int:
-        found = self._numbers.setdefault((below, frame), len(self._links))
-        if found == len(self._links):
+        number = self._numbers.setdefault((below, frame), len(self._links))
+        if number == len(self._links):
             self._links.append((below, frame))
-        return found
+        return number
 
     def _follow_tree(self, trace: Trace) -> None:
         count = trace.tree_count
-        rows = np.arange(count)
         is_frame = np.isin(trace.kind[:count], (EventKind.PyCall, EventKind.PyCCall))
         if not is_frame.any():
             return
-        # The nearest Python row at or above each row: parents come before their children.
-        nearest = np.where(is_frame, rows, trace.parent[:count])
-        while True:
-            further = np.where(nearest >= 0, nearest[np.maximum(nearest, 0)], -1)
-            if np.array_equal(further, nearest):
-                break
-            nearest = further
         parents = trace.parent[:count]
+        nearest = nearest_marked(is_frame, parents)
         above = np.where(parents >= 0, nearest[np.maximum(parents, 0)], -1)
         kept = [_is_kept(name) for name in trace.names]
         # What stands above a child of each Python row, that row included.
@@ -77,16 +67,16 @@ class Stacks:
         frames = np.flatnonzero(is_frame)
         columns = (frames.tolist(), above[frames].tolist(), trace.name_id[frames].tolist())
         for row, outer, name in zip(*columns, strict=True):
-            below = inner.get(outer, NO_STACK)
+            below = inner.get(outer, _NO_STACK)
             inner[row] = self._number(below, trace.names[name]) if kept[name] else below
         number_of = np.zeros(count + 1, np.int64)  # the last for a row with no frame above
         number_of[frames] = list(inner.values())
         self.of_row[:count] = number_of[above]
         self._pass_on(trace, np.where(is_frame, number_of[:count], self.of_row[:count]))
 
-    def _pass_on(self, trace: Trace, inside: NDArray[np.int64]) -> None:
+    def _pass_on(self, trace: Trace, inside: Numbers) -> None:
         """Give Runtime rows and device rows the stack that is open where they were called."""
-        for kinds in ((EventKind.Runtime,), _LAUNCHED):
+        for kinds in ((EventKind.Runtime,), DEVICE_WORK):
             rows = trace.rows_of_kind(*kinds)
             caller = trace.caller[rows].astype(np.int64)
             rows, caller = rows[caller >= 0], caller[caller >= 0]
@@ -95,16 +85,16 @@ class Stacks:
             self.of_row[rows] = stack
 
     def _read_call_stacks(self, trace: Trace) -> None:
-        written = np.flatnonzero((trace.stack_id >= 0) & (self.of_row == NO_STACK))
+        written = np.flatnonzero((trace.stack_id >= 0) & (self.of_row == _NO_STACK))
         texts = list(trace.strings.stacks)
         ids, inverse = np.unique(trace.stack_id[written], return_inverse=True)
-        numbers = [self._intern(texts[stack_id]) for stack_id in ids.tolist()]
+        numbers = [self._number_of_text(texts[stack_id]) for stack_id in ids.tolist()]
         if numbers:
             self.of_row[written] = np.array(numbers, np.int64)[inverse]
 
-    def _intern(self, text: str) -> int:
+    def _number_of_text(self, text: str) -> int:
         frames = [frame.strip() for frame in text.split(";")]
-        number = NO_STACK
+        number = _NO_STACK
         for frame in reversed([frame for frame in frames if frame and _is_kept(frame)]):
             number = self._number(number, frame)
         return number
@@ -112,3 +102,54 @@ class Stacks:
 
 def _is_kept(frame: str) -> bool:
     return not any(first in frame and second in frame for first, second in _LEFT_OUT)
+
+
+def stacks_of_events(
+    stacks: PythonStacks,
+    trace: Trace,
+    rows: Numbers,
+    parent: Numbers,
+    keys: list[str],
+    key_id: NDArray[np.int32],
+) -> Numbers:
+    """The number of the stack of each function event; of a backward event that of its forward.
+
+    The stack of a backward event itself is only that of the engine. As in
+    `EventList._set_backward_stacktraces`, the first event of the forward thread with the same
+    sequence number gives the stack; where there is no such event it is empty.
+
+    Args:
+        stacks: the stacks of the trace.
+        trace: the trace.
+        rows, parent, keys, key_id: columns of the events, see `FunctionEvents`.
+    """
+    numbers = stacks.of_row[rows]
+    function = _backward_functions(parent, keys, key_id)
+    inside = np.flatnonzero(function >= 0)
+    if not len(inside):
+        return numbers
+    # (sequence number, track) -> the first event of it; of equal keys the last in a dict stays.
+    forward = np.flatnonzero((function < 0) & (trace.sequence_nr[rows] >= 0))[::-1]
+    of_forward = rows[forward]
+    sequence_nr, track = trace.sequence_nr[of_forward], trace.track_id[of_forward]
+    names = zip(sequence_nr.tolist(), track.tolist(), strict=True)
+    first = dict(zip(names, numbers[forward].tolist(), strict=True))
+    stack_of = np.full(len(rows), _NO_STACK, np.int64)
+    for index in np.unique(function[inside]).tolist():
+        row = int(rows[index])
+        if (caller := trace.forward.get(row, -1)) >= 0:
+            key = int(trace.sequence_nr[row]), int(trace.track_id[caller])
+            stack_of[index] = first.get(key, _NO_STACK)
+    numbers[inside] = stack_of[function[inside]]
+    return numbers
+
+
+def _backward_functions(parent: Numbers, keys: list[str], key_id: NDArray[np.int32]) -> Numbers:
+    """For each event the backward function that it is or is in, or -1.
+
+    The engine calls `XBackward0` in a range of its own with that name at the end.
+    """
+    number_of = {key: number for number, key in enumerate(keys)}
+    caller = [number_of.get(_ENGINE + key, -2) for key in keys]
+    above = np.where(parent >= 0, key_id[np.maximum(parent, 0)], -1)
+    return nearest_marked(above == np.array(caller, np.int64)[key_id], parent)

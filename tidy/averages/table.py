@@ -1,22 +1,54 @@
-"""Which columns the table of averages has, and what stands in their cells."""
+"""The rows of the table of averages, and how its columns are printed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
-from .average import FunctionEventAvg
-from .formatted import TIME_UNITS, flops_scale, format_memory, format_share, format_time
-from .layout import Column, Table, shortened_name, shortened_path, widest
+from . import layout
+from .columns import COLUMNS, Column, Measures, Unit
+from .function_events import FunctionEvent, FunctionEvents
+from .layout import PrintedColumn, Table
 
 _WIDTH = 12
 _TOP_LEVEL = "This report only display top-level ops statistics"
 
 
+@dataclass
+class FunctionEventAvg(Measures):
+    """One row of the table; attributes as PyTorch names them, times in microseconds.
+
+    Attributes:
+        key: the name, "Total" for `total_average()`.
+        count: how many events.
+        input_shapes: of the group where it was grouped by shapes, else "".
+        stack: the frames it was grouped by, innermost first.
+        cpu_memory_usage, device_memory_usage: bytes allocated less bytes freed meanwhile.
+        flops: floating point operations of all calls.
+        device_type: "cpu", or the device's as in `use_device`.
+        cpu_parent: the event around the first of them, None at top level.
+        is_async, is_legacy, is_remote, node_id, overload_name: not in a trace file.
+    """
+
+    flops: int = 0
+    input_shapes: list[Any] | str = ""
+    stack: list[str] = field(default_factory=list)
+    device_type: str = "cpu"
+    use_device: str | None = None
+    is_user_annotation: bool = False
+    cpu_parent: FunctionEvent | None = None
+    is_async: bool = False
+    is_legacy: bool = False
+    is_remote: bool = False
+    node_id: int = -1
+    overload_name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Arguments of `EventList.table`, and what was recorded."""
+    """The arguments of `EventList.table` but for `sort_by`; see there."""
 
     row_limit: int | None = 100
     max_src_column_width: int | None = 75
@@ -25,132 +57,121 @@ class TableOptions:
     header: str | None = None
     top_level_events_only: bool = False
     time_unit: str | None = None
-    use_device: str | None = None
-    profile_memory: bool = False
-    with_flops: bool = False
 
 
-def build_table(events: Sequence[FunctionEventAvg], options: TableOptions) -> Table:
-    """Lay out averages, of which there is at least one.
+def build_table(
+    rows: Sequence[FunctionEventAvg],
+    options: TableOptions,
+    events: FunctionEvents,
+    with_flops: bool,
+) -> Table:
+    """Lay out rows, of which there is at least one; `events` tells what was recorded.
 
     Raises:
         ValueError: an unknown unit of time.
     """
-    if options.time_unit is not None and options.time_unit not in TIME_UNITS:
+    if options.time_unit is not None and options.time_unit not in layout.TIME_UNITS:
         raise ValueError(f"cannot show times in {options.time_unit!r}; it is one of: s, ms, us")
-    cpu_us = sum(event.self_cpu_time_total_ns for event in events) / 1000
-    device_us = self_device_ns(events) / 1000
-    shown = [e for e in events if not options.top_level_events_only or e.cpu_parent is None]
+    shown = [row for row in rows if not options.top_level_events_only or row.cpu_parent is None]
     if options.row_limit is not None and options.row_limit >= 0:
         shown = shown[: options.row_limit]
-    columns, more_frames = _Columns(events, shown, options).build(cpu_us, device_us)
+    printer = _Printer(rows, shown, options, events, with_flops)
     above = [] if options.header is None else [options.header]
     above += [_TOP_LEVEL] if options.top_level_events_only else []
-    below = [f"Self CPU time total: {format_time(cpu_us, options.time_unit)}"]
-    if _has_device_time(events):
-        device = (options.use_device or "None").upper()
-        below.append(f"Self {device} time total: {format_time(device_us, options.time_unit)}")
-    return Table(columns, above, below, more_frames)
+    below = [f"Self CPU time total: {printer.time(printer.cpu_us)}"]
+    if printer.has_device_time:
+        below.append(f"Self {printer.device} time total: {printer.time(printer.device_us)}")
+    return Table(printer.columns(), above, below, printer.more_frames)
 
 
-def self_device_ns(events: Sequence[FunctionEventAvg]) -> int:
-    """Time of kernels, copies and fills; that of their ops is the same time."""
+def self_device_ns(rows: Sequence[FunctionEventAvg]) -> int:
+    """Time of kernels, copies and fills; the rows of their ops hold that time once more."""
     return sum(
-        event.self_device_time_total_ns
-        for event in events
-        if event.device_type != "cpu" and not event.is_user_annotation
+        row.self_device_time_total_ns
+        for row in rows
+        if row.device_type != "cpu" and not row.is_user_annotation
     )
 
 
-def _has_device_time(events: Sequence[FunctionEventAvg]) -> bool:
-    return any(event.self_device_time_total_ns > 0 for event in events)
-
-
-class _Columns:
-    """The columns that PyTorch has for these averages; those without data are left out."""
+class _Printer:
+    """Prints the columns that PyTorch has for these rows; those without data are left out."""
 
     def __init__(
         self,
-        events: Sequence[FunctionEventAvg],
+        rows: Sequence[FunctionEventAvg],
         shown: Sequence[FunctionEventAvg],
         options: TableOptions,
+        events: FunctionEvents,
+        with_flops: bool,
     ) -> None:
-        self._events, self._shown, self._options = events, shown, options
-        self._columns: list[Column] = []
+        self._rows, self._shown, self._options = rows, shown, options
+        self._events, self._with_flops = events, with_flops
+        self.device = (events.use_device or "None").upper()
+        self.cpu_us = sum(row.self_cpu_time_total_ns for row in rows) / 1000
+        self.device_us = self_device_ns(rows) / 1000
+        self.has_device_time = any(row.self_device_time_total_ns > 0 for row in rows)
+        self.more_frames: list[list[str]] = []
 
-    def build(self, cpu_us: float, device_us: float) -> tuple[list[Column], list[list[str]]]:
-        """The columns, and the further frames of each row."""
-        self._add_name()
-        self._add("Self CPU %", lambda e: format_share(e.self_cpu_time_total, cpu_us))
-        self._add_time("Self CPU", lambda e: e.self_cpu_time_total)
-        self._add("CPU total %", lambda e: format_share(e.cpu_time_total, cpu_us))
-        self._add_time("CPU total", lambda e: e.cpu_time_total)
-        self._add_time("CPU time avg", lambda e: e.cpu_time)
-        if _has_device_time(self._events):
-            self._add_device_times((self._options.use_device or "None").upper(), device_us)
-        if self._options.profile_memory:
-            self._add_memory()
-        self._add("# of Calls", lambda e: str(e.count))
-        self._add_shapes()
-        more_frames = self._add_stacks()
-        if self._options.with_flops:
-            self._add_flops()
-        return self._columns, more_frames
+    def time(self, time_us: float) -> str:
+        return layout.format_time(time_us, self._options.time_unit)
 
-    def _add(
-        self, title: str, cell: Callable[[FunctionEventAvg], str], width: int = _WIDTH
-    ) -> None:
-        self._columns.append(Column(title, width, cells=[cell(e) for e in self._shown]))
+    def columns(self) -> list[PrintedColumn]:
+        """The columns from left to right; sets `more_frames`, too."""
+        placed = []
+        for column in COLUMNS:
+            if column.place and self._is_shown(column):
+                placed.append((column.place, self._printed(column)))
+                if column.share_place:
+                    placed.append((column.share_place, self._shares(column)))
+        return [printed for _, printed in sorted(placed, key=itemgetter(0))]
 
-    def _add_time(self, title: str, time_us: Callable[[FunctionEventAvg], float]) -> None:
-        unit = self._options.time_unit
-        self._add(title, lambda event: format_time(time_us(event), unit))
+    def _is_shown(self, column: Column) -> bool:
+        if column.unit is Unit.MEMORY:
+            used = not column.of_device or any(r.self_device_memory_usage > 0 for r in self._rows)
+            has_device = not column.of_device or self._events.use_device is not None
+            return self._events.profile_memory and used and has_device
+        if column.unit is Unit.FLOPS and not self._with_flops:
+            return False
+        if column.unit in (Unit.FLOPS, Unit.SHAPES, Unit.STACK):
+            return any(getattr(row, column.name) for row in self._rows)
+        return self.has_device_time or not column.of_device
 
-    def _add_name(self) -> None:
-        most = self._options.max_name_column_width
-        width = widest([event.key for event in self._events], most)
-        self._add("Name", lambda e: shortened_name(_visible(e.key), most), width)
+    def _printed(self, column: Column) -> PrintedColumn:
+        title, width = column.title.format(self.device), _WIDTH
+        cell: Callable[[Any], str] = str
+        values = [getattr(row, column.name) for row in self._rows]
+        if column.unit in (Unit.TIME, Unit.MEAN_TIME):
+            cell = self.time
+        elif column.unit is Unit.MEMORY:
+            cell = layout.format_memory
+        elif column.unit is Unit.TEXT:
+            most = self._options.max_name_column_width
+            width = layout.widest(values, most)
+            cell = lambda name: layout.shortened_name(layout.visible(name), most)  # noqa: E731
+        elif column.unit is Unit.SHAPES:
+            width = layout.widest(values, self._options.max_shapes_column_width)
+            cell = lambda shapes: str(shapes)[:width]  # noqa: E731
+        elif column.unit is Unit.FLOPS:
+            scale, unit = layout.flops_scale(min(flops for flops in values if flops > 0))
+            title = f"Total {unit}"
+            cell = lambda flops: f"{flops * scale:8.3f}" if flops > 0 else "--"  # noqa: E731
+        elif column.unit is Unit.STACK:
+            return self._places(column)
+        cells = [cell(getattr(row, column.name)) for row in self._shown]
+        return PrintedColumn(title, width, cells, column.name, loses=column.loses)
 
-    def _add_device_times(self, device: str, total_us: float) -> None:
-        self._add_time(f"Self {device}", lambda e: e.self_device_time_total)
-        share = lambda e: format_share(e.self_device_time_total, total_us)  # noqa: E731
-        self._add(f"Self {device} %", share)
-        self._add_time(f"{device} total", lambda e: e.device_time_total)
-        self._add_time(f"{device} time avg", lambda e: e.device_time)
+    def _shares(self, column: Column) -> PrintedColumn:
+        total_us = self.device_us if column.of_device else self.cpu_us
+        cells = [layout.format_share(getattr(row, column.name), total_us) for row in self._shown]
+        return PrintedColumn(f"{column.title.format(self.device)} %", _WIDTH, cells, loses=1)
 
-    def _add_memory(self) -> None:
-        self._add("CPU Mem", lambda e: format_memory(e.cpu_memory_usage))
-        self._add("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage))
-        device = self._options.use_device
-        if device and any(event.self_device_memory_usage > 0 for event in self._events):
-            device = device.upper()
-            self._add(f"{device} Mem", lambda e: format_memory(e.device_memory_usage))
-            self._add(f"Self {device} Mem", lambda e: format_memory(e.self_device_memory_usage))
-
-    def _add_shapes(self) -> None:
-        if any(event.input_shapes for event in self._events):
-            shapes: list[Any] = [event.input_shapes for event in self._events]
-            width = widest(shapes, self._options.max_shapes_column_width)
-            self._add("Input Shapes", lambda e: str(e.input_shapes)[:width], width)
-
-    def _add_stacks(self) -> list[list[str]]:
-        frames = [frame for event in self._events for frame in event.stack]
-        if not frames:
-            return []
-        width = widest(frames, self._options.max_src_column_width)
-        stacks = [[shortened_path(_visible(f), width) for f in e.stack] for e in self._shown]
+    def _places(self, column: Column) -> PrintedColumn:
+        frames = [frame for row in self._rows for frame in row.stack]
+        width = layout.widest(frames, self._options.max_src_column_width)
+        stacks = [
+            [layout.shortened_path(layout.visible(f), width) for f in row.stack]
+            for row in self._shown
+        ]
+        self.more_frames = [stack[1:] for stack in stacks]
         first = [stack[0] if stack else "" for stack in stacks]
-        self._columns.append(Column("Source Location", width, left=True, cells=first))
-        return [stack[1:] for stack in stacks]
-
-    def _add_flops(self) -> None:
-        counts = [event.flops for event in self._events if event.flops > 0]
-        if counts:
-            scale, unit = flops_scale(min(counts))
-            cell = lambda e: f"{e.flops * scale:8.3f}" if e.flops > 0 else "--"  # noqa: E731
-            self._add(f"Total {unit}", cell)
-
-
-def _visible(text: str) -> str:
-    """`text` without what would break a line or move the cursor."""
-    return "".join(char if char.isprintable() else "?" for char in text)
+        return PrintedColumn(column.title, width, first, column.name, left=True)

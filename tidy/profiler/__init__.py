@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..runtime.record_function import record_function
+from ..runtime.observe.record_function import record_function
 from .emit import emit_itt, emit_nvtx
 from .handlers import ProfilerActivity, supported_activities, tensorboard_trace_handler
 from .profile import profile
 from .schedule import ProfilerAction, schedule
-from .steps import current_step
+from .step_tracker import current_step
 
 __all__ = [
     "ProfilerAction",

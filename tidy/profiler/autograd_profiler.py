@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..runtime.record_function import record_function
+from ..runtime.observe.record_function import record_function
 from .emit import emit_itt, emit_nvtx
 from .profile import profile as _Profile  # noqa: N812 - PyTorch's two classes have one name
 

@@ -10,13 +10,15 @@ import os
 import sys
 import sysconfig
 from pathlib import Path
+from sys import _getframe as getframe  # as it is now: scripts may replace it
 from types import CodeType, FrameType
 
-from ..runtime.record_function import RecordFunction
+from ..cells import cell_name
+from ..runtime.engine import engine
 from ..trace.location import is_user_file
 
 _PASSED_OVER, _USER, _ENGINE = 0, 1, 2
-_RUNTIME = str(Path(sys.modules[RecordFunction.__module__].__file__ or "").parent)
+_RUNTIME = str(Path(engine.__file__).parents[1])
 _OWN = (str(Path(__file__).parents[1]) + os.sep, _RUNTIME + os.sep)
 _LIBRARIES = tuple(
     path + os.sep
@@ -24,7 +26,7 @@ _LIBRARIES = tuple(
 )
 
 
-class _Kinds(dict[str, int]):
+class _FileKinds(dict[str, int]):
     """What a file is to us, by its name in a code object."""
 
     def __missing__(self, file: str) -> int:
@@ -33,7 +35,7 @@ class _Kinds(dict[str, int]):
 
 
 def _kind(file: str) -> int:
-    if file == os.path.join(_RUNTIME, "engine.py"):  # noqa: PTH118
+    if file in engine.FILES:
         return _ENGINE
     return _PASSED_OVER if is_own(file) or is_library(file) else _USER
 
@@ -59,7 +61,7 @@ def _is_installed(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-_kinds = _Kinds()
+_kinds = _FileKinds()
 
 
 def working_directory() -> Path:
@@ -76,7 +78,7 @@ def call_line(depth: int) -> tuple[CodeType, int] | None:
     Args:
         depth: of frames to leave out, as for `sys._getframe`, counted from here.
     """
-    return line_of(sys._getframe(depth))
+    return line_of(getframe(depth))
 
 
 def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
@@ -91,7 +93,7 @@ def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
 
 def backward_line(depth: int) -> tuple[CodeType, int] | None:
     """The same for a backward, below whose start the engine's frames are left out."""
-    frame: FrameType | None = sys._getframe(depth)
+    frame: FrameType | None = getframe(depth)
     passed = False
     while frame is not None:
         engine = _kinds[frame.f_code.co_filename] == _ENGINE
@@ -165,8 +167,9 @@ def shown_path(file: str, directory: Path) -> str:
 
     It is shown in full where what is left would look like a library's: `test/train.py`, `code.py`.
     """
-    if file.startswith("<"):
-        return file
+    cell = cell_name(file)
+    if cell is not None or file.startswith("<"):
+        return cell or file
     if file.startswith(_RUNTIME + os.sep):  # under its own name, wherever it lies
         return "tidy/runtime" + file[len(_RUNTIME) :].replace(os.sep, "/")
     path = _absolute(Path(file), directory)

@@ -18,12 +18,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from tidy.errors import TidyError
-from tidy.runtime.record_function import CallbackHandle, RecordFunction, RecordScope, add_callback
-from tidy.runtime.tensor import Tensor
+from tidy.runtime.engine.tensor import Tensor
+from tidy.runtime.observe.callbacks import CallbackHandle, add_callback
+from tidy.runtime.observe.record import RecordFunction, RecordScope
 
 _DOMAIN = "tidy"
 _ENGINE = "autograd::engine::evaluate_function: "
@@ -76,12 +77,7 @@ class _Emit:
         self._running.emit = self
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None

@@ -1,4 +1,4 @@
-"""From a recording to a file in Kineto's format, which Perfetto, HTA and `tidy report` read.
+"""From pieces to a file in Kineto's format, which Perfetto, HTA and `tidy report` read.
 
 Beside what Kineto writes, an operator has the line of its call: `Call stack`, as PyTorch had it in
 2021. Source: libkineto/src/output_json.cpp, the Trace Event Format.
@@ -10,29 +10,40 @@ import gzip
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol, cast
 
 from ..errors import UsageError
+from ..runtime.modelled import DeviceMemory
+from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
-from .inputs import Signature, texts
-from .kineto_device import Timed, device_events, device_memory, device_metadata
-from .memory import Memory
-from .recording import RecordedEvent, Recording
+from ..trace.raw_columns import Track
+from .kineto_device import Json, Timed, device_events, device_metadata, naming
+from .memory_log import Memory, running_totals
+from .piece import HostEvent, Piece
+from .worker_ranges import worker_events, worker_names
 
 _CATEGORIES = {
     EventKind.TorchOp: "cpu_op",
     EventKind.Annotation: "user_annotation",
     EventKind.PyCall: "python_function",
 }
+# How long the recording was, as an event beside all others.
+SPAN, SPAN_TRACK = "tidy profiler (0)", Track("Spans", "tidy profiler")
 _BASE_STEP_NS = 10**15  # as Kineto's: a base that leaves few digits to each time
 
 
+def base_of(time_ns: int) -> int:
+    """The `baseTimeNanoseconds` of a trace that begins at a Unix time."""
+    return time_ns - time_ns % _BASE_STEP_NS
+
+
 def write_chrome_trace(
-    path: str | os.PathLike[str], recording: Recording, header: Mapping[str, Any]
+    path: str | os.PathLike[str], piece: Piece, header: Mapping[str, Any]
 ) -> None:
     """Write the trace; in gzip if the name ends in .gz. A failed write leaves no half file.
 
@@ -42,9 +53,14 @@ def write_chrome_trace(
     target = Path(path)
     special = target.exists() and not target.is_file()  # a device or a pipe
     part = target if special else target.with_name(f"{target.name}.{os.getpid()}.part")
+    base = base_of(piece.start_ns)
     try:
-        with _open(part, target.suffix == ".gz") as file:
-            file.writelines(_texts(recording, header, target))
+        with open_packed(part, target.suffix == ".gz", 4) as file:
+            trace = ChromeTraceFile(file)
+            trace.add(events_of(piece, base))
+            times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": base}
+            name = {"traceName": target.as_posix()}
+            trace.end({"schemaVersion": 1, **header, **times, **name})
         if not special:
             part.replace(target)
     except BaseException as error:
@@ -57,73 +73,133 @@ def write_chrome_trace(
         raise UsageError(f"{target}: the trace cannot be written: {reason}") from error
 
 
-def _open(path: Path, packed: bool) -> IO[str]:
+def open_packed(path: Path, packed: bool, level: int) -> IO[bytes]:
+    """Open a file for writing, if need be in gzip."""
     if packed:
-        return gzip.open(path, "wt", compresslevel=4, encoding="utf-8", newline="\n")
-    return path.open("w", encoding="utf-8", newline="\n")
+        return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=level))
+    return path.open("wb")
 
 
-def _texts(recording: Recording, header: Mapping[str, Any], path: Path) -> Iterator[str]:
-    base = recording.start_ns - recording.start_ns % _BASE_STEP_NS
-    top = {"schemaVersion": 1, **header, "displayTimeUnit": "ms", "baseTimeNanoseconds": base}
-    yield _json(top)[:-1] + ', "traceEvents": [\n'
-    comma = ""
-    for event in _events(recording, base):
-        yield comma + event
-        comma = ",\n"
-    yield f'\n], "traceName": {json.dumps(path.as_posix())}}}\n'
+class Written(Protocol):
+    """What bytes can be written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write them all."""
 
 
-def _events(recording: Recording, base: int) -> Iterator[str]:
-    pid = recording.pid
-    start = _us(recording.start_ns - base)
-    for name, args in (("process_name", {"name": "python"}), ("process_labels", {"labels": "CPU"})):
-        yield _text({"ph": "M", "name": name, "pid": pid, "tid": 0, "args": args}, start)
-    for tid, name in recording.thread_names.items():
-        args = {"name": f"thread {tid} ({name})"}
-        yield _text({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}, start)
-    for named in device_metadata(recording.device):
-        yield _text(named, start)
-    parents = _python_parents(recording.events)
-    for number, event in enumerate(recording.events):
-        yield _complete(number, event, pid, base, parents)
-    yield from _timed(device_events(recording.device, pid), base)
-    total = 0
-    for number, change in enumerate(recording.memory, len(recording.events)):
-        total += 0 if change.out_of_memory else change.nbytes
-        yield _memory(number, change, total, pid, base)
-    first = len(recording.events) + len(recording.memory)
-    yield from _timed(device_memory(recording.device, pid, first), base)
-    for number, (forward, backward) in enumerate(recording.arrows, 1):
-        ends: tuple[tuple[int, dict[str, Any]], ...]
-        ends = ((forward, {"ph": "s"}), (backward, {"ph": "f", "bp": "e"}))
-        for index, kind in ends:
-            event = recording.events[index]
-            place: dict[str, Any] = {
-                "id": number,
-                "pid": pid,
-                "tid": event.tid,
-                "cat": "fwdbwd",
-                "name": "fwdbwd",
-            }
-            yield _text(kind | place, _us(event.start_ns - base))
-    span: dict[str, Any] = {"ph": "X", "cat": "Trace", "name": "tidy profiler (0)"}
-    span |= {"pid": "Spans", "tid": "tidy profiler", "args": {"Op count": 0}}
-    yield _text(span, start, _us(recording.end_ns - recording.start_ns))
+class ChromeTraceFile:
+    """Writes events as they come, and what stands beside them at the end."""
+
+    def __init__(self, file: Written) -> None:
+        self._file = file
+        self._comma = b""
+        file.write(b'{"traceEvents": [\n')
+
+    def add(self, events: Iterable[str | bytes]) -> None:
+        """Write events, each as the text of a JSON object."""
+        for event in events:
+            text = event if isinstance(event, bytes) else event.encode()
+            self._file.write(self._comma + text)
+            self._comma = b",\n"
+
+    def end(self, header: Mapping[str, Any]) -> None:
+        """Write the keys beside the events."""
+        self._file.write(b"\n],\n" + _json(header)[1:].encode() + b"\n")
 
 
-def _timed(events: Iterable[Timed], base: int) -> Iterator[str]:
-    for event, start, duration in events:
-        yield _text(event, _us(start - base), "" if duration is None else _us(duration))
+def events_of(
+    piece: Piece, base: int, first: int = 0, named: set[object] | None = None
+) -> Iterator[str]:
+    """The events of a piece as texts.
+
+    Args:
+        base: what times count from, Unix time in nanoseconds.
+        first: is added to all numbers that begin anew in each piece.
+        named: processes and threads that the pieces before have named; is added to.
+    """
+    named = set() if named is None else named
+    for event in [*_metadata(piece), *device_metadata(piece.device)]:
+        place = event["name"], event["pid"], event["tid"]
+        if place not in named:
+            named.add(place)
+            yield _text(event, piece.start_ns - base)
+    parents = _python_parents(piece.events)
+    hosts = zip(piece.events, piece.external_ids, strict=True)
+    for number, (host, external_id) in enumerate(hosts):
+        yield _complete(number, host, external_id, piece, base, first, parents)
+    device, span = device_events(piece.device, piece.pid), _span(piece)
+    workers = worker_events(piece.pid, piece.worker_batches)
+    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, span)
+    for event, start, duration in timed:
+        yield _text(event, start - base, duration)
 
 
-def _us(time_ns: int) -> str:
+def _metadata(piece: Piece) -> Iterator[Json]:
+    """Names of the process and its threads."""
+    yield naming("process_name", piece.pid, 0, {"name": "python"})
+    yield naming("process_labels", piece.pid, 0, {"labels": "CPU"})
+    for tid, name in piece.thread_names.items():
+        yield naming("thread_name", piece.pid, tid, {"name": f"thread {tid} ({name})"})
+
+
+def _memory(piece: Piece, first: int) -> Iterator[Timed]:
+    """Changes of the host's memory, then of the devices'."""
+    changes: list[Memory | DeviceMemory] = [*piece.memory, *piece.device.memory]
+    totals = running_totals(changes)
+    numbered = enumerate(zip(changes, totals, strict=True), first + len(piece.events))
+    for number, (change, (allocated, reserved)) in numbered:
+        on_device = isinstance(change, DeviceMemory)
+        args = {
+            "Total Reserved": reserved,
+            "Total Allocated": allocated,
+            "Bytes": change.nbytes,
+            "Device Id": change.device if isinstance(change, DeviceMemory) else -1,
+            "Device Type": int(on_device),
+            "Addr": change.address,
+            "Ev Idx": number,
+        }
+        name = "[OutOfMemory]" if change.out_of_memory else "[memory]"
+        event: Json = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": name}
+        yield event | {"pid": piece.pid, "tid": change.ident, "args": args}, change.time_ns, None
+
+
+def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
+    for number, pair in enumerate(piece.arrows, first + 1):
+        for end, index in zip(({"ph": "s"}, {"ph": "f", "bp": "e"}), pair, strict=True):
+            host = piece.events[index]
+            arrow = {"id": number, "pid": piece.pid, "tid": host.tid}
+            yield {**end, **arrow, "cat": "fwdbwd", "name": "fwdbwd"}, host.start_ns, None
+
+
+def _span(piece: Piece) -> Iterator[Timed]:
+    event = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
+    yield {**event, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns
+
+
+def worker_texts(pid: int, batches: Sequence[WorkerBatch], base: int) -> Iterator[str]:
+    """Batches of worker processes, and the names of their tracks, as texts."""
+    for tid, name in worker_names(batches).items():
+        yield _text(naming("thread_name", pid, tid, {"name": name}), batches[0].start_ns - base)
+    for event, start, duration in worker_events(pid, batches):
+        yield _text(event, start - base, duration)
+
+
+def range_text(name: str, track: Track, start_ns: int, end_ns: int, base: int) -> str:
+    """A range that no code of the user's makes, such as a step, as a text."""
+    event = {"ph": "X", "cat": "user_annotation", "name": name, **track._asdict(), "args": {}}
+    return _text(event, start_ns - base, end_ns - start_ns)
+
+
+def microseconds(time_ns: int) -> str:
+    """Microseconds with three decimals, exact."""
+    if time_ns < 0:
+        return f"-{microseconds(-time_ns)}"
     return f"{time_ns // 1000}.{time_ns % 1000:03d}"
 
 
-def _text(event: Mapping[str, Any], start: str, duration: str = "") -> str:
-    times = f', "ts": {start}' + (f', "dur": {duration}' if duration else "")
-    return _json(event)[:-1] + times + "}"
+def _text(event: Json, start_ns: int, duration_ns: int | None = None) -> str:
+    duration = "" if duration_ns is None else f', "dur": {microseconds(duration_ns)}'
+    return f'{_json(event)[:-1]}, "ts": {microseconds(start_ns)}{duration}}}'
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -147,58 +223,39 @@ _quoted = lru_cache(maxsize=1 << 16)(json.dumps)
 
 def _complete(
     number: int,
-    event: RecordedEvent,
-    pid: int,
+    event: HostEvent,
+    external_id: int,
+    piece: Piece,
     base: int,
+    first: int,
     parents: Mapping[int, tuple[int, int | None]],
 ) -> str:
     if event.kind == EventKind.PyCall:
         own, parent = parents[number]
-        args = f'"Python id": {own}, "Python parent id": {json.dumps(parent)}'
+        caller = "null" if parent is None else str(parent + first)
+        args = f'"Python id": {own + first}, "Python parent id": {caller}'
         if event.module_id is not None:
             args += f', "Python module id": {event.module_id}'
     else:
-        args = f'"External id": {number + 1}, "Record function id": 0'
+        args = f'"External id": {external_id}, "Record function id": 0'
         if event.sequence_nr >= 0 or event.forward_thread:
             args += f', "Sequence number": {event.sequence_nr}'
             args += f', "Fwd thread id": {event.forward_thread}'
-        if event.signature is not None and event.kind == EventKind.TorchOp:
-            args += ", " + _inputs(event.signature)
+        if event.inputs_id >= 0:
+            dims, types, concrete, strides = piece.inputs[event.inputs_id]
+            args += f', "Concrete Inputs": {concrete}, "Input type": {types}'
+            args += f', "Input Strides": {strides}, "Input Dims": {dims}'
     if event.call_stack:
         args += f', "Call stack": {_quoted(event.call_stack)}'
+    args += f', "Ev Idx": {first + number}'
     return (
         f'{{"ph": "X", "cat": "{_CATEGORIES[event.kind]}", "name": {_quoted(event.name)}, '
-        f'"pid": {pid}, "tid": {event.tid}, "ts": {_us(event.start_ns - base)}, '
-        f'"dur": {_us(event.end_ns - event.start_ns)}, "args": {{{args}, "Ev Idx": {number}}}}}'
+        f'"pid": {piece.pid}, "tid": {event.tid}, "ts": {microseconds(event.start_ns - base)}, '
+        f'"dur": {microseconds(event.end_ns - event.start_ns)}, "args": {{{args}}}}}'
     )
 
 
-@lru_cache(maxsize=1 << 14)
-def _inputs(signature: Signature) -> str:
-    dims, types, concrete, strides = texts(signature)
-    return (
-        f'"Concrete Inputs": {concrete}, "Input type": {types}, '
-        f'"Input Strides": {strides}, "Input Dims": {dims}'
-    )
-
-
-def _memory(number: int, change: Memory, total: int, pid: int, base: int) -> str:
-    name = "[OutOfMemory]" if change.out_of_memory else "[memory]"
-    args = {
-        "Total Reserved": 0,
-        "Total Allocated": total,
-        "Bytes": change.nbytes,
-        "Device Id": -1,
-        "Device Type": 0,
-        "Addr": change.address,
-        "Ev Idx": number,
-    }
-    event: dict[str, Any] = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": name}
-    event |= {"pid": pid, "tid": change.ident, "args": args}
-    return _text(event, _us(change.time_ns - base))
-
-
-def _python_parents(events: list[RecordedEvent]) -> dict[int, tuple[int, int | None]]:
+def _python_parents(events: list[HostEvent]) -> dict[int, tuple[int, int | None]]:
     """By index of a Python function: its number, and that of the function it was called from."""
     found: dict[int, tuple[int, int | None]] = {}
     running: dict[int, list[tuple[int, int]]] = {}  # tid: (end, number), innermost last

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..runtime.cuda.activity import DeviceMemory, DeviceWork, RuntimeCall
-from .device import HAS_NBYTES, DevicePart
+from ..runtime.modelled import DeviceWork, RuntimeCall
+from .device_part import HAS_NBYTES
+from .piece import DevicePart
 
 Json = dict[str, Any]
 Timed = tuple[Json, int, int | None]  # the event, its start, its duration if it has one
@@ -49,31 +50,33 @@ def device_metadata(part: DevicePart) -> Iterator[Json]:
     """Names of devices and streams."""
     devices = sorted({work.device for work in part.work})
     for device in devices:
-        yield _named("process_name", device, 0, {"name": "python"})
-        yield _named("process_labels", device, 0, {"labels": f"GPU {device}"})
+        yield naming("process_name", device, 0, {"name": "python"})
+        yield naming("process_labels", device, 0, {"labels": f"GPU {device}"})
         order = {"sort_index": _FIRST_SORT_INDEX + device}
-        yield _named("process_sort_index", device, 0, order)
+        yield naming("process_sort_index", device, 0, order)
     for device, stream in sorted({(work.device, work.stream) for work in part.work}):
         name = f"stream {stream}" if stream >= 0 else f"Device {device}"
-        yield _named("thread_name", device, stream, {"name": name})
-        yield _named("thread_sort_index", device, stream, {"sort_index": stream})
+        yield naming("thread_name", device, stream, {"name": name})
+        yield naming("thread_sort_index", device, stream, {"sort_index": stream})
 
 
-def _named(name: str, pid: int, tid: int, args: Json) -> Json:
+def naming(name: str, pid: int, tid: int, args: Json) -> Json:
+    """Metadata of a process or thread."""
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
 def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
     """Calls and work, with an arrow from each call to what it launched."""
+    op_of = part.external_ids
     launched = {work.correlation for work in part.work if work.kind != "cuda_sync"}
     for call in part.calls:
-        yield _call(call, pid, part.external_ids), call.start_ns, call.end_ns - call.start_ns
+        yield _call(call, pid, op_of), call.start_ns, call.end_ns - call.start_ns
         if call.correlation in launched:
             start = {"ph": "s", "id": call.correlation, "pid": pid, "tid": call.ident}
             yield start | _ARROW, call.start_ns, None
     called = {call.correlation for call in part.calls}
     for work in part.work:
-        yield _work(work, part.external_ids), work.start_ns, work.end_ns - work.start_ns
+        yield _work(work, op_of), work.start_ns, work.end_ns - work.start_ns
         if work.kind != "cuda_sync" and work.correlation in called:
             end = {"ph": "f", "id": work.correlation, "pid": work.device, "tid": work.stream}
             yield end | _ARROW | {"bp": "e"}, work.start_ns, None
@@ -114,24 +117,3 @@ def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
 def _external_id(correlation: int, external_ids: dict[int, int]) -> Json:
     found = external_ids.get(correlation)
     return {} if found is None else {"External id": found}
-
-
-def device_memory(part: DevicePart, pid: int, first: int) -> Iterator[Timed]:
-    """Changes of the devices' memory, on the threads that made them; numbered from `first`."""
-    for number, change in enumerate(part.memory, first):
-        yield _memory(number, change, pid), change.time_ns, None
-
-
-def _memory(number: int, change: DeviceMemory, pid: int) -> Json:
-    name = "[OutOfMemory]" if change.out_of_memory else "[memory]"
-    args = {
-        "Total Reserved": change.reserved_nbytes,
-        "Total Allocated": change.allocated_nbytes,
-        "Bytes": change.nbytes,
-        "Device Id": change.device,
-        "Device Type": 1,
-        "Addr": change.address,
-        "Ev Idx": number,
-    }
-    event = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": name}
-    return event | {"pid": pid, "tid": change.ident, "args": args}

@@ -16,16 +16,18 @@ import socket
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from .._version import __version__
+from ..averages import EventList, FunctionEventAvg, FunctionEvents, key_averages
 from ..errors import UsageError
-from ..runtime.record_function import record_function
+from ..runtime.observe.record_function import record_function
 from .schedule import ProfilerAction, Schedule, always
-from .steps import tracker
+from .step_tracker import tracker
 
 if TYPE_CHECKING:
-    from ..averages import EventList, FunctionEventAvg, FunctionEvents
     from ..trace import Trace
-    from .recorder import Recorder
-    from .recording import Recording
+    from .capture import EventCapture
+    from .piece import Piece
+    from .pure_python import PurePython
 
 _KEEPS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _REQUESTER = "ProfilerStep"
@@ -71,14 +73,15 @@ class profile:  # noqa: N801 - PyTorch's name
         self.marks_steps = schedule is not None
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
-        self._recorder: Recorder | None = None
-        self._stopped: Recorder | None = None  # has recorded; nothing is made of it yet
-        self._recording: Recording | None = None
+        self._capture: EventCapture | None = None
+        self._stopped: EventCapture | None = None  # has captured; nothing is made of it yet
+        self._piece: Piece | None = None
         self._trace: Trace | None = None
         self._range: record_function | None = None
         self._metadata: dict[str, Any] = {}
-        self.forward_lines: dict[tuple[int, int], str] = {}  # of a recording that this one goes on
-        self._device_header: dict[str, Any] = {}
+        self.forward_lines: dict[tuple[int, int], str] = {}  # of the piece that comes before
+        self.pure_python: PurePython | None = None  # set by `tidy run`, which leaves it out
+        self.waits_for_devices = True  # when it stops
 
     # -- recording --------------------------------------------------------------------------------
 
@@ -148,29 +151,27 @@ class profile:  # noqa: N801 - PyTorch's name
             self._enter_step()
 
     def _begin(self, action: ProfilerAction) -> None:
-        from .recorder import Recorder
+        from .capture import EventCapture
 
         self.current_action = action
         if action != ProfilerAction.NONE:
-            self._recorder = Recorder(
+            self._capture = EventCapture(
                 shapes=self.record_shapes,
                 stacks=self.with_stack,
                 memory=self.profile_memory,
                 devices=self._devices,
+                pure=self.pure_python,
             )
-            self._recorder.forward_lines = self.forward_lines
-            self._recorder.start()
+            self._capture.forward_lines = self.forward_lines
+            self._capture.start()
         self._enter_step()
 
     def _end(self, keep: bool) -> None:
-        from .device import header
-
-        recorder, self._recorder = self._recorder, None
-        if recorder is not None:
-            recorder.stop()
+        capture, self._capture = self._capture, None
+        if capture is not None:
+            capture.stop(self.waits_for_devices)
             if keep:
-                self._device_header = header(recorder.device_properties)
-                self._stopped, self._recording, self._trace = recorder, None, None
+                self._stopped, self._piece, self._trace = capture, None, None
 
     def _enter_step(self) -> None:
         if self.marks_steps or self.step_num:
@@ -186,23 +187,23 @@ class profile:  # noqa: N801 - PyTorch's name
     # -- what was recorded ------------------------------------------------------------------------
 
     @property
-    def recording(self) -> Recording:
+    def piece(self) -> Piece:
         """Made when it is first asked for. Raises UsageError while there is none."""
         if self._stopped is not None:
-            from .recording import finish
+            from .finish import finish
 
-            self._recording, self._stopped = finish(self._stopped), None
-        if self._recording is None:
+            self._piece, self._stopped = finish(self._stopped, self._options()), None
+        if self._piece is None:
             raise UsageError("nothing has been recorded yet: the profiler has to be stopped first")
-        return self._recording
+        return self._piece
 
     @property
     def trace(self) -> Trace:
         """What was recorded, as `tidy.load` reads it from the exported file."""
-        from .columns import to_trace
+        from .piece_rows import to_trace
 
         if self._trace is None:
-            self._trace = to_trace(self.recording, self._header())
+            self._trace = to_trace(self.piece, self._header())
         return self._trace
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
@@ -213,17 +214,18 @@ class profile:  # noqa: N801 - PyTorch's name
         """
         from .kineto import write_chrome_trace
 
-        write_chrome_trace(path, self.recording, self._header())
+        write_chrome_trace(path, self.piece, self._header())
 
     def events(self) -> FunctionEvents:
         """Operators and ranges, as `torch.autograd.profiler` lists them."""
-        return self.trace.function_events
+        events: FunctionEvents = self.trace.function_events
+        return events
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
     ) -> EventList:
         """Sums over all events with the same name (and shapes, and innermost Python frames)."""
-        return self.trace.key_averages(group_by_input_shape, group_by_stack_n)
+        return key_averages(self.events(), group_by_input_shape, group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all averages."""
@@ -247,11 +249,15 @@ class profile:  # noqa: N801 - PyTorch's name
 
     @property
     def _has_recorded(self) -> bool:
-        return self._stopped is not None or self._recording is not None
+        return self._stopped is not None or self._piece is not None
 
     def is_inside(self, prefix: str) -> bool:
         """Whether a range with a name that begins so is open, in any thread."""
-        return self._recorder is not None and self._recorder.is_inside(prefix)
+        return self._capture is not None and self._capture.is_inside(prefix)
+
+    def is_inside_operator(self) -> bool:
+        """Whether this thread is in an operator or a node, which would be lost if it ended now."""
+        return self._capture is not None and self._capture.is_inside_operator()
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a text into the header of the trace."""
@@ -271,14 +277,16 @@ class profile:  # noqa: N801 - PyTorch's name
         self._trace = None
 
     def _header(self) -> dict[str, Any]:
+        return {**self.piece.header, **self._metadata}
+
+    def _options(self) -> dict[str, Any]:
         return {
-            **self._device_header,
             "with_stack": int(self.with_stack),
             "profile_memory": int(self.profile_memory),
             "record_shapes": int(self.record_shapes),
             "with_flops": int(self.with_flops),
             "with_modules": int(self.with_modules),
             "framework": "tidy.runtime",
+            "framework_version": __version__,
             "host_name": socket.gethostname(),
-            **self._metadata,
         }

@@ -9,41 +9,35 @@ Source: torch/csrc/autograd/profiler_python.cpp.
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
+from _thread import get_ident  # this and the next as they are now: scripts may replace them
 from collections.abc import Callable
+from contextlib import suppress
+from sys import _getframe as getframe
+from sys import getprofile, gettrace, setprofile
+from time import perf_counter_ns
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..runtime.modelled.memory_statistics import empty_cache
+from ..runtime.modelled.streams import synchronize
+from ..runtime.nn.module import Module
 from .calls import is_library, is_own, is_standard_library, line_of
+from .pure_python import PurePython
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
-_SHOWN = {  # functions of tidy's own files
-    "runtime/nn/module.py": {"__call__", "zero_grad"},
-    "runtime/cuda/memory.py": {"empty_cache"},
-    "runtime/cuda/streams.py": {"synchronize"},
+# The functions of tidy's own files that are kept: the name of a file in code objects -> names.
+_SHOWN = {
+    Module.__call__.__code__.co_filename: {"__call__", "zero_grad"},
+    empty_cache.__code__.co_filename: {"empty_cache"},
+    synchronize.__code__.co_filename: {"synchronize"},
 }
 
 
-class PythonRecord(NamedTuple):
-    """One call. `module` is set if a module is called: its class, and its identity.
-
-    `place` is the line of the call, where that is wanted: code and offset.
-    """
-
-    code: CodeType
-    start_ns: int
-    end_ns: int
-    ident: int
-    module: tuple[str, int] | None = None
-    place: tuple[CodeType, int] | None = None
-
-
-class _Kinds(dict[str, int]):
+class _FunctionKinds(dict[str, int]):
     def __missing__(self, file: str) -> int:
         if is_own(file):
-            kind = OWN if _shown[file] else LEFT_OUT
+            kind = OWN if file in _SHOWN else LEFT_OUT
         elif is_standard_library(file):
             kind = LEFT_OUT  # small and many; as C++ is to PyTorch
         else:
@@ -52,21 +46,9 @@ class _Kinds(dict[str, int]):
         return kind
 
 
-class _Shown(dict[str, set[str]]):
-    """Names of the functions that are kept, by the file's name in a code object."""
-
-    def __missing__(self, file: str) -> set[str]:
-        parts = file.replace("\\", "/").rsplit("/", 3)[-3:]
-        self[file] = found = _SHOWN.get("/".join(parts), set())
-        return found
-
-
-_shown = _Shown()
-
-
 def is_shown(code: CodeType) -> bool:
     """Whether a function of a file of kind OWN is kept."""
-    return code.co_name in _shown[code.co_filename]
+    return code.co_name in _SHOWN[code.co_filename]
 
 
 def _nothing(frame: FrameType, event: str, argument: Any) -> None:
@@ -74,18 +56,34 @@ def _nothing(frame: FrameType, event: str, argument: Any) -> None:
 
 
 class PythonFunctions:
-    """A function for `sys.setprofile` that keeps what begins and ends: the fields of PythonRecord.
+    """`trace` is a function for `sys.setprofile` that keeps what begins and ends.
 
-    `trace` is that function. Threads are the system's numbers, as `thread_id()` gives them.
+    Each record is (code, start, end, thread, module, place). Threads are the system's numbers, as
+    `thread_id()` gives them; `module` is the class and the identity of a module that is called;
+    `place` is the line of the call, where that is wanted: code and offset.
+
+    Args:
+        thread_id: the system's number of this thread.
+        pure: which functions are left out; None for none of them.
+        op_count: how many operators have run so far.
     """
 
-    def __init__(self, thread_id: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        thread_id: Callable[[], int],
+        pure: PurePython | None = None,
+        op_count: Callable[[], int] = int,
+    ) -> None:
         self.records: list[tuple[Any, ...]] = []
+        self.events = 0  # calls and returns that were seen, those of C functions too
+        self._pure, self._op_count = pure, op_count
+        self._alone: dict[int, _LeftAlone] = {}
         self._thread_id = thread_id
-        self._home = threading.get_ident()
+        self._home = get_ident()
         self._home_id = thread_id()
-        self._open: dict[FrameType, tuple[int, int, Any, Any]] = {}
-        self._kinds = _Kinds()
+        # Since when, thread, module, place; then the events and operators before it.
+        self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
+        self._kinds = _FunctionKinds()
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
@@ -94,8 +92,8 @@ class PythonFunctions:
     def start(self) -> None:
         """Trace this thread, with what is open on it, and threads that start from now on."""
         found: list[FrameType] = []
-        frame: FrameType | None = sys._getframe(1)
-        now = time.perf_counter_ns()
+        frame: FrameType | None = getframe(1)
+        now = perf_counter_ns()
         while frame is not None:
             found.append(frame)
             frame = frame.f_back
@@ -107,51 +105,78 @@ class PythonFunctions:
         """Give way to whoever traced before; other threads do so at their next call."""
         self._stopped = True
         self._end()
-        now = time.perf_counter_ns()
+        now = perf_counter_ns()
         for frame in list(self._open):
             self._leave(frame, now)
+        for one in list(self._alone.values()):
+            one.end(now)
         self.trace = _nothing  # the closure would hold us, as we hold it
 
     def _begin(self) -> None:
-        self._before, self._before_in_threads = sys.getprofile(), threading.getprofile()
+        self._before, self._before_in_threads = getprofile(), threading.getprofile()
         threading.setprofile(self.trace)
-        sys.setprofile(self.trace)
+        setprofile(self.trace)
 
     def _end(self) -> None:
         if threading.getprofile() is self.trace:
             threading.setprofile(self._before_in_threads)
-        if sys.getprofile() is self.trace:
+        if getprofile() is self.trace:
             self._give_back()
 
     def _give_back(self) -> None:
-        home = threading.get_ident() == self._home
+        home = get_ident() == self._home
         before = self._before if home else self._before_in_threads
-        sys.setprofile(None)
+        setprofile(None)
         if before is None or callable(before):
-            sys.setprofile(before)
+            setprofile(before)
         elif hasattr(before, "enable"):  # cProfile's, which is not a function
             before.enable()
 
     def _tracer(self) -> Callable[[FrameType, str, Any], None]:
         """A closure, since it is called at every call and return there is."""
-        kinds, running, keep = self._kinds, self._open, self.records.append
-        clock, enter = time.perf_counter_ns, self._enter
+        kinds, running, leave = self._kinds, self._open, self._leave
+        clock, enter, pure = perf_counter_ns, self._enter, self._pure
 
         def trace(frame: FrameType, event: str, _: Any) -> None:
-            if event == "call":
-                code = frame.f_code
-                kind = kinds[code.co_filename]
-                if kind == OWN and not is_shown(code):
-                    return
-                if kind and not self._stopped:
-                    enter(frame, clock())
-                elif self._stopped:
-                    self._give_back()
-            elif event == "return" and frame in running:
-                start, ident, module, place = running.pop(frame)
-                keep((frame.f_code, start, clock(), ident, module, place))
+            self.events += 1
+            try:
+                if event == "call":
+                    code = frame.f_code
+                    kind = kinds[code.co_filename]
+                    if kind == OWN and not is_shown(code):
+                        return
+                    if kind and not self._stopped:
+                        if pure is None:
+                            enter(frame, clock())
+                        elif id(code) in pure.alone:
+                            self._leave_alone(frame, clock())
+                        elif id(code) not in pure.left_out:
+                            enter(frame, clock())
+                    elif self._stopped:
+                        self._give_back()
+                elif event == "return" and frame in running:
+                    leave(frame, clock())
+            except RecursionError:  # the script is at its limit: it is to see no frame of ours
+                return
 
         return trace
+
+    def _leave_alone(self, frame: FrameType, now: int) -> None:
+        """Trace nothing until the function of this frame returns."""
+        self._enter(frame, now)
+        if frame not in self._open or gettrace() is not None or frame.f_trace is not None:
+            return
+        start, ident, module, place, *_ = self._open.pop(frame)
+        one = _LeftAlone(self._alone, self.records, (frame.f_code, start, ident, module, place))
+        trace, thread = self.trace, get_ident()
+
+        def freed() -> None:
+            one.end(perf_counter_ns())
+            if not self._stopped and get_ident() == thread and not getprofile():
+                setprofile(trace)
+
+        frame.f_trace = _EndsWithFrame(freed)
+        setprofile(None)
 
     def _enter(self, frame: FrameType, now: int) -> None:
         kind = self._kinds[frame.f_code.co_filename]
@@ -167,12 +192,47 @@ class PythonFunctions:
             else:
                 place = line_of(frame.f_back)
         if kind:
-            home = threading.get_ident() == self._home
+            home = get_ident() == self._home
             thread = self._home_id if home else self._thread_id()
-            self._open[frame] = (now, thread, module, place)
+            self._open[frame] = (now, thread, module, place, self.events, self._op_count())
 
     def _leave(self, frame: FrameType, now: int) -> None:
         found = self._open.pop(frame, None)
         if found is not None:
-            start, ident, module, place = found
+            start, ident, module, place, events, ops = found
             self.records.append((frame.f_code, start, now, ident, module, place))
+            if self._pure is not None and module is None:
+                done = self._op_count() - ops
+                self._pure.ended(frame.f_code, now - start, self.events - events, done)
+
+
+class _LeftAlone:
+    """A call in which nothing is traced."""
+
+    def __init__(
+        self, all_of_them: dict[int, _LeftAlone], records: list[Any], call: tuple[Any, ...]
+    ) -> None:
+        self._all, self._records, self._call = all_of_them, records, call
+        all_of_them[id(self)] = self
+
+    def end(self, now: int) -> None:
+        """Keep its record; again does nothing."""
+        if self._all.pop(id(self), None) is not None:
+            code, start, *rest = self._call
+            self._records.append((code, start, now, *rest))
+
+
+class _EndsWithFrame:
+    """Stands as the trace function of a frame, which nothing else holds."""
+
+    __slots__ = ("_freed",)
+
+    def __init__(self, freed: Callable[[], None]) -> None:
+        self._freed = freed
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # Python would print it
+            self._freed()

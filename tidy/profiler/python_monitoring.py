@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from sys import _getframe as getframe
 from time import perf_counter_ns as clock
 from types import CodeType
 from typing import Any
@@ -52,28 +53,39 @@ class MonitoredFunctions(PythonFunctions):
 
     def _callbacks(self) -> dict[str, Callable[..., Any]]:
         kinds, running, enter, leave = self._kinds, self._open, self._enter, self._leave
-        off = sys.monitoring.DISABLE
+        off, left_out = sys.monitoring.DISABLE, self._pure.left_out if self._pure else ()
 
         def is_left_out(code: CodeType) -> bool:
             kind = kinds[code.co_filename]
             return not kind or (kind == OWN and not is_shown(code))
 
+        # A script that is at the limit of its recursion is to see no frame of ours.
+
         def begin(code: CodeType, *_: Any) -> Any:
-            if is_left_out(code):
-                return off
-            enter(sys._getframe(1), clock())
+            try:
+                if is_left_out(code) or id(code) in left_out:
+                    return off
+                enter(getframe(1), clock())
+            except RecursionError:
+                return None
             return None
 
         def end(code: CodeType, *_: Any) -> Any:
-            if is_left_out(code):
-                return off
-            leave(sys._getframe(1), clock())
-            return None
+            try:
+                if is_left_out(code):
+                    return off
+                leave(getframe(1), clock())
+                return off if id(code) in left_out else None
+            except RecursionError:
+                return None
 
         def unwind(*_: Any) -> None:  # cannot be switched off
-            frame = sys._getframe(1)
-            if frame in running:
-                leave(frame, clock())
+            try:
+                frame = getframe(1)
+                if frame in running:
+                    leave(frame, clock())
+            except RecursionError:
+                return
 
         return {
             "PY_START": begin,

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
-
-class _HostEvent(Protocol):
-    start_ns: int
-    tid: int
+from .piece import HostEvent
 
 
 class SystemThreads:
     """Tells which thread had a number of Python's at a time.
 
     Args:
-        latest: by Python's number, the last thread that had it.
-        known: by Python's number, all threads that were seen with it.
+        known: by Python's number, all threads that were seen with it, the latest last.
         events: by start; a thread had the number from its first event on.
     """
 
-    def __init__(
-        self,
-        latest: Mapping[int, int],
-        known: Mapping[int, Sequence[int]],
-        events: Iterable[_HostEvent],
-    ) -> None:
-        self._latest = latest
+    def __init__(self, known: Mapping[int, Sequence[int]], events: Iterable[HostEvent]) -> None:
+        self._latest = {ident: tids[-1] for ident, tids in known.items()}
         self._turns: dict[int, tuple[list[int], list[int]]] = {}
         shared = {ident: tids for ident, tids in known.items() if len(tids) > 1}
         if not shared:

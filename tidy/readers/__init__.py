@@ -30,7 +30,7 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
         progress: called with the number of bytes read so far.
 
     Raises:
-        TraceFormatError: there is no such file, or it is no trace.
+        TraceFormatError: there is no such file, or it is not a trace.
     """
     name = os.fspath(path)
     try:
@@ -69,7 +69,7 @@ def _unpacked(head: bytes) -> bytes:
 
 
 def _read_database(file: IO[bytes], name: str, progress: Progress | None) -> Trace:
-    """Read a database; one that comes through a pipe is copied, as SQLite goes to and fro in it."""
+    """Read a database; one from a pipe is copied to a file first, since SQLite has to seek."""
     import shutil
     import tempfile
 

@@ -4,51 +4,69 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import IO
+from typing import IO, Any
 
 from ..errors import TraceFormatError
 from ..trace import Trace, TraceInfo, build_trace
 from .container import Progress, read_blocks
 from .decoder import EventDecoder
+from .event_text import EventText
 from .header import read_header
-from .pieces import EventText
 from .refine import refine
-from .refusal import HOW_TO_RECORD, describe, describe_json
-from .rows import RowWriter
+from .refusal import HOW_TO_RECORD, describe, describe_foreign, describe_json
+from .row_writer import RowWriter
 from .times import base_time
+
+# Keys beside the events that PyTorch's profiler writes, and tidy's own.
+_OF_KINETO = {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds"}
 
 
 def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = None) -> Trace:
-    """Read a trace of PyTorch's profiler; `path` is for messages.
+    """Read a trace of PyTorch's profiler.
 
     What is damaged is left out and counted in `trace.info.warnings`.
 
+    Args:
+        file: the file, open for reading.
+        path: its name in messages.
+        progress: called with the number of bytes read so far.
+
     Raises:
-        TraceFormatError: the file is no trace.
+        TraceFormatError: the file is not a trace.
     """
-    info = TraceInfo(path)
+    warnings: list[str] = []
     repairs, lost = Counter[str](), Counter[str]()
     rows = RowWriter(lost)
-    blocks = read_blocks(file, path, info.warnings.append, progress)
+    blocks = read_blocks(file, path, warnings.append, progress)
     text = EventText(blocks, EventDecoder(lost).decode, repairs)
     if not text.found_events:
-        raise _refusal(f"this is {describe(text.head)}", info)
+        raise _refusal(path, f"this is {describe(text.head)}", warnings)
     for events in text:
         rows.add(events)
-    info.warnings += _warnings(repairs, lost)
+    warnings += _counted(repairs, lost)
     if not rows.event_count:
-        raise _refusal(_without_events(text.head, text.start), info)
-    info.header = read_header(text.head, text.tail, info.warnings)
+        raise _refusal(path, _without_events(text.head, text.start), warnings)
+    header = read_header(text.head, text.tail, warnings)
+    is_known = rows.known_count or header.keys() & _OF_KINETO
+    if not is_known and not any(name.startswith("aten::") for name in rows.raw.strings.names):
+        raise _refusal(path, f"this is {describe_foreign(header, rows.unknown)}", warnings)
     if text.tail is None:
-        info.warnings.append(f"the file is cut off after {rows.event_count:,} events")
-    base_ns = base_time(info.header.get("baseTimeNanoseconds"), info.warnings)
-    rows.raw.shift(base_ns)
+        warnings.append(f"the file is cut off after {rows.event_count:,} events")
+    rows.raw.shift(base_time(header.get("baseTimeNanoseconds"), warnings))
     refine(rows.raw)
+    notes = [*_notes(header), *warnings]
+    info = TraceInfo(path, header, notes, accelerators=frozenset(rows.accelerators))
     return build_trace(rows.raw, info)
 
 
-def _refusal(problem: str, info: TraceInfo) -> TraceFormatError:
-    return TraceFormatError(info.path, "; ".join([problem, *info.warnings, HOW_TO_RECORD]))
+def _notes(header: dict[str, Any]) -> list[str]:
+    """What `tidy run` had to say of its recording."""
+    notes = header.get("tidy_notes")
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+
+
+def _refusal(path: str, problem: str, warnings: list[str]) -> TraceFormatError:
+    return TraceFormatError(path, "; ".join([problem, *warnings, HOW_TO_RECORD]))
 
 
 def _without_events(head: bytes, start: bytes) -> str:
@@ -59,7 +77,7 @@ def _without_events(head: bytes, start: bytes) -> str:
     return f"this trace holds no events{only}"
 
 
-def _warnings(repairs: Counter[str], lost: Counter[str]) -> list[str]:
+def _counted(repairs: Counter[str], lost: Counter[str]) -> list[str]:
     damaged = repairs.pop("events", 0)
     said = [f"left out damaged events: {damaged:,}"] if damaged else []
     said += [f"mended {what}: {count:,}" for what, count in sorted(repairs.items())]

@@ -33,10 +33,14 @@ _args_defaults = dict(zip(Args.__struct_fields__, Args.__struct_defaults__, stri
 
 
 def coerce_event(element: Raw | bytes, lost: Counter[str]) -> ExactFileEvent | None:
-    """The event, None where the element is none; `lost` counts values that had to be left out.
+    """The event, or None where the element is not an object.
+
+    Args:
+        element: the JSON of one element of the list of events.
+        lost: counts the values that had to be left out.
 
     Raises:
-        One of mend.UNDECODABLE where a value is no valid JSON.
+        One of mend.UNDECODABLE: a value is not valid JSON.
     """
     try:
         found = _event_values.decode(element)
@@ -82,7 +86,7 @@ def _coerce_args(element: Raw, lost: Counter[str]) -> Args:
 
 
 def _value(raw: Raw) -> Any:
-    """The decoded value, None for a number that no binary float can hold."""
+    """The decoded value, or None for a number that is too large for a binary float."""
     try:
         return msgspec.json.decode(raw)
     except msgspec.ValidationError:
@@ -109,7 +113,7 @@ def _time(raw: Raw, default: Decimal) -> Decimal:
 
 
 def _number(raw: Raw) -> Decimal | None:
-    """A number, exact, also where it is written in quotes; None for anything else."""
+    """The exact value of a number, which may be in quotes; None for anything else."""
     text = bytes(raw).strip(b'"')
     try:
         number = Decimal(int(text, 16) if text[:2] == b"0x" else text.decode())

@@ -36,10 +36,16 @@ _BOMB_NBYTES = 1 << 28
 
 
 def read_blocks(file: IO[bytes], path: str, warn: Warn, progress: Progress | None = None) -> Blocks:
-    """The text of `file` in blocks: gunzipped, unzipped, without byte order mark.
+    """The text of `file` in blocks, unpacked and without a byte order mark.
+
+    Args:
+        file: the file, open for reading.
+        path: its name in messages.
+        warn: called with a sentence about damage.
+        progress: called with the number of bytes read so far.
 
     Raises:
-        TraceFormatError: for packings that are not read.
+        TraceFormatError: the file is packed in a way that tidy does not read.
     """
     source = _Source(file, path, progress)
     blocks = source.blocks()
@@ -72,7 +78,11 @@ class _Source:
             yield block
 
     def guard(self, unpacked: Blocks) -> Blocks:
-        """The same blocks without empty ones, until they are more than any trace unpacks to."""
+        """The blocks that are not empty.
+
+        Raises:
+            TraceFormatError: they are more than any trace unpacks to.
+        """
         nbytes = 0
         for block in unpacked:
             nbytes += len(block)
@@ -84,7 +94,7 @@ class _Source:
 
 
 def _peek(blocks: Blocks) -> tuple[bytes, Blocks]:
-    """The first block, at least 8 bytes if there are as many, and all blocks."""
+    """The first block, made 8 bytes long where there are so many, and all blocks."""
     head = next(blocks, b"")
     while len(head) < 8 and (more := next(blocks, b"")):
         head += more
@@ -104,7 +114,7 @@ def _utf8(head: bytes, blocks: Blocks) -> Blocks:
 
 
 def _transcode(blocks: Blocks, encoding: str) -> Blocks:
-    """UTF-16, as a Windows shell writes redirected output."""
+    """Turn UTF-16 into UTF-8; a Windows shell writes redirected output so."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     for block in blocks:
         yield decoder.decode(block).replace("\ufeff", "").encode()

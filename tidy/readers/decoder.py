@@ -17,7 +17,7 @@ _BLANKS = re.compile(rb"[ \t\r\n,]*")
 
 
 class EventDecoder:
-    """Decodes pieces of a trace; `lost` counts values and elements that are no use."""
+    """Decodes pieces of a trace; `lost` counts values and elements that cannot be used."""
 
     def __init__(self, lost: Counter[str]) -> None:
         self._fast = msgspec.json.Decoder(list[FileEvent])
@@ -29,10 +29,12 @@ class EventDecoder:
         self._lost = lost
 
     def decode(self, text: bytes | memoryview) -> list[AnyEvent]:
-        """The events in `text`, which has no brackets around it; all of one class.
+        """The events in `text`, a list without its brackets.
+
+        All of them are FileEvent, or all of them ExactFileEvent.
 
         Raises:
-            One of mend.UNDECODABLE where the text is no valid JSON.
+            One of mend.UNDECODABLE: the text is not valid JSON.
         """
         array = _in_brackets(text)
         try:
@@ -46,7 +48,7 @@ class EventDecoder:
             return self._one_by_one(array)
 
     def _one_by_one(self, array: bytes) -> list[AnyEvent]:
-        """Elements of which some have values of unexpected types."""
+        """Decode elements of which some have values of unexpected types."""
         if b"{" not in array:
             self._nothing.decode(b'{"":%b}' % array)
             self._lost["elements that are no events"] += array.count(b",") + 1

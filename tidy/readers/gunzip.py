@@ -1,4 +1,4 @@
-"""Unpacking gzip, as far as it goes."""
+"""Unpacking gzip, also of files that are damaged or cut off."""
 
 from __future__ import annotations
 
@@ -51,14 +51,17 @@ def gunzip(
 
 
 def _slices(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Small parts, since zlib copies what it leaves over."""
+    """Cut blocks into small parts, since zlib copies what it does not use at once."""
     for block in blocks:
         for at in range(0, len(block), _SLICE_NBYTES):
             yield block[at : at + _SLICE_NBYTES]
 
 
 def _before_damage(engine: Any, data: bytes) -> Iterator[bytes]:
-    """What can still be had: zlib keeps nothing of a call that fails, so ever less in a call."""
+    """What can be unpacked before the damage.
+
+    A call of zlib that fails gives nothing, so each call gets half as much as the one before.
+    """
     step = len(data)
     while step:
         before = engine.copy()

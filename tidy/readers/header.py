@@ -34,12 +34,12 @@ _any_value = msgspec.json.Decoder()
 
 
 def opens_document(text: bytes) -> bool:
-    """Whether the text is the start of an object up to a key at its top level."""
+    """Whether the text begins an object and ends before a key at its top level."""
     return _decode(_any_object, text + b'"":0}') is not None
 
 
 def ends_document(text: bytes) -> bool:
-    """Whether the text is what stands in a document after its list of events."""
+    """Whether the text can stand in a document after its list of events."""
     text = text.strip(_BLANKS)
     if not text or text == b"}":
         return True
@@ -47,18 +47,18 @@ def ends_document(text: bytes) -> bool:
 
 
 def top_level(text: bytes) -> Mapping[str, bytes] | None:
-    """The values of an object, undecoded; None where the text is no object."""
-    found = _decode(_raw_values, text)
-    return found if found is None else {key: bytes(value) for key, value in found.items()}
+    """The JSON of each value of an object, by its key; None where the text is not an object."""
+    values = _decode(_raw_values, text)
+    return values if values is None else {key: bytes(value) for key, value in values.items()}
 
 
 def read_header(head: bytes, tail: bytes | None, warnings: list[str]) -> dict[str, Any]:
-    """The keys of both parts decoded; `warnings` gets counts of those that could not be.
+    """The keys before and after the list of events, decoded.
 
     Args:
         head: text before the list of events, `{"key": ..., `; empty for a bare array.
         tail: text after it, `, "key": ...}`; None where the file ends before that.
-        warnings: is added to.
+        warnings: sentences that count the keys that could not be read are added to it.
     """
     parts = []
     if head:
@@ -93,7 +93,7 @@ def read_header(head: bytes, tail: bytes | None, warnings: list[str]) -> dict[st
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], text: bytes) -> Any:
-    """The value, if need be of the mended text; None where that does not help."""
+    """The value of the text, mended if need be; None where it is beyond mending."""
     try:
         return decoder.decode(text)
     except UNDECODABLE:

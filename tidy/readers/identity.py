@@ -1,4 +1,4 @@
-"""Numbers for what recurs: tracks and the inputs of ops."""
+"""Numbers that stand for tracks and for the inputs of ops, which recur in many events."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace.columns import Strings, Track
+from ..trace.raw_columns import Strings, Track
 from .schema import Args
 
 
 class TrackIds(dict[tuple[Any, Any], int]):
-    """(pid, tid) as written -> track id; "25738" and 25738 are one thread."""
+    """The track id of each (pid, tid) as written; "25738" and 25738 are one thread."""
 
     def __init__(self, strings: Strings) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class TrackIds(dict[tuple[Any, Any], int]):
 
 
 class Signatures(dict[tuple[bytes, bytes, bytes, bytes], int]):
-    """(dims, types, concrete inputs, strides) as raw JSON -> index into Strings.signatures."""
+    """The index into `Strings.signatures` of (dims, types, concrete inputs, strides) as JSON."""
 
     def __init__(self, strings: Strings) -> None:
         super().__init__()
@@ -61,5 +61,5 @@ def stream_of(tid: int | str) -> int:
 
 
 def small(value: int | str, default: int) -> int:
-    """A number that fits 32 bits."""
+    """The value where it is a number that fits 32 bits, else the default."""
     return value if isinstance(value, int) and abs(value) < 1 << 31 else default

@@ -1,4 +1,4 @@
-"""Mending text that is no JSON but leaves no doubt of what was meant.
+"""Mending text that is not valid JSON but leaves no doubt of what was meant.
 
 What real files do wrong: bare `inf`, `nan` and `N/A`; raw control characters, bytes that are no
 UTF-8, halves of surrogate pairs and the backslashes of Windows paths inside strings; commas with
@@ -47,25 +47,30 @@ _REPLACEMENT = "\ufffd".encode()
 
 
 def mend(text: bytes, repairs: Counter[str]) -> bytes | None:
-    """The text mended, None where it was sound or is beyond that; `repairs` counts by kind."""
-    found = Counter[str]()
+    """The mended text, or None where it needs no mending or is beyond it.
+
+    Args:
+        text: JSON with damage.
+        repairs: counts what was mended, by kind.
+    """
+    mendings = Counter[str]()
     try:
         text.decode()
     except UnicodeDecodeError:
         known = text.count(_REPLACEMENT)
         text = text.decode("utf-8", "replace").encode()
-        found["bytes that are no UTF-8"] += text.count(_REPLACEMENT) - known
+        mendings["bytes that are no UTF-8"] += text.count(_REPLACEMENT) - known
     parts: list[bytes] = []
     at = 0
     while (sound := _SOUND.match(text, at)) and sound.end() < len(text):
         token = _TOKEN.match(text, sound.end())
-        mended = _mend_token(text, token.start(), token.end(), found) if token else None
+        mended = _mend_token(text, token.start(), token.end(), mendings) if token else None
         if token is None or mended is None:
             return None
         at = token.end()
         parts += (sound[0], mended)
-    repairs.update(found)
-    return b"".join(parts) + text[at:] if found else None
+    repairs.update(mendings)
+    return b"".join(parts) + text[at:] if mendings else None
 
 
 def _mend_token(text: bytes, start: int, end: int, found: Counter[str]) -> bytes | None:

@@ -1,8 +1,10 @@
-"""What a file looks like that is no trace: one phrase for the error message."""
+"""What a file that is not a trace looks like: one phrase for the error message."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 from .header import top_level
 
@@ -31,13 +33,16 @@ _KEYS = (
     ({"cells", "nbformat"}, "a Jupyter notebook"),
     ({"schema_version", "findings"}, "a report of tidy itself"),
 )
+# Keys and categories of the Trace Event Format by which other tools are known.
+_FOREIGN_KEYS = {"viztracer_metadata": "VizTracer", "samples": "a sampling profiler"}
+_FOREIGN_CATEGORIES = {"FEE": "VizTracer", "toplevel": "Chrome", "devtools.timeline": "Chrome"}
 _EVENTLESS_ARRAY = "a JSON array without events"
 _DAMAGED = "JSON that is cut off or damaged before any event"
 _LOOKED_AT_NBYTES = 1 << 20
 
 
 def describe(head: bytes) -> str:
-    """What a text without a list of events is, by its first bytes."""
+    """What a file without a list of events is, told by its first bytes."""
     if head.lstrip()[:1] in (b"{", b"["):
         return describe_json(head)
     return _describe_magic(head) or _describe_text(head)
@@ -68,6 +73,22 @@ def _describe_text(head: bytes) -> str:
     if re.fullmatch(r"[^;{]+(?:;[^;]+)+ \d+", first):
         return "folded stacks (export_stacks), no trace"
     return f"text that is no JSON (it begins with {first[:24]!r})"
+
+
+def describe_foreign(header: Mapping[str, object], categories: Counter[str]) -> str:
+    """What a trace is that has events, and none of them PyTorch's.
+
+    Args:
+        header: its keys beside the events.
+        categories: how many events are of each category.
+    """
+    names = [tool for key, tool in _FOREIGN_KEYS.items() if key in header]
+    names += [tool for key, tool in _FOREIGN_CATEGORIES.items() if key in categories]
+    if names:
+        return f"a trace of {names[0]}, without ops of PyTorch"
+    shown = ", ".join(repr(each[:24]) for each, _ in categories.most_common(3) if each)
+    what = f"of category {shown}" if shown else "without categories"
+    return f"a trace of another tool: its events are {what}, and none is an op of PyTorch"
 
 
 def describe_json(text: bytes) -> str:

@@ -40,18 +40,18 @@ _MOST_LOST = 300_000  # beyond, groups that do not decode are not looked into
 
 
 def last_borders(text: bytes, first: int = 0) -> list[int]:
-    """Places in `text`, after `first`, where an event seems to start; the last ones, by place."""
+    """The last places in `text`, after `first`, where an event seems to start, in order."""
     for start in (max(first, len(text) - _NEAR_END), first):
         for border in (_EVENT_BORDER, _ANY_BORDER):
-            found = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
-            if found:
-                return list(found)
+            places = deque((match.end() for match in border.finditer(text, start)), _MOST_BORDERS)
+            if places:
+                return list(places)
     return []
 
 
 @dataclass(slots=True)
 class Salvage(Generic[T]):
-    """What was found in the pieces given to `add`.
+    """Takes pieces of text and keeps what is needed from one to the next.
 
     Attributes:
         decode: decodes events parted by commas when they are valid, else raises one of UNDECODABLE.
@@ -103,7 +103,7 @@ class Salvage(Generic[T]):
             parts = parts[taken or 1 :]
 
     def _take_first(self, parts: list[bytes], is_last: bool) -> int:
-        """Add the event that comes first; how many of the parts it fills, 0 where it is damaged."""
+        """Add the first event. Gives the number of parts that it fills, 0 where it is damaged."""
         if self._take(parts[0]):
             return 1
         # What looked like a border may have been inside an argument.
@@ -120,7 +120,7 @@ class Salvage(Generic[T]):
         return 0
 
     def _take(self, text: bytes) -> bool:
-        """Add the events of a text; whether it decodes."""
+        """Add the events of a text. Gives whether it could be decoded."""
         try:
             self._events += self.decode(text)
         except UNDECODABLE:
@@ -136,7 +136,7 @@ class Salvage(Generic[T]):
         return True
 
     def _list_end(self, part: bytes, is_last: bool) -> int | None:
-        """The bracket that closes the list, if it stands after this event, which is then added."""
+        """Where the list is closed in this part, or None; events before that are added."""
         ends = [match.end() - 1 for match in islice(_LIST_END.finditer(part), _MOST_ENDS)]
         for end in ends:
             if self._take(part[:end]) or self._take_mended(part[:end]):

@@ -1,4 +1,4 @@
-"""One event as it stands in the file, typed so that decoding it fills no dict.
+"""One event as it stands in the file, as a typed struct, since a dict would cost time and memory.
 
 Keys are Kineto's (output_json.cpp, MetadataFieldCatalog.h) with the spellings of 2021 beside them.
 Keys that are not named here are skipped without being decoded. Fields stand in the order of
@@ -29,6 +29,9 @@ RENAMED_ARGS = {
     "memory_nbytes": "Bytes",
     "memory_device_type": "Device Type",
     "memory_device": "Device Id",
+    "memory_address": "Addr",
+    "memory_allocated": "Total Allocated",
+    "memory_reserved": "Total Reserved",
 }
 _NOTHING = Raw(b"")
 NO_NUMBER = float("nan")
@@ -51,6 +54,9 @@ class Args(Struct, gc=False, frozen=True, rename=RENAMED_ARGS):
     memory_nbytes: Large = 0
     memory_device: Large = -1
     memory_device_type: Large = 0
+    memory_address: Large = 0
+    memory_allocated: Large = -1
+    memory_reserved: Large = -1
     device: Large = -1
     stream: Large = -1
     correlation: Large = 0
@@ -59,6 +65,7 @@ class Args(Struct, gc=False, frozen=True, rename=RENAMED_ARGS):
     index_2022: Large = -1
     dims_2021: Raw = _NOTHING
     call_stack: str = ""
+    finished: Raw = _NOTHING  # false for what ran when the profiler stopped
 
 
 NO_ARGS = Args()
@@ -79,7 +86,10 @@ class FileEvent(Struct, gc=False, frozen=True):
 
 
 class ExactFileEvent(Struct, gc=False, frozen=True):
-    """The same with decimal times, for the 19-digit ones of spring 2024."""
+    """One element of `traceEvents`, times in microseconds as exact decimals.
+
+    Files of spring 2024 have times of 19 digits, which a binary float cannot hold.
+    """
 
     ph: str = ""
     cat: str = ""
@@ -93,7 +103,7 @@ class ExactFileEvent(Struct, gc=False, frozen=True):
 
 
 class Nothing(Struct):
-    """Takes every object and keeps nothing of it: to see whether a text is valid."""
+    """Decodes any object and keeps nothing of it; it tells whether a text is valid."""
 
 
 AnyEvent: TypeAlias = FileEvent | ExactFileEvent

@@ -38,7 +38,10 @@ def needs_decimals(events: Sequence[FileEvent]) -> bool:
 
 
 def base_time(value: Any, warnings: list[str]) -> int:
-    """`baseTimeNanoseconds` as a number; `warnings` is added to where it is none."""
+    """`baseTimeNanoseconds` as a number, 0 where it is missing.
+
+    Where it is not a usable time a sentence is added to `warnings`.
+    """
     if isinstance(value, str) and len(value) < 20 and value.isdecimal():
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -53,7 +56,7 @@ def base_time(value: Any, warnings: list[str]) -> int:
 
 
 class Clock:
-    """Reads the times of events; `lost` counts what cannot be."""
+    """Reads the times of events; `lost` counts the events whose times cannot be read."""
 
     def __init__(self, lost: Counter[str]) -> None:
         self._lost = lost
@@ -100,13 +103,16 @@ def _floats(times_us: list[Any]) -> NDArray[np.float64]:
 
 
 def to_float(time_us: float | Decimal) -> float:
-    """The nearest binary float; not a number for a signalling one, which has none."""
+    """The nearest binary float; NaN for a signalling NaN, which `float` refuses."""
     is_signal = isinstance(time_us, Decimal) and time_us.is_snan()
     return NO_NUMBER if is_signal else float(time_us)
 
 
 def _nanoseconds(times_us: NDArray[np.float64]) -> Nanoseconds:
-    """Nearest nanosecond; whole and fractional part apart, since the product would not fit."""
+    """The nearest nanosecond of each time.
+
+    Whole and fractional parts are multiplied apart, since a binary float cannot hold the product.
+    """
     whole = np.floor(times_us)
     return whole.astype(np.int64) * 1000 + np.rint((times_us - whole) * 1000).astype(np.int64)
 
@@ -124,12 +130,16 @@ def _unpadded_nanoseconds(time_us: Decimal) -> int:
 
 
 def _has_unpadded_decimals(times_us: Iterable[Decimal]) -> bool:
-    """Whether `.5` means 5 ns: some decimals are short, and not as rewriting leaves them."""
+    """Whether `.5` means 5 ns.
+
+    Then some times have fewer than three decimals, and others than a program that rewrites the file
+    would leave.
+    """
     short = (str(time).partition(".")[2] for time in times_us if 1 <= _decimals(time) <= 2)
     return any(int(fraction) not in _ROUND_FRACTIONS for fraction in short)
 
 
 def _decimals(time_us: Decimal) -> int:
-    """How many decimals are written, 0 for no number."""
+    """How many decimals are written, 0 where the value is not a number."""
     exponent = time_us.as_tuple().exponent
     return -exponent if isinstance(exponent, int) else 0

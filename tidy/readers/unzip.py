@@ -30,7 +30,7 @@ def unzip(
     """The text of the member that is a trace, in blocks of at most `block_nbytes`.
 
     Raises:
-        TraceFormatError: there is no such member, there are several, or it is packed otherwise.
+        TraceFormatError: there is no such member, or several, or it is packed in another way.
     """
     archive = _Archive(blocks, block_nbytes, path)
     found = members = 0
@@ -61,7 +61,7 @@ def unzip(
 
 
 class _Archive:
-    """A cursor over the members."""
+    """An archive that is read from front to back, member by member."""
 
     def __init__(self, blocks: Iterator[bytes], block_nbytes: int, path: str) -> None:
         self._blocks, self._block_nbytes, self._path = blocks, block_nbytes, path
@@ -70,7 +70,7 @@ class _Archive:
         self.damaged = False
 
     def next_member(self) -> str | None:
-        """Read the header of the next member; its name, or None after the last."""
+        """Read the header of the next member. Gives its name, or None after the last."""
         header = self._take(_HEADER.size)
         if self._flags & _SIZE_FOLLOWS and not header.startswith(_MEMBER):
             # A descriptor of 12 to 24 bytes stands after the member.

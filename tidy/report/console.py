@@ -1,20 +1,34 @@
-"""Where a text report is printed: a terminal, a pipe, or a string."""
+"""Where a text report is printed: a terminal, a pipe, a file, or a string."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import IO
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
+
+from .units import shortened
 
 PIPE_WIDTH = 80
 _WIDEST = 100
-_NARROWEST = 40
+NARROWEST = 40
+_NO_LIMIT = 1 << 16
 
 
-class _Console(Console):
-    """A console that leaves the words alone, and a closed pipe to its caller."""
+class ReportConsole(Console):
+    """A console that prints words unchanged and leaves a closed pipe to its caller.
 
-    def __init__(self, file: IO[str], width: int | None, force_terminal: bool | None = None):
+    Attributes:
+        cuts: whether what is too long for a line is shortened or broken, as on a terminal.
+            Elsewhere paths stay whole, so that one can search for them and copy them.
+    """
+
+    def __init__(
+        self, file: IO[str], width: int | None, *, force_terminal: bool | None = None
+    ) -> None:
         super().__init__(
             file=file,
             width=width,
@@ -24,18 +38,65 @@ class _Console(Console):
             markup=False,
             emoji=False,
         )
+        self.cuts = force_terminal is None and file.isatty()
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
+    def room(self, columns: int) -> int:
+        """How long a path may be that has so many columns."""
+        return columns if self.cuts else _NO_LIMIT
 
-def make_console(file: IO[str], width: int | None = None) -> Console:
-    """A console of a given width for plain text, or else one as wide and as colourful as `file`.
+    def fitted(self, path: str, columns: int) -> str:
+        """A path that fits, or all of it where nothing is cut."""
+        return shortened(path, self.room(columns))
 
-    What is no terminal gets 80 columns and no colours.
+    def show(self, text: Text | str = "") -> None:
+        """Print a line, which is broken only on a terminal."""
+        text = Text(text) if isinstance(text, str) else text
+        parts = text.wrap(self, self.width) if self.cuts and text.cell_len > self.width else [text]
+        for part in parts:
+            part.rstrip()
+            self.print(part, soft_wrap=True)
+
+    def wrapped(self, text: str, style: str = "", indent: int = 0) -> None:
+        """Print prose, broken between words; longer words are broken on a terminal only."""
+        for line in self._lines(text, self.width - indent):
+            self.show(Text(" " * indent).append(line, style))
+
+    def _lines(self, text: str, width: int) -> Iterator[str]:
+        if self.cuts:
+            yield from (line.plain.rstrip() for line in Text(text).wrap(self, width))
+            return
+        line = ""
+        for word in text.split(" "):
+            if line and cell_len(line) + 1 + cell_len(word) > width:
+                yield line
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        yield line
+
+
+def make_console(
+    file: IO[str], width: int | None = None, *, is_written: bool = False
+) -> ReportConsole:
+    """A console that writes to `file`.
+
+    Args:
+        file: where it writes.
+        width: the number of columns. None takes that of `COLUMNS` or of the terminal, as far as
+            lines stay readable; what is no terminal gets 80.
+        is_written: the text becomes a file: it has no colours.
     """
-    if width is not None:
-        return _Console(file, width, force_terminal=False)
-    console = _Console(file, None)
-    fits = max(min(console.width, _WIDEST), _NARROWEST)
-    return _Console(file, fits if console.is_terminal else PIPE_WIDTH)
+    console = ReportConsole(file, None, force_terminal=False if is_written else None)
+    width = _asked_for() if width is None else width
+    if width is None and (file.isatty() and not is_written):
+        width = min(console.width, _WIDEST)
+    console.width = max(PIPE_WIDTH if width is None else width, NARROWEST)
+    return console
+
+
+def _asked_for() -> int | None:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and 0 < int(columns) < _NO_LIMIT else None

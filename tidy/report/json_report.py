@@ -3,58 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from .._version import __version__
-from ..finding import Finding, Severity
-from .model import Report
-from .summary import summarize
+from ..account import Account, Efficiency
+from ..finding import Checked, Finding, Severity
+from ..weigh import Weighed
+from .changes import OneOfSeveral, changes_to_json
+from .checked_trace import CheckedTrace
 
 SCHEMA_VERSION = 1
 
 
+def written_by() -> dict[str, str]:
+    """Which program wrote a document, and its version."""
+    return {"name": "tidy", "version": __version__}
+
+
+def document(
+    schema_version: int, unreadable: Mapping[str, str], traces: list[dict[str, Any]], **more: Any
+) -> dict[str, Any]:
+    """What a command writes as JSON: who wrote it, what could not be read, and the traces.
+
+    Args:
+        schema_version: of the document.
+        unreadable: problem of each file that could not be read, by path.
+        traces: one object a trace.
+        more: further keys, which come before these two.
+    """
+    return {
+        "schema_version": schema_version,
+        "tool": written_by(),
+        **more,
+        "unreadable": [{"path": p, "problem": problem} for p, problem in unreadable.items()],
+        "traces": traces,
+    }
+
+
 def reports_to_json(
-    reports: Sequence[Report], unreadable: Mapping[str, str], exit_code: int
+    reports: Sequence[CheckedTrace],
+    unreadable: Mapping[str, str],
+    exit_code: int,
+    script_status: int = 0,
+    recordings: Sequence[OneOfSeveral] = (),
+    gone: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The document that `tidy report --format json` writes.
 
     Args:
+        reports: one a trace.
         unreadable: problem of each file that could not be read, by path.
-        exit_code: of the command.
+        exit_code: the exit code of the command.
+        script_status: how the script ended that was recorded; the exit code where it is not 0.
+        recordings: those of `tidy run --every`, the last of which is what is reported.
+        gone: what the baseline has and was not found.
     """
     counts = {s.label: sum(report.counts[s] for report in reports) for s in Severity}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "tidy", "version": __version__},
-        "summary": {**counts, "traces": len(reports), "exit_code": exit_code},
-        "unreadable": [{"path": p, "problem": problem} for p, problem in unreadable.items()],
-        "traces": [report_to_json(report) for report in reports],
+    accepted = {
+        name: sum(report.accepted[by] for report in reports)
+        for name, by in (("suppressed", "comment"), ("in_baseline", "baseline"))
     }
+    summary = {**counts, **accepted, "traces": len(reports)}
+    summary |= {"exit_code": exit_code, "script_status": script_status}
+    traces = [report_to_json(report) for report in reports]
+    compared = changes_to_json(recordings)
+    return document(
+        SCHEMA_VERSION, unreadable, traces, summary=summary, gone=list(gone), recordings=compared
+    )
 
 
-def report_to_json(report: Report) -> dict[str, Any]:
+def report_to_json(report: CheckedTrace) -> dict[str, Any]:
     """One trace: the run, the findings, and what could not be checked."""
-    run = summarize(report.trace)
+    run = report.summary
     return {
         "path": run.path,
         "rank": run.rank,
         "world_size": run.world_size,
+        "framework": run.framework or None,
         "devices": [{"name": name, "count": count} for name, count in run.devices],
         "device_is_modelled": run.device_is_modelled,
-        "steps": {"count": run.step_count, "median_ns": run.step_ns},
+        "steps": {
+            "count": run.step_count,
+            "median_ns": run.step_ns,
+            "durations_ns": list(run.steps_ns),
+            "timed": run.timed_steps,
+            "times": run.times,
+            "light_slowdown": run.light_slowdown,
+            "quickest": run.is_quickest,
+        },
         "span_ns": run.span_ns,
         "busy_share": run.busy_share,
         "busy_is_lower_bound": run.busy_is_lower_bound,
         "event_count": run.event_count,
         "recorded": list(run.recorded),
         "warnings": list(run.warnings),
+        "account": [account_to_json(account) for account in report.accounts],
+        "replay": _replay(report.weighed),
         "findings": [_finding(finding) for finding in report.findings],
-        "checked": sorted(
-            set(report.outcomes)
-            - set(report.not_checked)
-            - set(report.not_applicable)
-            - set(report.crashed)
-        ),
+        "checked": sorted(code for code, o in report.outcomes.items() if isinstance(o, Checked)),
         "not_checked": [
             {"code": code, "reason": o.reason, "remedy": o.remedy}
             for code, o in report.not_checked.items()
@@ -66,6 +113,87 @@ def report_to_json(report: Report) -> dict[str, Any]:
     }
 
 
+def account_to_json(account: Account) -> dict[str, Any]:
+    """Where the window went on one device; the times of the parts add up to the window's."""
+    window = account.window
+    return {
+        "device": "host" if account.device is None else account.device,
+        "idle_is_upper_bound": account.idle_is_upper_bound,
+        "window": {
+            "unit": window.unit,
+            "count": len(window.steps),
+            "start_ns": window.start_ns,
+            "end_ns": window.end_ns,
+            "time_ns": window.time_ns,
+            "left_out": [
+                {"step": each.label, "time_ns": each.time_ns, "reason": each.reason}
+                for each in window.left_out
+            ],
+        },
+        "parts": [
+            {
+                "part": part.part,
+                "cause": part.cause,
+                "time_ns": part.time_ns,
+                "share": part.share,
+                "mostly_in": part.mostly_in or None,
+                "places": [
+                    {
+                        "location": place.location and asdict(place.location),
+                        "name": place.name,
+                        "time_ns": place.time_ns,
+                    }
+                    for place in part.places
+                ],
+            }
+            for part in account.parts
+        ],
+        "efficiency": account.efficiency and _efficiency(account.efficiency),
+    }
+
+
+def _efficiency(efficiency: Efficiency) -> dict[str, Any]:
+    """How fast a device computed and read memory, and what it can do at the most."""
+    rates = efficiency.rates
+    return {
+        "products": [
+            {
+                "precision": each.precision,
+                "on_matrix_cores": each.on_matrix_cores,
+                "flops": each.flops,
+                "time_ns": each.time_ns,
+                "flops_per_s": each.flops_per_s,
+                "peak_flops_per_s": each.peak_flops_per_s,
+            }
+            for each in efficiency.products
+        ],
+        "uncounted_ns": efficiency.uncounted_ns,
+        "model_flops_utilization": efficiency.model_flops_utilization,
+        "elementwise": {
+            "nbytes": efficiency.elementwise_nbytes,
+            "time_ns": efficiency.elementwise_ns,
+            "uncounted_ns": efficiency.elementwise_uncounted_ns,
+            "nbytes_per_s": efficiency.nbytes_per_s,
+            "peak_nbytes_per_s": rates and rates.nbytes_per_s,
+        },
+        "peaks_from": rates and rates.source,
+    }
+
+
+def _replay(weighed: Weighed) -> dict[str, Any] | None:
+    """How well the replay gives the recorded steps back, and the step after all fixes."""
+    if weighed.fidelity is None:
+        return None
+    return {
+        "median_error": weighed.fidelity.median_error,
+        "p90_error": weighed.fidelity.p90_error,
+        "abstained": weighed.fidelity.abstains,
+        "step_ns": weighed.step_ns,
+        "step_ns_after": weighed.step_ns_after and list(weighed.step_ns_after),
+        "is_upper_bound": weighed.is_upper_bound,
+    }
+
+
 def _finding(finding: Finding) -> dict[str, Any]:
     where, saving = finding.location, finding.saving
     return {
@@ -74,19 +202,16 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity.label,
         "message": finding.message,
         "fix": finding.fix,
-        "location": where
-        and {
-            "file": where.file,
-            "line": where.line,
-            "function": where.function,
-            "is_call_line": where.is_call_line,
-        },
+        "location": where and asdict(where),
         "count": finding.count,
         "cost_ns": finding.cost_ns,
         "cost_share": finding.cost_share,
         "on_device": finding.on_device,
-        "saving": saving
-        and {"low_ns": saving.low_ns, "high_ns": saving.high_ns, "model": saving.model},
+        "in_window": finding.in_window,
+        "saving": saving and {**asdict(saving), "step_ns_after": list(saving.step_ns_after)},
+        "why_no_saving": None if saving else finding.why_no_edit or None,
+        "suppressed": finding.acceptance and asdict(finding.acceptance),
+        "baseline": finding.known and asdict(finding.known),
         "events": [
             {"name": e.name, "start_ns": e.start_ns, "duration_ns": e.duration_ns}
             for e in finding.events

@@ -1,4 +1,4 @@
-"""Reports of one job put together: the ranks of a distributed run have most findings in common."""
+"""Reports of one job put together, since the ranks of a distributed run share most findings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from ..account import Account, is_rank_of
 from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
-from .model import Report
-from .summary import RunSummary, summarize
+from ..weigh import importance
+from .checked_trace import CheckedTrace
+from .summary import RunSummary
+
+# An info of less than this part of the window, and of less than this time a match, is named in one
+# line with others of its kind.
+SMALL_SHARE, _SMALL_NS = 0.0005, 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One finding as it is said, once for all ranks and for all of a trace that say the same.
+class PlaceOnRanks:
+    """One line of a report: all findings that say the same of one place, on all ranks.
 
     Attributes:
-        finding: the costliest.
-        count: matches, of all ranks.
-        cost_ns: of the rank it costs most, there of all findings together.
-        cost_share: the same as a part of the steps; None where no step is touched.
+        finding: the costliest of them.
+        count: the number of matches on all ranks.
+        cost_ns: the sum of their costs on the rank where it is largest.
+        cost_share: that sum as a part of the steps, 0 to 1; None where no step is touched.
+        ranks: the ranks that have the finding.
     """
 
     finding: Finding
@@ -29,10 +36,20 @@ class Place:
     cost_share: float | None
     ranks: tuple[int, ...]
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is not worth lines of its own: it costs and saves next to nothing."""
+        finding, saving = self.finding, self.finding.saving
+        if self.cost_share is None or finding.severity > Severity.INFO or finding.code == "TDY000":
+            return False  # what costs no time that is known says something else
+        saved = 0.0 if saving is None else 1 - saving.step_ns_after[0] / max(saving.step_ns, 1)
+        is_short = self.cost_ns < _SMALL_NS * self.count
+        return is_short and max(self.cost_share, saved) < SMALL_SHARE
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Rules that for the same reason could not look at the same ranks."""
+    """Rules that could not check the same ranks for the same reason."""
 
     why: NotChecked
     codes: tuple[str, ...]
@@ -40,30 +57,55 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class AfterAll:
+    """The median step of one rank as recorded, and with everything mended, at best and at worst.
+
+    Attributes:
+        error: of the replay of the recorded steps, as a part of them.
+    """
+
+    rank: int
+    step_ns: int
+    after_ns: tuple[int, int]
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """What is said about one trace, or about the ranks of one job together.
 
     Attributes:
-        runs: summary of each trace, by rank.
-        places: findings, what matters most first.
-        not_applicable: rules that apply to no rank, by the reason of the first.
-        rank_count: number of ranks, 0 where the trace is of no distributed job.
+        runs: the summary of each trace, by rank.
+        places: the findings, what matters most first.
+        accepted: those that comments in the sources, or the baseline, accept.
+        not_checked: rules that could not check some rank.
+        not_applicable: codes of the rules that apply to no rank, by the first rank's reason.
+        crashed: rules that crashed on some rank, by code.
+        rank_count: the number of ranks; 0 where the job was not distributed.
+        accounts: of the first rank, a device each.
+        after_all: the median step with everything mended, of the rank whose step is longest then;
+            None where nothing was replayed.
+        error: of the replay that was too far off for anything to be said; None where none was.
     """
 
     runs: tuple[RunSummary, ...]
-    places: tuple[Place, ...]
+    places: tuple[PlaceOnRanks, ...]
+    accepted: tuple[PlaceOnRanks, ...]
     not_checked: tuple[Gap, ...]
     not_applicable: dict[NotApplicable, list[str]]
     crashed: dict[str, Crashed]
     rank_count: int
+    accounts: tuple[Account, ...]
+    after_all: AfterAll | None
+    error: float | None
 
     def count(self, severity: Severity) -> int:
         return sum(place.finding.severity == severity for place in self.places)
 
 
-def make_sections(reports: Sequence[Report]) -> list[Section]:
+def make_sections(reports: Sequence[CheckedTrace]) -> list[Section]:
     """One section a job, in order of the traces given."""
-    jobs: list[list[Report]] = []
+    jobs: list[list[CheckedTrace]] = []
     for report in reports:
         job = next((job for job in jobs if _is_rank_of(report, job)), None)
         if job is None:
@@ -73,55 +115,79 @@ def make_sections(reports: Sequence[Report]) -> list[Section]:
     return [_section(sorted(job, key=_rank)) for job in jobs]
 
 
-def _rank(report: Report) -> int:
+def _rank(report: CheckedTrace) -> int:
     return report.trace.info.rank or 0
 
 
-def _is_rank_of(report: Report, job: Sequence[Report]) -> bool:
-    """Whether a trace is a further rank of a job: as large a world, and a rank not yet seen."""
-    info = report.trace.info
-    if info.rank is None or (info.world_size or 1) < 2:
-        return False
-    others = [other.trace.info for other in job]
-    return others[0].world_size == info.world_size and info.rank not in [o.rank for o in others]
+def _is_rank_of(report: CheckedTrace, job: Sequence[CheckedTrace]) -> bool:
+    return is_rank_of(report.trace.info, [other.trace.info for other in job])
 
 
-def _section(job: Sequence[Report]) -> Section:
-    runs = tuple(summarize(report.trace) for report in job)
+def _section(job: Sequence[CheckedTrace]) -> Section:
+    runs = tuple(report.summary for report in job)
     not_applicable: dict[NotApplicable, list[str]] = {}
     for code, moot in job[0].not_applicable.items():
         if all(code in report.not_applicable for report in job):
             not_applicable.setdefault(moot, []).append(code)
     crashed = {code: crash for report in job for code, crash in report.crashed.items()}
     world = len(job) if (job[0].trace.info.world_size or 1) > 1 else 0
-    return Section(runs, _places(job), _gaps(job), not_applicable, crashed, world)
+    replays = [report.weighed.fidelity for report in job]
+    errors = [replay.median_error for replay in replays if replay and replay.abstains]
+    return Section(
+        runs,
+        _places(job),
+        _places(job, accepted=True),
+        _gaps(job),
+        not_applicable,
+        crashed,
+        world,
+        job[0].accounts,
+        max(filter(None, map(_after_all, job)), key=lambda each: each.after_ns[1], default=None),
+        max(errors, default=None),
+    )
 
 
-def _places(job: Sequence[Report]) -> tuple[Place, ...]:
-    shared: dict[Hashable, list[Place]] = {}
+def _after_all(report: CheckedTrace) -> AfterAll | None:
+    weighed = report.weighed
+    if weighed.step_ns_after is None or weighed.fidelity is None:
+        return None
+    error = weighed.fidelity.median_error
+    return AfterAll(_rank(report), weighed.step_ns, weighed.step_ns_after, error)
+
+
+def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[PlaceOnRanks, ...]:
+    shared: dict[Hashable, list[PlaceOnRanks]] = {}
     for report in job:
         seen = Counter[Hashable]()
-        for place in sorted(_places_of(report), key=lambda place: place.finding.message):
+        own = (p for p in _places_of(report) if (p.finding.acceptance is not None) == accepted)
+        for place in sorted(own, key=lambda place: place.finding.message):
             finding = place.finding
             # What ranks have in common is said of one place, with numbers of each.
             said = re.sub(r"\d+", "#", finding.message)
             key = (finding.code, finding.severity, finding.location, said)
             seen[key] += 1
             shared.setdefault((key, seen[key]), []).append(place)
-    return tuple(sorted((_of_all_ranks(places) for places in shared.values()), key=_importance))
+    places = [_of_all_ranks(same) for same in shared.values()]
+    return tuple(sorted(places, key=lambda p: importance(p.finding, p.cost_ns, p.cost_share)))
 
 
-def _places_of(report: Report) -> list[Place]:
-    """What one rank says; what it says more than once of a place is added up."""
+def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
+    """The findings of one rank; those that say the same of one place are added up.
+
+    What the window leaves out is not shown where the same happens there in the window too.
+    """
     groups: dict[Hashable, list[Finding]] = {}
+    inside = {(f.code, f.location) for f in report.findings if f.in_window}
     for finding in report.findings:
+        if (finding.code, finding.location) in inside and not finding.in_window:
+            continue
         key = (finding.code, finding.severity, finding.location, finding.message)
         groups.setdefault(key, []).append(finding)
     places = []
     for group in groups.values():
         shares = [f.cost_share for f in group if f.cost_share is not None]
         places.append(
-            Place(
+            PlaceOnRanks(
                 max(group, key=lambda finding: finding.cost_ns),
                 sum(finding.count for finding in group),
                 sum(finding.cost_ns for finding in group),
@@ -132,9 +198,9 @@ def _places_of(report: Report) -> list[Place]:
     return places
 
 
-def _of_all_ranks(places: Sequence[Place]) -> Place:
+def _of_all_ranks(places: Sequence[PlaceOnRanks]) -> PlaceOnRanks:
     costliest = max(places, key=lambda place: place.cost_ns)
-    return Place(
+    return PlaceOnRanks(
         costliest.finding,
         sum(place.count for place in places),
         costliest.cost_ns,
@@ -143,19 +209,7 @@ def _of_all_ranks(places: Sequence[Place]) -> Place:
     )
 
 
-def _importance(place: Place) -> tuple[float | str, ...]:
-    finding = place.finding
-    return (
-        -finding.severity,
-        -(place.cost_share or 0.0),
-        -place.cost_ns,
-        finding.code,
-        str(finding.location or ""),
-        finding.message,
-    )
-
-
-def _gaps(job: Sequence[Report]) -> tuple[Gap, ...]:
+def _gaps(job: Sequence[CheckedTrace]) -> tuple[Gap, ...]:
     ranks: dict[tuple[NotChecked, str], list[int]] = {}
     for report in job:
         for code, why in report.not_checked.items():

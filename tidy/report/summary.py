@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from ..trace import Capability, Intervals, Trace
+from ..account import MOST_DEVICES
+from ..trace import Capability, LeftOut, Trace
+from .units import count_text
 
 _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"
@@ -16,13 +20,31 @@ class RunSummary:
     """What ran and what was recorded of it.
 
     Attributes:
-        devices: name of each device that did work, with the number of such devices; a modelled
-            one's ends with "(modelled)".
+        path: the name of the trace, most often the path of its file.
+        devices: (name, number of devices with that name) of the devices that did work; the names
+            of modelled devices end with "(modelled)".
         device_is_modelled: whether the times of the devices were computed and not measured.
-        busy_share: part of the time in which the average device had work; None without devices.
-        busy_is_lower_bound: whether graph launches may hide kernels from the profiler.
-        step_ns: median time of a step; None without steps.
-        recorded: what the profiler kept, as `Capability` names it.
+        step_count: how many steps (or rounds that repeat) were recorded.
+        counted: how many of them are in the window.
+        unit: "step", "round" or "run": what the window is made of.
+        step_ns: median duration of a step of the window; None where it has none.
+        window_ns: the time of the window, which all shares are of.
+        left_out: what the window leaves out, by start.
+        span_ns: time from the first event to the last.
+        busy_share: part of the window in which the average device had work, 0 to 1; None where no
+            device did work.
+        busy_is_lower_bound: whether device work may be missing in the trace.
+        recorded: what the profiler was asked to keep, as `Capability` names it.
+        device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
+        warnings: notes about the recording, and what its reader had to leave out or doubts.
+        framework: what ran, such as `PyTorch 2.13.0`; "" where that is not known.
+        steps_ns: duration of each step of the window.
+        timed_steps: how many of them were measured, where the others repeat these; None for all.
+        times: how steps got their times: "recorded", "light" (they are those of lightly recorded
+            steps) or "unrecorded" (scaled to steps with nothing recorded).
+        light_slowdown: how many times longer light recording made steps; None where not known.
+        is_quickest: whether each part of a step is as long as in the quickest ones: other work of
+            the machine kept the script waiting, or it was asked for.
     """
 
     path: str
@@ -31,7 +53,11 @@ class RunSummary:
     devices: tuple[tuple[str, int], ...]
     device_is_modelled: bool
     step_count: int
+    counted: int
+    unit: str
     step_ns: int | None
+    window_ns: int
+    left_out: tuple[LeftOut, ...]
     span_ns: int
     busy_share: float | None
     busy_is_lower_bound: bool
@@ -39,54 +65,77 @@ class RunSummary:
     recorded: tuple[str, ...]
     is_cpu_run: bool
     warnings: tuple[str, ...]
+    device_sort: str = "GPU"
+    framework: str = ""
+    steps_ns: tuple[int, ...] = ()
+    timed_steps: int | None = None
+    times: str = "recorded"
+    light_slowdown: float | None = None
+    is_quickest: bool = False
 
 
-def summarize(trace: Trace) -> RunSummary:
-    """The summary of a trace."""
-    modelled = device_is_modelled(trace)
+def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ()) -> RunSummary:
+    """The summary of a trace.
+
+    Args:
+        trace: the trace.
+        title: the name to give it; None for the path it was read from.
+        notes: what is said of it before the warnings of its reader.
+    """
+    modelled = trace.device_is_modelled
     names = Counter(_device_name(trace, index, modelled) for index in trace.devices_used)
-    durations = sorted(step.duration_ns for step in trace.steps)
+    durations = tuple(step.duration_ns for step in trace.window.steps)
+    keys = ("timed_steps", "times", "light_slowdown")
+    timed, times, slowdown = (trace.info.header.get(f"tidy_{key}") for key in keys)
     kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
     return RunSummary(
-        path=trace.info.path,
+        path=trace.info.path if title is None else title,
         rank=trace.info.rank,
         world_size=trace.info.world_size,
         devices=tuple(sorted(names.items())),
         device_is_modelled=modelled,
-        step_count=len(durations),
-        step_ns=durations[len(durations) // 2] if durations else None,
+        step_count=len(durations) + len(trace.window.left_out) if durations else 0,
+        counted=len(durations),
+        unit=trace.window.unit,
+        step_ns=int(median(durations)) if durations else None,
+        window_ns=trace.window.time_ns,
+        left_out=trace.window.left_out,
         span_ns=trace.span_ns,
         busy_share=_busy_share(trace),
-        busy_is_lower_bound=len(trace.rows_named("cudaGraphLaunch", "hipGraphLaunch")) > 0,
+        busy_is_lower_bound=trace.may_lack_work,
         event_count=len(trace),
         recorded=tuple(c.value for c in kept if c in trace.capabilities),
         is_cpu_run=trace.is_cpu_run,
-        warnings=(*trace.info.warnings, *([MODELLED_NOTE] if modelled else ())),
+        device_sort=next((trace.devices[each].sort for each in trace.devices_used), "GPU"),
+        framework=trace.info.framework,
+        steps_ns=durations,
+        timed_steps=timed if isinstance(timed, int) and timed > 0 else None,
+        times=times if times in ("light", "unrecorded") else "recorded",
+        light_slowdown=slowdown if isinstance(slowdown, (int, float)) and slowdown > 0 else None,
+        is_quickest=trace.info.header.get("tidy_quickest") is True,
+        warnings=(*notes, *trace.info.warnings, *_own_notes(trace)),
     )
 
 
-def device_is_modelled(trace: Trace) -> bool:
-    """Whether the header says so, or the name of a device that did work."""
-    if not trace.devices_used:
-        return False
-    names = (trace.devices[index].name for index in trace.devices_used)
-    said = trace.info.header.get("tidy_modelled_device") is True
-    return said or any(name.endswith(_MODELLED) for name in names)
+def _own_notes(trace: Trace) -> Iterator[str]:
+    if trace.device_is_modelled:
+        yield MODELLED_NOTE
+    if trace.info.other_threads > 0:
+        threads = count_text(trace.info.other_threads, "other thread")
+        yield f"ops of {threads} were not recorded; tidy run --all-threads records them"
+    if len(trace.devices_used) > MOST_DEVICES:
+        many = f"{len(trace.devices_used):,} devices"
+        yield f"{many}: only the {MOST_DEVICES} with most work have an account"
 
 
 def _device_name(trace: Trace, index: int, modelled: bool) -> str:
-    name = trace.devices[index].name or "GPU"
+    name = trace.devices[index].label
     return name.removesuffix(_MODELLED) + _MODELLED if modelled else name
 
 
 def _busy_share(trace: Trace) -> float | None:
-    """Busy time over the steps, averaged over devices; over the device's own span without steps."""
-    shares = []
-    for device in trace.devices_used:
-        busy = trace.device_busy(device)
-        window = trace.step_time
-        if not trace.steps:
-            window = Intervals(busy.starts_ns[:1], busy.ends_ns[-1:])
-        if window.total_ns:
-            shares.append((busy & window).total_ns / window.total_ns)
-    return sum(shares) / len(shares) if shares else None
+    """The part of the window in which a device was busy, averaged over devices."""
+    if not trace.devices_used or not trace.window.time_ns:
+        return None
+    busy_ns = trace.devices_busy_ns(trace.step_time)
+    return busy_ns / trace.window.time_ns / len(trace.devices_used)

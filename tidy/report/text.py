@@ -3,173 +3,201 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from ..finding import Severity
 from ..trace import Capability
-from .console import PIPE_WIDTH, make_console
-from .model import Report
-from .sections import Place, Section, make_sections
+from .account_text import idle_text, print_account
+from .checked_trace import CheckedTrace
+from .console import PIPE_WIDTH, ReportConsole, make_console
+from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
 from .summary import RunSummary
-from .units import (
-    count_text,
-    location_text,
-    printable,
-    ranges_text,
-    share_text,
-    shortened,
-    time_text,
+from .units import count_text, location_text, printable
+from .wording import (
+    after_all_text,
+    cost_text,
+    crashed_text,
+    ranks_label,
+    replay_is_off_text,
+    run_line,
+    said_text,
+    saving_text,
 )
 
 _MOST_PATHS = 4
+_LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"
+_UNASKED = {"TDY000", "TDY010"}  # rules about what only some ask for or write
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def render(reports: Sequence[Report], top: int = 0, width: int = PIPE_WIDTH) -> str:
+def render(reports: Sequence[CheckedTrace], top: int = 0, width: int = PIPE_WIDTH) -> str:
     """The report as plain text."""
     file = io.StringIO()
-    print_report(make_console(file, width), reports, top)
+    print_report(make_console(file, width, is_written=True), reports, top)
     return file.getvalue()
 
 
-def print_report(console: Console, reports: Sequence[Report], top: int = 0) -> None:
-    """Print what was found; `top` limits the findings of each section, 0 shows all."""
+def summary(reports: Sequence[CheckedTrace]) -> str:
+    """The last line of the report, as `2 warnings, 1 info`."""
+    return _summary_line(make_sections(reports)).plain
+
+
+def print_report(console: ReportConsole, reports: Sequence[CheckedTrace], top: int = 0) -> None:
+    """Print what was found; `top` limits the findings of each section, and 0 shows all."""
     sections = make_sections(reports)
     for section in sections:
         _print_section(console, section, top)
-    console.print(_summary_line(sections))
+    console.show(_summary_line(sections))
 
 
-def _print_section(console: Console, section: Section, top: int) -> None:
+def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace]) -> None:
+    """Print a line for each finding and each rule that crashed, as compilers do; else nothing."""
+    for section in make_sections(reports):
+        for place in (each for each in section.places if not each.is_small):
+            finding = place.finding
+            where = finding.location or section.runs[0].path
+            label = f"{finding.code} {finding.name} {finding.severity.label}"
+            console.show(Text(printable(f"{where}: {label}: {finding.message}")))
+        for code, crash in section.crashed.items():
+            console.show(Text(printable(f"{section.runs[0].path}: {crashed_text(code, crash)}")))
+
+
+def _print_section(console: ReportConsole, section: Section, top: int) -> None:
     for run in section.runs[:_MOST_PATHS]:
-        console.print(Text(shortened(printable(run.path), console.width), "bold"))
+        console.show(Text(console.fitted(printable(run.path), console.width), "bold"))
     if len(section.runs) > _MOST_PATHS:
-        console.print(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
-    _print_wrapped(console, _run_line(section), "dim")
+        console.show(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
+    _print_wrapped(console, run_line(section), "dim")
     for run in section.runs:
         for warning in run.warnings:
-            where = f"rank {run.rank}: " if section.rank_count > 1 else ""
-            _print_wrapped(console, f"note: {where}{warning}", "yellow")
-    console.print()
-    shown = section.places[:top] if top > 0 else section.places
-    by_rule: dict[str, list[Place]] = {}
+            _print_wrapped(console, f"note: {_rank_label(section, run)}{warning}", "yellow")
+        if run.busy_is_lower_bound:
+            _print_wrapped(console, f"note: {_rank_label(section, run)}{_LOST_WORK}", "yellow")
+    console.show()
+    print_account(console, section.accounts[0], len(section.accounts) - 1)
+    worth_a_line = [place for place in section.places if not place.is_small]
+    shown = worth_a_line[:top] if top > 0 else worth_a_line
+    by_rule: dict[str, list[PlaceOnRanks]] = {}
     for place in shown:
         by_rule.setdefault(place.finding.code, []).append(place)
     for places in by_rule.values():
         _print_rule(console, section, places)
-    if len(shown) < len(section.places):
-        hidden = count_text(len(section.places) - len(shown), "more finding")
-        console.print(f"... and {hidden} (--top 0 shows all)\n")
+    if len(shown) < len(worth_a_line):
+        hidden = count_text(len(worth_a_line) - len(shown), "more finding")
+        console.show(f"... and {hidden} (--top 0 shows all)\n")
+    _print_small(console, section)
+    _print_after_all(console, section)
     _print_gaps(console, section)
 
 
-def _run_line(section: Section) -> str:
-    """`A100 x 2, rank 0 of 8, 6 steps of 153 ms, 1.04 s, GPU busy 61%; recorded: shapes`."""
-    run = section.runs[0]
-    parts = [_devices(run)]
-    ranks = [r.rank for r in section.runs if r.rank is not None]
-    if ranks and run.world_size and run.world_size > 1:
-        parts.append(f"{_ranks(ranks)} of {run.world_size}")
-    if run.step_count and run.step_ns is not None:
-        parts.append(f"{count_text(run.step_count, 'step')} of {time_text(run.step_ns)}")
-    else:
-        parts.append("no steps marked")
-    parts.append(f"{time_text(max(r.span_ns for r in section.runs))} in all")
-    busy = [r.busy_share for r in section.runs if r.busy_share is not None]
-    if busy:
-        low, high = f"{min(busy):.0%}", f"{max(busy):.0%}"
-        at_least = "at least " if run.busy_is_lower_bound else ""
-        parts.append(f"GPU busy {at_least}{low if low == high else f'{low} to {high}'}")
-    recorded = ", ".join(run.recorded) or "names and times only"
-    return f"{', '.join(parts)}; recorded: {recorded}"
+def _print_small(console: ReportConsole, section: Section) -> None:
+    """One line for the findings that cost next to nothing; JSON has each of them."""
+    small = Counter(place.finding.code for place in section.places if place.is_small)
+    if small:
+        codes = ", ".join(code + (f" x{n}" if n > 1 else "") for code, n in small.items())
+        of = "the run" if section.runs[0].unit == "run" else f"a {section.runs[0].unit}"
+        less = f"{SMALL_SHARE:.2%} of {of}"
+        _print_wrapped(console, f"Less than {less} each: {codes} (--format json)", "dim")
+        console.show()
 
 
-def _ranks(ranks: Sequence[int]) -> str:
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {ranges_text(ranks)}"
+def _rank_label(section: Section, run: RunSummary) -> str:
+    return f"rank {run.rank}: " if section.rank_count > 1 else ""
 
 
-def _devices(run: RunSummary) -> str:
-    if not run.devices:
-        return "CPU run" if run.is_cpu_run else "no device activity"
-    names = (name + (f" x {count}" if count > 1 else "") for name, count in run.devices)
-    return " and ".join(names)
-
-
-def _print_rule(console: Console, section: Section, places: Sequence[Place]) -> None:
+def _print_rule(console: ReportConsole, section: Section, places: Sequence[PlaceOnRanks]) -> None:
     first = places[0].finding
     title = Text(printable(f"{first.code} {first.name} "), "bold")
     title.append(first.severity.label, _STYLES[first.severity])
-    console.print(title)
-    message = None
+    console.show(title)
+    message, fix = None, first.fix
     for place in places:
         finding = place.finding
-        cost = _cost(place, "step" if section.runs[0].step_count else "run")
+        if finding.fix != fix:
+            _print_fix(console, fix)
+            fix = finding.fix
+        cost = cost_text(place, section.runs[0].unit)
         label = f" {finding.severity.label}" if finding.severity != first.severity else ""
         room = console.width - len(cost) - len(label) - 4
-        where = Text(location_text(finding.location, room), "bold")
+        where = Text(location_text(finding.location, console.room(room)), "bold")
         where.append(label, _STYLES[finding.severity])
         gap = max(console.width - 2 - where.cell_len - len(cost), 2)
-        console.print(Text("  ").append_text(where).append(" " * gap).append(cost))
-        seen = finding.message
+        console.show(Text("  ").append_text(where).append(" " * gap).append(cost))
+        seen = said_text(finding)
         if section.rank_count > 1:
-            seen += f" ({_ranks(place.ranks)})"
+            seen += f" ({ranks_label(place.ranks)})"
         if seen != message:
             _print_wrapped(console, seen, indent=4)
         message = seen
-    _print_wrapped(console, f"-> {first.fix}", "green", indent=4)
-    console.print()
+        if finding.saving is not None:
+            _print_wrapped(console, saving_text(finding.saving, section.runs[0].unit), indent=4)
+        elif finding.why_no_edit:
+            _print_wrapped(console, f"saving not estimated: {finding.why_no_edit}", indent=4)
+    _print_fix(console, fix)
+    console.show()
 
 
-def _print_wrapped(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    for line in Text(printable(text), style).wrap(console, console.width - indent):
-        line.rstrip()
-        console.print(Text(" " * indent).append_text(line))
+def _print_fix(console: ReportConsole, fix: str) -> None:
+    _print_wrapped(console, f"-> {fix}", "green", indent=4)
 
 
-def _cost(place: Place, whole: str) -> str:
-    """`x6    273 ms  29.7% of step`."""
-    count = f"x{place.count:,}"
-    if not place.cost_ns:
-        return count
-    where = "GPU " if place.finding.on_device else ""
-    share = place.cost_share
-    part = "outside steps" if share is None else f"{share_text(share)} of {whole}"
-    return f"{count}  {where + time_text(place.cost_ns):>8}  {part:>13}"
+def _print_after_all(console: ReportConsole, section: Section) -> None:
+    """The line that ends the findings: what all of them save together, and how far to trust it."""
+    if section.error is not None:
+        _print_wrapped(console, replay_is_off_text(section.error, section.runs[0].unit))
+    said = after_all_text(section)
+    if said is not None:
+        _print_wrapped(console, said, "bold")
+    if section.error is not None or said is not None:
+        console.show()
 
 
-def _print_gaps(console: Console, section: Section) -> None:
+def _print_wrapped(console: ReportConsole, text: str, style: str = "", indent: int = 0) -> None:
+    console.wrapped(printable(text), style, indent)
+
+
+def _print_gaps(console: ReportConsole, section: Section) -> None:
     stacks = Capability.STACKS.value
     if any(p.finding.location is None for p in section.places) and not any(
         stacks in run.recorded for run in section.runs
     ):
         line = f"Places are unknown: no Python stacks recorded; {Capability.STACKS.remedy}"
         _print_wrapped(console, line)
-        console.print()
+        console.show()
     if section.not_checked:
-        console.print(Text("Not checked", "bold"))
+        console.show(Text("Not checked", "bold"))
         for gap in section.not_checked:
-            where = f" ({_ranks(gap.ranks)})" if len(gap.ranks) < section.rank_count else ""
+            where = f" ({ranks_label(gap.ranks)})" if len(gap.ranks) < section.rank_count else ""
             line = f"{', '.join(gap.codes)}: {gap.why.reason}{where}; {gap.why.remedy}"
             _print_wrapped(console, line, indent=2)
-        console.print()
-    moot = {why: codes for why, codes in section.not_applicable.items() if codes != ["TDY000"]}
+        console.show()
+    moot = {why: codes for why, codes in section.not_applicable.items() if set(codes) - _UNASKED}
     for why, codes in moot.items():
         _print_wrapped(console, f"Does not apply: {', '.join(codes)} ({why.reason})", "dim")
     if moot:
-        console.print()
+        console.show()
     for code, crash in section.crashed.items():
-        _print_wrapped(console, f"{code} crashed: {crash.error}", "bold red")
+        _print_wrapped(console, crashed_text(code, crash), "bold red")
     if section.crashed:
-        console.print()
+        console.show()
 
 
 def _summary_line(sections: Sequence[Section]) -> Text:
     counts = {s: sum(section.count(s) for section in sections) for s in reversed(Severity)}
     found = [count_text(number, s.label) for s, number in counts.items() if number]
     line = Text(", ".join(found).replace("infos", "info") or "Nothing found", "bold")
+    if max(counts, key=lambda s: (counts[s] > 0) * s) < Severity.WARNING or not found:
+        idle = filter(None, (idle_text(each) for s in sections for each in s.accounts[:1]))
+        line.append("".join(f", but {text}" for text in list(idle)[:1]))
+    accepted = Counter(
+        p.finding.acceptance.by for s in sections for p in s.accepted if p.finding.acceptance
+    )
+    for by, what in (("comment", "suppressed"), ("baseline", "in the baseline")):
+        if accepted[by]:
+            line.append(f", {accepted[by]:,} {what}")
     unchecked = {code for section in sections for gap in section.not_checked for code in gap.codes}
     if unchecked:
         line.append(f", {count_text(len(unchecked), 'rule')} not checked")

@@ -22,9 +22,28 @@ def time_text(ns: int) -> str:
     raise AssertionError("unreachable: the last unit takes all")
 
 
+def range_text(low_ns: int, high_ns: int) -> str:
+    """`108-117 ms`, `900 us-1.20 ms`; one time where both read the same."""
+    low, high = time_text(low_ns), time_text(high_ns)
+    if low == high:
+        return low
+    number, unit = low.split(" ")
+    return f"{number if high.endswith(f' {unit}') else low}-{high}"
+
+
 def share_text(share: float) -> str:
-    """`29.7%`; what is below a tenth of a percent but not nothing is `<0.1%`."""
+    """A percentage with one decimal: `29.7%`; `<0.1%` for less than that but more than nothing."""
     return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
+def rate_text(per_s: float, noun: str) -> str:
+    """Three significant digits of what happens in a second: `165 TFLOP/s`, `2.38 TB/s`."""
+    for size, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")):
+        value = per_s / size
+        if value >= 0.9995 or not prefix:
+            digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+            return f"{value:.{digits}f} {prefix}{noun}/s"
+    raise AssertionError("unreachable: the last unit takes all")
 
 
 def count_text(number: int, noun: str) -> str:
@@ -46,7 +65,7 @@ def location_text(location: Location | None, width: int) -> str:
 
 
 def shortened(path: str, width: int) -> str:
-    """A path that fits into so many columns, 4 or more; one too long loses its beginning."""
+    """A path that fits into `width` columns, at least 4; a longer one loses its beginning."""
     if cell_len(path) <= width:
         return path
     first, room = len(path), width - len("...")

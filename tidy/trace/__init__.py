@@ -1,28 +1,35 @@
 """The trace model: one table of columns, one tree, and views on them."""
 
 from .build import build_trace
-from .columns import RawColumns, Strings, Track
-from .event import Event
-from .info import Capability, Device, TraceInfo, remedy
+from .event import Event, Events, rows_of
+from .info import Capability, DeviceProperties, TraceInfo, remedy
 from .intervals import Intervals
 from .kinds import EventKind
 from .location import Location
+from .memory import MemoryTable
+from .raw_columns import RawColumns, Strings, Track
 from .steps import Step
 from .trace import Trace
+from .window import LeftOut, Window
 
 __all__ = [
     "Capability",
-    "Device",
+    "DeviceProperties",
     "Event",
     "EventKind",
+    "Events",
     "Intervals",
+    "LeftOut",
     "Location",
+    "MemoryTable",
     "RawColumns",
     "Step",
     "Strings",
     "Trace",
     "TraceInfo",
     "Track",
+    "Window",
     "build_trace",
     "remedy",
+    "rows_of",
 ]

@@ -3,56 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .callers import Table, find_callers
-from .columns import RawColumns, Track
 from .info import TraceInfo
 from .kinds import TREE_KINDS
 from .links import forward_threads, link_backward
+from .memory import memory_table
+from .raw_columns import RawColumns, Track
 from .trace import Trace
 from .tree import Tree, build_tree
 
 Rows = NDArray[np.int64]
 Threads = NDArray[np.int32]
+# Gaps in the numbers of operators from which a file was thinned out, and how many numbers there are
+# then for each operator at the least: ranges and ops of other threads have numbers of their own.
+_FEWEST_GAPS = 20
+_NUMBERS_EACH = 4
 
 
 def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     """Lay out the rows (tree depth-first, then all others by start) and link them."""
-    strings, flows = raw.strings, raw.concatenate_flows()
+    strings, flows, changes = raw.strings, raw.concatenate_flows(), raw.concatenate_memory()
     table = raw.concatenate()
     in_tree = np.isin(table["kind"], TREE_KINDS)
     tree_rows, other_rows = np.flatnonzero(in_tree), np.flatnonzero(~in_tree)
     threads = np.unique(table["track_id"][tree_rows])
-    thread_of = _forward_threads(table, tree_rows, threads, flows)
-    tree = _host_tree(table, tree_rows, threads, thread_of)
+    thread_of = find_forward_threads(table, tree_rows, threads, flows)
+    tree = _host_tree(table, tree_rows, _number(threads, table["track_id"][tree_rows]), thread_of)
     del table["tie"]
     other_rows = other_rows[np.argsort(table["start_ns"][other_rows], kind="stable")]
     order = np.concatenate([tree_rows[tree.order], other_rows])
     for name in table:
         table[name] = table[name][order]
+    new_row = np.argsort(order) if len(changes["row"]) else order
     none = np.full(len(other_rows), -1, np.int32)
     table["parent"] = np.concatenate([tree.parent, none])
     after = np.arange(len(tree.order), len(order), dtype=np.int32) + 1
     table["subtree_end"] = np.concatenate([tree.subtree_end, after])
     table["caller"] = find_callers(table, len(tree_rows), flows)
+    info = _look_for_gaps(table["external_id"][: len(tree_rows)], info)
     del table["external_id"]
     forward = _forward_links(table, len(tree_rows), threads, thread_of)
     tracks = [Track(*track) for track in strings.tracks]
-    return Trace(table, strings, tracks, len(tree_rows), forward, info)
+    memory = memory_table(changes, new_row)
+    return Trace(table, strings, tracks, len(tree_rows), forward, info, memory)
 
 
-def _host_tree(table: Table, tree_rows: Rows, threads: Threads, thread_of: dict[int, int]) -> Tree:
+def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInfo:
+    """Say so where the numbers of operators, which PyTorch counts up, have many gaps.
+
+    A recording has few. Where most numbers are missing, somebody took operators out of the file,
+    and their device work with them.
+    """
+    ids = np.unique(external_ids[external_ids > 0])
+    kept, numbered = len(ids), int(ids[-1] - ids[0]) + 1 if len(ids) else 0
+    has_gaps = np.count_nonzero(np.diff(ids) > 1) >= _FEWEST_GAPS
+    if not has_gaps or numbered < _NUMBERS_EACH * kept:
+        return info
+    said = (
+        f"the file holds {kept:,} of {numbered:,} operators, so that work of the device is missing"
+        " too: it may idle less than this report says"
+    )
+    return replace(info, warnings=[*info.warnings, said], is_thinned=True)
+
+
+def _host_tree(table: Table, tree_rows: Rows, thread: Threads, thread_of: dict[int, int]) -> Tree:
     small_id = table["forward_thread"][tree_rows]
     adopter = np.full(len(tree_rows), -1, np.int32)
-    for small, thread in thread_of.items():
-        adopter[small_id == small] = thread
+    for small, forward in thread_of.items():
+        adopter[small_id == small] = forward
     return build_tree(
         table["start_ns"][tree_rows],
         table["duration_ns"][tree_rows],
-        _number(threads, table["track_id"][tree_rows]),
+        thread,
         table["tie"][tree_rows],
         adopter,
         _clock_is_coarse(table),
@@ -69,9 +96,10 @@ def _clock_is_coarse(table: Table) -> bool:
     return not (table["start_ns"] % 1000).any() and not (table["duration_ns"] % 1000).any()
 
 
-def _forward_threads(
+def find_forward_threads(
     table: Table, tree_rows: Rows, threads: Threads, flows: Table
 ) -> dict[int, int]:
+    """Which of `threads`, track ids in order, PyTorch's small thread ids stand for."""
     return forward_threads(
         _number(threads, table["track_id"][tree_rows]),
         table["sequence_nr"][tree_rows],
@@ -87,14 +115,9 @@ def _forward_links(
     linked = np.flatnonzero(table["sequence_nr"][:tree_count] >= 0)
     ends = (table["start_ns"] + table["duration_ns"])[linked]
     linked = linked[np.argsort(ends, kind="stable")]
-    return link_backward(
-        linked,
-        table["start_ns"][linked],
-        _number(threads, table["track_id"][linked]),
-        table["sequence_nr"][linked],
-        table["forward_thread"][linked],
-        thread_of,
-    )
+    thread = _number(threads, table["track_id"][linked])
+    columns = (table[name][linked] for name in ("start_ns", "sequence_nr", "forward_thread"))
+    return link_backward(thread_of, linked, thread, *columns)
 
 
 def _backward_arrows(

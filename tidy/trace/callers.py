@@ -14,7 +14,11 @@ Table = dict[str, NDArray[Any]]
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
-    """For Runtime rows the tree row they ran in, for device rows the Runtime row (or tree row)."""
+    """The caller of each row, -1 for none.
+
+    For a Runtime row that is the tree row it ran in; for a device row the Runtime row that launched
+    it, or the tree row where the file has no call.
+    """
     kind, start = table["kind"], table["start_ns"]
     end = start + table["duration_ns"]
     caller = np.full(len(kind), -1, np.int64)
@@ -42,7 +46,7 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
 
 
 def _ops_by_external_id(table: Table, tree_count: int) -> NDArray[np.int64]:
-    """For each row outside the tree the op that its External id names, else -1.
+    """For each row outside the tree the op that its External id names, -1 for none.
 
     Until 2024 Runtime and device rows without an op carried their own correlation there; where it
     equals the correlation it is not believed.
@@ -74,7 +78,7 @@ def _enclosing(
 
 
 def _grouped(keys: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
-    """Where each key is, ascending; sorted once, however many keys there are."""
+    """The indexes of each key, ascending; one sort serves all keys."""
     order = np.argsort(keys, kind="stable")
     known, starts = np.unique(keys[order], return_index=True)
     parts = np.split(order, starts[1:]) if len(known) else []
@@ -89,7 +93,7 @@ def _follow_flows(
     tree_count: int,
     end: NDArray[np.int64],
 ) -> None:
-    """Link device rows by arrows alone, as files of the autograd profiler of 2020 need."""
+    """Link device rows by arrows, which is all that files of the profiler of 2020 have."""
     start, track = table["start_ns"], table["track_id"]
     row_at = dict(
         zip(

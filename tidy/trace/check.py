@@ -1,20 +1,23 @@
-"""The invariants of a trace, as assertions."""
+"""The invariants of a table of events, as assertions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .event_table import EventTable, Rows
 from .kinds import DEVICE_WORK, TREE_KINDS, EventKind
-
-if TYPE_CHECKING:
-    from .trace import Rows, Trace
+from .steps import Step
 
 
-def check_trace(trace: Trace) -> None:
-    """Raise AssertionError, naming the invariant, where one does not hold."""
+def check_table(trace: EventTable, steps: Iterable[Step]) -> None:
+    """Check every invariant of a table and the steps found in it.
+
+    Raises:
+        AssertionError: an invariant does not hold; the message names it and the first rows.
+    """
     count, tree = len(trace), trace.tree_count
     rows = np.arange(tree)
     parent, end = trace.parent[:tree], trace.subtree_end[:tree]
@@ -43,10 +46,10 @@ def check_trace(trace: Trace) -> None:
     for backward, forward in trace.forward.items():
         same = trace.sequence_nr[backward] == trace.sequence_nr[forward]
         _hold("forward and backward share a sequence number", np.array([same]))
-    _hold("steps are not empty", np.array([s.duration_ns > 0 for s in trace.steps], bool))
+    _hold("steps are not empty", np.array([s.duration_ns > 0 for s in steps], bool))
 
 
-def _ordered(trace: Trace, rows: Rows, before: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _ordered(trace: EventTable, rows: Rows, before: NDArray[np.int32]) -> NDArray[np.bool_]:
     nested = trace.parent[rows] >= 0
     in_order: NDArray[np.bool_] = trace.start_ns[before[nested]] <= trace.start_ns[rows[nested]]
     return in_order

@@ -1,21 +1,28 @@
-"""`Event`: a view on one row of a trace."""
+"""`Event`: a view on one row of a trace; `Events`: many of them as rows, viewed when asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, overload
 
-from .columns import Track
+import numpy as np
+from numpy.typing import NDArray
+
 from .inputs import Shape
 from .kinds import EventKind
 from .location import Location
+from .raw_columns import Track
 
 if TYPE_CHECKING:
     from .trace import Trace
 
 
 class Event:
-    """One event; cheap to make, equal to any other view on the same row of the same trace."""
+    """A view on one event; views on the same row of the same trace are equal.
+
+    Times are in nanoseconds. A value that the trace does not hold is -1 or (), as said below.
+    """
 
     __slots__ = ("row", "trace")
 
@@ -37,10 +44,12 @@ class Event:
 
     @property
     def name(self) -> str:
+        """The name as the file has it: `aten::add`, `train.py(3): main`, the name of a kernel."""
         return self.trace.names[int(self.trace.name_id[self.row])]
 
     @property
     def kind(self) -> EventKind:
+        """What the event is: an op, a Python call, a kernel, ..."""
         return EventKind(self.trace.kind[self.row])
 
     @property
@@ -57,7 +66,7 @@ class Event:
 
     @property
     def self_ns(self) -> int:
-        """Duration less what its children on the same thread cover."""
+        """The duration without the part that its children on the same thread cover."""
         return int(self.trace.self_ns[self.row])
 
     @property
@@ -72,41 +81,44 @@ class Event:
 
     @property
     def correlation(self) -> int:
+        """The number that a call and the device work it launched share, 0 for none."""
         return int(self.trace.correlation[self.row])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a copy, fill or allocation (negative: freed), else 0."""
+        """The bytes of a copy, fill or allocation (negative where memory is freed), else 0."""
         return int(self.trace.nbytes[self.row])
 
     @property
     def device(self) -> int:
-        """Device index, -1 on the host."""
+        """The index of the device, -1 on the host."""
         return int(self.trace.device[self.row])
 
     @property
     def stream(self) -> int:
+        """The stream of device work, -1 on the host."""
         return int(self.trace.stream[self.row])
 
     # -- inputs of an op --------------------------------------------------------------------------
 
     @property
     def input_shapes(self) -> Shape:
-        """Dims of each input; () where shapes were not recorded."""
+        """The dims of each input, as `Inputs.shapes` gives them; () where none were recorded."""
         return self.trace.inputs.shapes(self._inputs_id)
 
     @property
     def input_dtypes(self) -> Shape:
-        """C++ type name of each input ("float", "c10::Half", "" for None)."""
+        """The C++ type name of each input: "float", "c10::Half", and "" for None."""
         return self.trace.inputs.dtypes(self._inputs_id)
 
     @property
     def concrete_inputs(self) -> Shape:
-        """Text of each input that is no tensor."""
+        """The text of each input that is not a tensor, "" for tensors."""
         return self.trace.inputs.concrete(self._inputs_id)
 
     @property
     def input_strides(self) -> Shape:
+        """The strides of each input; () where none were recorded."""
         return self.trace.inputs.strides(self._inputs_id)
 
     @property
@@ -117,15 +129,16 @@ class Event:
 
     @property
     def parent(self) -> Event | None:
-        """The event above in the tree; for a Runtime call the event it ran in, for device work the
-        call that launched it.
+        """The event above in the tree.
+
+        For a Runtime call that is the event it ran in, for device work the call that launched it.
         """
         in_tree = self.row < self.trace.tree_count
         return self._at((self.trace.parent if in_tree else self.trace.caller)[self.row])
 
     @property
     def children(self) -> list[Event]:
-        """Children in the tree, by start. Runtime calls and device work are not among them."""
+        """The children in the tree, by start; calls and device work are not among them."""
         return [Event(self.trace, row) for row in self._child_rows()]
 
     def _child_rows(self) -> Iterator[int]:
@@ -137,13 +150,14 @@ class Event:
 
     @property
     def last_child(self) -> Event | None:
+        """The child that started last."""
         last = -1
         for row in self._child_rows():
             last = row
         return self._at(last)
 
     def ancestors(self) -> Iterator[Event]:
-        """Parent, its parent and so on."""
+        """The parent, its parent and so on."""
         event = self.parent
         while event is not None:
             yield event
@@ -155,6 +169,7 @@ class Event:
 
     @property
     def next_sibling(self) -> Event | None:
+        """The sibling that starts next; roots of one thread are siblings."""
         row = int(self.trace.subtree_end[self.row])
         if row >= self.trace.tree_count or self.trace.previous_sibling[row] != self.row:
             return None
@@ -162,10 +177,11 @@ class Event:
 
     @property
     def previous_sibling(self) -> Event | None:
+        """The sibling that started before; roots of one thread are siblings."""
         return self._at(self.trace.previous_sibling[self.row])
 
     def siblings(self) -> tuple[list[Event], list[Event]]:
-        """Siblings before and after, by start; roots of one thread are siblings."""
+        """The siblings before this event and those after it, both by start."""
         before, after = [], []
         event = self.previous_sibling
         while event is not None:
@@ -179,36 +195,77 @@ class Event:
 
     @property
     def root(self) -> Event:
-        """The event without parent that this one is under."""
+        """The ancestor without a parent; of an event without a parent itself."""
         roots = self.trace.root_rows
         return Event(self.trace, int(roots[roots.searchsorted(self.row, side="right") - 1]))
 
     @property
     def forward(self) -> Event | None:
-        """For a backward op the forward op whose gradient it computes."""
+        """The forward op whose gradient a backward op computes; None for other events."""
         return self._at(self.trace.forward.get(self.row, -1))
 
     # -- device work and source -------------------------------------------------------------------
 
     @property
     def kernels(self) -> list[Event]:
-        """Device work (kernels, copies, fills) launched by this event or what is below it."""
+        """The kernels, copies and fills that were launched by this event or below it."""
         return list(self.trace.events(self.trace.device_rows_under(self.row)))
 
     @property
     def runtime_calls(self) -> list[Event]:
-        """CUDA or HIP calls made by this event or what is below it."""
+        """The CUDA or HIP calls that were made by this event or below it."""
         return list(self.trace.events(self.trace.runtime_rows_under(self.row)))
 
     @property
     def device_ns(self) -> int:
-        """Time some device worked for this event, overlaps counted once."""
+        """The time in which a device worked for this event; overlaps count once."""
         return self.trace.time_of(self.trace.device_rows_under(self.row)).total_ns
 
     @property
     def location(self) -> Location | None:
-        """The user's frame nearest above, None where stacks were not recorded."""
+        """The user's frame nearest above; None where there is none or no stacks were recorded."""
         return self.trace.location(self.row)
 
     def _at(self, row: int) -> Event | None:
         return Event(self.trace, int(row)) if row >= 0 else None
+
+
+class Events(Sequence[Event]):
+    """Events in a given order; 4 or 8 bytes each, where a list of views takes 80."""
+
+    __slots__ = ("rows", "trace")
+
+    def __init__(self, trace: Trace, rows: NDArray[np.integer]) -> None:
+        self.trace, self.rows = trace, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(Event, repeat(self.trace), self.rows.tolist())
+
+    @overload
+    def __getitem__(self, at: int) -> Event: ...
+    @overload
+    def __getitem__(self, at: slice) -> Events: ...
+    def __getitem__(self, at: int | slice) -> Event | Events:
+        rows = self.rows[at]
+        return Events(self.trace, rows) if isinstance(at, slice) else Event(self.trace, int(rows))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Events):
+            return NotImplemented
+        return self.trace is other.trace and np.array_equal(self.rows, other.rows)
+
+    def __hash__(self) -> int:
+        return hash((id(self.trace), self.rows.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} events of {self.trace!r}>"
+
+
+def rows_of(events: Iterable[Event]) -> NDArray[np.int64]:
+    """The rows of events of one trace, shape (n,)."""
+    if isinstance(events, Events):
+        return events.rows.astype(np.int64, copy=False)
+    return np.array([event.row for event in events], np.int64)

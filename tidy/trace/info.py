@@ -1,8 +1,8 @@
-"""What a trace says of itself, and of what it could not keep."""
+"""What a trace says of itself: its header, its devices, and what was recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -20,7 +20,7 @@ class Capability(str, Enum):
 
     @property
     def label(self) -> str:
-        """As in "no device activity recorded"."""
+        """The words for it, as in "no device activity recorded"."""
         return _LABELS.get(self, str(self.value))
 
     @property
@@ -30,7 +30,7 @@ class Capability(str, Enum):
 
     @property
     def remedy(self) -> str:
-        """The same as a sentence."""
+        """What to do so that the next recording has it, as a sentence."""
         return remedy([self])
 
 
@@ -55,47 +55,87 @@ def remedy(missing: Iterable[Capability]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """One entry of `deviceProperties`, or what device rows alone tell.
+class DeviceProperties:
+    """One entry of `deviceProperties` in the header, or what the rows of a device tell of it.
 
-    `compute` is NVIDIA's compute capability (major, minor), None where unknown or not NVIDIA:
-    AMD fills the same fields with numbers of its own.
+    `compute` is NVIDIA's compute capability (major, minor), and None where that is unknown or the
+    device is not NVIDIA's: AMD fills the same fields with numbers of its own.
     """
 
     index: int
     name: str
-    vendor: str  # "nvidia", "amd" or "unknown"
+    vendor: str  # "nvidia", "amd", "meta" (MTIA), "intel" (XPU, HPU), "other" or "unknown"
     compute: tuple[int, int] | None = None
     total_memory_nbytes: int | None = None
 
+    @property
+    def sort(self) -> str:
+        """The sort of device, for a report."""
+        return {"meta": "MTIA", "other": "accelerator"}.get(self.vendor, "GPU")
 
-@dataclass(slots=True)
+    @property
+    def label(self) -> str:
+        """What a report calls it: its name, with the sort of device where that is no GPU."""
+        if self.sort == "GPU":
+            return self.name or self.sort
+        return f"{self.sort} {self.name}".strip()
+
+
+@dataclass(frozen=True, slots=True)
 class TraceInfo:
-    """The header of a trace file and what reading it found.
+    """The header of a trace file, and what its reader has to say of it.
 
-    `header` has the top-level keys beside the events, as decoded. `warnings` are whole sentences
-    that count what was lost or doubtful.
+    Attributes:
+        path: the file, as the user named it.
+        header: the top-level keys beside the events, decoded.
+        warnings: sentences that count what was lost or is doubtful.
+        lacks: capabilities that the rows seem to have and that no rule may rely on.
+        is_thinned: whether only some of what was recorded is in the file.
+        accelerators: those that took part beside GPUs of NVIDIA and AMD, as in `ACCELERATORS`.
     """
 
     path: str = ""
     header: Mapping[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: Sequence[str] = field(default_factory=list)
+    lacks: frozenset[Capability] = frozenset()
+    accelerators: frozenset[str] = frozenset()
+    is_thinned: bool = False
 
     def flag(self, name: str) -> bool:
         """Whether the profiler option `name` (`record_shapes`, `with_stack`, ...) was on."""
         return self.header.get(name) in (1, True, "1", "true", "True")
 
     @property
+    def framework(self) -> str:
+        """What ran, such as `PyTorch 2.13.0`; "" where the header does not say."""
+        said = (self.header.get(key) for key in ("framework", "framework_version"))
+        return " ".join(text.partition("+")[0][:40] for text in said if isinstance(text, str))
+
+    @property
+    def other_threads(self) -> int:
+        """How many threads of the script used the framework and were not recorded."""
+        return _integer(self.header.get("tidy_other_threads")) or 0
+
+    @property
+    def threads(self) -> Mapping[str, Any]:
+        """How many threads compute, and what for: `intra_op`, `processors`, `load`, `processes`."""
+        said = self.header.get("tidy_threads")
+        return said if isinstance(said, Mapping) else {}
+
+    @property
     def distributed(self) -> Mapping[str, Any]:
-        found = self.header.get("distributedInfo")
-        return found if isinstance(found, Mapping) else {}
+        """What the header says of the job that this process was a part of."""
+        said = self.header.get("distributedInfo")
+        return said if isinstance(said, Mapping) else {}
 
     @property
     def rank(self) -> int | None:
+        """The rank of this process; None where the header has none."""
         return _integer(self.distributed.get("rank"))
 
     @property
     def world_size(self) -> int | None:
+        """The number of processes of the job; None where the header does not say."""
         return _integer(self.distributed.get("world_size"))
 
 
@@ -103,9 +143,15 @@ def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+_VENDORS = {"mtia": "meta", "xpu": "intel", "hpu": "intel", "privateuse1": "other"}
+
+
 def read_devices(
-    header: Mapping[str, Any], used: Iterable[int], call_names: Iterable[str]
-) -> dict[int, Device]:
+    header: Mapping[str, Any],
+    used: Iterable[int],
+    call_names: Iterable[str],
+    accelerators: Iterable[str] = (),
+) -> dict[int, DeviceProperties]:
     """The devices of a trace by index: those of the header, and any with rows of its own.
 
     AMD's driver fills `computeMajor` with 9 and may leave the name empty, so the vendor is told by
@@ -115,7 +161,12 @@ def read_devices(
     hip = "hip_runtime_version" in header or any(name.startswith("hip") for name in calls)
     cuda = "cuda_runtime_version" in header or any(name.startswith("cu") for name in calls)
     default = "amd" if hip else "nvidia" if cuda else "unknown"
-    devices = {index: Device(index, "", default) for index in used}
+    # A trace of another accelerator has none of the calls of CUDA.
+    if default == "unknown":
+        default = next(
+            (vendor for each, vendor in _VENDORS.items() if each in accelerators), default
+        )
+    devices = {index: DeviceProperties(index, "", default) for index in used}
     listed = header.get("deviceProperties")
     for entry in listed if isinstance(listed, list) else ():
         index = _integer(entry.get("id")) if isinstance(entry, Mapping) else None
@@ -124,11 +175,11 @@ def read_devices(
         name = str(entry.get("name") or "")
         amd = hip or entry.get("warpSize") == 64 or name.startswith(("AMD", "Instinct", "Radeon"))
         major, minor = _integer(entry.get("computeMajor")), _integer(entry.get("computeMinor"))
-        known = not amd and major is not None
-        devices[index] = Device(
+        known = not amd and major is not None and default not in _VENDORS.values()
+        devices[index] = DeviceProperties(
             index,
             name,
-            "amd" if amd else "nvidia" if major is not None else default,
+            "amd" if amd else "nvidia" if known else default,
             (major or 0, minor or 0) if known else None,
             _integer(entry.get("totalGlobalMem")),
         )

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Strings
+from .raw_columns import Strings
 
 Shape = tuple[Any, ...]
 
@@ -25,13 +27,16 @@ ITEM_NBYTES = {
     "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1, "c10::Float8_e5m2fnuz": 1,
 }  # fmt: skip
 
+_MOST_ELEMENTS = 1 << 62
+_DECODER = json.JSONDecoder(object_hook=str)  # objects would not hash
+
 
 class Inputs:
     """Decoded inputs by `inputs_id`; an id of -1, or a text that does not decode, gives ()."""
 
     def __init__(self, strings: Strings) -> None:
         self._strings = strings
-        self._decoded: dict[int, Shape] = {}
+        self._decoded: dict[tuple[int, int], Shape] = {}
 
     @cached_property
     def _texts(self) -> list[bytes]:
@@ -42,41 +47,79 @@ class Inputs:
         return list(self._strings.signatures)
 
     def shapes(self, inputs_id: int) -> Shape:
-        """Dims of each input, a tensor list one level deeper: ((4, 3), (), ((2,), (2,)))."""
-        return self._part(inputs_id, 0)
+        """The dims of each input: ((4, 3), (), ((2,), (2,))).
+
+        An input that is not a tensor has (), and a list of tensors a tuple of dims. So has what can
+        be no shape: a damaged file may hold anything there.
+        """
+        return self._part(inputs_id, 0, _shape)
 
     def dtypes(self, inputs_id: int) -> Shape:
-        """C++ type name of each input, "" for None: ("float", "Scalar", "")."""
-        return self._part(inputs_id, 1)
+        """The C++ type name of each input, "" for None: ("float", "Scalar", "")."""
+        return self._part(inputs_id, 1, str)
 
     def concrete(self, inputs_id: int) -> Shape:
-        """Text of each input that is no tensor: ("", "0", "True")."""
+        """The text of each input that is not a tensor, "" for tensors: ("", "0", "True")."""
         return self._part(inputs_id, 2)
 
     def strides(self, inputs_id: int) -> Shape:
-        return self._part(inputs_id, 3)
+        """The strides of each input, () for what is not a tensor."""
+        return self._part(inputs_id, 3, _shape)
 
     def any_shapes(self, inputs_ids: NDArray[np.int32]) -> bool:
-        """Whether any of the ids has dims; without shapes Kineto may still write empty lists."""
+        """Whether any of the ids has dims.
+
+        Where shapes were not recorded, Kineto may still write empty lists.
+        """
         used = np.unique(inputs_ids[inputs_ids >= 0]).tolist()
         return any(re.search(rb"\d", self._texts[self._signatures[i][0]]) for i in used)
 
-    def _part(self, inputs_id: int, part: int) -> Shape:
+    def _part(
+        self, inputs_id: int, part: int, each: Callable[[Any], Any] = lambda value: value
+    ) -> Shape:
         if inputs_id < 0:
             return ()
         text = self._signatures[inputs_id][part]
-        if text not in self._decoded:
-            self._decoded[text] = _decode(self._texts[text])
-        return self._decoded[text]
+        if (text, part) not in self._decoded:
+            self._decoded[text, part] = _decode(self._texts[text], each)
+        return self._decoded[text, part]
 
 
-def _decode(text: bytes) -> Shape:
+def is_dims(shape: object) -> bool:
+    """Whether a shape is that of one tensor (or (), which is also what other inputs have)."""
+    return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)
+
+
+def _decode(text: bytes, each: Callable[[Any], Any]) -> Shape:
     try:
-        value = json.loads(text, object_hook=str) if text else []  # objects would not hash
-        return _tuples(value) if isinstance(value, list) else ()
+        value = _json(text) if text else []
+        return tuple(map(each, _tuples(value))) if isinstance(value, list) else ()
     except (ValueError, RecursionError):
         return ()
 
 
+def _json(text: bytes) -> Any:
+    """What a text means. `json.loads` would make a decoder for each and tell its encoding first."""
+    if text[:1] == b"[" and b"\0" not in text:
+        return _DECODER.decode(text.decode("utf-8", "surrogatepass"))
+    return json.loads(text, object_hook=str)
+
+
 def _tuples(value: list[Any]) -> Shape:
-    return tuple(_tuples(each) if isinstance(each, list) else each for each in value)
+    if list not in map(type, value):
+        return tuple(value)
+    return tuple([_tuples(each) if isinstance(each, list) else each for each in value])
+
+
+def _shape(value: Any) -> Shape:
+    """Dims of one tensor, or of each tensor of a list; () for what is neither."""
+    if isinstance(value, tuple) and any(isinstance(each, tuple) for each in value):
+        return tuple(map(_dims, value))
+    return _dims(value)
+
+
+def _dims(value: Any) -> Shape:
+    if not isinstance(value, tuple):
+        return ()
+    is_shape = all(isinstance(size, int) and not isinstance(size, bool) for size in value)
+    return value if is_shape and abs(prod(value)) < _MOST_ELEMENTS else ()

@@ -8,6 +8,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
+def repeated(
+    count: NDArray[np.int64], first: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """For `count[i]` things from number `first[i]` on: (i, number) of each, one after the other.
+
+    Numbers are those of columns, so that 32 bits hold them.
+    """
+    which = np.repeat(np.arange(len(count), dtype=np.int32), count)
+    offset = (first - np.cumsum(count) + count).astype(np.int32)
+    number = np.repeat(offset, count)
+    number += np.arange(len(number), dtype=np.int32)
+    return which, number
+
+
+def count_upto(edges_ns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each time how many of the ascending edges are not after it."""
+    # Of many times in order, as they mostly are, it is faster to look for the few edges.
+    many = times_ns.ndim == 1 and 2 * len(times_ns) > 3 * len(edges_ns)
+    if many and (times_ns[1:] >= times_ns[:-1]).all():
+        first = np.searchsorted(times_ns, edges_ns)
+        return np.cumsum(np.bincount(first, minlength=len(times_ns) + 1)[:-1])
+    return np.searchsorted(edges_ns, times_ns, side="right")
+
+
 class Intervals:
     """A set of time: `starts_ns` and `ends_ns`, shape (n,), sorted, disjoint and not touching."""
 
@@ -41,6 +65,7 @@ class Intervals:
 
     @property
     def total_ns(self) -> int:
+        """The sum of all lengths."""
         return int((self.ends_ns - self.starts_ns).sum())
 
     def __or__(self, other: Intervals) -> Intervals:
@@ -53,27 +78,51 @@ class Intervals:
         return self & other.complement()
 
     def __and__(self, other: Intervals) -> Intervals:
-        # Of the elementary pieces between all ends, those lie in both that start inside both.
-        edges = np.unique(
-            np.concatenate([self.starts_ns, self.ends_ns, other.starts_ns, other.ends_ns])
+        # Each interval of this set is cut by those of the other that reach into it.
+        first = np.searchsorted(other.ends_ns, self.starts_ns, side="right")
+        last = np.searchsorted(other.starts_ns, self.ends_ns, side="left")
+        which, at = repeated(last - first, first)
+        return Intervals._of_sorted(
+            np.maximum(self.starts_ns[which], other.starts_ns[at]),
+            np.minimum(self.ends_ns[which], other.ends_ns[at]),
         )
-        inside = self.contains(edges[:-1]) & other.contains(edges[:-1])
-        return Intervals(edges[:-1][inside], edges[1:][inside])
+
+    @classmethod
+    def _of_sorted(cls, starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> Intervals:
+        """The set of intervals that are sorted, disjoint and apart already."""
+        result = cls.__new__(cls)
+        result.starts_ns, result.ends_ns = starts_ns, ends_ns
+        return result
 
     def complement(self) -> Intervals:
-        """All other time."""
+        """All time that is not in the set."""
         low, high = np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2
-        return Intervals(np.append(low, self.ends_ns), np.append(self.starts_ns, high))
+        return Intervals._of_sorted(np.append(low, self.ends_ns), np.append(self.starts_ns, high))
 
     def overlaps(self, start_ns: int, end_ns: int) -> bool:
-        """Whether any of it lies in [start_ns, end_ns)."""
+        """Whether any time of the set lies in [start_ns, end_ns)."""
         after = int(np.searchsorted(self.ends_ns, start_ns, side="right"))
         return start_ns < end_ns and after < len(self) and bool(self.starts_ns[after] < end_ns)
 
     def contains(self, times_ns: ArrayLike) -> NDArray[np.bool_]:
-        """For each time whether it is in the set; shape as given."""
+        """For each time whether it is in the set; the shape is that of `times_ns`."""
         times = np.asarray(times_ns, np.int64)
-        at = np.searchsorted(self.starts_ns, times, side="right") - 1
         if not len(self):
             return np.zeros(times.shape, bool)
+        at = count_upto(self.starts_ns, times) - 1
         return (at >= 0) & (times < self.ends_ns[at])
+
+    def covered_ns(self, starts_ns: ArrayLike, ends_ns: ArrayLike) -> NDArray[np.int64]:
+        """For each [start, end) how much of it lies in the set; shape as given."""
+        return self.before_ns(ends_ns) - self.before_ns(starts_ns)
+
+    def before_ns(self, times_ns: ArrayLike) -> NDArray[np.int64]:
+        """For each time how much of the set lies before it; shape as given."""
+        times = np.asarray(times_ns, np.int64)
+        if not len(self):
+            return np.zeros(times.shape, np.int64)
+        after = count_upto(self.starts_ns, times)
+        # Up to the end of the interval that began last, less what of it is still to come.
+        upto = np.append(0, np.cumsum(self.ends_ns - self.starts_ns))
+        ends = np.append(np.iinfo(np.int64).min // 2, self.ends_ns)
+        return upto[after] - np.maximum(ends[after] - times, 0)

@@ -46,11 +46,14 @@ KIND_OF_CATEGORY = {
     "driver": EventKind.Runtime,
     "hip_runtime": EventKind.Runtime,
     "xpu_runtime": EventKind.Runtime,
+    "xpu_driver": EventKind.Runtime,
     "mtia_runtime": EventKind.Runtime,
+    "hpu_op": EventKind.Runtime,
     "privateuse1_runtime": EventKind.Runtime,
     "privateuse1_driver": EventKind.Runtime,
     "kernel": EventKind.Kernel,
     "concurrent_kernel": EventKind.Kernel,
+    "mtia_ccp_events": EventKind.Kernel,  # copies and waits among them have names of their own
     "gpu_memcpy": EventKind.Memcpy,
     "memcpy": EventKind.Memcpy,
     "gpu_memset": EventKind.Memset,
@@ -60,3 +63,6 @@ KIND_OF_CATEGORY = {
     "overhead": EventKind.Overhead,
     "glow_runtime": EventKind.Backend,
 }
+# How Kineto's categories of accelerators begin that are neither NVIDIA's nor AMD's; PyTorch calls
+# an accelerator that registers itself PrivateUse1.
+ACCELERATORS = ("mtia", "xpu", "hpu", "privateuse1")

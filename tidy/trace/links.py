@@ -14,6 +14,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from .intervals import count_upto
+
 Rows = NDArray[np.int64]
 
 
@@ -23,11 +25,11 @@ def match_correlation(
     call_corr: NDArray[np.int64],
     call_start: NDArray[np.int64],
 ) -> Rows:
-    """For each device event the index of the Runtime call that launched it.
+    """For each device event the index of the Runtime call that launched it, -1 for none.
 
-    Of several calls with one correlation (files of several processes merged into one) the last to
-    start before the device event wins. One graph launch may own many kernels. Correlation 0 is
-    ROCm's "unknown".
+    In files merged from several processes, several calls may have one correlation; then the last
+    call to start before the device event wins. One graph launch may own many kernels. ROCm writes a
+    correlation of 0 where it does not know it.
     """
     if not len(call_corr):
         return np.full(len(device_corr), -1, np.int64)
@@ -60,17 +62,28 @@ def innermost_open(
         thread_rows: the tree rows of that thread.
         start_ns, end_ns, parent: columns of the whole table.
     """
+    # Rows are depth-first; what hangs under another thread may stand before what started earlier.
+    by_start = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
+    return innermost_open_by_start(times_ns, by_start, start_ns, end_ns, parent)
+
+
+def innermost_open_by_start(
+    times_ns: NDArray[np.int64],
+    thread_rows: Rows,
+    start_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+    parent: NDArray[np.int32],
+) -> Rows:
+    """`innermost_open` of rows that are sorted by start."""
     if not len(thread_rows):
         return np.full(len(times_ns), -1, np.int64)
-    # Rows are depth-first; what hangs under another thread may stand before what started earlier.
-    thread_rows = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
-    at = np.searchsorted(start_ns[thread_rows], times_ns, side="right") - 1
-    rows = np.where(at >= 0, thread_rows[np.maximum(at, 0)], -1)
-    pending = np.flatnonzero(rows >= 0)
+    at = count_upto(start_ns[thread_rows], times_ns) - 1
+    rows = np.append(thread_rows, -1)[at]  # at -1 stands the last
+    pending = np.flatnonzero((end_ns[rows] < times_ns) & (at >= 0))
     for _ in range(_DEEP):
-        pending = pending[end_ns[rows[pending]] < times_ns[pending]]
-        rows[pending] = parent[rows[pending]]
-        pending = pending[rows[pending] >= 0]
+        above = parent[rows[pending]]
+        rows[pending] = above
+        pending = pending[(above >= 0) & (end_ns[above] < times_ns[pending])]
         if not len(pending):
             return rows
     rows[pending] = _climb(rows[pending], times_ns[pending], end_ns, parent)
@@ -132,12 +145,12 @@ def forward_threads(
 
 
 def link_backward(
+    thread_of: dict[int, int],
     rows: Rows,
-    start_ns: NDArray[np.int64],
     thread: NDArray[np.int32],
+    start_ns: NDArray[np.int64],
     sequence_nr: NDArray[np.int64],
     forward_thread: NDArray[np.int32],
-    thread_of: dict[int, int],
 ) -> dict[int, int]:
     """Backward row -> forward row, for ops given in order of their end.
 
@@ -147,13 +160,13 @@ def link_backward(
     """
     forward: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[int, int] = {}
-    columns = (rows, start_ns, thread, sequence_nr, forward_thread)
-    for row, start, host, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
+    columns = (rows, thread, start_ns, sequence_nr, forward_thread)
+    for row, host, start, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
         if small_id <= 0:
             key = host, sequence
             forward[key] = max((start, row), forward.get(key, (start, row)))
         elif small_id in thread_of:
-            found = forward.pop((thread_of[small_id], sequence), None)
-            if found is not None:
-                _, links[row] = found
+            latest = forward.pop((thread_of[small_id], sequence), None)
+            if latest is not None:
+                _, links[row] = latest
     return links

@@ -11,6 +11,8 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
+# After a frame of a `Call stack`: which line of the function it was at is not known.
+NO_LINE_KNOWN = " (line not known)"
 _FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)", re.DOTALL)
 _INSTALLED = re.compile(r"(^|/)(site-packages|dist-packages)/|(^|/)lib/python\d[^/]*/")
 # Packages whose frames are never where a user edits; frames of other installed packages cannot be
@@ -44,7 +46,7 @@ class Location:
 
 @lru_cache(maxsize=1 << 16)
 def parse_frame(name: str) -> Location | None:
-    """`file(line): function` as a location, None for built-ins, modules and all else."""
+    """The location in `file(line): function`; None for names of another form, as of built-ins."""
     match = None if name.startswith(("<built-in", "nn.Module: ")) else _FRAME.fullmatch(name)
     if match is None:
         return None
@@ -53,7 +55,7 @@ def parse_frame(name: str) -> Location | None:
 
 @lru_cache(maxsize=1 << 12)
 def is_user_file(file: str) -> bool:
-    """Whether a file is likely the user's own: no library, not Python's, not generated."""
+    """Whether a file is likely the user's own: not a library's, not Python's, not generated."""
     if _INSTALLED.search(file) or file.startswith("<frozen "):
         return False
     if file.startswith("/") or re.match(r"[A-Za-z]:", file):
@@ -78,8 +80,9 @@ _PYTHON_FILES = frozenset(
 
 def parse_call_stack(text: str) -> Location | None:
     """The innermost user frame of a `Call stack` (`file(line): function;...`, innermost first)."""
-    for frame in text.split(";"):
-        location = parse_frame(frame.strip())
+    for frame in map(str.strip, text.split(";")):
+        location = parse_frame(frame.removesuffix(NO_LINE_KNOWN))
         if location is not None and is_user_file(location.file):
-            return Location(location.file, location.line, location.function, is_call_line=True)
+            is_known = not frame.endswith(NO_LINE_KNOWN)
+            return Location(location.file, location.line, location.function, is_known)
     return None

@@ -1,6 +1,6 @@
 """Traces as indented text, for examples, documentation and failure messages.
 
-    # device 0 NVIDIA A100 8.0
+    # device 0 NVIDIA A100 8.0 40GiB
     train.py(12): train
       aten::to
         aten::copy_ 20us | float[4, 4], float[4, 4], =False
@@ -9,8 +9,11 @@
 
 One line an event, two spaces a level, in order of start. An event lasts 1 us, or until its
 children are done, unless it says `N us` of its own. After `|` stand the inputs: a type with dims, a
-type alone, `=text` for a concrete value, `-` for None. `=>` marks device work that the call above
-launched.
+type alone, `TensorList[4, 4; 1, 4]` for tensors in a list, `=text` for a concrete value, `-` for
+None. `=>` marks device work that the call above launched, on device 0 unless it ends in `cuda:1`.
+`[memory] 512B at 7 of 4096/8192` is memory taken on the device at address 7, after which tensors
+hold 4096 bytes and the allocator 8192. `-512B` gives it back; without `/8192` it is the CPU's.
+`@train.py(12): train` names the line that called, as tidy's own recordings have it.
 `seq=4` is a sequence number, `seq=4/1` that of a backward op whose forward ran on thread 1.
 Lines that begin with # set what the header says; `thread N` starts another thread at time 0.
 """
@@ -19,25 +22,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .build import build_trace
-from .columns import RawColumns, Track
 from .info import TraceInfo
 from .kinds import EventKind
+from .raw_columns import RawColumns, Track
 from .trace import Trace
 
 _EVENT = re.compile(
-    r"(?P<arrow>=> )?(?P<name>.*?)(?: (?P<duration_us>\d+)us)?(?: (?P<nbytes>\d+)B)?"
+    r"(?P<arrow>=> )?(?P<name>.*?)(?: (?P<duration_us>\d+)us)?(?: (?P<nbytes>-?\d+)B)?"
+    r"(?: cuda:(?P<device>\d+))?"
+    r"(?: at (?P<address>\d+) of (?P<allocated>\d+)(?:/(?P<reserved>\d+))?)?"
     r"(?: seq=(?P<sequence_nr>\d+)(?:/(?P<forward_thread>\d+))?)?"
+    r"(?: @(?P<stack>\S+\(\d+\): \w+))?"
 )
-_INPUT = re.compile(r"=(?P<value>.*)|(?P<type>-|[A-Za-z][\w:<> ]*)(?:\[(?P<dims>[\d, ]*)\])?")
-_DEVICE = re.compile(r"device (?P<index>\d+) (?P<name>.+?)(?: (?P<major>\d+)\.(?P<minor>\d+))?")
+_INPUT = re.compile(r"=(?P<value>.*)|(?P<type>-|[A-Za-z][\w:<> ]*)(?:\[(?P<dims>[\d, ;]*)\])?")
+_DEVICE = re.compile(
+    r"device (?P<index>\d+) (?P<name>.+?)(?: (?P<major>\d+)\.(?P<minor>\d+))?"
+    r"(?: (?P<gib>\d+)GiB)?"
+)
 _GAP_NS = 1000
 _KINDS = (
     (r"<built-in ", EventKind.PyCCall),
+    (r"\[memory\]", EventKind.Allocation),
     (r"nn\.Module: |.+\(\d+\): ", EventKind.PyCall),
     (r"(cuda|cu|hip)[A-Z]", EventKind.Runtime),
     (r"ProfilerStep#|Optimizer\.|enumerate\(", EventKind.Annotation),
@@ -52,11 +62,17 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
 
-def parse_outline(text: str) -> Trace:
+def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()) -> Trace:
     """The trace that an outline describes.
 
+    Args:
+        text: the outline.
+        path: what the trace says it was read from.
+        warnings: what the trace says its reader warned of.
+
     Raises:
-        ValueError: a line is indented by an odd number of spaces, or an input is none.
+        ValueError: a line is indented by an odd number of spaces, or is no event, or an input
+            cannot be read.
     """
     writer = _Writer()
     lines = [line for line in text.split("\n") if line.strip()]
@@ -81,7 +97,7 @@ def parse_outline(text: str) -> Trace:
             stack.append(_Node(match, inputs))
             (stack[level - 1].children if level else roots).append(stack[level])
     writer.write(roots)
-    return build_trace(writer.raw, TraceInfo("outline", writer.header))
+    return build_trace(writer.raw, TraceInfo(path, writer.header, warnings))
 
 
 class _Writer:
@@ -103,6 +119,8 @@ class _Writer:
         entry: dict[str, Any] = {"id": int(device["index"]), "name": device["name"]}
         if device["major"]:
             entry |= {"computeMajor": int(device["major"]), "computeMinor": int(device["minor"])}
+        if device["gib"]:
+            entry["totalGlobalMem"] = int(device["gib"]) << 30
         self.header["deviceProperties"].append(entry)
 
     def write(self, nodes: Iterable[_Node]) -> None:
@@ -124,18 +142,29 @@ class _Writer:
         event, strings = node.event, self.raw.strings
         on_device = bool(event["arrow"])
         kind = _device_kind(event["name"]) if on_device else _host_kind(event["name"])
+        of_device = on_device or event["reserved"] is not None
+        device = int(event["device"] or 0) if of_device else -1
+        if kind == EventKind.Allocation:
+            duration_ns = 0
+            self.raw.append_memory(
+                [self.raw.row_count],
+                address=[int(event["address"] or 0)],
+                allocated_nbytes=[int(event["allocated"] or 0)],
+                reserved_nbytes=[int(event["reserved"] or 0)],
+            )
         self.raw.append(
             1,
             name_id=[strings.names[event["name"]]],
             kind=[kind],
             start_ns=[start_ns],
             duration_ns=[duration_ns],
-            track_id=[strings.tracks[Track(0, 7) if on_device else Track(1, self.thread)]],
+            track_id=[strings.tracks[Track(device, 7) if on_device else Track(1, self.thread)]],
             correlation=[correlation if on_device or kind == EventKind.Runtime else 0],
             sequence_nr=[int(event["sequence_nr"] or -1)],
             forward_thread=[int(event["forward_thread"] or 0)],
             inputs_id=[self._inputs(node.inputs)],
-            device=[0 if on_device else -1],
+            stack_id=[strings.stacks[event["stack"]] if event["stack"] else -1],
+            device=[device],
             stream=[7 if on_device else -1],
             nbytes=[int(event["nbytes"] or 0)],
         )
@@ -143,14 +172,18 @@ class _Writer:
     def _inputs(self, text: str) -> int:
         if not text:
             return -1
-        dims: list[list[int]] = []
+        dims: list[list[int] | list[list[int]]] = []
         types: list[str] = []
         concrete: list[str] = []
         for each in re.split(r",\s*(?![^\[]*\])", text):
             match = _INPUT.fullmatch(each.strip())
             if match is None:
                 raise ValueError(f"no input of an outline: {each!r}")
-            dims.append([int(size) for size in (match["dims"] or "").split(",") if size.strip()])
+            tensors = [
+                [int(size) for size in tensor.split(",") if size.strip()]
+                for tensor in (match["dims"] or "").split(";")
+            ]
+            dims.append(tensors if len(tensors) > 1 else tensors[0])
             types.append("Scalar" if match["value"] is not None else match["type"].strip("-"))
             concrete.append(match["value"] or "")
         texts = self.raw.strings.texts

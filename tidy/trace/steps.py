@@ -1,17 +1,14 @@
-"""Training steps: `ProfilerStep#N`, and where there are none, optimizer steps."""
+"""Training steps: `ProfilerStep#N`, or optimizer steps where the script did not mark steps."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .event_table import EventTable
 from .kinds import EventKind
-
-if TYPE_CHECKING:
-    from .trace import Trace
 
 _PROFILER_STEP = re.compile(r"ProfilerStep#(\d+)")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#(.+)\.step")
@@ -30,11 +27,11 @@ class Step:
         return self.end_ns - self.start_ns
 
 
-def find_steps(trace: Trace) -> tuple[Step, ...]:
+def find_steps(trace: EventTable) -> tuple[Step, ...]:
     """The steps of a trace by time.
 
-    `prof.step()` marks them (`ProfilerStep#N`). Without it a step reaches from the end of one
-    optimizer step to the end of the next; the first begins with the trace.
+    `prof.step()` marks them (`ProfilerStep#N`). Where the script did not call it, a step reaches
+    from the end of one optimizer step to the end of the next; the first begins with the trace.
     """
     names = trace.strings.names
     numbers = {
@@ -56,7 +53,7 @@ def find_steps(trace: Trace) -> tuple[Step, ...]:
     return _optimizer_steps(trace)
 
 
-def _optimizer_steps(trace: Trace) -> tuple[Step, ...]:
+def _optimizer_steps(trace: EventTable) -> tuple[Step, ...]:
     names = trace.strings.names
     labels = [i for name, i in names.items() if _OPTIMIZER_STEP.fullmatch(name)]
     rows = np.flatnonzero(np.isin(trace.name_id[: trace.tree_count], labels))

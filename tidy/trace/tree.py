@@ -34,8 +34,12 @@ _NEVER = 1 << 62
 
 @dataclass(slots=True)
 class Tree:
-    """`order` takes input rows to depth-first rows; `parent` (-1: a root) and `subtree_end` are in
-    depth-first rows, shape (n,).
+    """The tree of n events, each column of shape (n,).
+
+    Attributes:
+        order: the input row of each depth-first row.
+        parent: the parent of each depth-first row, -1 for roots.
+        subtree_end: the row after the last descendant of each depth-first row.
     """
 
     order: NDArray[np.int64]

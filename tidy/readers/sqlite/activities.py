@@ -1,4 +1,4 @@
-"""From columns of activity tables to `RawColumns`: calls, device work, and what is lost of either.
+"""From columns of activity tables to `RawColumns`: calls and device work.
 
 The tools that write these tables number calls per process, so the number of a call and of the work
 it launched is made unique by the process, where a table tells it: `process` is that of the numbers.
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trace.columns import Interner, RawColumns, Track
 from ...trace.kinds import EventKind
+from ...trace.raw_columns import Interner, RawColumns, Track
 from .database import Columns
 
 Integers = NDArray[np.int64]
@@ -27,7 +27,7 @@ _BACKWARDS = "durations that are negative (taken as 0)"
 
 
 def named(texts: Mapping[int, str], otherwise: str) -> NameOf:
-    """The text of a number, `otherwise` where there is none."""
+    """A function that gives the text of a number, or `otherwise` for a number without one."""
     return lambda number: texts.get(number, otherwise)
 
 
@@ -42,7 +42,7 @@ class Activities:
         self._processes = Interner()
 
     def timed(self, columns: Columns) -> tuple[NDArray[np.bool_], Integers, Integers]:
-        """Which rows have a usable time, and the starts and durations of those."""
+        """Which rows have a usable time, and the starts and durations of these rows."""
         start, end = columns["start"], columns["end"]
         good = (np.abs(start) < _LATEST_NS) & (np.abs(end) < _LATEST_NS)
         start, end = start[good], end[good]

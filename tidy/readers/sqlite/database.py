@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
@@ -28,14 +27,14 @@ Columns = dict[str, NDArray[np.int64]]
 
 
 class Database:
-    """The file at `file`, opened for reading only; `path` is for messages.
+    """The file at `file`, opened for reading only; messages call it `path`.
 
     Attributes:
-        tables: columns by table.
-        warnings: sentences on what could not be read.
+        tables: the columns of each table, by its name.
+        warnings: sentences about what could not be read.
 
     Raises:
-        TraceFormatError: it cannot be opened, or is no database.
+        TraceFormatError: the file cannot be opened, or is not a database.
     """
 
     def __init__(self, file: str, path: str, progress: Progress | None = None) -> None:
@@ -46,19 +45,11 @@ class Database:
         self._rows_read = self._rows_in_all = 0
         self._connection, self.tables = self._open(file)
 
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._connection.close()
 
     def _open(self, file: str) -> tuple[sqlite3.Connection, dict[str, frozenset[str]]]:
-        """Open the file; where its journal keeps it from being read, as it stands."""
+        """Open the file, without its journal where that keeps it from being read."""
         try:
             return self._connect(file, "mode=ro")
         except sqlite3.OperationalError as error:
@@ -88,6 +79,9 @@ class Database:
         except sqlite3.Error:
             connection.close()
             raise
+        except UnicodeDecodeError as error:  # Python reads what SQLite complains of as UTF-8
+            connection.close()
+            raise sqlite3.DatabaseError("its names are not text") from error
 
     def damaged(self, error: sqlite3.Error) -> TraceFormatError:
         reason = str(error).replace("\n", " ")
@@ -114,12 +108,12 @@ class Database:
     ) -> Iterator[tuple[Columns, dict[str, list[Any]]]]:
         """The rows of a table in the order they were written.
 
-        Where the table is damaged, what stands before the damage is given, and a warning.
+        Of a damaged table the rows before the damage are given, and a warning is added.
 
         Args:
-            table: nothing is given where there is none.
-            columns: name -> integer for rows, or whole tables, that have none.
-            raw: further columns, as Python objects; None for those that are missing.
+            table: the table; there are no chunks where the file does not have it.
+            columns: columns of integers, each with its default for rows and tables without it.
+            raw: further columns, as Python objects; None where they are missing.
 
         Yields:
             (columns as arrays, further columns as lists), all of one length.
@@ -176,7 +170,7 @@ class Database:
             self._progress(int(self._nbytes * share))
 
     def select(self, table: str, columns: Iterable[str]) -> list[dict[str, Any]]:
-        """All rows of a small table; None for columns that it does not have."""
+        """All rows of a small table, each by column; None for columns that it does not have."""
         names = tuple(columns)
         found = self.chunks(table, {}, names)
         return [
@@ -186,7 +180,7 @@ class Database:
         ]
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, str]:
-        """The strings of a table of strings that have the given keys."""
+        """The strings with the given keys, from a table of strings."""
         keys = sorted(wanted)
         found: dict[int, str] = {}
         if not self.has(table, key, value):

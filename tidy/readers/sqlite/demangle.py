@@ -11,7 +11,7 @@ _MANGLED = "_Z"
 
 
 def demangle(names: Mapping[int, str]) -> dict[int, str]:
-    """The names as they stood in the source, where `c++filt` is installed; as given where not."""
+    """The names as they stood in the source; where `c++filt` is not installed, as given."""
     mangled = [name for name in names.values() if name.startswith(_MANGLED) and "\n" not in name]
     readable = dict(zip(mangled, _filter(mangled), strict=False))
     return {key: readable.get(name, name) for key, name in names.items()}

@@ -10,30 +10,18 @@ Times are nanoseconds since 1970.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...trace import Trace
-from ...trace.columns import Column
 from ...trace.kinds import EventKind
-from ..container import Progress
-from .activities import Activities, Integers, NameOf, named
+from ...trace.raw_columns import Column
+from .activities import Integers, named
+from .cupti_names import DRIVER_CALLS, MEMORY_KINDS, RUNTIME_CALLS, sync_name
 from .database import Columns, Database
 from .demangle import demangle
-from .names import (
-    DRIVER_CALLS,
-    MEMORY_KINDS,
-    RUNTIME_CALLS,
-    memcpy_name,
-    memory_name,
-    memset_name,
-    sync_name,
-)
-from .ranges import Ranges
-from .reading import finish, open_database, refuse
+from .profile_reader import ProfileReader, device_properties
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
 _MARKER, _RUNTIME, _DRIVER, _SYNC, _DEVICE, _CONTEXT = (
@@ -44,65 +32,56 @@ _COPIES = (f"{_CUPTI}MEMCPY", f"{_CUPTI}MEMCPY2")
 _FILLS = (f"{_CUPTI}MEMSET",)
 _INSTANT, _START, _END = 1, 2, 4
 _OF_A_THREAD = 2
-_HOW = (
-    "record with: nvprof -o profile.nvvp -- python train.py, the steps to look at under "
-    "torch.autograd.profiler.emit_nvtx(record_shapes=True)"
-)
+_OF_MEMORY = ("correlationId", "start", "bytes", "streamId")
+_DEVICE_COLUMNS = (
+    "id", "name", "globalMemorySize", "computeCapabilityMajor", "computeCapabilityMinor",
+    "numMultiprocessors", "numThreadsPerWarp",
+)  # fmt: skip
 
 
-def is_nvprof(database: Database) -> bool:
-    """Whether a database has the tables that nvprof writes."""
-    return database.has("StringTable", "_id_", "value") and any(
-        table.startswith(_CUPTI) for table in database.tables
+class NvprofReader(ProfileReader):
+    """Reads an SQLite file of nvprof."""
+
+    strings = ("StringTable", "_id_", "value")
+    how_to_record = (
+        "record with: nvprof -o profile.nvvp -- python train.py, the steps to look at under "
+        "torch.autograd.profiler.emit_nvtx(record_shapes=True)"
     )
 
-
-def read_nvprof(path: str, progress: Progress | None = None) -> Trace:
-    """Read an SQLite file of nvprof.
-
-    Raises:
-        TraceFormatError: it is none, or holds no events.
-    """
-    with open_database(path, progress) as database:
-        if not is_nvprof(database):
-            raise refuse(database, "no profile of nvprof")
-        return load_nvprof(database)
-
-
-def load_nvprof(database: Database) -> Trace:
-    """The trace in an open profile."""
-    return _Reader(database).read()
-
-
-class _Reader:
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._activities = Activities()
-        self._ranges = Ranges(self._activities)
+        super().__init__(database)
+        self.memory = dict(enumerate(MEMORY_KINDS))
         self._seen: dict[str, NDArray[np.uint64]] = {}
         self._kernels: dict[int, str] = {}
 
-    def read(self) -> Trace:
-        database = self._database
-        database.expect((_MARKER, _RUNTIME, _DRIVER, _SYNC, *_KERNELS, *_COPIES, *_FILLS))
+    @staticmethod
+    def accepts(database: Database) -> bool:
+        """Whether there are the tables that nvprof writes."""
+        return database.has("StringTable", "_id_", "value") and any(
+            table.startswith(_CUPTI) for table in database.tables
+        )
+
+    def read_tables(self) -> None:
+        expected = (_MARKER, _RUNTIME, _DRIVER, _SYNC, *_KERNELS, *_COPIES, *_FILLS)
+        self.database.expect(expected)
         self._read_calls(_RUNTIME, RUNTIME_CALLS, "CUDA runtime call")
         self._read_calls(_DRIVER, DRIVER_CALLS, "CUDA driver call")
         self._read_kernels()
-        self._read_copies()
-        self._read_fills()
+        for columns in self.device_rows(*_COPIES, copyKind=0, srcKind=0, dstKind=0, bytes=0):
+            self.add_copies(self._once("copies", columns, _OF_MEMORY))
+        for columns in self.device_rows(*_FILLS, memoryKind=0, bytes=0):
+            kept = self._once("fills", columns, _OF_MEMORY)
+            self.add_fills(kept, kept["memoryKind"])
         self._read_syncs()
         self._read_markers()
-        return finish(database, self._activities, self._ranges, self._header(), _HOW)
-
-    # -- host -------------------------------------------------------------------------------------
 
     def _read_calls(self, table: str, names: dict[int, str], otherwise: str) -> None:
         wanted = {
             "start": 0, "end": 0, "processId": 0, "threadId": 0, "correlationId": 0, "cbid": 0
         }  # fmt: skip
-        for columns, _ in self._database.chunks(table, wanted):
+        for columns, _ in self.database.chunks(table, wanted):
             kept = self._once("calls", columns, ("processId", "correlationId", "cbid"))
-            self._activities.add_calls(
+            self.activities.add_calls(
                 {
                     "start": kept["start"],
                     "end": kept["end"],
@@ -111,7 +90,7 @@ class _Reader:
                     "process": np.zeros_like(kept["start"]),  # device rows name none
                     "correlation": kept["correlationId"],
                 },
-                self._activities.names(
+                self.activities.names(
                     kept["cbid"], lambda cbid: names.get(cbid, f"{otherwise} {cbid}")
                 ),
             )
@@ -120,7 +99,7 @@ class _Reader:
         """Pair starts and ends by id; ids are handed out once in a process."""
         blocks: list[Columns] = []
         wanted = {"flags": 0, "timestamp": 0, "id": 0, "name": 0, "objectKind": _OF_A_THREAD}
-        for columns, raw in self._database.chunks(_MARKER, wanted, ["objectId"]):
+        for columns, raw in self.database.chunks(_MARKER, wanted, ["objectId"]):
             pid, tid = _threads(raw["objectId"])
             tid = np.where(columns["objectKind"] == _OF_A_THREAD, tid, -1)
             blocks.append({**columns, "pid": pid, "tid": tid})
@@ -142,8 +121,8 @@ class _Reader:
         for first in range(0, len(starts), 1 << 16):
             part = starts[first : first + (1 << 16)]
             ids = table["name"][part]
-            strings = self._strings(ids)
-            self._ranges.add(
+            strings = self.texts(ids)
+            self.ranges.add(
                 {
                     "start": table["timestamp"][part],
                     "end": until[first : first + (1 << 16)],
@@ -162,7 +141,7 @@ class _Reader:
 
     def _count_duplicates(self, what: str, number: int) -> None:
         if number:
-            self._activities.lost[f"duplicates of {what}"] += number
+            self.activities.lost[f"duplicates of {what}"] += number
 
     def _once(self, what: str, columns: Columns, key: tuple[str, ...]) -> Columns:
         """The rows whose key was not met before, in this chunk or an earlier one."""
@@ -176,96 +155,33 @@ class _Reader:
         self._seen[what] = np.union1d(earlier, new)
         return {name: column[keep] for name, column in columns.items()}
 
-    def _strings(self, ids: Column) -> dict[int, str]:
-        return self._database.texts("StringTable", "_id_", "value", np.unique(ids).tolist())
-
-    # -- devices ----------------------------------------------------------------------------------
-
     def _read_kernels(self) -> None:
-        for columns in self._device_chunks(_KERNELS, {"name": 0, "gridId": 0}):
+        for columns in self.device_rows(*_KERNELS, name=0, gridId=0):
             key = ("correlationId", "start", "deviceId", "streamId", "gridId")
             kept = self._once("kernels", columns, key)
-            new = self._strings(np.setdiff1d(kept["name"], list(self._kernels)))
+            new = self.texts(np.setdiff1d(kept["name"], list(self._kernels)))
             self._kernels |= demangle(new)
-            self._add(EventKind.Kernel, kept, kept["name"], named(self._kernels, "kernel"))
-
-    def _read_copies(self) -> None:
-        more = {"copyKind": 0, "srcKind": 0, "dstKind": 0, "bytes": 0}
-        for columns in self._device_chunks(_COPIES, more):
-            kept = self._once("copies", columns, ("correlationId", "start", "bytes", "streamId"))
-            kinds = (np.clip(kept[name], 0, 255) for name in ("copyKind", "srcKind", "dstKind"))
-            copy, source, target = kinds
-            self._add(EventKind.Memcpy, kept, (copy << 16) + (source << 8) + target, _memcpy)
-
-    def _read_fills(self) -> None:
-        for columns in self._device_chunks(_FILLS, {"memoryKind": 0, "bytes": 0}):
-            kept = self._once("fills", columns, ("correlationId", "start", "bytes", "streamId"))
-            self._add(
-                EventKind.Memset,
-                kept,
-                kept["memoryKind"],
-                lambda kind: memset_name(memory_name(MEMORY_KINDS, kind)),
-            )
+            name_of = named(self._kernels, "kernel")
+            self.add_device_work(EventKind.Kernel, kept, kept["name"], name_of)
 
     def _read_syncs(self) -> None:
-        contexts = self._database.select(_CONTEXT, ("contextId", "deviceId"))
+        contexts = self.database.select(_CONTEXT, ("contextId", "deviceId"))
         device_of = {each["contextId"]: each["deviceId"] for each in contexts}
-        for columns in self._device_chunks((_SYNC,), {"type": 0, "contextId": 0}):
+        for columns in self.device_rows(_SYNC, type=0, contextId=0):
             ids = columns["contextId"].tolist()
             columns["deviceId"] = np.array([device_of.get(i) or 0 for i in ids], np.int64)
-            self._add(EventKind.Sync, columns, columns["type"], sync_name)
+            self.add_device_work(EventKind.Sync, columns, columns["type"], sync_name)
 
-    def _device_chunks(self, tables: tuple[str, ...], more: dict[str, int]) -> Iterator[Columns]:
-        wanted = {
-            "start": 0, "end": 0, "deviceId": 0, "streamId": -1, "correlationId": 0, **more
-        }  # fmt: skip
-        for table in tables:
-            for columns, _ in self._database.chunks(table, wanted):
-                yield columns
-
-    def _add(self, kind: EventKind, columns: Columns, numbers: Column, name_of: NameOf) -> None:
-        nothing = np.zeros_like(columns["start"])
-        self._activities.add_device_work(
-            kind,
-            {
-                "start": columns["start"],
-                "end": columns["end"],
-                "process": nothing,
-                "device": columns["deviceId"],
-                "stream": columns["streamId"],
-                "correlation": columns["correlationId"],
-                "nbytes": columns.get("bytes", nothing),
-            },
-            self._activities.names(numbers, name_of),
-        )
-
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         """The devices, in the words of Kineto's `deviceProperties`."""
-        columns = (
-            "id", "name", "globalMemorySize", "computeCapabilityMajor", "computeCapabilityMinor",
-            "numMultiprocessors", "numThreadsPerWarp",
-        )  # fmt: skip
-        devices = self._database.select(_DEVICE, columns)
-        ids = {each["name"] for each in devices if isinstance(each["name"], int)}
-        names = self._database.texts("StringTable", "_id_", "value", ids)
-        entries = [
-            {
-                "id": each["id"],
-                "name": names.get(each["name"], ""),
-                "totalGlobalMem": each["globalMemorySize"],
-                "computeMajor": each["computeCapabilityMajor"],
-                "computeMinor": each["computeCapabilityMinor"],
-                "numSms": each["numMultiprocessors"],
-                "warpSize": each["numThreadsPerWarp"],
-            }
-            for each in devices
-        ]
-        header: dict[str, Any] = {"deviceProperties": entries} if entries else {}
-        return header | {"profiler": "nvprof"}
+        devices = self.database.select(_DEVICE, _DEVICE_COLUMNS)
+        names = self.texts(each["name"] for each in devices if isinstance(each["name"], int))
+        rows = [{**each, "name": names.get(each["name"], "")}.values() for each in devices]
+        return device_properties(rows) | {"profiler": "nvprof"}
 
 
 def _hash(columns: list[Column]) -> NDArray[np.uint64]:
-    """64 bits of each row: enough to tell some ten million apart."""
+    """A hash of each row; its 64 bits are enough to tell some ten million rows apart."""
     state = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         state = (state ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -284,10 +200,3 @@ def _threads(objects: list[Any]) -> tuple[Integers, Integers]:
     pairs = [unpacked[each] for each in objects]
     pid, tid = np.array(pairs, np.int64).reshape(-1, 2).T
     return pid, tid
-
-
-def _memcpy(number: int) -> str:
-    source, target = (number >> 8) & 255, number & 255
-    return memcpy_name(
-        number >> 16, memory_name(MEMORY_KINDS, source), memory_name(MEMORY_KINDS, target)
-    )

@@ -54,7 +54,7 @@ ENGINE = "autograd::engine::evaluate_function: "
 
 @dataclass(frozen=True, slots=True)
 class RangeText:
-    """One text, taken apart.
+    """The parts of one text.
 
     Attributes:
         name: as Kineto names the operator, or the text of any other range.
@@ -90,9 +90,10 @@ def parse_range(text: str) -> RangeText:
 
 @lru_cache(maxsize=1 << 14)
 def _meaning(name: str, surely: bool, numbered: bool) -> tuple[str, bool, bool] | None:
-    """(Kineto's name, whether it is an operator, whether a backward node); None: a user's range.
+    """Kineto's name, whether it is an operator, and whether it is a backward node.
 
-    "batch 3, seq = 128" is a user's; where more follows that only PyTorch writes, it is PyTorch's.
+    None stands for a range of the user's. "batch 3, seq = 128" is one; where a name is followed by
+    something that only PyTorch writes, the range is PyTorch's.
     """
     known = name.startswith(_NAMESPACES)
     if not (surely or known or _NAME.fullmatch(name)):

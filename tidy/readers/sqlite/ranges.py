@@ -32,7 +32,7 @@ class Ranges:
         self.op_count = 0
 
     def add(self, columns: Columns, texts: list[str]) -> None:
-        """Add ranges; columns start, end, pid, tid; an end before the start is one not recorded."""
+        """Add ranges; columns start, end, pid, tid. One that ends before it starts never ended."""
         if not texts:
             return
         is_open = columns["end"] < columns["start"]
@@ -90,7 +90,7 @@ class Ranges:
         self._activities.raw.append(len(start), **table)
 
     def _share_with_engine(self, table: Table) -> None:
-        """Give the number of a node to the engine's range around it, as Kineto has it on both."""
+        """Give the sequence number of a node to the engine's range around it, as Kineto does."""
         names = self._activities.raw.strings.names
         node_of = np.full(len(names), -1, np.int64)
         for name, name_id in list(names.items()):
@@ -108,7 +108,7 @@ class Ranges:
             table[column][outer[same]] = table[column][inner[same]]
 
     def _link(self, table: Table) -> NDArray[np.int32]:
-        """PyTorch's small id of the forward thread: here its track, counted from 1."""
+        """The small id of each op's forward thread, which is here the thread's track plus 1."""
         sequence_nr, track = table["sequence_nr"], table["track_id"]
         pid, backward = table.pop("pid"), table.pop("is_backward") & (sequence_nr >= 0)
         forward = ~backward & (sequence_nr >= 0)

@@ -1,0 +1,103 @@
+"""What a step takes after the recording has ended, against the script alone.
+
+    python benchmarks/bench_after_end.py [--framework torch]... [--rounds 5] [--prefix "chrt -r 10"]
+
+A small training of 3,000 steps runs alone and under `tidy run`, in turns, once for each way in
+which a recording ends: after its steps, by `--seconds`, by `--max-size`, and by an error (the
+folder of the recording is removed). The script takes the median of the processor time of its last
+1,500 steps, in parts of 50. The table has the medians over the rounds, and that of the ratios;
+Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_SCRIPT = """\
+import glob, os, shutil, statistics, sys, tempfile, time
+framework, removes = sys.argv[1:]
+if framework == "torch":
+    import torch
+    from torch import nn
+    torch.set_num_threads(1)
+else:
+    import tidy.runtime as torch
+    from tidy.runtime import nn
+torch.manual_seed(0)
+layers = [nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)]
+model = nn.Sequential(*layers)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+inputs = torch.randn(32, 64)
+def step():
+    loss = (model(inputs) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+parts = []
+for part in range(60):
+    began = time.process_time()
+    for _ in range(50):
+        step()
+    parts.append((time.process_time() - began) / 50)
+    if part == 1 and removes == "yes":
+        for folder in glob.glob(os.path.join(tempfile.gettempdir(), "tidy-run-*")):
+            shutil.rmtree(folder, ignore_errors=True)
+    if part < 20:
+        time.sleep(0.1)
+with open("median", "w") as file:
+    file.write(str(statistics.median(parts[30:])))
+"""
+_WAYS = {
+    "steps": ["--steps", "10"],
+    "seconds": ["--steps", "100000", "--seconds", "0.5"],
+    "size": ["--steps", "100000", "--max-size", "300k"],
+    "error": ["--steps", "100000"],
+}
+
+
+def _median_s(command: list[str], folder: Path) -> float:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment["TMPDIR"] = str(folder)  # so that no other recording's folder is removed
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 1, 2):  # 2: of the folder that was removed nothing is reported
+        raise SystemExit(f"{shlex.join(command)}: {done.stderr}")
+    return float((folder / "median").read_text("utf-8"))
+
+
+def main() -> None:
+    """Parse the command line, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--framework", action="append", choices=("torch", "runtime"))
+    parser.add_argument("--way", action="append", choices=tuple(_WAYS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--prefix", default="", help="goes before each command")
+    given = parser.parse_args()
+    start = [*shlex.split(given.prefix), sys.executable]
+    print("| ended by | framework | alone, us | after it, us | ratio |\n|---|---|---|---|---|")
+    for framework in given.framework or ("torch", "runtime"):
+        for way in given.way or _WAYS:
+            alone, after = list[float](), list[float]()
+            for _ in range(given.rounds):
+                with tempfile.TemporaryDirectory() as name:
+                    folder = Path(name)
+                    (folder / "train.py").write_text(_SCRIPT, "utf-8")
+                    script = ["train.py", framework, "yes" if way == "error" else "no"]
+                    alone.append(_median_s([*start, *script], folder))
+                    tidy = ["-m", "tidy", "run", "--fail-on", "never", *_WAYS[way]]
+                    after.append(_median_s([*start, *tidy, *script], folder))
+            ratio = statistics.median(b / a for a, b in zip(alone, after, strict=True))
+            before_us, after_us = (statistics.median(each) * 1e6 for each in (alone, after))
+            print(f"| {way} | {framework} | {before_us:.1f} | {after_us:.1f} | {ratio:.3f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""CUDA and HIP graphs: whether the profiler recorded the kernels that they launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidy.account import CAUSES, HostTime, host_in_window
+from tidy.finding import NotChecked
+from tidy.trace import Trace
+
+from .launches import calls_of
+
+KERNEL_LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
+_GRAPH_LAUNCHES = ("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
+# Where graphs without kernels are no more than this part of the launches, and what the account
+# says is theirs no more than this part of the window, the rest can be judged.
+_FEW = 0.01
+# A graph is made of several kernels: of one that seems to have fewer, some were not recorded.
+_FEWEST_KERNELS = 2
+LOST_IN_GRAPHS = NotChecked(
+    "kernels inside CUDA graphs were not recorded, so the GPU may work where it seems to idle",
+    "record a few steps without CUDA graphs, or with no other profiler using CUPTI",
+)
+
+
+def lost_in_graphs(trace: Trace) -> bool:
+    """Whether kernels of graphs were not recorded, and not of a few only."""
+    graphs = calls_of(trace, *_GRAPH_LAUNCHES)
+    if not len(graphs):
+        return False
+    callers = trace.caller[trace.device_rows]
+    count = np.bincount(callers[callers >= 0], minlength=len(trace))
+    lost = int((count[graphs] < _FEWEST_KERNELS).sum())
+    if lost > _FEW * (len(graphs) + len(calls_of(trace, *KERNEL_LAUNCHES))):
+        return True
+    code = CAUSES.index("kernels of graphs that were not recorded")
+    host = HostTime(trace)
+    pieces = [host_in_window(trace, device, host) for device in trace.devices_used]
+    spent_ns = [(each.end_ns - each.start_ns)[each.cause == code].sum() for each in pieces]
+    return max(spent_ns, default=0) > _FEW * trace.window.time_ns

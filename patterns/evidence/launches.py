@@ -1,0 +1,159 @@
+"""Rows by name, calls of the driver, ops, and the op that launched some device work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.trace import Event, EventKind, Trace, rows_of
+from tidy.trace.kept import kept
+
+Rows = NDArray[np.int64]
+# Rows to look ahead for the next op: the Python frames between two modules are fewer.
+_FARTHEST_ROWS = 256
+
+
+def rows_matching(trace: Trace, names: re.Pattern[str], *patterns: str) -> Rows:
+    """Rows whose whole name matches a regular expression.
+
+    Args:
+        patterns: what else all these names fit, with `*` for any text: it is looked for sooner.
+    """
+    fits = names.fullmatch
+    asked = trace.names_fitting(*patterns) if patterns else range(len(trace.names))
+    return trace.rows_of_names([each for each in asked if fits(trace.names[each])])
+
+
+def has_name(trace: Trace, *patterns: str) -> NDArray[np.bool_]:
+    """For each name id whether its name is one of `patterns`; `*` stands for any text."""
+    result = np.zeros(len(trace.names), bool)
+    result[trace.names_fitting(*patterns)] = True
+    return result
+
+
+def by_start(trace: Trace, rows: Rows) -> Rows:
+    """The rows in the order of their start."""
+    ordered: Rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    return ordered
+
+
+def calls_of(trace: Trace, *names: str) -> Rows:
+    """Calls of the CUDA or HIP runtime with one of these names; `*` stands for any text."""
+    rows = trace.rows_named(*names)
+    calls: Rows = rows[trace.kind[rows] == EventKind.Runtime]
+    return calls
+
+
+def calls_that_launched(trace: Trace, *names: str) -> Rows:
+    """The calls that launched device work with one of these names."""
+    calls = trace.caller[trace.rows_named(*names)].astype(np.int64)
+    launched: Rows = np.unique(calls[calls >= trace.tree_count])
+    return launched
+
+
+def outermost_op(op: Event) -> Event:
+    """The op of PyTorch that Python called: the last `aten::` op on the way up from `op`."""
+    while (above := op.parent) is not None and above.kind == EventKind.TorchOp:
+        if not above.name.startswith("aten::"):
+            break
+        op = above
+    return op
+
+
+def innermost(events: Sequence[Event]) -> list[Event]:
+    """Those of the events that hold no other of them.
+
+    Under autocast an op is recorded twice: as a wrapper that casts its inputs, and within it as the
+    op on what they were cast to.
+    """
+    if not events:
+        return []
+    rows = rows_of(events)
+    ordered, ends = np.sort(rows), events[0].trace.subtree_end[rows]
+    inside = np.searchsorted(ordered, ends) - np.searchsorted(ordered, rows, side="right")
+    return [event for event, count in zip(events, inside.tolist(), strict=True) if not count]
+
+
+def outermost(events: Sequence[Event]) -> list[Event]:
+    """Those of the events that are in no other of them; see `innermost`."""
+    found: list[Event] = []
+    end = 0
+    for event in sorted(events, key=lambda event: event.row):
+        if event.row >= end:
+            found.append(event)
+            end = int(event.trace.subtree_end[event.row])
+    return found
+
+
+@kept
+def ops_in_no_op(trace: Trace, track: int) -> Rows:
+    """Ops of one thread that are in no other op, by start."""
+    ops = _ops_by_track(trace).get(track, np.empty(0, np.int64))
+    ends = trace.subtree_end[ops]
+    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
+    outside: Rows = ops[ops >= covered]
+    return outside
+
+
+@kept
+def _ops_by_track(trace: Trace) -> dict[int, Rows]:
+    """Rows of the ops of each thread, ascending."""
+    ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
+    ops = ops[np.argsort(trace.track_id[ops], kind="stable")]
+    tracks, firsts = np.unique(trace.track_id[ops], return_index=True)
+    parts = np.split(ops, firsts[1:]) if len(ops) else []
+    return dict(zip(tracks.tolist(), parts, strict=True))
+
+
+@kept
+def tracks_of_the_engine(trace: Trace) -> Rows:
+    """Threads of the autograd engine, which run the backward of what another thread ran.
+
+    Loops there are C++'s own, such as those of data parallelism over its buckets.
+    """
+    links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
+    tracks = trace.track_id[links]
+    of_the_engine: Rows = np.unique(tracks[tracks[:, 0] != tracks[:, 1], 0])
+    return of_the_engine
+
+
+def ops_around(trace: Trace, rows: Rows) -> Rows:
+    """For each tree row the op in no other op of its thread that holds it; -1 where none does."""
+    found = np.full(len(rows), -1, np.int64)
+    known = np.flatnonzero(rows >= 0)
+    tracks = trace.track_id[rows[known]]
+    for track in np.flatnonzero(np.bincount(tracks)).tolist():
+        outside = ops_in_no_op(trace, track)
+        own = known[tracks == track]
+        at = np.searchsorted(outside, rows[own], side="right") - 1
+        own, op = own[at >= 0], outside[at[at >= 0]]
+        held = rows[own] < trace.subtree_end[op]
+        found[own[held]] = op[held]
+    return found
+
+
+def outermost_ops(trace: Trace, rows: Rows) -> Rows:
+    """The ops in no other op of their thread that hold these tree rows; -1 among them is none."""
+    ops = np.sort(ops_around(trace, rows), kind="stable")
+    distinct: Rows = ops[(ops >= 0) & (np.diff(ops, prepend=-1) != 0)]
+    return distinct
+
+
+def ops_after(event: Event) -> Iterator[Event]:
+    """The ops that follow on the thread after all that `event` holds, each without those in it.
+
+    The search ends where Python frames part them so far that they do not follow each other.
+    """
+    trace = event.trace
+    first = int(trace.subtree_end[event.row])
+    ahead = slice(first, min(first + _FARTHEST_ROWS, trace.tree_count))
+    is_op = trace.kind[ahead] == EventKind.TorchOp
+    on_thread = trace.track_id[ahead] == trace.track_id[event.row]
+    passed = first
+    for row in (first + np.flatnonzero(is_op & on_thread)).tolist():
+        if row >= passed:
+            yield Event(trace, row)
+            passed = int(trace.subtree_end[row])

@@ -1,0 +1,27 @@
+"""Operators by what they do."""
+
+from __future__ import annotations
+
+# They move no data: they look at it in another way.
+VIEWS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "select slice narrow view reshape view_as as_strided unsqueeze squeeze t transpose permute "
+        "expand detach alias unbind split chunk unflatten flatten"
+    ).split()
+)
+# Where a loop has one in each round, the rounds are one product only if none needs the one before.
+PRODUCTS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "mm addmm bmm baddbmm matmul linear einsum conv1d conv2d conv3d convolution "
+        "scaled_dot_product_attention embedding lstm gru rnn_tanh rnn_relu lstm_cell gru_cell "
+        "rnn_tanh_cell rnn_relu_cell _thnn_fused_lstm_cell _thnn_fused_gru_cell"
+    ).split()
+)
+# Each round needs the state that the one before left.
+RECURRENT = frozenset(name for name in PRODUCTS if "_cell" in name)
+# A loop with these in each round is one of training steps.
+TRAINING_STEPS = (
+    "autograd::engine::evaluate_function: *", "aten::_foreach_*", "nccl:*", "gloo:*", "c10d::*",
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""`Option`: a number of a rule that decides a verdict and that a project may set.
+
+    class LaunchBound(Pattern):
+        least_idle = Option(0.15, "with less idle time than this part of the steps ...", most=1)
+
+Where the rule reads `self.least_idle` it gets what the project's configuration says
+(`[tool.tidy.rules.TDY402] least-idle = 0.2`), or else the default.
+"""
+
+from __future__ import annotations
+
+import math
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from tidy.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .base import Pattern
+
+Number = TypeVar("Number", bound=float)
+
+
+class Option(Generic[Number]):
+    """A number with its default, the reason for it, and its bounds.
+
+    The default's type is the option's: a whole number, or any.
+
+    Attributes:
+        name: as configurations write it, `least-idle`.
+        default: what holds where nobody sets another.
+        reason: what the number decides and why it is this one, one line for `tidy explain`.
+        least, most: the bounds of what makes sense; None for no upper bound.
+    """
+
+    def __init__(
+        self, default: Number, reason: str, *, least: float = 0, most: float | None = None
+    ) -> None:
+        self.name = ""
+        self.default: Number = default
+        self.reason = reason
+        self.least = least
+        self.most = most
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
+        self.name = name.replace("_", "-")
+
+    @overload
+    def __get__(self, rule: None, owner: type) -> Option[Number]: ...
+    @overload
+    def __get__(self, rule: Pattern, owner: type) -> Number: ...
+    def __get__(self, rule: Pattern | None, owner: type) -> Option[Number] | Number:
+        """The default; what `set_options` sets stands in the instance and comes before it."""
+        return self if rule is None else self.default
+
+    @property
+    def kind(self) -> str:
+        """`whole number` or `number`, with the bounds."""
+        what = "whole number" if isinstance(self.default, int) else "number"
+        if self.most is None:
+            return f"{what} from {self.least:g}"
+        return f"{what} from {self.least:g} to {self.most:g}"
+
+    def problem_of(self, value: object) -> str | None:
+        """Why the option cannot have a value; None where it can."""
+        kinds: tuple[type, ...] = (int,) if isinstance(self.default, int) else (int, float)
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if is_number and math.isfinite(value):  # type: ignore[arg-type]
+            most = math.inf if self.most is None else self.most
+            if self.least <= value <= most:  # type: ignore[operator]
+                return None
+        return f"{value!r} is no {self.kind}"
+
+    def put(self, rule: Pattern, value: float) -> None:
+        """Set the option of one instance."""
+        vars(rule)[self._attribute] = type(self.default)(value)
+
+
+def options_of(rule: type[Pattern]) -> dict[str, Option[Any]]:
+    """The options of a rule by name, in the order in which they are declared."""
+    declared = {
+        attribute: value
+        for each in reversed(rule.__mro__)
+        for attribute, value in vars(each).items()
+        if isinstance(value, Option)
+    }
+    return {each.name: each for each in declared.values()}
+
+
+def set_options(rule: Pattern, values: Mapping[str, Any]) -> None:
+    """Set options of one instance by name.
+
+    Raises:
+        UsageError: the rule has no such option, or it cannot have the value.
+    """
+    known = options_of(type(rule))
+    for name, value in values.items():
+        option = known.get(name.replace("_", "-"))
+        if option is None:
+            raise UsageError(f"{rule.code}.{name}: no such option: {_known(name, known)}")
+        problem = option.problem_of(value)
+        if problem is not None:
+            raise UsageError(f"{rule.code}.{option.name}: {problem}")
+        option.put(rule, value)
+
+
+def _known(name: str, known: Mapping[str, object]) -> str:
+    if not known:
+        return "the rule has none"
+    alike = get_close_matches(name, known, 1)
+    return f"did you mean {alike[0]}?" if alike else f"the rule has {', '.join(known)}"
+
+
+def share(default: float, reason: str) -> Option[float]:
+    """An option that is a part of something, 0 to 1."""
+    return Option(default, reason, most=1)
+
+
+def warning_share(default: float) -> Option[float]:
+    """From which share of the steps a finding is a warning, where nothing tells its saving."""
+    return share(
+        default,
+        "where no replay tells what the fix saves, what costs this share of the steps is a warning"
+        " and what costs less is info",
+    )

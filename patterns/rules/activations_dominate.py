@@ -1,0 +1,127 @@
+"""TDY805: activations fill a GPU that has little memory left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.trace import Capability, EventKind, Trace
+
+from ..base import DevicePattern
+from ..evidence import memory, timing
+from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..option import share
+
+_GPU = "# device 0 NVIDIA T4 7.5 1GiB"
+_MIB = 1 << 20
+
+
+def _step(activation_mib: int, other_mib: int = 100, reserved_mib: int = 900) -> str:
+    nbytes, rest, reserved = activation_mib * _MIB, other_mib * _MIB, reserved_mib * _MIB
+    return steps(
+        under("aten::linear seq=4", f"[memory] {nbytes}B at 7 of {nbytes + rest}/{reserved}", WORK),
+        under("AddmmBackward0 seq=4/1", f"[memory] -{nbytes}B at 7 of {rest}/{reserved}"),
+        count=2,
+        lasts_us=30,
+    )
+
+
+class ActivationsDominate(DevicePattern):
+    """What the backward needs of the forward pass fills most of a GPU that is nearly full.
+
+    What it does: It looks at the moment of a step at which most memory is in use, and adds up what
+    was taken earlier in that step, before its backward, and given back in its backward. It reports
+    half of what is in use or more, where the allocator holds 80 % of the GPU's memory or more.
+    Why it costs: It limits the batch, the sequence or the model, and a GPU that is nearly full is
+    one larger batch away from the end of the run.
+    Example: A deep network on large inputs, recorded with `profile_memory=True` as
+
+        ProfilerStep#1
+          aten::linear, aten::gelu, ...
+            [memory]   taken, and given back in the backward
+
+    Instead: Checkpoint the largest layers (`torch.utils.checkpoint.checkpoint(layer, x,
+    use_reentrant=False)`), which computes their forward a second time; use autocast, which halves
+    activations, or a fused loss and attention, which keep less.
+    Cannot see: It does not know which layers hold most, or what a smaller batch would cost.
+    """
+
+    code = "TDY805"
+    severity = Severity.INFO
+    needs = frozenset({Capability.DEVICE, Capability.MEMORY, Capability.STEPS})
+    fix = "torch.utils.checkpoint for the largest layers, autocast, or a smaller batch"
+    why_no_edit = "it saves memory, and takes time"
+    nearly_full = share(
+        0.8,
+        "checkpointing computes a forward pass twice: it is worth that only where the"
+        " allocator holds this part of the GPU's memory",
+    )
+    most_of_it = share(
+        0.5,
+        "activations that are less than this part of what is in use do not dominate it",
+    )
+    examples = (
+        Fires("most-of-a-full-gpu", f"{_GPU}\n{_step(700)}"),
+        Quiet("little-of-it", f"{_GPU}\n{_step(100, other_mib=700)}"),
+        Quiet("memory-to-spare", f"{_GPU}\n{_step(500, reserved_mib=700)}"),
+        Quiet("memory-unknown", f"# device 0 NVIDIA T4 7.5\n{_step(700)}"),
+        Quiet(
+            "no-backward",
+            f"{_GPU}\n"
+            + steps(under("aten::linear", f"[memory] {700 << 20}B at 7 of 1/{900 << 20}"))
+            + WORK,
+        ),
+        Abstains("memory-not-recorded", on_gpu(steps(WORK))),
+        Abstains("cpu-run", steps("aten::mm", count=1)),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        return memory.without_totals(trace)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        for device in memory.devices_with_memory(trace):
+            changes = memory.changes_of(trace, device)
+            changes = changes.of(changes.row[trace.step_time.contains(trace.start_ns[changes.row])])
+            total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
+            if not len(changes) or not total:
+                continue
+            if changes.reserved_nbytes.max() < self.nearly_full * total:
+                continue
+            largest = int(np.argmax(changes.allocated_nbytes))
+            in_use, row = int(changes.allocated_nbytes[largest]), int(changes.row[largest])
+            activations = _activations(trace, device, int(trace.start_ns[row]))
+            if activations >= self.most_of_it * in_use:
+                held = memory.in_units(int(changes.reserved_nbytes.max()))
+                yield self.report(
+                    trace,
+                    [trace.event(row)],
+                    message=f"activations are {memory.in_units(activations)} of the "
+                    f"{memory.in_units(in_use)} in use at the peak, and the allocator holds "
+                    f"{held} of the GPU's {memory.in_units(total)}",
+                    location=None,
+                    cost=timing.Cost(trace.time_of([]), matters=False),
+                )
+
+
+def _activations(trace: Trace, device: int, peak_ns: int) -> int:
+    """Bytes in use at one moment that a step took before its backward and that it gives back."""
+    within = (s for s in trace.window.steps if s.start_ns <= peak_ns < s.end_ns)
+    step = next(within, None)
+    if step is None:
+        return 0
+    backward = np.flatnonzero(
+        (trace.forward_thread > 0)
+        & (trace.kind == EventKind.TorchOp)
+        & (trace.start_ns >= step.start_ns)
+        & (trace.start_ns < step.end_ns)
+    )
+    if not len(backward):
+        return 0
+    begin_ns = int(trace.start_ns[backward].min())
+    taken = memory.lifetimes(trace, device)
+    is_activation = (taken.start_ns >= step.start_ns) & (taken.start_ns < begin_ns)
+    is_activation &= (taken.start_ns <= peak_ns) & (taken.freed_ns > peak_ns)
+    is_activation &= (taken.freed_ns >= begin_ns) & (taken.freed_ns < step.end_ns)
+    return int(taken.nbytes[is_activation].sum())

@@ -1,0 +1,234 @@
+"""TDY106: a batch that is put together from one item after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.finding import Finding, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import Pattern
+from ..evidence import devices, frames, launches, loops, places, timing
+from ..evidence.launches import Rows
+from ..evidence.op_names import VIEWS
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import Option, share
+
+_LONGEST_ROUND = 12
+_TAKES = ("aten::slice", "aten::select", "aten::narrow")
+_FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
+_INDEX_ARITHMETIC = ("aten::add", "aten::sub", "aten::mul")
+_CHANGES_DTYPE = ("aten::to", "aten::_to_copy", "aten::clone", "aten::contiguous")
+_ROUND = (*VIEWS, *_INDEX_ARITHMETIC, *_CHANGES_DTYPE, _FROM_ARRAY, _READ)
+# `data[i : i + n]` asks a tensor `i` for its number twice, `data[i]` and `items[i]` once.
+_READS_OF_A_SLICE = 2
+# One index of all items takes 0.02 to 0.35 of the time, 0.7 where each item is long.
+_LEFT = (0.05, 0.6)
+
+_SLICE = "aten::item\naten::item\naten::slice | long[1000], =0, ={}, ={}, =1\n"
+_TWO = "aten::select | float[99, 99, 8], =0, ={}\naten::select | float[99, 8], =0, ={}\n"
+_ARRAY = "aten::item\naten::item\naten::lift_fresh | long[8]\n"
+
+
+def _batch(item: str = _SLICE, count: int = 16, stack: str = "aten::stack 20us") -> str:
+    """A batch of items that begin at places 7 apart."""
+    return under(FRAME, "".join(item.format(7 * i, 7 * i + 8) for i in range(count)), stack)
+
+
+class BatchItemByItem(Pattern):
+    """A batch is put together from one item after the other, in the training loop.
+
+    What it does: It finds `torch.stack` of eight items or more, right after as many equal rounds of
+    operators that only take an item each: one slice or row of a tensor, along its first dimension,
+    at another place in each round; or a part of a numpy array. That has to happen in two steps, and
+    to take 5 % of the window in all while no device works. Arrays that need not be parts of one are
+    info. What a loader does is the loader's (TDY101).
+    Why it costs: For each item there are two to six operators, or calls of numpy, which take far
+    longer than to copy it.
+    Example: `torch.stack([data[i : i + 64] for i in starts])`, recorded as
+
+        aten::item  aten::item  aten::slice          16 times
+        aten::stack
+
+    Instead: Index once: `data[starts[:, None] + torch.arange(64)]`, or `data[rows]` for whole rows;
+    arrays of numpy, mapped from a file too, are indexed in the same way before `torch.from_numpy`.
+    Or have the workers of a DataLoader make batches.
+    Cannot see: It needs input shapes. It misses items that are computed on, and `np.stack`.
+    """
+
+    code = "TDY106"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    why_no_edit = "the items may be parts of several arrays"
+    fix = "index once, data[starts[:, None] + arange(length)], or make batches in workers"
+    fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
+    longest_python_us = Option(
+        100.0,
+        "Python that takes longer for each item reads or decodes it, and does not only take it",
+    )
+    worth_a_word = share(
+        timing.LARGE_INFO, "batches that take less of the steps than this are not worth a word"
+    )
+    examples = (
+        Fires("slices", steps(_batch()), events=3, at=AT),
+        Fires("memory-mapped", steps(_batch(_ARRAY)), events=3, at=AT),
+        Fires("rows", steps(_batch("aten::select | float[90, 8], =0, ={}\n")), events=3, at=AT),
+        Fires(
+            "arrays",
+            steps(_batch("aten::lift_fresh | long[8]\n")),
+            events=3,
+            at=AT,
+            severity=Severity.INFO,
+        ),
+        Quiet("seven", steps(_batch(count=7))),
+        Quiet("once", steps("aten::mm") + _batch()),
+        Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),
+        Quiet("computed", steps(_batch("aten::mul | float[8], float[8]\n" + _SLICE))),
+        Quiet("same-place", steps(_batch("aten::select | float[90, 8], =0, =3\n"))),
+        Quiet("other-dimension", steps(_batch("aten::slice | float[9, 90], =1, ={}, ={}, =1\n"))),
+        Quiet("two-indexes", steps(_batch(_TWO))),
+        Quiet(
+            "from-lists",
+            steps(_batch("aten::to | long[8]\naten::lift_fresh | long[8]\naten::detach_\n")),
+        ),
+        Quiet("decoded", steps(_batch(f"aten::item\nread 900us\n{_ARRAY}"))),
+        Quiet("in-a-loader", steps(under(frames.FETCH_ALONE, _batch()))),
+        Quiet(
+            "fewer-than-stacked",
+            steps(_batch(stack="aten::stack | TensorList[" + "8; " * 19 + "8]")),
+        ),
+        Abstains("no-shapes", steps("aten::slice\n" * 16 + "aten::stack")),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        found = list(loops.Loop(trace).by_place(self._batches(trace), lambda batch: batch.stack))
+        parts = [part for same in found for part in places.by_window(same, lambda b: b.stack)]
+        shares = [timing.part_of_window(trace, _time(p) - devices.any_busy(trace)) for p in parts]
+        together = sum(compress(shares, (all(b.is_of_one for b in part) for part in parts)))
+        for part, part_of_all in zip(parts, shares, strict=True):
+            is_one = all(batch.is_of_one for batch in part)
+            least = timing.EASY_WARNING if is_one else self.worth_a_word
+            if part_of_all >= least and max(part_of_all, together) >= self.worth_a_word:
+                yield self._finding(trace, part, is_one)
+
+    def _finding(self, trace: Trace, batches: Sequence[_Batch], is_one: bool) -> Finding:
+        items = int(np.median([batch.items for batch in batches]))
+        what = "parts of one tensor or array" if is_one else "arrays"
+        time = _time(batches)
+        return self.report(
+            trace,
+            [batch.stack for batch in batches],
+            message=f"a batch is put together from {items} {what}, one by one",
+            severity=Severity.WARNING if is_one else Severity.INFO,
+            cost=timing.Cost(time, matters=True),
+            edit=_indexed(trace, batches, time) if is_one else None,
+        )
+
+    def _batches(self, trace: Trace) -> Iterator[_Batch]:
+        stacks = trace.rows_named("aten::stack")
+        stacks = stacks[stacks < trace.tree_count]
+        stacks = stacks[
+            ~trace.time_of(trace.rows_named(frames.FETCH)).contains(trace.start_ns[stacks])
+        ]
+        fits = launches.has_name(trace, *_ROUND)
+        engine = launches.tracks_of_the_engine(trace)
+        for track in np.setdiff1d(trace.track_id[stacks], engine).tolist():
+            ops = launches.ops_in_no_op(trace, track)
+            names = trace.name_id[ops]
+            others = np.flatnonzero(~fits[names])
+            at = np.flatnonzero(np.isin(ops, stacks))
+            before = np.append(-1, others)[np.searchsorted(others, at)]
+            for first, place in zip((before + 1).tolist(), at.tolist(), strict=True):
+                period, rounds = _rounds(names[first:place], self.fewest_items)
+                batch = self._batch_of(trace, ops[place - period * rounds : place + 1], rounds)
+                if batch is not None:
+                    yield batch
+
+    def _batch_of(self, trace: Trace, rows: Rows, rounds: int) -> _Batch | None:
+        """The batch that a stack makes, the last of some rows, of what rounds before it take."""
+        if not rounds:
+            return None
+        stack = trace.event(int(rows[-1]))
+        listed = stack.input_shapes[0] if stack.input_shapes else ()
+        items = rounds if is_dims(listed) else len(listed)
+        if not self.fewest_items <= items <= rounds:
+            return None
+        table = rows[:-1].reshape(rounds, -1)[rounds - items :]
+        names = [trace.names[number] for number in trace.name_id[table[0]].tolist()]
+        takes = [at for at, name in enumerate(names) if name in _TAKES]
+        arrays = names.count(_FROM_ARRAY)
+        if len(takes) + arrays != 1 or not _is_arithmetic_on_indexes(trace, table, names):
+            return None
+        if takes and not _at_other_places(trace, table[:, takes[0]]):
+            return None
+        if _python_between_ns(trace, table) > 1000 * self.longest_python_us:
+            return None
+        is_of_one = bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
+        return _Batch(stack, np.append(table.ravel(), rows[-1]), items, is_of_one)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A stack of items.
+
+    Attributes:
+        rows: the operators that take the items, and the stack.
+        is_of_one: whether all items are parts of one tensor or array.
+    """
+
+    stack: Event
+    rows: Rows
+    items: int
+    is_of_one: bool
+
+
+def _time(batches: Sequence[_Batch]) -> Intervals:
+    return loops.time_of_rounds(batches[0].stack.trace, [batch.rows for batch in batches])
+
+
+def _indexed(trace: Trace, batches: Sequence[_Batch], time: Intervals) -> Edit:
+    track = int(trace.track_id[batches[0].stack.row])
+    return Edit("one index of all items", host={track: time}, left=_LEFT)
+
+
+def _rounds(names: NDArray[np.int32], fewest: int) -> tuple[int, int]:
+    """How many operators each of the equal rounds has that these end with, and how many rounds."""
+    for period in range(1, min(_LONGEST_ROUND, len(names) // fewest) + 1):
+        same = names[period:] == names[:-period]
+        differ = np.flatnonzero(~same)
+        alike = len(same) - (int(differ[-1]) + 1 if len(differ) else 0)
+        if alike >= period * (fewest - 1):
+            return period, alike // period + 1
+    return 0, 0
+
+
+def _python_between_ns(trace: Trace, table: Rows) -> float:
+    """How long Python is between the operators of a round, in most rounds."""
+    starts, ends = trace.start_ns[table.ravel()], trace.end_ns[table.ravel()]
+    waits = np.append(starts[1:] - ends[:-1], 0).reshape(table.shape)
+    return float(np.median(waits.sum(1)))
+
+
+def _is_arithmetic_on_indexes(trace: Trace, table: Rows, names: Sequence[str]) -> bool:
+    """Whether what is computed in the rounds is computed of single numbers."""
+    columns = [at for at, name in enumerate(names) if name in _INDEX_ARITHMETIC]
+    numbers = np.unique(trace.inputs_id[table[:, columns]]).tolist()
+    return all(shapes and shapes[0] == () for shapes in map(trace.inputs.shapes, numbers))
+
+
+def _at_other_places(trace: Trace, takes: Rows) -> bool:
+    """Whether each item is taken from a tensor of one shape, along its first dimension, and most at
+    a place of their own.
+    """
+    numbers = trace.inputs_id[takes].tolist()
+    values = [trace.inputs.concrete(number) for number in numbers]
+    shapes = {trace.inputs.shapes(number)[:1] for number in numbers}
+    if len(shapes) != 1 or any(len(each) < 3 or str(each[1]) != "0" for each in values):
+        return False
+    return 2 * len({str(each[2]) for each in values}) > len(values)

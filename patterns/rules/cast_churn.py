@@ -1,0 +1,292 @@
+"""TDY203: tensors cast to another dtype and back, and weights cast again in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace.inputs import Shape, is_dims
+
+from ..base import Pattern
+from ..evidence import edits, launches, loops, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..option import warning_share
+
+# Between a cast and the cast back these change no value.
+_VIEWS = (
+    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::transpose", "aten::permute",
+    "aten::t", "aten::unsqueeze", "aten::squeeze", "aten::detach", "aten::alias", "aten::expand",
+    "aten::contiguous", "aten::flatten", "aten::to", "aten::type_as",
+)  # fmt: skip
+# Ops that take a weight, and at which place among their inputs.
+_WEIGHT_AT = {
+    "aten::linear": 1, "aten::conv1d": 1, "aten::conv2d": 1, "aten::conv3d": 1,
+    "aten::embedding": 0,
+}  # fmt: skip
+# Floating-point types, by their number among the inputs of a cast (c10/core/ScalarType.h).
+_DTYPES = {"5": "c10::Half", "6": "float", "7": "double", "15": "c10::BFloat16"}
+_FLOATS = frozenset(_DTYPES.values())
+_LEFT = (0.0, 0.0)
+# Operators after a cast among which one is looked for that takes its result.
+_FARTHEST = 32
+
+
+def _cast(old: str, new: str, dims: str = "64, 512") -> str:
+    return launch(
+        f"aten::to | {old}[{dims}] > aten::_to_copy | {old}[{dims}]"
+        f" > aten::copy_ | {new}[{dims}], {old}[{dims}], =False",
+        "copy_kernel 20us",
+    )
+
+
+_DOWN, _UP = _cast("float", "c10::Half"), _cast("c10::Half", "float")
+_TANH = launch("aten::tanh | float[64, 512]", "tanh_kernel 5us")
+_WEIGHT = _cast("float", "c10::Half", "512, 512")
+_LINEAR = launch("aten::linear | c10::Half[64, 512], c10::Half[512, 512], -", "gemm 30us")
+_TRAINED = _WEIGHT.replace("aten::to |", "aten::to seq=4 |", 1)
+_ITS_GRADIENT = "ToCopyBackward0 seq=4/1\n"
+_BACKWARD = "autograd::engine::evaluate_function: ToCopyBackward0\n"
+
+
+class CastChurn(Pattern):
+    """Values are cast to another dtype and back for nothing, or weights in each step anew.
+
+    What it does: It finds two things in two steps or more. A cast of a floating-point tensor that
+    comes right after the opposite cast of one of the same dims, with nothing but views between,
+    where no op soon after takes what the first of them gave. And a cast of a weight right before
+    the layer that takes it, in a run that trains nothing or where no gradient goes through the
+    cast: the weight is the same each time. Casts inside of other ops are autocast's own, and left
+    out.
+    Why it costs: Each cast reads and writes all of the tensor, and a cast to fewer bits and back
+    has lost them.
+    Example: `x = block(x.half()).float()` for each block, and `F.linear(x, weight.half())`:
+
+        aten::to  half -> float  [64, 512]
+        aten::to  float -> half  [64, 512]
+
+    Instead: Keep one dtype between the layers, or leave it to autocast; cast frozen weights once,
+    when the model is loaded (`model.half()`, `model.to(torch.bfloat16)`).
+    Cannot see: Whether two tensors of the same dims are one. A cast that has computation before the
+    cast back (a softmax or norm in float32) is meant, and not reported.
+    """
+
+    code = "TDY203"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    fix = "keep one dtype between layers; cast frozen weights once, at the start"
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        Fires(
+            "back-and-forth",
+            on_gpu(steps(_UP, "aten::view", _DOWN, count=2, lasts_us=100), frame=FRAME),
+            events=4,
+            at=AT,
+        ),
+        Fires(
+            "frozen-weight",
+            on_gpu(steps(_WEIGHT, _LINEAR, count=3, lasts_us=100), frame=FRAME),
+            events=3,
+            at=AT,
+        ),
+        Quiet("computed-in-float32", on_gpu(steps(_UP, _TANH, _DOWN, _LINEAR, count=3))),
+        Quiet("two-tensors", on_gpu(steps(_UP, _DOWN, _TANH, count=3))),
+        Quiet("other-dims", on_gpu(steps(_UP, _WEIGHT, count=3))),
+        Quiet(
+            "autocast",
+            on_gpu(
+                steps(under("aten::linear | float[64, 512], float[512, 512]", _WEIGHT, _LINEAR))
+            ),
+        ),
+        Quiet("trained-weight", on_gpu(steps(_WEIGHT, _LINEAR, _BACKWARD, count=3))),
+        Quiet(
+            "checkpointed-weight",
+            on_gpu(steps(_WEIGHT, _LINEAR, _TRAINED, _LINEAR, _ITS_GRADIENT, count=2), frame=FRAME),
+        ),
+        Quiet("input", on_gpu(steps(_DOWN, _LINEAR, count=3))),
+        Quiet("once", on_gpu(steps(_UP, _DOWN, count=1))),
+        Abstains("no-shapes", on_gpu("aten::to", "aten::linear")),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        casts = list(_casts(trace))
+        trains = len(trace.rows_named("*ToCopyBackward0*")) > 0
+        for message, chosen in (
+            ("cast to another dtype and back, with nothing in between", _back_and_forth(casts)),
+            ("a weight that does not change is cast in each step", _weights(casts, trains)),
+        ):
+            for same in loops.Loop(trace).by_place(chosen, lambda op: op):
+                for events in places.by_window(same):
+                    yield self.report(
+                        trace,
+                        events,
+                        message=message,
+                        warning_from=self.warning_from,
+                        cost_rows=[row for op in events for row in _time_rows(trace, op)],
+                    )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        return edits.without_ops(trace, events, "without the casts", _LEFT)
+
+
+class _Cast(NamedTuple):
+    """A cast that Python asked for.
+
+    Attributes:
+        op: the `aten::to` or `aten::_to_copy`.
+        before, after: the ops next to it on its thread that are more than views, None for none.
+    """
+
+    op: Event
+    shape: Shape
+    old: str
+    new: str
+    before: int
+    after: int
+
+
+def _casts(trace: Trace) -> Iterator[_Cast]:
+    """The casts of floating-point tensors, with the ops around them on their thread."""
+    inner, copying = (_in_tree(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
+    is_cast = launches.has_name(trace, "aten::to", "aten::_to_copy", "aten::type_as")
+    is_view = launches.has_name(trace, *_VIEWS)
+    known = dict[tuple[int, int], tuple[Shape, str, str] | None]()
+    for track in np.unique(trace.track_id[inner]).tolist():
+        ops = launches.ops_in_no_op(trace, track)
+        first = _first_in(trace, ops, inner)
+        holds = (first >= 0) & is_cast[trace.name_id[ops]]
+        computes = ~is_view[trace.name_id[ops]] | holds
+        rows, first = ops[computes], first[computes]
+        casts = np.flatnonzero(holds[computes])
+        copies = _first_in(trace, first[casts], copying)
+        calls = _inputs_of(trace, first[casts]), _inputs_of(trace, copies)
+        for number, *call in zip(casts.tolist(), *calls, strict=True):
+            key = call[0], call[1]
+            if key not in known:
+                known[key] = _dtypes(trace, *key)
+            cast, op = known[key], trace.event(rows[number])
+            if cast is not None and _stays(op):
+                before = int(rows[number - 1]) if number else -1
+                after = int(rows[number + 1]) if number + 1 < len(rows) else -1
+                yield _Cast(op, *cast, before, after)
+
+
+def _in_tree(trace: Trace, name: str) -> launches.Rows:
+    rows = trace.rows_named(name)
+    return rows[rows < trace.tree_count]
+
+
+def _first_in(trace: Trace, ops: launches.Rows, rows: launches.Rows) -> launches.Rows:
+    """Of each op the first of `rows` that is its own or below it, -1 where none is."""
+    at = np.searchsorted(rows, ops)
+    first = np.append(rows, trace.tree_count)[at]
+    return np.where(first < trace.subtree_end[ops], first, -1)
+
+
+def _inputs_of(trace: Trace, rows: launches.Rows) -> list[int]:
+    """The number of the inputs of each row, -1 for those of none."""
+    inputs: list[int] = np.where(rows >= 0, trace.inputs_id[rows], -1).tolist()
+    return inputs
+
+
+def _dtypes(trace: Trace, of_cast: int, of_copy: int) -> tuple[Shape, str, str] | None:
+    """Dims, old and new dtype of a cast between floating-point types; None for other copies.
+
+    Args:
+        of_cast, of_copy: the inputs of its `aten::_to_copy`, and of the `aten::copy_` in that.
+    """
+    inputs = trace.inputs
+    shapes, dtypes, concrete = (
+        each(of_cast) for each in (inputs.shapes, inputs.dtypes, inputs.concrete)
+    )
+    if not shapes or not dtypes:
+        return None
+    shape, old = shapes[0], dtypes[0]
+    new = _DTYPES.get(concrete[1]) if len(concrete) > 1 else None
+    if new is None:  # older releases do not record it, but the types of the copy
+        copied = inputs.dtypes(of_copy)
+        new = copied[0] if copied else old
+    if new == old or {new, old} - _FLOATS or not is_dims(shape) or not shape:
+        return None
+    return shape, old, new
+
+
+def _stays(op: Event) -> bool:
+    """Whether a cast gives a tensor on the same device."""
+    return not any(work.kind == EventKind.Memcpy and "DtoD" not in work.name for work in op.kernels)
+
+
+def _back_and_forth(casts: Sequence[_Cast]) -> list[Event]:
+    """Casts that undo the cast right before them, and those that they undo."""
+    by_row = {cast.op.row: cast for cast in casts}
+    found: dict[int, Event] = {}
+    for cast in casts:
+        first = by_row.get(cast.before)
+        same = first is not None and sorted(first.shape) == sorted(cast.shape)
+        undoes = first is not None and (first.old, first.new) == (cast.new, cast.old)
+        if first is not None and same and undoes and not _is_used_later(first, cast, by_row):
+            found[first.op.row], found[cast.op.row] = first.op, cast.op
+    return [found[row] for row in sorted(found)]
+
+
+def _is_used_later(first: _Cast, second: _Cast, casts: Mapping[int, _Cast]) -> bool:
+    """Whether an op takes what may be the result of the first cast, after the second.
+
+    Then these may be casts of two tensors. From the next cast that gives another like it nothing
+    can be told.
+    """
+    for op in islice(launches.ops_after(second.op), _FARTHEST):
+        taken = zip(op.input_shapes, op.input_dtypes, strict=False)
+        dims = sorted(first.shape)
+        if any(dtype == first.new and sorted(shape) == dims for shape, dtype in taken):
+            return True
+        cast = casts.get(op.row)
+        if cast is not None and cast.new == first.new and sorted(cast.shape) == dims:
+            return False
+    return False
+
+
+def _weights(casts: Sequence[_Cast], trains: bool) -> list[Event]:
+    """Casts of a weight right before the layer that takes it, through which no gradient goes."""
+    found = list[Event]()
+    with_gradient = _with_gradient(casts) if trains and casts else frozenset[int]()
+    trained = set[Hashable]()  # a checkpoint runs the same line without a gradient first
+    for cast in casts:
+        layer = cast.op.trace.event(cast.after) if cast.after >= 0 else None
+        at = _WEIGHT_AT.get(layer.name) if layer is not None else None
+        if layer is None or at is None:
+            continue
+        shapes, dtypes = layer.input_shapes, layer.input_dtypes
+        takes = len(shapes) > 1 and shapes[at] == cast.shape and dtypes[at] == cast.new
+        if takes and cast.op.row in with_gradient:
+            trained.add(places.place_of(cast.op))
+        elif takes and shapes[1 - at] != cast.shape:
+            found.append(cast.op)
+    return [op for op in found if places.place_of(op) not in trained]
+
+
+def _with_gradient(casts: Sequence[_Cast]) -> frozenset[int]:
+    """Rows of casts that a backward goes through; of all where the links were not recorded."""
+    trace = casts[0].op.trace
+    backward = [
+        forward
+        for row, forward in trace.forward.items()
+        if "ToCopyBackward0" in trace.names[trace.name_id[row]]
+    ]
+    rows = np.array([cast.op.row for cast in casts], np.int64)
+    if not backward:
+        return frozenset(rows.tolist())
+    linked = np.sort(np.array(backward, np.int64))
+    ends: NDArray[np.int64] = trace.subtree_end[rows].astype(np.int64)
+    inside = np.searchsorted(linked, ends) > np.searchsorted(linked, rows)
+    return frozenset(rows[inside].tolist())
+
+
+def _time_rows(trace: Trace, op: Event) -> Sequence[int]:
+    """The work of the device, or the op itself where it computes on the CPU."""
+    return trace.device_rows_under(op.row).tolist() or [op.row]

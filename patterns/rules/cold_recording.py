@@ -1,0 +1,68 @@
+"""TDY003: first calls among what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidy.finding import Finding, Severity
+from tidy.trace import Trace
+
+from ..base import DevicePattern
+from ..evidence import recording, timing
+from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
+from ..option import share
+
+_LOADS = under("aten::mm > cuModuleLoadData 90us")
+_ASKS = joined(under("aten::mm > cudaFuncGetAttributes 3us"), WORK)
+
+
+class ColdRecording(DevicePattern):
+    """The steps that count hold first calls, which later steps do not make.
+
+    What it does: It adds up the loading of kernels and libraries in the steps that count, in calls
+    of 10 us or more, where it is 5 % of these steps or more. Steps that are longer than others for
+    that are left out already; this is about recordings of a step or two, in which no other step
+    tells what is usual.
+    Why it costs: It costs nothing in a long run. Shares and savings of this report are off by it.
+    Example: A schedule without a warm-up, recorded as
+
+        ProfilerStep#0
+          cuModuleLoadData, Lazy Function Loading
+
+    Instead: Record later steps, `schedule(wait=2, warmup=1, active=3)`, or run the model a few
+    times before the recording begins.
+    Cannot see: Caches that are cold show no calls.
+    """
+
+    code = "TDY003"
+    severity = Severity.INFO
+    fix = "record later steps: schedule(wait=2, warmup=1, active=3)"
+    why_no_edit = "it is about the recording, not the run"
+    worth_a_word = share(
+        timing.WORTH_A_WARNING,
+        "where loading takes less of the window than this, the other figures stand",
+    )
+    examples = (
+        Fires("one-cold-step", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=200))),
+        Quiet("asked-before-each-launch", on_gpu(steps(_ASKS * 9, count=1, lasts_us=200))),
+        Quiet("a-small-part", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=3000))),
+        Quiet(
+            "left-out", on_gpu(steps(_LOADS * 9, WORK, count=1), steps(WORK, count=4, lasts_us=90))
+        ),
+        Quiet("warm", on_gpu(steps(WORK, count=1))),
+        Abstains("cpu-run", steps("aten::mm", count=1)),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        cold = recording.first_calls(trace)
+        share = trace.step_share(cold) or 0.0
+        if share < self.worth_a_word:
+            return
+        first = next(iter(trace.within(trace.window.start_ns, trace.window.end_ns)))
+        yield self.report(
+            trace,
+            [first],
+            message=f"{share:.0%} of the time that counts goes into loading kernels and libraries",
+            location=None,
+            cost=timing.Cost(cold, matters=False),
+        )

@@ -1,0 +1,154 @@
+"""TDY407: inputs that are prepared on the CPU, in the step."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Intervals, Trace
+from tidy.trace.names import matching
+
+from ..base import Pattern
+from ..evidence import edits, frames, host_idle, launches, obstacles, places, timing
+from ..evidence.host_functions import prepares_inputs, preparing, short_name
+from ..evidence.host_idle import Stretch
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..option import share
+
+# Operators that compute nothing (they look at memory in another way, or record something), and
+# those that make a tensor of nothing, which is TDY201's.
+_NO_WORK = (
+    "aten::rand*", "aten::zeros*", "aten::ones*", "aten::full*", "aten::normal*", "aten::fill_",
+    "aten::zero_", "aten::uniform_", "aten::arange",
+    "aten::*flatten_dense_tensors", "aten::as_strided", "aten::view", "aten::narrow",
+    "aten::slice", "aten::select", "aten::split*", "aten::empty*", "aten::detach*",
+    "record_param_comms", "c10d::*", "nccl:*", "autograd::engine::*",
+)  # fmt: skip
+_ON_THE_DEVICE = "compute it on the GPU, or ahead of the step, in workers of a DataLoader"
+_DEVICE_LEFT, _CPU_LEFT = (0.0, 0.3), (0.0, 0.7)
+
+_OP = launch("aten::mm 9us", "gemm 5us", call="cudaLaunchKernel 5us")
+_TOKENIZE = under(FRAME, "transformers/tokenization_utils_base.py(2790): __call__ 900us")
+_SORT, _OWN = under(FRAME, "aten::sort 900us"), "train.py(7): preprocess 900us"
+_VIEWS = under(FRAME, "aten::unflatten_dense_tensors 900us")
+
+
+class CpuPreprocessing(Pattern):
+    """Inputs are prepared on the CPU within the step, and training waits for it.
+
+    What it does: It looks, in the time in which no device works, for functions that tokenise,
+    decode or transform inputs (libraries for images, audio and text, and functions called so), and
+    for operators that compute on the CPU for 0.5 ms or longer. In a run without a GPU it looks for
+    the functions alone. They have to take 5 % of the window, operators in two of its steps. What a
+    loader does is the loader's (TDY101, TDY105).
+    Why it costs: Nothing else goes on meanwhile: the next kernel needs this input.
+    Example: `inputs = processor(images)` in the loop, recorded as
+
+        aten::mm
+        image_processing_vit.py(150): preprocess        200 ms, while the GPU has nothing to do
+        aten::to
+
+    Instead: Prepare inputs in the workers of a DataLoader, ahead of the step, or once before
+    training; move the tensors first and compute on the device.
+    Cannot see: Without Python stacks it knows operators alone. Functions of other names are Python
+    between operators (TDY401).
+    """
+
+    code = "TDY407"
+    needs = frozenset({Capability.OPS})
+    fix = "prepare inputs in workers of a DataLoader, or once before training"
+    worth_a_word = share(
+        timing.LARGE_INFO,
+        "preparing that takes less of the steps than this is not worth a word",
+    )
+    examples = (
+        Fires("tokenizer", on_gpu(steps(_OP, _TOKENIZE, _OP)), events=3, at=AT),
+        Fires("once-recorded", on_gpu(steps(_OP, _TOKENIZE, _OP, count=1)), at=AT),
+        Fires("on-a-cpu", steps("aten::mm", under(_OWN, "aten::div")), events=3, at=AT),
+        Fires("operators", on_gpu(steps(_OP, _SORT, _OP)), events=3, at=AT),
+        Quiet("in-a-loader", steps(under(frames.FETCH_ALONE, _TOKENIZE), "aten::mm")),
+        Quiet("hidden", on_gpu(steps(launch("aten::mm 9us", "gemm 2000us"), _TOKENIZE))),
+        Quiet("little", on_gpu(steps(_OP, under(FRAME, "train.py(9): tokenize 20us"), _OP))),
+        Quiet("an-operator-once", on_gpu(steps(_OP, _SORT, _OP, count=1))),
+        Quiet("views", on_gpu(steps(_OP, _VIEWS, _OP))),
+        Abstains("a-gpu-not-recorded", '# deviceProperties [{"id": 0, "name": "A100"}]\naten::mm'),
+    )  # fmt: skip
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        if trace.is_cpu_run:
+            return obstacles.without_functions(trace)
+        return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        if trace.is_cpu_run:
+            yield from self._on_the_cpu(trace)
+            return
+        idle = host_idle.host_idle(trace)
+        for same in places.grouped(filter(_culprit, idle.stretches), _place):
+            culprit = _culprit(same[0])
+            assert culprit is not None
+            is_op = culprit.kind == EventKind.TorchOp
+            usual = trace.step_share(host_idle.usual_time(trace, same))
+            if not is_op or (usual or 0.0) >= self.worth_a_word:
+                time = host_idle.time_of(same)
+                host = host_idle.by_track(same)
+                events = [each for each in map(_culprit, same) if each is not None]
+                model = "not computed on the CPU" if is_op else "prepared by workers"
+                edit = Edit(model, host=host, left=_DEVICE_LEFT)
+                yield from self._found(trace, events, time, edit)
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        is_op = bool(events) and events[0].kind == EventKind.TorchOp
+        return _ON_THE_DEVICE if is_op else self.fix
+
+    def _on_the_cpu(self, trace: Trace) -> Iterable[Finding]:
+        names = [name for name in trace.names if prepares_inputs(name)]
+        events = launches.outermost(list(trace.events(trace.rows_named(*names)))) if names else []
+        loaders = trace.time_of(trace.rows_named(frames.FETCH))
+        inside = loaders.contains(np.array([each.start_ns for each in events], np.int64))
+        own = [each for each, is_in in zip(events, inside.tolist(), strict=True) if not is_in]
+        for same in places.by_line(own):
+            host = edits.host_time(trace, [each.row for each in same])
+            edit = Edit("prepared by workers", host=host, left=_CPU_LEFT)
+            yield from self._found(trace, same, trace.time_of(e.row for e in same), edit)
+
+    def _found(
+        self, trace: Trace, events: Sequence[Event], time: Intervals, edit: Edit
+    ) -> Iterable[Finding]:
+        inside = time & trace.step_time
+        if (trace.step_share(inside) or 0.0) < self.worth_a_word:
+            return
+        a_step_ms = inside.total_ns / max(len(trace.window.steps), 1) / 1e6
+        who = "the step" if trace.is_cpu_run else "the GPU"
+        unit = "in all" if trace.window.unit == "run" else f"a {trace.window.unit}"
+        yield self.report(
+            trace,
+            list(dict.fromkeys(events)),
+            message=(
+                f"{who} waits {a_step_ms:,.1f} ms {unit} for {short_name(events[0])} on the CPU"
+            ),
+            severity=Severity.WARNING,
+            cost=timing.Cost(inside, matters=True),
+            edit=edit,
+        )
+
+
+def _culprit(stretch: Stretch) -> Event | None:
+    """The function that prepares inputs in a stretch, or the operator that computes on the CPU."""
+    function = preparing(stretch.functions)
+    if function is not None:
+        return function
+    op = stretch.op
+    return None if op is None or _does_no_work(op.name) else op
+
+
+def _does_no_work(name: str) -> bool:
+    return bool(matching([name], _NO_WORK))
+
+
+def _place(stretch: Stretch) -> Hashable:
+    culprit = _culprit(stretch)
+    return (culprit.location, culprit.name) if culprit is not None else None

@@ -1,0 +1,114 @@
+"""TDY009: anomaly mode, and other aids for debugging, left on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Events, Trace
+
+from ..base import Pattern
+from ..evidence import edits, launches, loops, timing
+from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import warning_share
+
+_NODE = "autograd::engine::evaluate_function: *"
+_CHECK = ("aten::isnan", "aten::_is_any_true", "aten::item")
+_NOTES_A_STACK = "*torch/fx/traceback.py(*): format_stack"
+# Modes that see each op; what they are to users.
+_MODES = (
+    (re.compile(r".*torch/utils/flop_counter\.py\(\d+\): __torch_dispatch__"), "FlopCounterMode"),
+    (re.compile(r".*torch/cuda/_sanitizer\.py\(\d+\): __torch_dispatch__"), "the CUDA sanitizer"),
+)
+
+_NODE_RAN = "autograd::engine::evaluate_function: AddmmBackward0"
+_ANOMALY = under(_NODE_RAN, "AddmmBackward0", *_CHECK)
+_COUNTED = under("torch/utils/flop_counter.py(800): __torch_dispatch__", "aten::mm")
+
+
+class DebuggingAids(Pattern):
+    """Anomaly mode or another aid for debugging is on, and makes each op slower.
+
+    What it does: It finds the check for NaN that anomaly mode makes of each gradient in the
+    backward, with the stacks that it notes in the forward pass, and modes that see each op:
+    `FlopCounterMode`, the CUDA sanitizer.
+    Why it costs: Each check is three ops and a wait for the GPU, for each node of the graph, and to
+    note a stack takes longer than most ops.
+    Example: `torch.autograd.set_detect_anomaly(True)` left from a debugging session, recorded as
+
+        autograd::engine::evaluate_function: AddmmBackward0
+          AddmmBackward0
+          aten::isnan
+          aten::_is_any_true
+          aten::item
+
+    Instead: Remove it, or switch it on for a step in which something went wrong.
+    Cannot see: Modes show only with Python stacks, and on PyTorch; whether PyTorch itself was built
+    for debugging does not show in a trace.
+    """
+
+    code = "TDY009"
+    needs = frozenset({Capability.OPS})
+    fix = "remove it: torch.autograd.set_detect_anomaly(False)"
+    why_no_edit = "its calls hold the ops that they watch"
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        Fires("anomaly-mode", steps(_ANOMALY, count=2, lasts_us=90), events=6),
+        Fires("flop-counter", under(FRAME, steps(_COUNTED, count=2)), events=2, at="train.py:7"),
+        Quiet(
+            "a-hook-of-the-script",
+            steps(under(_NODE_RAN, "AddmmBackward0", "aten::isnan", "aten::any", "aten::item")),
+        ),
+        Quiet("a-check-of-the-loss", steps(*_CHECK)),
+        Quiet("once", under(FRAME, _COUNTED, steps("aten::mm"))),
+        Abstains("no-ops", "torch/utils/flop_counter.py(800): count"),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        checks = _checks(trace)
+        if len(checks):
+            noted = trace.rows_named(_NOTES_A_STACK)
+            yield self.report(
+                trace,
+                Events(trace, np.union1d(checks, noted)),
+                message="anomaly mode looks for NaN in each gradient of the backward",
+                warning_from=self.warning_from,
+            )
+        for pattern, what in _MODES:
+            frames = launches.rows_matching(trace, pattern, "*: __torch_dispatch__")
+            if loops.count_steps(trace, trace.start_ns[frames]) >= loops.FEWEST_STEPS:
+                yield self.report(
+                    trace,
+                    Events(trace, frames),
+                    message=f"{what} sees each op",
+                    cost=timing.Cost(trace.time_of([]), matters=True),
+                    edit=None,
+                )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        is_mode = any(pattern.fullmatch(events[0].name) for pattern, _ in _MODES)
+        return (
+            "remove it from the loop; count or check in a run of its own" if is_mode else self.fix
+        )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        return edits.without_ops(trace, events, "without anomaly mode", (0.0, 0.1))
+
+
+def _checks(trace: Trace) -> launches.Rows:
+    """The ops of the checks: three in a row, directly in the running of a node."""
+    first, second, third = (trace.rows_named(name) for name in _CHECK)
+    if not len(first):
+        return first
+    before = trace.previous_sibling
+    nodes = trace.rows_named(_NODE)
+    first = first[np.isin(trace.parent[first], nodes)]
+    second = second[np.isin(before[second], first)]
+    third = third[np.isin(before[third], second)]
+    second = second[np.isin(second, before[third])]
+    first = first[np.isin(first, before[second])]
+    return np.sort(np.concatenate([first, second, third]))

@@ -1,0 +1,287 @@
+"""TDY502: products and convolutions in float32 where half the bits would be faster."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.account import OpWork, rates_of
+from tidy.account.efficiency import launching_ops
+from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Location, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import DevicePattern
+from ..evidence import devices, obstacles, products, timing
+from ..evidence.products import Precision
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
+from ..option import share, warning_share
+
+Rows = NDArray[np.int64]
+# Half precision against float32 and TF32 where the device is none whose rates are known.
+_RATIO_UNKNOWN = {Precision.FLOAT32: 4.0, Precision.TF32: 2.0}
+# What is left at the worst: casts, sizes that are small, kernels that memory holds up.
+_AT_WORST = {Precision.FLOAT32: 0.6, Precision.TF32: 0.9}
+_SHORTEST_NS = 3_000  # a kernel takes as long, whatever it computes
+_ABOVE_FLOOR = 1.25, 3.0
+
+_V100 = "# device 0 Tesla V100-SXM2-16GB 7.0"
+_FLOAT = "float[512, 512], float[512, 512]"
+_SGEMM = launch(f"aten::mm | {_FLOAT}", "volta_sgemm_128x64_nn 400us")
+_HALF = launch("aten::mm | c10::Half[64, 64], c10::Half[64, 64]", "volta_fp16_s884gemm_fp16 90us")
+_TF32 = launch(f"aten::mm | {_FLOAT}", "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4 400us")
+_TF32_SMALL = _TF32.replace("400us", "2us")
+_SCUDNN = launch("aten::convolution > aten::cudnn_convolution", "volta_scudnn_128x64_relu 400us")
+_GEMV = launch("aten::mv | float[64, 64], float[64]", "gemv2T_kernel_val<int, int, float> 400us")
+_DOUBLE = launch("aten::mm | double[64, 64], double[64, 64]", "volta_dgemm_64x64_nn 400us")
+_OPTIMIZER = under("Optimizer.step#Shampoo.step", _SGEMM)
+
+_GEMM = re.compile(r"(?<!implicit_)gemm_")
+
+
+class Float32Products(DevicePattern):
+    """Products and convolutions run in float32 where half the bits would be faster.
+
+    What it does: It adds up the kernels of matrix products and convolutions that ran in float32 (or
+    TF32), by their names and, where recorded, the dtypes of the inputs. Where a run has half
+    precision already it says nothing: what is left in float32 was left on purpose; so was what an
+    optimizer multiplies. Products of a vector do not count, nor what takes less than 5 % of the
+    time.
+    Why it costs: In float16 or bfloat16 Tensor Cores have 8 times the rate of float32 on a V100 or
+    T4, 4 times on an RTX 2080 Ti, 16 times on an A100, and twice that of TF32; and there is half as
+    much to read.
+    Example: `model(inputs)` without autocast on a V100, recorded as
+
+        aten::mm, aten::cudnn_convolution, aten::convolution_backward, ...    Input type float
+          => a kernel named sgemm, scudnn, tf32, ...
+
+    Instead: Run the forward under `torch.autocast("cuda", torch.bfloat16)`. GPUs before compute
+    capability 8.0 have float16 alone, which wants `torch.amp.GradScaler` too.
+    Cannot see: The trace does not tell whether a model trains as well with fewer bits. On products
+    that TF32 would speed up (TDY501, one line) the saving is what half precision adds to that. It
+    misses kernels whose names do not tell their precision, AMD, and GPUs without Tensor Cores.
+    """
+
+    code = "TDY502"
+    needs = frozenset({Capability.OPS, Capability.DEVICE})
+    fix = 'forward under torch.autocast("cuda", torch.bfloat16)'
+    already_lower = share(
+        0.05,
+        "where this part of the time of products is in half precision already, what is left"
+        " in float32 was left on purpose",
+    )
+    worth_a_word = share(
+        timing.LARGE_INFO,
+        "products that take less of the steps than this are not worth a word",
+    )
+    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from_tf32 = share(
+        timing.LARGE_WARNING,
+        "the same where most products are in TF32 already: there is less to gain",
+    )
+    examples = (
+        Fires("v100", joined(_V100, under(FRAME, _SGEMM)), at=AT),
+        Fires("convolution-without-shapes", joined(_V100, under(FRAME, _SCUDNN)), at=AT),
+        Fires("tf32", on_gpu(_TF32, frame=FRAME), at=AT),
+        Fires("float32-on-an-a100", on_gpu(_SGEMM, _SGEMM, frame=FRAME), events=2, at=AT),
+        Fires(
+            "one-without-length",
+            joined(_V100, under(FRAME, _SGEMM, launch(f"aten::mm | {_FLOAT}", "volta_sgemm 0us"))),
+            events=2,
+            at=AT,
+        ),
+        Quiet("autocast", joined(_V100, _HALF, _SGEMM)),
+        Quiet("a-vector", joined(_V100, _GEMV)),
+        Quiet("in-the-optimizer", joined(_V100, _OPTIMIZER)),
+        Quiet(
+            "double", joined(_V100, launch("aten::mm | double[64, 64]", "volta_dgemm_64x64 9us"))
+        ),
+        Quiet("no-tf32-kernel-for-the-size", on_gpu(_TF32_SMALL, _SGEMM)),
+        Quiet("next-to-no-time", joined(_V100, _SGEMM, launch("aten::relu", "relu 90000us"))),
+        Abstains("pascal", joined("# device 0 Tesla P100-SXM2-16GB 6.0", _SGEMM)),
+        Abstains("unknown-gpu", joined("# device 0 Some GPU", _SGEMM)),
+        Abstains("cpu-run", f"aten::mm | {_FLOAT}"),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        unknown = obstacles.nvidia_unknown(trace)
+        if unknown is not None:
+            return unknown
+        if not products.has_tensor_cores(trace):
+            return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
+        return None
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        by_precision = products.kernels_by_precision(trace)
+        found = _Found(trace, by_precision, self.already_lower)
+        if not len(found.kernels):
+            return
+        share = trace.step_share(trace.time_of(found.kernels))
+        if share is not None and share < self.worth_a_word:
+            return
+        is_tf32 = found.is_mostly_tf32()
+        kinds = "in TF32" if is_tf32 else "in float32"
+        taking = "" if share is None else f", {share:.0%} of the time"
+        yield self.report(
+            trace,
+            found.events(),
+            message=f"products and convolutions {kinds}{taking}; "
+            f"Tensor Cores are faster in {found.half}",
+            location=found.place(),
+            warning_from=self.warning_from_tf32 if is_tf32 else self.warning_from,
+            cost_rows=found.kernels.tolist(),
+            edit=found.edit(),
+        )
+
+    def fix_of(self, events: Iterable[Event]) -> str:
+        first = next(iter(events))
+        if products.first_compute(first.trace) < products.FIRST_WITH_BFLOAT16:
+            return 'forward under torch.autocast("cuda", torch.float16), torch.amp.GradScaler'
+        if products.without_tf32(first.trace):
+            return f"TF32 first (TDY501), then {self.fix}"
+        return self.fix
+
+
+class _Found:
+    """The kernels that half precision would shorten, of the window if it has any.
+
+    Attributes:
+        kernels: their rows.
+        precision: of each.
+    """
+
+    def __init__(
+        self, trace: Trace, by_precision: dict[Precision, Rows], already_lower: float
+    ) -> None:
+        self._trace = trace
+        self._work = OpWork(trace)
+        compute = products.first_compute(trace)
+        self.half = "bfloat16" if compute >= products.FIRST_WITH_BFLOAT16 else "float16"
+        parts = [
+            (each, by_precision[each])
+            for each in (Precision.FLOAT32, Precision.TF32, Precision.OPEN)
+        ]
+        self.kernels = np.concatenate([rows for _, rows in parts])
+        self.precision = np.concatenate([np.full(len(rows), each) for each, rows in parts])
+        spent_ns = trace.duration_ns[self.kernels].sum()
+        lower_ns = trace.duration_ns[by_precision[Precision.LOWER]].sum()
+        self._op = self._work.op_of(self.kernels)
+        chosen = self._is_float() & ~self._in_optimizer() & ~self._falls_back()
+        chosen &= lower_ns <= already_lower * (spent_ns + lower_ns)
+        inside = trace.in_window(self.kernels)
+        if (chosen & inside).any():
+            chosen &= inside
+        self.kernels, self.precision = self.kernels[chosen], self.precision[chosen]
+        self._op = self._op[chosen]
+        # On Tensor Cores float32 is TF32, whatever the kernel's name.
+        self.precision[self.precision == Precision.OPEN] = Precision.TF32
+
+    def _is_float(self) -> NDArray[np.bool_]:
+        """By the inputs of the op where they are recorded; else by the kernel's name."""
+        dtypes = np.array([*self._work.dtypes, ""], object)[self._op]
+        by_name = (dtypes == "") & (self.precision != Precision.OPEN)
+        result: NDArray[np.bool_] = (dtypes == "float") | by_name
+        return result
+
+    def _falls_back(self) -> NDArray[np.bool_]:
+        """Where TF32 is on, products that have sizes that Tensor Cores have no kernel for."""
+        ids, which = np.unique(self._trace.name_id[self.kernels], return_inverse=True)
+        names = [self._trace.names[each] for each in ids.tolist()]
+        of_matrices = np.array([_GEMM.search(name) is not None for name in names], bool)[which]
+        is_on = bool((of_matrices & (self.precision == Precision.TF32)).any())
+        result: NDArray[np.bool_] = of_matrices & (self.precision == Precision.FLOAT32) & is_on
+        return result
+
+    def is_mostly_tf32(self) -> bool:
+        """Whether most of the time is on Tensor Cores already."""
+        spent_ns = self._trace.duration_ns[self.kernels]
+        return bool(2 * spent_ns[self.precision == Precision.TF32].sum() > spent_ns.sum())
+
+    def _in_optimizer(self) -> NDArray[np.bool_]:
+        trace = self._trace
+        steps = trace.rows_named("Optimizer.step#*")
+        calls = trace.caller[self.kernels].astype(np.int64)
+        launched = np.where(calls >= 0, trace.start_ns[np.maximum(calls, 0)], -1)
+        return trace.time_of(steps[steps < trace.tree_count]).contains(launched)
+
+    def events(self) -> list[Event]:
+        """The ops that launched them, once each; the kernels themselves where that is unknown."""
+        ops = launching_ops(self._trace, self.kernels)
+        return list(self._trace.events(np.unique(np.where(ops >= 0, ops, self.kernels))))
+
+    def place(self) -> Location | None:
+        """The line with most of the time."""
+        spent: dict[Location | None, int] = {}
+        spent_ns = self._trace.duration_ns[self.kernels].tolist()
+        for row, own_ns in zip(self.kernels.tolist(), spent_ns, strict=True):
+            location = self._trace.location(row)
+            spent[location] = spent.get(location, 0) + own_ns
+        spent.pop(None, None)
+        return max(spent, key=lambda each: spent[each]) if spent else None
+
+    def edit(self) -> Edit:
+        """What the rates of the device leave of each kernel, all together."""
+        spent_ns = self._trace.duration_ns[self.kernels].astype(np.float64)
+        best, worst = self._left(spent_ns)
+        after_tf32 = np.isin(self.kernels, _under(self._trace, products.without_tf32(self._trace)))
+        # TF32 comes first where it is one line: half precision saves what it adds to that.
+        ratio = self._ratio(Precision.FLOAT32) / self._ratio(Precision.TF32)
+        tf32 = np.minimum(np.array([[1.0], [2.0]]) / ratio, 1.0)
+        best = np.where(after_tf32, 1 - np.maximum(tf32[1] - best, 0), best)
+        worst = np.where(after_tf32, 1 - np.maximum(tf32[0] - worst, 0), worst)
+        whole = max(float(spent_ns.sum()), 1.0)
+        left = float((best * spent_ns).sum()) / whole, float((worst * spent_ns).sum()) / whole
+        return Edit(f"the products in {self.half}", work=self.kernels.tolist(), left=left)
+
+    def _left(self, spent_ns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """What is left of each kernel, at best and at worst."""
+        ratios = {each: self._ratio(each) for each in set(self.precision)}
+        ratio = np.array([ratios[each] for each in self.precision], np.float64)
+        at_worst = np.array([_AT_WORST[each] for each in self.precision], np.float64)
+        floor = self._floor_ns(spent_ns) / np.maximum(spent_ns, 1)
+        best = np.clip(np.maximum(1 / ratio, _ABOVE_FLOOR[0] * floor), 0, 1)
+        worst = np.clip(np.maximum(at_worst, _ABOVE_FLOOR[1] * floor), best, 1)
+        return best, worst
+
+    def _floor_ns(self, spent_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The time that no kernel in half precision can be shorter than."""
+        floor = np.full(len(self.kernels), float(_SHORTEST_NS))
+        rates = rates_of(devices.used_devices(self._trace, "nvidia")[0].name)
+        peak = rates and rates.peak(self.half, True)
+        known = np.flatnonzero(self._op >= 0)
+        if not rates or not peak or not len(known):
+            return floor
+        trace, op = self._trace, self._op[known]
+        needs, used = np.zeros(len(self._work.rows)), np.unique(op)
+        inputs, which = np.unique(trace.inputs_id[self._work.rows[used]], return_inverse=True)
+        moves_s = np.zeros(len(inputs))
+        for at, inputs_id in enumerate(inputs.tolist()):
+            dims = [d for d in trace.inputs.shapes(inputs_id) if is_dims(d) and len(d) > 1]
+            moves_s[at] = 2 * sum(map(math.prod, dims)) / rates.nbytes_per_s
+        needs[used] = np.maximum(self._work.flops[used] / peak, moves_s[which]) * 1e9
+        # The kernels of one op share what it needs.
+        of_op = np.bincount(op, spent_ns[known], len(needs))
+        floor[known] = np.maximum(
+            floor[known], needs[op] * spent_ns[known] / np.maximum(of_op[op], 1)
+        )
+        return floor
+
+    def _ratio(self, precision: Precision) -> float:
+        """How many times the rate of a precision is that of half precision."""
+        rates = rates_of(devices.used_devices(self._trace, "nvidia")[0].name)
+        if rates is None:
+            return _RATIO_UNKNOWN[precision]
+        half = rates.peak(self.half, True)
+        own = rates.peak(*(("tf32", True) if precision == Precision.TF32 else ("float32", False)))
+        return half / own if half and own else _RATIO_UNKNOWN[precision]
+
+
+def _under(trace: Trace, events: list[Event]) -> Rows:
+    """The device rows that some ops launched."""
+    rows = [trace.device_rows_under(event.row) for event in events]
+    return np.concatenate([np.empty(0, np.int64), *rows])

@@ -1,0 +1,80 @@
+"""TDY405: Python's garbage collector, in the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Event, Trace, rows_of
+
+from ..base import Pattern
+from ..evidence import devices, edits, launches, loops, places, timing
+from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
+from ..option import share
+
+_BY_HAND = "<built-in function collect>"
+_BY_ITSELF = ("Python GC*", "gc_collect*", "GC generation*")
+
+_OP = launch("aten::mm 9us", "gemm 5us", call="cudaLaunchKernel 5us")
+
+
+class GarbageCollection(Pattern):
+    """Python collects garbage in the steps, and the next kernel waits for it.
+
+    What it does: It adds up the time of `gc.collect()` that Python stacks show, and of collections
+    that the profiler recorded, in which no device works (without one, all of it), in two steps or
+    more; from 1 % of the window on.
+    Why it costs: A full collection looks at every object that lives, tens of milliseconds in a
+    process that holds a model and its data. Ranks of a job collect at different times, and wait for
+    each other.
+    Example: `gc.collect()` at the end of each step, recorded as
+
+        ProfilerStep#3
+          <built-in function collect>        30 ms
+
+    Instead: Leave it out: what counts references frees tensors at once. `gc.freeze()` after the
+    model was made leaves out what lives for ever; `gc.disable()` with a `gc.collect()` every few
+    hundred steps lets all ranks collect together.
+    Cannot see: Collections that Python starts by itself are in a trace only where the profiler was
+    told to record them (`_ExperimentalConfig(record_python_gc_info=True)`); a pause without any
+    event is not taken for one.
+    """
+
+    code = "TDY405"
+    fix = "leave gc.collect() out of the steps; gc.freeze() once the model is made"
+    worth_a_word = share(
+        timing.EASY_WARNING,
+        "collections that take less of the steps than this are not worth a word",
+    )
+    examples = (
+        Fires("by-hand", on_gpu(steps(_OP, under(FRAME, f"{_BY_HAND} 90us"), _OP)), 3, AT),
+        Fires("by-itself", steps("aten::mm", "Python GC 90us"), events=3),
+        Quiet("once", on_gpu(steps(_OP), under(FRAME, f"{_BY_HAND} 90us"), _OP)),
+        Quiet("hidden", on_gpu(steps(launch("aten::mm 9us", "gemm 900us"), f"{_BY_HAND} 90us"))),
+        Quiet("short", steps("aten::mm 900us", f"{_BY_HAND} 2us")),
+        Quiet("other-functions", steps("aten::mm", "<built-in method collect of Gatherer> 900us")),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        rows = trace.rows_named(_BY_HAND, *_BY_ITSELF)
+        events = launches.outermost(list(trace.events(rows[rows < trace.tree_count])))
+        for same in places.grouped(events, places.place_of):
+            if loops.count_steps(trace, [each.start_ns for each in same]) < loops.FEWEST_STEPS:
+                continue
+            for part in places.by_window(same):
+                time = trace.time_of(each.row for each in part) - devices.any_busy(trace)
+                if (trace.step_share(time) or 0.0) >= self.worth_a_word:
+                    by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
+                    each_ms = time.total_ns / len(part) / 1e6
+                    yield self.report(
+                        trace,
+                        part,
+                        message=f"{by} in the steps, {each_ms:,.1f} ms each time",
+                        cost=timing.Cost(time & trace.step_time, matters=True),
+                    )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """Now and then it has to be done."""
+        host = edits.host_time(trace, rows_of(events))
+        return Edit("not collected in the steps", host=host, left=(0.0, 0.2))

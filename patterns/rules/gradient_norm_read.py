@@ -1,0 +1,116 @@
+"""TDY604: the host reads the norm of the gradients in each step."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Trace
+
+from ..base import DevicePattern
+from ..evidence import devices, edits, loops, obstacles, places, reads, timing, waits
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, steps
+from ..option import Option, warning_share
+
+_SEVERAL = 2.0  # reads a step
+
+_VALUE = "DtoH (Device -> Pageable) 1us 4B"
+_ITEM = copy(_VALUE, op="aten::item > aten::_local_scalar_dense", wait_us=100)
+_NORM = launch("aten::linalg_vector_norm", "reduce_kernel 5us")
+_TOTAL = launch("aten::_foreach_norm", "multi_tensor_apply_kernel 5us") + _NORM
+_CLIP = launch("aten::_foreach_mul_", "multi_tensor_apply_kernel 5us")
+_DIV = launch("aten::div", "elementwise_kernel 5us")
+_AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
+_READ_STEP = steps(WORK, _TOTAL, _CLIP, _ITEM, _AFTER, count=1, lasts_us=500)
+_STEP = steps(WORK, _TOTAL, _CLIP, _AFTER, count=1, lasts_us=500)
+
+
+class GradientNormRead(DevicePattern):
+    """The norm of the gradients is read in each step, and the host waits for the whole backward.
+
+    What it does: It finds reads of a value (`.item()`, `float()`, conditions) with nothing between
+    them and the norms of three tensors or more but the arithmetic of clipping, in two steps or
+    three times. These reads are not told as TDY301 again. Norms of one or two tensors do not count.
+    Why it costs: The norm is known when all gradients are. The host waits for the backward, and
+    the GPU then waits for the launches of the optimizer.
+    Example: `norm = clip_grad_norm_(model.parameters(), 1.0).item()`, recorded as
+
+        aten::_foreach_norm, aten::linalg_vector_norm, aten::_foreach_mul_, ...
+        aten::item
+          cudaMemcpyAsync => Memcpy DtoH
+
+    Instead: Keep the norm on the GPU, as `clip_grad_norm_` gives it, and read it every N steps, or
+    with the loss. Add up norms with `torch.nn.utils.get_total_norm` rather than one by one. Leave
+    `error_if_nonfinite` off.
+    Cannot see: It misses norms computed by other means (flat buffers, extensions), and reads after
+    other ops. It does not tell norms of gradients from those of parameters.
+    """
+
+    code = "TDY604"
+    needs = frozenset({Capability.OPS, Capability.DEVICE})
+    fix = "keep the norm on the GPU; read it every N steps, or with the loss"
+    fewest_reads = Option(
+        3,
+        "reads at one place, in whatever steps, below which they are no habit",
+        least=1,
+    )
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        Fires(
+            "clipped-and-read",
+            on_gpu(steps(WORK, _TOTAL, _CLIP, _ITEM, _AFTER, count=2), frame=FRAME),
+            events=2,
+            at=AT,
+        ),
+        Fires(
+            "every-other-step",
+            on_gpu((_READ_STEP + _STEP) * 2),
+            events=2,
+            severity=Severity.INFO,
+        ),
+        Fires(
+            "one-by-one",
+            on_gpu(steps(WORK, (_NORM + _ITEM) * 3, _AFTER, count=2), frame=FRAME),
+            events=6,
+            at=AT,
+        ),
+        Quiet("not-read", on_gpu(steps(WORK, _TOTAL, _CLIP, _AFTER, count=2))),
+        Quiet("norm-of-one-tensor", on_gpu(steps(WORK, _NORM, _ITEM, _AFTER, count=2))),
+        Quiet("cosine", on_gpu(steps(WORK, _NORM, _NORM, _DIV, _ITEM, _AFTER, count=2))),
+        Quiet("the-loss", on_gpu(steps(_TOTAL, _CLIP, WORK, _ITEM, _AFTER, count=2))),
+        Quiet("once", on_gpu(steps(WORK, _AFTER, count=2), _TOTAL, _CLIP, _ITEM)),
+        Abstains("cpu-run", "aten::_foreach_norm"),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        if len(trace.rows_of_kind(EventKind.Runtime)):
+            return None
+        return obstacles.NO_CALLS
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        busy, event_of = devices.any_busy(trace), operator.attrgetter("event")
+        same = loops.Loop(trace).by_place(reads.of_norms(trace), event_of, self.fewest_reads)
+        for found in (part for place in same for part in places.by_window(place, event_of)):
+            times = _how_often(trace, [wait.event for wait in found])
+            yield self.report(
+                trace,
+                [wait.event for wait in found],
+                message=f"the norm of the gradients is read {times}: the host waits for the GPU",
+                cost=waits.cost_of_waits(trace, found, busy, self.warning_from),
+            )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        return edits.without_waits(trace, events)
+
+
+def _how_often(trace: Trace, reads: Sequence[Event]) -> str:
+    """In how many steps there are reads, or how many in each of them."""
+    counts = trace.in_window([each.row for each in reads]).any()
+    steps = len(trace.window.steps if counts else trace.steps)
+    reading = loops.count_steps(trace, [each.start_ns for each in reads])
+    if 0 < reading < steps:
+        return f"in {reading} of {steps} steps"
+    a_step = len(reads) / max(steps, 1)
+    return f"{a_step:.0f} times a step" if a_step >= _SEVERAL else "in each step"

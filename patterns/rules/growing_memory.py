@@ -1,0 +1,185 @@
+"""TDY804: memory that stays, from each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.trace import Capability, Event, EventKind, Trace
+
+from ..base import Pattern
+from ..evidence import memory, places, recording, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
+from ..option import Option
+
+# What tidy's recorder, which records in pieces, writes into the header.
+_OF_PIECES = ("tidy_path", "tidy_times", "tidy_notes", "tidy_recording_slowdown")
+_MIB = 1 << 20
+
+
+def _steps(*changes: Sequence[int], seq: str = " seq=4", nbytes: int = _MIB) -> str:
+    """A step for each sequence of addresses: positive ones are taken, negative ones given back."""
+    lines, held = list[str](), 0
+    for number, step in enumerate(changes):
+        ops = list[str]()
+        for address in step:
+            size = nbytes if address > 0 else -nbytes
+            held += size
+            change = f"[memory] {size}B at {abs(address)} of {held}"
+            ops.append(under("aten::mul" + seq, change))
+        lines.append(under(f"ProfilerStep#{number} 90us", *ops, "aten::relu"))
+    return under(FRAME, *lines)
+
+
+_EACH_STAYS = [(number, 90, -90) for number in range(1, 6)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """What stays of each step.
+
+    Attributes:
+        rows: the allocations that stay, of all steps but the last.
+        step_nbytes: what the least step adds, given back counted.
+    """
+
+    rows: list[int]
+    step_nbytes: int
+
+
+class GrowingMemory(Pattern):
+    """Tensors of each step stay, so that memory grows until there is none left.
+
+    What it does: It follows what is taken and given back over four steps or more, and finds what is
+    taken in each step but the last and not given back to the end of the last one, where every step
+    ends with 64 KiB more in use. It names the op that holds most of it. It is info below 1 MiB a
+    step, and where the ops record no gradients: outputs that are collected grow like that.
+    Why it costs: The run ends when memory does, long after a profile of a few steps. Kept tensors
+    that record gradients keep the graph of their step, with all that its backward would need.
+    Example: `total += loss` without a backward, recorded with `profile_memory=True` as
+
+        ProfilerStep#1, #2, #3, ...
+          aten::mul
+            [memory]  4 MiB taken, and never given back
+
+    Instead: Keep numbers or detached tensors (`total += loss.detach()`, `loss.item()` once in a
+    while), detach what is carried to the next step (`hidden = hidden.detach()`), and clear what
+    hooks and lists collect.
+    Cannot see: It misses what grows by less than a step's noise, and what tidy recorded of the CPU
+    in pieces, between which memory goes unseen.
+    """
+
+    code = "TDY804"
+    needs = frozenset({Capability.MEMORY, Capability.STEPS})
+    fix = "keep numbers or detached tensors: total += loss.detach()"
+    why_no_edit = "it costs memory, not time"
+    fewest_steps = Option(
+        4,
+        "what fills up at the beginning of a run (queues, caches) looks like growth in fewer steps",
+        least=2,
+    )
+    warning_from_nbytes = Option(
+        1 << 20,
+        "at 1 MiB a step 80 GiB last for 80,000 steps; what grows by less is info",
+    )
+    worth_a_word_nbytes = Option(1 << 16, "less than 64 KiB a step is what loggers keep")
+    examples = (
+        Fires("each-step-stays", _steps(*_EACH_STAYS), events=4, at=AT),
+        Fires(
+            "no-gradients", _steps(*_EACH_STAYS, seq=""), events=4, at=AT, severity=Severity.INFO
+        ),
+        Fires(
+            "little", _steps(*_EACH_STAYS, nbytes=1 << 17), events=4, at=AT, severity=Severity.INFO
+        ),
+        Quiet("given-back", _steps(*((n, -n) for n in range(1, 6)))),
+        Quiet("given-back-a-step-later", _steps((1,), *((n, 1 - n) for n in range(2, 6)))),
+        Quiet("a-queue-of-three", _steps((1, 2, 3), *((n + 3, -n) for n in range(1, 5)))),
+        Quiet("warm-up", _steps((1, 2), (3,), (4, -4), (5, -5), (6, -6))),
+        Quiet("numbers", _steps(*_EACH_STAYS, nbytes=512)),
+        Abstains("three-steps", _steps(*_EACH_STAYS[:3])),
+        Abstains("memory-not-recorded", under(FRAME, "ProfilerStep#1 > aten::mul")),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        return memory.without_addresses(trace) or recording.too_few_steps(trace, self.fewest_steps)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        in_pieces = any(key in trace.info.header for key in _OF_PIECES)
+        devices = memory.devices_with_memory(trace)
+        for device in devices if in_pieces else (*devices, memory.CPU):
+            growth = _growth(trace, device, self.fewest_steps, self.worth_a_word_nbytes)
+            if growth is None:
+                continue
+            stays = list(_by_place(trace, growth.rows))
+            if not stays:
+                continue
+            same = max(stays, key=lambda part: sum(event.nbytes for event in part))
+            matters = growth.step_nbytes >= self.warning_from_nbytes and any(map(_in_a_graph, same))
+            yield self.report(
+                trace,
+                same,
+                message=_said(trace, same, growth.step_nbytes),
+                severity=Severity.WARNING if matters else Severity.INFO,
+                cost=timing.Cost(trace.time_of([]), matters=matters),
+                edit=None,
+            )
+
+
+def _growth(
+    trace: Trace, device: int, fewest_steps: int, worth_a_word_nbytes: int
+) -> _Growth | None:
+    """What stays of each step of the window on one device; None where it does not grow."""
+    steps = trace.window.steps
+    if len(steps) < fewest_steps:
+        return None
+    ends = np.array([step.end_ns for step in steps])
+    changes = memory.changes_of(trace, device)
+    in_use = np.append(0, np.cumsum(trace.nbytes[changes.row]))
+    at_ends = in_use[np.searchsorted(trace.start_ns[changes.row], ends)]
+    grown = np.diff(at_ends)
+    if len(changes) and (changes.allocated_nbytes >= 0).all():
+        # Where memory was given back unseen, the totals know of it.
+        last = np.searchsorted(trace.start_ns[changes.row], ends) - 1
+        grown = np.minimum(grown, np.diff(changes.allocated_nbytes[np.maximum(last, 0)]))
+    if grown.min() < worth_a_word_nbytes:
+        return None
+    taken = memory.lifetimes(trace, device)
+    stays = (taken.freed_ns > ends[-1]) & (taken.start_ns < ends[-2])
+    rows: list[int] = taken.row[stays & (taken.start_ns >= steps[0].start_ns)].tolist()
+    return _Growth(rows, int(grown.min()))
+
+
+def _by_place(trace: Trace, rows: Iterable[int]) -> Iterator[list[Event]]:
+    """Allocations of one op at one place, where there are some in each step but the last."""
+    starts = [step.start_ns for step in trace.window.steps]
+    for same in places.grouped(trace.events(rows), _place):
+        steps = {int(np.searchsorted(starts, event.start_ns, side="right")) for event in same}
+        if len(steps) >= len(starts) - 1:
+            yield same
+
+
+def _place(event: Event) -> tuple[object, str]:
+    op = _op_of(event)
+    return event.location, "" if op is None else op.name
+
+
+def _op_of(event: Event) -> Event | None:
+    """The outermost op in which memory was taken."""
+    ops = [above for above in event.ancestors() if above.kind == EventKind.TorchOp]
+    return ops[-1] if ops else None
+
+
+def _in_a_graph(event: Event) -> bool:
+    """Whether memory was taken in an op that records gradients."""
+    return any(above.sequence_nr >= 0 for above in event.ancestors())
+
+
+def _said(trace: Trace, same: Sequence[Event], step_nbytes: int) -> str:
+    op = _op_of(same[0])
+    each = memory.in_units(sum(event.nbytes for event in same) / (len(trace.window.steps) - 1))
+    by = f"; {each} of it by {op.name}" if op is not None else ""
+    where = "" if same[0].device == memory.CPU else " of the GPU"
+    return f"memory{where} grows by {memory.in_units(step_nbytes)} a step or more{by}"

@@ -1,0 +1,146 @@
+"""TDY206: indexes and masks that are made on the CPU and copied to the GPU for each lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tidy.account.efficiency import launching_ops
+from tidy.finding import Finding, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Trace
+
+from ..base import DevicePattern
+from ..evidence import copies, edits, launches, loops, obstacles, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, steps, under
+from ..option import Option, warning_share
+
+_UP = "HtoD (Pageable -> Device) 3us 512B"
+_TO = "aten::to | {0} > aten::_to_copy | {0} > aten::copy_ | {0}, {0}, =False"
+_INDEX = "aten::index | float[999, 8], long int[64]"
+_ON_THE_CPU = under(_INDEX, copy(_UP, op=_TO.format("long int[64]"), wait_us=5))
+_UPLOADED = copy(_UP, op=_TO.format("long int[64]"), wait_us=5)
+_LOOKED_UP = launch(_INDEX, "index_kernel 9us")
+_SORTED, _MODEL = "aten::argsort | float[64]", launch("aten::mm", "gemm 9us")
+_GATHERED = launch("aten::gather | float[999, 64], Scalar, long int[64]", "gather_kernel 9us")
+_ARANGE = "aten::arange | =64"
+_BATCH = launch("aten::embedding | float[999, 8], long int[64]", "gather_kernel 9us")
+
+
+class HostMadeIndex(DevicePattern):
+    """A tensor on the GPU is indexed with one on the CPU, which is copied over for each lookup.
+
+    What it does: It finds lookups (`x[index]`, `x[mask] = v`, `index_select`, `gather`) whose index
+    or mask comes from the CPU: the op copies it itself, or the op right before does, in each step
+    or round. For `gather`, `masked_fill` and the like an op has to have made it on the CPU right
+    before.
+    Why it costs: The copy is from pageable memory, and the host waits for it before it can launch
+    the lookup. The same waits come with each round of a loop.
+    Example: `rows = table[torch.from_numpy(chosen)]` with `table` on the GPU, recorded as
+
+        aten::index
+          aten::to
+            aten::copy_
+              cudaMemcpyAsync => Memcpy HtoD (Pageable -> Device)
+              cudaStreamSynchronize
+
+    Instead: Make the index on the GPU (`torch.randint(..., device="cuda")`, a comparison there), or
+    make all of them before the loop and copy them once.
+    Cannot see: Labels and paddings that no operator made may have come with the batch, and are left
+    alone, as are indexes that are copied early in the step. Tensors filled by one op
+    (`torch.arange`) are TDY201, single numbers TDY304.
+    """
+
+    code = "TDY206"
+    needs = frozenset({Capability.OPS, Capability.DEVICE})
+    fix = "make the index on the GPU (device=...), or copy all once, before the loop"
+    least_nbytes = Option(64, "smaller ones that Python makes are numbers, of which TDY304 tells")
+    warning_from = warning_share(timing.WORTH_A_WARNING)
+    examples = (
+        Fires(
+            "by-the-op",
+            on_gpu(steps(_ON_THE_CPU, count=2, lasts_us=100), frame=FRAME),
+            events=2,
+            at=AT,
+        ),
+        Fires(
+            "right-before",
+            on_gpu(steps(_UPLOADED, _LOOKED_UP, count=2, lasts_us=100)),
+            events=2,
+        ),
+        Fires(
+            "made-right-before",
+            on_gpu(steps(_SORTED, _UPLOADED, _GATHERED, count=2, lasts_us=100)),
+            events=2,
+        ),
+        Quiet("on-the-gpu", on_gpu(steps(_LOOKED_UP, count=3))),
+        Quiet("labels-of-a-batch", on_gpu(steps(_MODEL, _UPLOADED, _GATHERED, count=2))),
+        Quiet("arange", on_gpu(steps(_ARANGE, _UPLOADED, _LOOKED_UP, count=2))),
+        Quiet("words-of-a-batch", on_gpu(steps(_UPLOADED, _BATCH, count=2))),
+        Quiet("once", on_gpu(joined(_ON_THE_CPU, _LOOKED_UP))),
+        Abstains("no-shapes", on_gpu(copy(_UP, op="aten::to"), "aten::index")),
+        Abstains("cpu-run", _INDEX),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        known = Capability.SHAPES in trace.capabilities or not len(_uploads(trace))
+        return None if known else obstacles.not_recorded(Capability.SHAPES)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        found = list(_lookups(trace, self.least_nbytes))
+        for same in loops.Loop(trace).by_place(found, lambda each: each.lookup):
+            for part in places.by_window(same, lambda each: each.lookup):
+                what = "mask" if part[0].is_mask else "index"
+                uploads = [each.upload for each in part]
+                yield self.report(
+                    trace,
+                    [each.lookup for each in part],
+                    message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
+                    warning_from=self.warning_from,
+                    cost_rows=[upload.row for upload in uploads],
+                    edit=_made_there(trace, uploads),
+                )
+
+
+class _Lookup(NamedTuple):
+    """An op that indexes, and the one in it or before it that brings the index to the GPU."""
+
+    lookup: Event
+    upload: Event
+    is_mask: bool
+
+
+def _uploads(trace: Trace) -> launches.Rows:
+    """Copies to a GPU from memory that is not pinned, as far as the trace tells."""
+    return trace.rows_named(copies.PAGEABLE, "Memcpy HtoD (Host -> *")
+
+
+def _lookups(trace: Trace, least_nbytes: int) -> Iterator[_Lookup]:
+    rows = _uploads(trace)
+    ops = launching_ops(trace, rows)
+    for row, launched in zip(rows.tolist(), ops.tolist(), strict=True):
+        copy = trace.event(launched) if launched >= 0 else None
+        if copy is None or copy.name != "aten::copy_":
+            continue
+        op = launches.outermost_op(copy)
+        is_mask = "bool" in copy.input_dtypes[1:2]
+        if op.name in copies.LOOK_UP_INSIDE:
+            upload = _moved_by(copy, op)
+            if upload is not None and copies.fill_copied_by(upload) is None:
+                yield _Lookup(op, upload, is_mask)
+        elif copies.nbytes_of(trace.event(row), copy) > least_nbytes:
+            lookup = copies.index_made_for(op, copy)
+            if lookup is not None and copies.fill_copied_by(op) is None:
+                yield _Lookup(lookup, op, is_mask)
+
+
+def _moved_by(copy: Event, op: Event) -> Event | None:
+    """The op below a lookup that moves its index: the last on the way up to it."""
+    below = copy
+    while (above := below.parent) is not None and above.row != op.row:
+        below = above
+    return below if below.name in ("aten::to", "aten::_to_copy") else None
+
+
+def _made_there(trace: Trace, uploads: Sequence[Event]) -> Edit:
+    return edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED)

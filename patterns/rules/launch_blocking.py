@@ -1,0 +1,128 @@
+"""TDY303: each launch waits until its kernel is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Events, Trace, rows_of
+
+from ..base import DevicePattern
+from ..evidence import edits, launches, timing, waits
+from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
+from ..option import Option, share, warning_share
+
+_LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
+# A launch that does not wait takes so long.
+_LAUNCH_NS = 5_000
+
+
+def _ops(call: str, *after: str, count: int = 10) -> str:
+    op = under("aten::mm", under(call, "=> gemm 90us"), *after)
+    return on_gpu(steps(op * count, count=2, lasts_us=None))
+
+
+class LaunchBlocking(DevicePattern):
+    """Each launch waits until its kernel is done, as under `CUDA_LAUNCH_BLOCKING=1`.
+
+    What it does: It compares launches with their kernels, where these take 20 us or more: a launch
+    returns before its kernel ends, also where it had to wait for room in the queue. It reports runs
+    in which more than half of 20 launches or more do not, or in which more than half are followed
+    by a synchronising call in the same op.
+    Why it costs: The host prepares nothing while the GPU works, and the GPU idles while the host
+    prepares the next launch.
+    Example: A variable from a debugging session that was left set, recorded as
+
+        cudaLaunchKernel     until its kernel ends, and so is the next one
+          => a kernel of 20 us or more
+
+    Instead: Unset `CUDA_LAUNCH_BLOCKING` (on AMD `HIP_LAUNCH_BLOCKING`, `AMD_SERIALIZE_KERNEL`).
+    Cannot see: It cannot tell in runs whose kernels are all short, or are launched by graphs.
+    """
+
+    code = "TDY303"
+    needs = frozenset({Capability.DEVICE})
+    fix = "unset CUDA_LAUNCH_BLOCKING (AMD: HIP_LAUNCH_BLOCKING, AMD_SERIALIZE_KERNEL)"
+    long_ns = Option(
+        20_000,
+        "a call that only launches returns within this time, or else it waits for room in the"
+        " queue, and then for kernels before its own",
+    )
+    fewest_launches = Option(20, "so many launches of long kernels have to be known")
+    most_wait = share(0.5, "more than this part of them has to wait")
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        # In an outline device work begins when its call ends: only waits can be drawn.
+        Fires("synchronized", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us"), events=20),
+        Quiet("launches", _ops("cudaLaunchKernel")),
+        Quiet("few", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us", count=5)),
+        Quiet(
+            "copies-in-between",
+            _ops(
+                "cudaLaunchKernel",
+                "cudaMemcpyAsync\n  => Memcpy DtoH (Device -> Pageable) 2us 4B",
+                "cudaStreamSynchronize 90us",
+            ),
+        ),
+        Abstains("cpu-run", steps("aten::mm", count=1)),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        calls, waited = _until_the_end(trace, self.long_ns)
+        if not self._is_most(calls, waited):
+            calls, waited = _synchronized(trace)
+            if not self._is_most(calls, waited):
+                return
+        yield self.report(
+            trace,
+            Events(trace, waited),
+            message=f"{len(waited):,} of {len(calls):,} launches wait until their kernels are done",
+            warning_from=self.warning_from,
+            location=None,
+        )
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """Calls that wait take what a launch takes; what waits beside them goes."""
+        rows = rows_of(events)
+        spent_ns = int(trace.duration_ns[rows].sum())
+        left = min(len(rows) * _LAUNCH_NS / max(spent_ns, 1), 1.0)
+        host = edits.host_time(trace, rows)
+        return Edit(
+            "launches that return at once",
+            host=host,
+            waits=rows.tolist(),
+            left=(left, min(2 * left, 1.0)),
+        )
+
+    def _is_most(self, calls: launches.Rows, waited: launches.Rows) -> bool:
+        return len(calls) >= self.fewest_launches and len(waited) > self.most_wait * len(calls)
+
+
+def _until_the_end(trace: Trace, long_ns: int) -> tuple[launches.Rows, launches.Rows]:
+    """Calls that launch long kernels in the window, and those that last until the kernel ends."""
+    kernels = trace.rows_of_kind(EventKind.Kernel)
+    kernels = kernels[trace.duration_ns[kernels] >= long_ns]
+    kernels = kernels[trace.step_time.contains(trace.start_ns[kernels])]
+    calls = trace.caller[kernels].astype(np.int64)
+    known = np.isin(calls, launches.calls_of(trace, *_LAUNCHES))
+    kernels, calls = kernels[known], calls[known]
+    until = trace.end_ns[calls] >= trace.end_ns[kernels]
+    until &= trace.start_ns[kernels] >= trace.start_ns[calls]  # else the clocks are not to be told
+    return calls, calls[until]
+
+
+def _synchronized(trace: Trace) -> tuple[launches.Rows, launches.Rows]:
+    """All launches in the window, and the calls that synchronise right after one in its op."""
+    rows = launches.calls_of(
+        trace, *_LAUNCHES, *waits.SYNCHRONIZE, "cu*Memcpy*", "hip*Memcpy*", "cu*Memset*"
+    )
+    rows = rows[trace.in_window(rows)] if len(rows) else rows
+    rows = rows[np.lexsort((trace.start_ns[rows], trace.track_id[rows]))]
+    is_launch = np.isin(rows, launches.calls_of(trace, *_LAUNCHES))
+    is_wait = np.isin(rows, waits.synchronizing_calls(trace))
+    caller = trace.caller[rows]
+    follows = is_launch[:-1] & is_wait[1:] & (caller[1:] == caller[:-1]) & (caller[1:] >= 0)
+    return rows[is_launch], rows[1:][follows]

@@ -1,0 +1,202 @@
+"""TDY204: tensors copied into another layout for each convolution, or for a product."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tidy.account.efficiency import launching_ops
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Events, Trace
+from tidy.trace.inputs import Shape, is_dims
+
+from ..base import Pattern
+from ..evidence import devices, edits, launches, loops, places, timing
+from ..examples import AT, FRAME, Fires, Quiet, joined, launch, on_gpu, steps
+from ..option import Option, share, warning_share
+
+# What cuDNN and MIOpen run to bring images from one layout to the other.
+_CONVERSION = re.compile(r"(void )?(.*nchwToNhwc|.*nhwcToNchw|batched_transpose_\d).*")
+_CONVERTS = ("*nchwToNhwc*", "*nhwcToNchw*", "*batched_transpose_*")
+_CONVOLUTIONS = (
+    "aten::cudnn_convolution*", "aten::miopen_convolution*", "aten::convolution_backward",
+    "aten::cudnn_convolution*backward*",
+)  # fmt: skip
+_CONVERSIONS_LEFT, _COPIES_LEFT = (0.0, 0.25), (0.0, 0.2)
+_TRANSPOSES = frozenset({"aten::transpose", "aten::t", "aten::permute", "aten::numpy_T"})
+_PRODUCTS = frozenset(
+    f"aten::{name}" for name in "mm bmm addmm baddbmm matmul linear einsum".split()
+)
+_CHANNELS_LAST = "model.to(memory_format=torch.channels_last), and the images too"
+_ON_ROCM = f"{_CHANNELS_LAST}, with PYTORCH_MIOPEN_SUGGEST_NHWC=1"
+
+_TO_NHWC = "void cudnn::ops::nchwToNhwcKernel<float> 10us"
+_CONV = launch("aten::conv2d > aten::cudnn_convolution", _TO_NHWC, "sm80_xmma_fprop_nhwc 40us")
+_PLAIN_CONV = launch("aten::conv2d > aten::cudnn_convolution", "sm80_xmma_fprop_nhwc 40us")
+_T = "aten::transpose | float[8, 64, 32], =1, =2"
+_COPIED = launch(
+    "aten::contiguous | float[8, 32, 64] > aten::clone > aten::copy_", "copy_kernel 20us"
+)
+_PRODUCT = launch("aten::bmm | float[8, 16, 32], float[8, 32, 64]", "gemm 40us")
+_MERGED = launch("aten::view | float[8, 32, 64], =[8, 2048]", "none 1us")
+
+
+class LayoutCopies(Pattern):
+    """Tensors are copied into another layout for each convolution, or before a product.
+
+    What it does: It finds kernels that turn images from NCHW to NHWC and back around convolutions,
+    in four or more of them a step, and copies of a transposed matrix that only a product reads.
+    Why it costs: Convolutions on Tensor Cores read NHWC. In a model whose tensors are NCHW, cuDNN
+    and MIOpen copy what goes into each of them and what comes out. Products read a transposed
+    matrix as it is, so the copy moves all of it for nothing.
+    Example: `Conv2d` after `Conv2d` in half precision, and `a @ b.transpose(1, 2).contiguous()`:
+
+        aten::cudnn_convolution  => nchwToNhwcKernel  => ..._fprop_..._nhwc  => nhwcToNchwKernel
+        aten::transpose
+        aten::contiguous         => a copy
+        aten::bmm
+
+    Instead: Keep images in `torch.channels_last` from the first layer on, and pass a transposed
+    matrix on without `contiguous()`.
+    Cannot see: It does not say that of a `contiguous()` before a `view`, which needs it, also where
+    the view is of another tensor of the same shape.
+    """
+
+    code = "TDY204"
+    needs = frozenset({Capability.OPS})
+    fix = "leave out contiguous(): a product reads a transposed matrix as it is"
+    fewest_a_step = Option(
+        4,
+        "a model with fewer convolutions than this begins with one, as vision transformers do",
+        least=1,
+    )
+    least_share = share(
+        0.005,
+        "conversions that take less of the steps than this are not worth a word",
+    )
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        Fires(
+            "around-convolutions",
+            on_gpu(steps(_CONV * 4, count=2, lasts_us=400), frame=FRAME),
+            events=8,
+            at=AT,
+        ),
+        Fires(
+            "before-a-product",
+            on_gpu(steps(_T, _COPIED, _PRODUCT, count=2, lasts_us=200), frame=FRAME),
+            events=2,
+            at=AT,
+        ),
+        Quiet("channels-last", on_gpu(steps(_PLAIN_CONV * 4, count=2))),
+        Quiet("one-convolution", on_gpu(steps(_CONV, _PRODUCT, count=2))),
+        Quiet("next-to-nothing", on_gpu(steps(_CONV * 4, count=2, lasts_us=90_000))),
+        Quiet("needed-for-a-view", on_gpu(steps(_T, _COPIED, _MERGED, count=2))),
+        Quiet("viewed-after-the-product", on_gpu(steps(_T, _COPIED, _PRODUCT, _MERGED, count=2))),
+        Quiet("no-copy", on_gpu(steps(_T, _PRODUCT, count=2))),
+        Quiet("once", on_gpu(joined(_T, _COPIED, _PRODUCT))),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        yield from self._around_convolutions(trace)
+        copied = list(_copied_for_products(trace))
+        for same in loops.Loop(trace).by_place(copied, lambda op: op):
+            for events in places.by_window(same):
+                yield self.report(
+                    trace,
+                    events,
+                    message="a transposed matrix is copied for a product, which reads it as it is",
+                    cost_rows=[row for op in events for row in _time_rows(trace, op)],
+                    warning_from=self.warning_from,
+                    edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
+                )
+
+    def _around_convolutions(self, trace: Trace) -> Iterable[Finding]:
+        work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
+        work = work[trace.device[work] >= 0]
+        work = work[trace.in_window(work.tolist())]
+        ops = launching_ops(trace, work)
+        calls = np.unique(ops[ops >= 0])
+        step_count = max(len(trace.window.steps), 1)
+        share = trace.step_share(trace.time_of(work.tolist())) or 0.0
+        if len(calls) < self.fewest_a_step * step_count or share < self.least_share:
+            return
+        convolutions = trace.rows_named(*_CONVOLUTIONS)
+        inside = convolutions[trace.in_window(convolutions.tolist())]
+        within = f" of {len(inside):,}" if len(inside) >= len(calls) else ""
+        yield self.report(
+            trace,
+            Events(trace, calls),
+            message=f"images change their layout around {len(calls):,}{within} convolutions",
+            cost_rows=work.tolist(),
+            warning_from=self.warning_from,
+            location=_costliest(trace, work, ops).location,
+            edit=Edit("all in one layout", work=work.tolist(), left=_CONVERSIONS_LEFT),
+        )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        if not events or events[0].name in ("aten::contiguous", "aten::clone"):
+            return self.fix
+        is_amd = bool(devices.used_devices(events[0].trace, "amd"))
+        return _ON_ROCM if is_amd else _CHANNELS_LAST
+
+
+def _costliest(trace: Trace, work: launches.Rows, ops: launches.Rows) -> Event:
+    """The op whose conversions take longest."""
+    known = ops >= 0
+    calls, number = np.unique(ops[known], return_inverse=True)
+    times = np.bincount(number, weights=trace.duration_ns[work[known]])
+    return trace.event(int(calls[times.argmax()]))
+
+
+def _copied_for_products(trace: Trace) -> Iterator[Event]:
+    """Copies of a transposed matrix between the op that transposes and a product that reads it."""
+    copies = trace.rows_named("aten::contiguous", "aten::clone")
+    copies = copies[copies < trace.tree_count]
+    turns, multiplies = (launches.has_name(trace, *names) for names in (_TRANSPOSES, _PRODUCTS))
+    for track in np.unique(trace.track_id[copies]).tolist():
+        ops = launches.ops_in_no_op(trace, track)
+        names = trace.name_id[ops]
+        at = np.flatnonzero(np.isin(ops, copies))
+        at = at[(at > 0) & (at < len(ops) - 1)]
+        at = at[turns[names[at - 1]] & multiplies[names[np.minimum(at + 1, len(ops) - 1)]]]
+        of_shape: dict[Shape, list[int]] = {}
+        for each in at.tolist():
+            before, copy, after = trace.events(ops[each - 1 : each + 2].tolist())
+            if _is_transposed(before, copy) and copy.input_shapes[0] in after.input_shapes:
+                of_shape.setdefault(copy.input_shapes[0], []).append(each)
+        for shape, found in of_shape.items():
+            # A view of the copy needs it, also after the product.
+            views = np.append(_views_of(trace, ops, shape), len(ops))
+            next_view = views[np.searchsorted(views, found)]
+            alone = next_view >= np.append(found[1:], len(ops))
+            yield from trace.events(ops[np.array(found)[alone]].tolist())
+
+
+def _views_of(trace: Trace, ops: launches.Rows, shape: Shape) -> launches.Rows:
+    """Which of the ops, by their places, view a tensor of this shape in another."""
+    at: launches.Rows = np.flatnonzero(launches.has_name(trace, "aten::view")[trace.name_id[ops]])
+    numbers = trace.inputs_id[ops[at]]
+    same = [each for each in np.unique(numbers) if trace.inputs.shapes(each)[:1] == (shape,)]
+    return at[np.isin(numbers, same)]
+
+
+def _is_transposed(before: Event, copy: Event) -> bool:
+    """Whether a copy is of a matrix, or a batch of them, whose columns lie together in memory."""
+    shape: Shape = copy.input_shapes[0] if copy.input_shapes else ()
+    copies = copy.name == "aten::clone" or copy.last_child is not None
+    if not is_dims(shape) or len(shape) < 2 or not copies:
+        return False
+    strides: Shape = copy.input_strides[0] if copy.input_strides else ()
+    if is_dims(strides) and len(strides) == len(shape):
+        return bool(strides[-2] == 1 and strides[-1] > 1)
+    source = before.input_shapes[0] if before.input_shapes else ()
+    return bool(source == (*shape[:-2], shape[-1], shape[-2]))
+
+
+def _time_rows(trace: Trace, op: Event) -> Sequence[int]:
+    """The work of the device, or the op itself where it computes on the CPU."""
+    return trace.device_rows_under(op.row).tolist() or [op.row]

@@ -1,0 +1,63 @@
+"""TDY005: launches of which the recording has no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidy.finding import Finding, Severity
+from tidy.trace import Events, Trace
+
+from ..base import DevicePattern
+from ..evidence import recording, timing
+from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..option import Option, share
+
+_LOST = under("aten::relu > cudaLaunchKernel")
+
+
+class LostKernels(DevicePattern):
+    """Kernels were launched of which the recording has nothing: the profiler lost them.
+
+    What it does: It counts launches without a kernel, where others have one, and reports ten or
+    more that are 1 % of all. Where there is no kernel at all rules about the device are not
+    checked, and say so.
+    Why it costs: The device seems to idle where it worked. Idle time and savings are upper bounds.
+    Example: A recording that is longer than the profiler's buffers, recorded as
+
+        aten::relu
+          cudaLaunchKernel        and no kernel of that correlation
+
+    Instead: Record fewer steps, with no other profiler (nsys, ncu, DCGM) at work, and without
+    `CUDA_INJECTION64_PATH` or other users of CUPTI.
+    Cannot see: Kernels of CUDA graphs have no launches of their own.
+    """
+
+    code = "TDY005"
+    severity = Severity.INFO
+    fix = "record fewer steps, with no other profiler (nsys, ncu, DCGM) using CUPTI"
+    why_no_edit = "it is about the recording, not the run"
+    fewest = Option(10, "at the edges of a recording a few are lost as a rule")
+    fewest_share = share(0.01, "so is a smaller part of the launches than this")
+    examples = (
+        Fires("a-third", on_gpu(steps(WORK * 10, _LOST * 5)), events=15),
+        Quiet("none", on_gpu(steps(WORK * 10))),
+        Quiet("a-few-at-the-edge", on_gpu(steps(WORK * 10), _LOST * 3)),
+        Quiet("bad-links", on_gpu(WORK, _LOST * 30)),
+        Quiet(
+            "graphs",
+            on_gpu(steps(launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch"), WORK)),
+        ),
+        Abstains("all-of-them", _LOST.replace("aten", "# device 0 NVIDIA A100 8.0\naten")),
+        Abstains("cpu-run", steps("aten::mm", count=1)),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        lost, count = recording.lost_launches(trace)
+        if len(lost) >= self.fewest and len(lost) >= self.fewest_share * count:
+            yield self.report(
+                trace,
+                Events(trace, lost),
+                message=f"the profiler lost the kernels of {len(lost):,} of {count:,} launches",
+                location=None,
+                cost=timing.Cost(trace.time_of([]), matters=False),
+            )

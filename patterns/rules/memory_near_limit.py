@@ -1,0 +1,172 @@
+"""TDY803: the allocator is out of memory again and again, or holds far more than is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Events, MemoryTable, Trace
+
+from ..base import DevicePattern
+from ..evidence import edits, loops, memory, places, timing
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..option import Option, share, warning_share
+
+# Where so much of the pool is in use, other blocks would not help: there are too many tensors.
+_IN_USE = 0.7
+
+_GIB = 1 << 30
+_ONE_GIB = "# device 0 NVIDIA T4 7.5 1GiB"
+_SPREAD = "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF, and batches of one size"
+
+
+def _held(reserved: int, in_use: int = 900 << 20) -> str:
+    return f"[memory] 512B at 7 of {in_use}/{reserved}"
+
+
+def _retry(reserved: int = _GIB - 4096, in_use: int = 900 << 20) -> str:
+    freed = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us", _held(reserved, in_use))
+    return freed + WORK
+
+
+class MemoryNearLimit(DevicePattern):
+    """The GPU's memory is full, and the allocator gives back what it holds to be given more.
+
+    What it does: It finds ops in which memory is given back to the driver and then taken from it,
+    as the caching allocator does when there is none left, in two steps or more (three times where
+    no steps are marked). As info it says where the allocator holds 30 % of the GPU's memory or more
+    and no more than half of that was ever in use in this recording: blocks are too small for what
+    is asked for, or something larger came before. Memory that is merely full is no fault,
+    and graphs hold memory for themselves.
+    Why it costs: `cudaFree` waits for the GPU, and the blocks that go are needed again a moment
+    later. Then the next larger batch ends the run.
+    Example: Steps whose memory does not fit, recorded with `profile_memory=True` as
+
+        aten::empty                              in one step after the other
+          cudaFree, cudaFree, ...
+          cudaMalloc
+          [memory]   Total Reserved is close to the GPU's memory
+
+    Instead: Use a smaller batch, checkpoint layers (`torch.utils.checkpoint`), autocast; against
+    blocks that do not fit, set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, and use batches
+    of one size.
+    Cannot see: It knows nothing of other processes on the GPU, and of memory that libraries take.
+    """
+
+    code = "TDY803"
+    needs = frozenset({Capability.DEVICE, Capability.MEMORY})
+    fix = "a smaller batch, or torch.utils.checkpoint: there is no memory left"
+    why_no_edit = "memory that is not in use takes no time"
+    large_pool = share(0.3, "a pool of this part of the device may be worth a word")
+    far_above = Option(2.0, "a pool is worth a word where it is this many times what is in use")
+    fewest_retries = Option(
+        3,
+        "as often the allocator has to ask again where no steps are marked",
+        least=1,
+    )
+    warning_from = warning_share(timing.EASY_WARNING)
+    examples = (
+        Fires(
+            "retries",
+            f"{_ONE_GIB}\n" + under(FRAME, steps(_retry(), count=3, lasts_us=300)),
+            events=6,
+            at=AT,
+        ),
+        Fires(
+            "half-of-it-idle",
+            f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB // 2, _GIB // 8), count=2),
+            severity=Severity.INFO,
+        ),
+        Quiet("full-is-no-fault", f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB - 4096), count=3)),
+        Quiet("small-pool", f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB // 8, _GIB // 32))),
+        Quiet(
+            "pools-of-graphs",
+            f"{_ONE_GIB}\n"
+            + launch("graph", "gemm 9us", call="cudaGraphLaunch")
+            + steps(WORK, _held(_GIB // 2, _GIB // 8), count=2),
+        ),
+        Quiet("once", f"{_ONE_GIB}\n" + steps(_retry(), count=1) + steps(WORK, count=3)),
+        Quiet("caching-is-off", f"{_ONE_GIB}\n" + steps(_retry(reserved=0), count=3)),
+        Quiet(
+            "taken-and-given-elsewhere",
+            f"{_ONE_GIB}\n"
+            + steps(under("aten::mm > cudaMalloc 40us"), "cudaFree 9us", _held(_GIB), WORK),
+        ),
+        Abstains("memory-not-recorded", on_gpu(WORK)),
+        Abstains("cpu-run", steps("aten::mm", count=1)),
+    )
+
+    def lacks(self, trace: Trace) -> Obstacle | None:
+        return memory.without_totals(trace)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        retries = Events(trace, memory.retries(trace))
+        if len(_repeated(trace, retries, self.fewest_retries)):
+            for events in places.by_line(retries):
+                yield self.report(
+                    trace,
+                    events,
+                    message=_RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0])),
+                    warning_from=self.warning_from,
+                )
+            return
+        if len(trace.rows_named("*GraphLaunch*")):
+            return  # graphs hold memory that no tensor has
+        for device in memory.devices_with_memory(trace):
+            changes = memory.changes_of(trace, device)
+            if self._is_far_above(trace, device, changes):
+                largest = int(changes.row[np.argmax(changes.reserved_nbytes)])
+                yield self.report(
+                    trace,
+                    [trace.event(largest)],
+                    message=_pool(trace, device),
+                    severity=Severity.INFO,
+                    location=None,
+                    cost=timing.Cost(trace.time_of([]), matters=False),
+                    edit=None,
+                )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        trace = events[0].trace
+        reserved, in_use = _most(memory.changes_of(trace, memory.devices_with_memory(trace)[0]))
+        return self.fix if in_use > _IN_USE * reserved else _SPREAD
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        return edits.without_ops(trace, events, "memory that suffices", edits.REMOVED)
+
+    def _is_far_above(self, trace: Trace, device: int, changes: MemoryTable) -> bool:
+        total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
+        reserved, in_use = _most(changes)
+        return bool(
+            total
+            and reserved >= self.large_pool * total
+            and reserved >= self.far_above * in_use > 0
+        )
+
+
+_RETRIED = "out of memory, the allocator gives blocks back and asks again: {}"
+
+
+def _repeated(trace: Trace, events: Sequence[Event], fewest: int) -> Sequence[Event]:
+    """The retries where there are enough of them for it to go on."""
+    times = [event.start_ns for event in events]
+    if trace.steps:
+        return events if loops.count_steps(trace, times) >= loops.FEWEST_STEPS else ()
+    ops = {int(trace.caller[event.row]) for event in events}
+    return events if len(ops) >= fewest else ()
+
+
+def _most(changes: MemoryTable) -> tuple[int, int]:
+    """What the allocator held at the most, and what was in use at the most."""
+    return int(changes.reserved_nbytes.max()), int(changes.allocated_nbytes.max())
+
+
+def _pool(trace: Trace, device: int) -> str:
+    """`it holds 70 GiB of the GPU's 80 GiB, and at most 30 GiB are in use`."""
+    reserved, in_use = map(memory.in_units, _most(memory.changes_of(trace, device)))
+    total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
+    of = f" of the GPU's {memory.in_units(total)}" if total else ""
+    return f"it holds {reserved}{of}, and at most {in_use} are in use"

@@ -1,0 +1,230 @@
+"""TDY401: Python that keeps the devices, or the step of a CPU run, waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import takewhile
+from operator import or_
+
+from tidy.finding import Finding, Obstacle, Severity
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Events, Intervals, Trace
+
+from ..base import Pattern
+from ..evidence import graphs, host_idle, launches, obstacles, places, timing
+from ..evidence.host_functions import is_of_user, preparing, short_name, waits_for_others
+from ..evidence.host_idle import Stretch
+from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..option import Option, share
+
+_GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
+
+_OP = launch("aten::mm 9us", "gemm 5us", call="cudaLaunchKernel 5us")
+_WAIT = "<built-in method acquire of _thread.lock object at 0x1> 900us"
+_LONG = "train.py(3): count 900us"
+_NODE = under("autograd::engine::evaluate_function: MmBackward0", _OP)
+_ONE = joined(_OP, under(f"{FRAME} 950us", _LONG), _OP)
+
+
+class PythonBound(Pattern):
+    """The next kernel waits for Python that runs between two operators.
+
+    What it does: It takes from the account the time in which no device works and Python runs, in no
+    operator: where that takes 0.5 ms or longer at a time, 5 % of the window in all, in every second
+    step, it names the function; and what it takes to get from one operator to the next, in all,
+    from 15 % of the window on. In a run without a GPU it is the first alone. Inputs that are
+    prepared in the step are TDY407.
+    Why it costs: The GPU has no work until Python comes to the next operator.
+    Example: A loop in Python between two operators, recorded as
+
+        aten::mm
+        train.py(3): count            900 us, with no operator in it
+        aten::mm
+
+    Instead: Move the work to a worker of the loader, to a thread, or out of the loop; do it less
+    often; write it with numpy or as operators on the device. Many short ways from operator to
+    operator are those of `torch.compile`, CUDA graphs and larger batches.
+    Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
+    then the way from operator to operator is info, and no saving is estimated; beside a modelled
+    device, where it is tidy.runtime's, it is not looked at. What a file that was
+    thinned out leaves between operators is not checked.
+    """
+
+    code = "TDY401"
+    needs = frozenset({Capability.OPS})
+    why_no_edit = "Python stacks slow the host: record without them"
+    fix = "do it in a worker, a thread or less often, or write it as operators"
+    at_one_place = share(
+        timing.LARGE_INFO,
+        "what Python takes at one place is worth a word from this share of the window on",
+    )
+    from_op_to_op = share(
+        0.15,
+        "what Python takes in all to get from one operator to the next is worth a word",
+    )
+    fewest_kernels = Option(
+        10,
+        "in steps of fewer kernels than this, operators are not what the host does",
+    )
+    most_of_the_engine = share(
+        0.5,
+        "a stretch is the engine's where so much of it lies between two nodes of a backward",
+    )
+    examples = (
+        Fires(
+            "between-ops", on_gpu(steps(_ONE, count=3, lasts_us=None)), events=3, at="train.py:3"
+        ),
+        Fires(
+            "without-stacks",
+            on_gpu(steps(_OP, "work 900us", _OP, count=3, lasts_us=None)),
+            events=3,
+        ),
+        Fires(
+            "from-op-to-op",
+            on_gpu(steps(joined(_OP, "work 20us") * 20, count=3, lasts_us=None)),
+            events=60,
+            severity=Severity.INFO,
+        ),
+        Fires(
+            "on-the-cpu",
+            steps("aten::mm", _LONG, "aten::mm 100us", lasts_us=None),
+            events=3,
+            at="train.py:3",
+        ),
+        Quiet(
+            "in-one-step", on_gpu(under("ProfilerStep#1", _ONE), under("ProfilerStep#2", _OP * 60))
+        ),
+        Quiet(
+            "in-the-engine",
+            on_gpu(steps(_NODE, "[memory] 900us 8B", _NODE, count=3, lasts_us=None)),
+        ),
+        Fires(
+            "a-hook",
+            on_gpu(steps(_NODE, _LONG, _NODE, count=3, lasts_us=None)),
+            events=3,
+            at="train.py:3",
+        ),
+        Quiet(
+            "hidden",
+            on_gpu(
+                steps(
+                    launch("aten::mm 9us", "gemm 2000us", call="cudaLaunchKernel 5us"),
+                    _LONG,
+                    count=3,
+                    lasts_us=None,
+                )
+            ),
+        ),
+        Quiet(
+            "waits-for-a-thread",
+            steps("aten::mm", _WAIT, count=3),
+        ),
+        Quiet("prepares-inputs", on_gpu(steps(_OP, "train.py(3): tokenize 900us", _OP, count=3))),
+        Abstains(
+            "graphs-lost", on_gpu(steps(_ONE, count=3), launch("graph", call="cudaGraphLaunch 5us"))
+        ),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        if trace.is_cpu_run:
+            return None
+        return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        idle = host_idle.host_idle(trace)
+        python = [each for each in idle.stretches if _is_python(each)]
+        engine = host_idle.engine_time(trace)
+        python = [each for each in python if _part_of(engine, each) < self.most_of_the_engine]
+        for same in places.grouped(python, lambda each: _place(trace, each)):
+            usual = host_idle.usual_time(trace, same)
+            if (trace.step_share(usual) or 0.0) >= self.at_one_place:
+                yield self._at_one_place(trace, same)
+        if not trace.is_cpu_run and not trace.device_is_modelled:
+            yield from self._from_op_to_op(trace, idle.python)
+
+    def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Finding:
+        time = host_idle.time_of(same)
+        function, after = _function(same[0]), host_idle.op_after(trace, same[0])
+        a_step_ms = time.total_ns / max(len(trace.window.steps), 1) / 1e6
+        who = "the step" if trace.is_cpu_run else "the GPU"
+        where = f" in {short_name(function)}" if function else _range(same[0])
+        events = (_function(each) or host_idle.op_after(trace, each) for each in same)
+        return self.report(
+            trace,
+            list(dict.fromkeys(each for each in events if each is not None)),
+            message=(
+                f"{who} waits {a_step_ms:,.1f} ms a {trace.window.unit} for Python{where}"
+                + _before(after)
+            ),
+            location=function.location if function else None,
+            cost=timing.Cost(time, matters=True),
+            edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
+            severity=Severity.WARNING,
+        )
+
+    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Iterable[Finding]:
+        """What Python takes in all to get from one operator to the next."""
+        time = reduce(or_, python.values(), Intervals())
+        share = trace.step_share(time) or 0.0
+        calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
+        calls = calls[trace.step_time.contains(trace.start_ns[calls])]
+        fewest = self.fewest_kernels * max(len(trace.window.steps), 1)
+        if share < self.from_op_to_op or len(calls) < fewest:
+            return
+        has_stacks = Capability.STACKS in trace.capabilities
+        yield self.report(
+            trace,
+            Events(trace, calls),
+            message=(
+                f"the GPU idles for {share:.0%} of the time while Python gets from one operator to"
+                f" the next, {time.total_ns / len(calls) / 1000:.1f} us for each kernel"
+                + (", with Python stacks recorded" if has_stacks else "")
+            ),
+            location=None,
+            cost=timing.Cost(time, matters=False, on_device=True),
+            severity=Severity.INFO,
+            at_most=Severity.WARNING,
+            edit=None if has_stacks else Edit("graphs", host=python, left=(0.1, 0.6)),
+        )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        is_launch = events[0].kind == EventKind.Runtime
+        return _GRAPHS if is_launch else self.fix
+
+
+def _is_python(stretch: Stretch) -> bool:
+    """Whether Python takes a stretch, and not for inputs, nor to wait for another thread."""
+    of_libraries = takewhile(lambda each: not is_of_user(each), stretch.functions)
+    waits = any(waits_for_others(each.name) for each in of_libraries)
+    return stretch.op is None and not waits and preparing(stretch.functions) is None
+
+
+def _part_of(engine: Intervals, stretch: Stretch) -> float:
+    """The part of a stretch that the engine of a backward takes."""
+    (own_ns,) = engine.covered_ns([stretch.start_ns], [stretch.end_ns]).tolist()
+    return float(own_ns / max(stretch.end_ns - stretch.start_ns, 1))
+
+
+def _function(stretch: Stretch) -> Event | None:
+    return stretch.functions[0] if stretch.functions else None
+
+
+def _place(trace: Trace, stretch: Stretch) -> Hashable:
+    """Where a stretch is: its function, else the range around it; and the operator after it."""
+    function, after = _function(stretch), host_idle.op_after(trace, stretch)
+    where = _range(stretch) if function is None else (function.location, function.name)
+    return where, None if after is None else (after.location, after.name)
+
+
+def _range(stretch: Stretch) -> str:
+    """Where a stretch is that is in no function: in a range that the user has marked."""
+    if stretch.event is not None and stretch.event.kind == EventKind.Annotation:
+        return "" if places.is_step(stretch.event) else f" in {stretch.event.name}"
+    return ""
+
+
+def _before(op: Event | None) -> str:
+    """The line that comes after it, where that is known."""
+    line = op.location if op is not None else None
+    return f", before {line.file}:{line.line}" if line is not None and line.is_call_line else ""

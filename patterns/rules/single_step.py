@@ -1,0 +1,54 @@
+"""TDY004: a recording of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.trace import Capability, Trace
+
+from ..base import Pattern
+from ..evidence import timing
+from ..examples import Abstains, Fires, Quiet, steps
+
+
+class SingleStep(Pattern):
+    """One step was recorded, and what it shares with others cannot be told.
+
+    What it does: It reports recordings in which a single step is marked.
+    Why it costs: One step may be an exception, and no other tells. What goes on from step to step
+    (waits, allocations, growing memory) looks as if it happened once, and rules about that find
+    nothing.
+    Example: `schedule(wait=0, warmup=0, active=1)`, recorded as
+
+        ProfilerStep#0      and no other
+
+    Instead: Record five steps or so, `schedule(wait=2, warmup=1, active=5)`.
+    Cannot see: It does not know how long the run was.
+    """
+
+    code = "TDY004"
+    severity = Severity.INFO
+    needs = frozenset[Capability]()
+    fix = "record more: schedule(wait=2, warmup=1, active=5)"
+    why_no_edit = "it is about the recording, not the run"
+    examples = (
+        Fires("one", steps("aten::mm", count=1)),
+        Quiet("two", steps("aten::mm", count=2)),
+        Abstains("not-marked", "aten::mm"),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        return None if trace.steps else NotApplicable("no steps are marked")
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        if len(trace.steps) != 1:
+            return
+        first = next(iter(trace.within(trace.steps[0].start_ns, trace.steps[0].end_ns)))
+        yield self.report(
+            trace,
+            [first],
+            message="one step was recorded: what happens in each step looks as if it happened once",
+            location=None,
+            cost=timing.Cost(trace.time_of([]), matters=False),
+        )

@@ -1,0 +1,182 @@
+"""TDY205: many small copies on the device, one call for each."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.account.efficiency import launching_ops
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, EventKind, Trace, rows_of
+from tidy.trace.location import is_user_file, parse_frame
+
+from ..base import DevicePattern
+from ..evidence import collectives, edits, launches, loops, places, timing
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..option import Option, warning_share
+
+# What one copy for all leaves of the calls, and of the work: the data is the same.
+_CALLS_LEFT, _WORK_LEFT = (0.02, 0.2), (0.3, 1.0)
+
+_COPY = launch(
+    "aten::copy_ 9us | float[64], float[64], =False",
+    "Memcpy DtoD (Device -> Device) 1us 256B",
+    call="cudaMemcpyAsync",
+)
+_LIBRARY = "/usr/lib/python3/site-packages/deepspeed/runtime/engine.py(9): step"
+_SLICED = joined("aten::slice", _COPY)
+_LARGE = _COPY.replace("1us 256B", "90us 9000000B")
+_UPLOAD = _COPY.replace("DtoD (Device -> Device)", "HtoD (Pageable -> Device)")
+
+
+class SmallDeviceCopies(DevicePattern):
+    """Many small tensors are copied on the GPU one after the other, a call of the host for each.
+
+    What it does: It finds 50 or more copies a step from the GPU to itself that one place of the
+    source makes with `copy_` (or by assigning to a slice), in two steps or more, where the call on
+    the host takes longer than the copy.
+    Why it costs: Each copy takes the host some microseconds and the GPU one or two. The GPU waits
+    for the next launch most of the time.
+    Example: `for p, q in zip(target.parameters(), model.parameters()): p.copy_(q)`, recorded as
+
+        aten::copy_  => Memcpy DtoD        50 or more a step, shorter than their calls
+        aten::copy_  => Memcpy DtoD
+
+    Instead: Copy them together: `torch._foreach_copy_(targets, sources)`, `torch.cat` or
+    `torch.stack` of the parts, or one assignment of all rows.
+    Cannot see: It leaves out loops that index with a number (TDY404), and what optimizers, the
+    autograd engine, compiled code, libraries and DistributedDataParallel copy of their own.
+    """
+
+    code = "TDY205"
+    needs = frozenset({Capability.OPS, Capability.DEVICE})
+    fix = "copy them together: torch._foreach_copy_, torch.cat or torch.stack"
+    fewest_a_step = Option(50, "fewer at one place of a step are not worth a rewrite", least=1)
+    warning_from = warning_share(timing.WORTH_A_WARNING)
+    examples = (
+        Fires(
+            "slices",
+            on_gpu(steps(_SLICED * 50, count=2, lasts_us=900), frame=FRAME),
+            events=100,
+            at=AT,
+        ),
+        Fires("parameters", on_gpu(steps(_COPY * 60, count=3, lasts_us=900)), events=180),
+        Quiet("few", on_gpu(steps(_COPY * 49, count=2))),
+        Quiet("in-one-step", on_gpu(steps(_COPY * 60, count=1))),
+        Quiet("large-ones", on_gpu(steps(_LARGE * 60, count=2, lasts_us=9000))),
+        Quiet("uploads", on_gpu(steps(_UPLOAD * 60, count=2))),
+        Quiet("by-index", on_gpu(steps(joined("aten::select", _COPY) * 60, count=2))),
+        Quiet("optimizer", on_gpu(steps(under("Optimizer.step#SGD.step", _COPY * 60), count=2))),
+        Quiet(
+            "library",
+            on_gpu(steps(under(_LIBRARY, _COPY * 60), count=2, lasts_us=900), frame=FRAME),
+        ),
+        Quiet("ddp", on_gpu(steps(under(f"{collectives.DDP_FORWARD} 900us", _COPY * 60), count=2))),
+        Abstains("cpu-run", "aten::copy_\n" * 60),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        for same in places.grouped(trace.events(_copies(trace)), places.place_of):
+            events = _often(trace, same, self.fewest_a_step) if _is_users(same[0]) else []
+            if not events or not _are_short(trace, events):
+                continue
+            for part in places.by_window(events):
+                count = len(part) // max(loops.count_steps(trace, _starts(part)), 1)
+                yield self.report(
+                    trace,
+                    part,
+                    message=f"{count:,} small copies from the GPU to itself in a step, one by one",
+                    warning_from=self.warning_from,
+                    edit=_together(trace, part),
+                )
+
+
+def _copies(trace: Trace) -> list[int]:
+    """`copy_` that Python calls, to the device that it copies from; by none of PyTorch's own loops.
+
+    A copy that follows an index with a number belongs to a loop over a tensor.
+    """
+    rows = trace.rows_named("aten::copy_")
+    rows = rows[rows < trace.tree_count]
+    above = trace.parent[rows]
+    in_op = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
+    by_ddp = (above >= 0) & np.isin(above, collectives.ddp_forwards(trace))
+    rows = rows[~in_op & ~by_ddp]
+    work = trace.device_rows
+    kind, names = trace.kind[work], trace.name_id[work]
+    stays = launches.has_name(trace, "Memcpy DtoD*", "CopyDeviceToDevice*")[names]
+    stays |= kind == EventKind.Kernel
+    rows = rows[np.isin(rows, launching_ops(trace, work[stays]))]
+    rows = rows[~np.isin(rows, launching_ops(trace, work[~stays]))]
+    own = trace.time_of(trace.rows_named("Optimizer.step#*"))
+    rows = rows[~own.contains(trace.start_ns[rows]) & ~_follow_an_index(trace, rows)]
+    kept: list[int] = rows[~_in_ddp_frames(trace, rows)].tolist()
+    return kept
+
+
+def _follow_an_index(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
+    """For each op whether `aten::select` is the op before it that is in no other op."""
+    result = np.zeros(len(rows), bool)
+    select_id = trace.strings.names.get("aten::select", -1)
+    for track in np.unique(trace.track_id[rows]).tolist():
+        ops = launches.ops_in_no_op(trace, track)
+        mine = trace.track_id[rows] == track
+        before = np.searchsorted(ops, rows[mine]) - 1
+        result[mine] = (before >= 0) & (trace.name_id[ops[before]] == select_id)
+    return result
+
+
+def _in_ddp_frames(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
+    """For each row whether DistributedDataParallel's or a module's own Python is around it."""
+    frames = trace.rows_named(
+        "*torch/nn/parallel/distributed.py(*): _sync*", "*torch/nn/modules/module.py(*): _apply"
+    )
+    frames = frames[frames < trace.tree_count]
+    result = np.zeros(len(rows), bool)
+    order = np.argsort(frames)
+    ends = np.maximum.accumulate(trace.subtree_end[frames[order]]) if len(frames) else frames
+    at = np.searchsorted(frames[order], rows, side="right") - 1
+    result[at >= 0] = rows[at >= 0] < ends[at[at >= 0]]
+    return result
+
+
+def _is_users(event: Event) -> bool:
+    """Whether the user's own Python makes a copy, not a library's; yes where nothing tells."""
+    calls = (above.name for above in event.ancestors() if above.kind == EventKind.PyCall)
+    files = (frame.file for name in calls if (frame := parse_frame(name)) is not None)
+    nearest = next(files, None)
+    return nearest is None or is_user_file(nearest)
+
+
+def _starts(events: Iterable[Event]) -> list[int]:
+    return list(map(operator.attrgetter("start_ns"), events))
+
+
+def _often(trace: Trace, events: Sequence[Event], fewest_a_step: int) -> list[Event]:
+    """The events in steps that have enough of them; without steps, all where they are many."""
+    if not trace.steps:
+        return list(events) if len(events) >= loops.FEWEST_STEPS * fewest_a_step else []
+    step = loops.step_of(trace, _starts(events))
+    numbers, counts = np.unique(step[step >= 0], return_counts=True)
+    enough = numbers[counts >= fewest_a_step]
+    if len(enough) < loops.FEWEST_STEPS:
+        return []
+    kept = np.isin(step, enough).tolist()
+    return [event for event, is_kept in zip(events, kept, strict=True) if is_kept]
+
+
+def _are_short(trace: Trace, events: Sequence[Event]) -> bool:
+    """Whether half of the copies take the device less than their calls take the host."""
+    work = [trace.duration_ns[trace.device_rows_under(each.row)].sum() for each in events]
+    calls = [each.duration_ns for each in events]
+    return bool(np.median(work) < np.median(calls))
+
+
+def _together(trace: Trace, events: Sequence[Event]) -> Edit:
+    host = edits.host_time(trace, rows_of(events))
+    work = edits.work_of(trace, events)
+    return Edit("copied together", host=host, work=work, left=_CALLS_LEFT, work_left=_WORK_LEFT)

@@ -1,0 +1,98 @@
+"""TDY105: a data set that tokenises or decodes each item when it is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.trace import Capability, Trace
+
+from ..base import Pattern
+from ..evidence import devices, frames, launches, obstacles, places, timing
+from ..evidence.host_functions import is_repeatable, prepares_inputs, short_name
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import share
+
+_TOKENIZE = "transformers/tokenization_utils_base.py(2790): __call__ 800us"
+_COLLATE = "data.py(3): collate"
+_LOADING = f"{frames.FETCH_ALONE} 900us > {FRAME}"
+_FETCH = under(_LOADING, _TOKENIZE)
+
+
+class UncachedPreprocessing(Pattern):
+    """Most of loading a batch is spent on tokenising, decoding or transforming its items.
+
+    What it does: It looks, within the fetches of a loader without workers, for functions that
+    tokenise, decode or transform inputs, that take half of the time of loading or more, where
+    loading is 5 % of the window (on a GPU: while it has no work). What makes a batch of items
+    (`collate_fn`) or changes them at random (`augment`) is new each time, and does not count.
+    Why it costs: The same items are prepared again in each epoch.
+    Example: A data set whose `__getitem__` calls the tokeniser, recorded as
+
+        enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__
+          data.py(12): __getitem__
+            tokenization_utils_base.py(2790): __call__      most of the time
+
+    Instead: Prepare what is the same each time once, before training, and store the result
+    (`datasets.map`, arrays in files); what is random each time, workers or the device can do.
+    Cannot see: It needs Python stacks. What worker processes do is not in the trace. What it costs
+    is a part of what TDY101 says, so no saving of its own is estimated.
+    """
+
+    code = "TDY105"
+    severity = Severity.INFO
+    needs = frozenset({Capability.OPS})
+    why_no_edit = "it is a part of what loading takes (TDY101)"
+    fix = "store what is the same each time (tokens, images); leave the rest to workers"
+    worth_a_word = share(
+        timing.LARGE_INFO,
+        "where loading takes less of the steps than this, what it does is not worth a word",
+    )
+    most_of_loading = share(0.5, "so much of the time of loading has to be in the function")
+    examples = (
+        Fires("tokenizer", steps(_FETCH, "aten::mm"), events=3, at=AT),
+        Quiet(
+            "reads-alone",
+            steps(_FETCH.replace(_TOKENIZE, "data.py(3): read_row 800us"), "aten::mm"),
+        ),
+        Quiet("a-part", steps(_FETCH.replace("800us", "300us"), "aten::mm")),
+        Quiet("little", steps(_FETCH, "aten::mm 90000us", lasts_us=None)),
+        Quiet("collates", steps(under(_LOADING, f"{_COLLATE} 800us"), "aten::mm")),
+        Quiet("augments", steps(under(_LOADING, "data.py(9): augment 800us"), "aten::mm")),
+        Fires(
+            "collates-and-tokenizes",
+            steps(under(f"{_LOADING} > {_COLLATE} 850us", _TOKENIZE), "aten::mm"),
+            events=3,
+            at="data.py:3",
+        ),
+        Quiet(
+            "in-the-step", steps(under(FRAME, _TOKENIZE), f"{frames.FETCH_ALONE} 90us", "aten::mm")
+        ),
+        Abstains("no-stacks", steps(f"{frames.FETCH_ALONE} 900us", "aten::mm")),
+        Abstains("no-loader", "aten::mm"),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        if not len(trace.rows_named(frames.FETCH_ALONE)):
+            return NotApplicable("no batch was loaded without workers")
+        return obstacles.without_functions(trace)
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        fetching = trace.time_of(trace.rows_named(frames.FETCH_ALONE)) & trace.step_time
+        waits = fetching - devices.any_busy(trace)
+        if (trace.step_share(waits) or 0.0) < self.worth_a_word:
+            return
+        names = [name for name in trace.names if prepares_inputs(name) and is_repeatable(name)]
+        events = launches.outermost(list(trace.events(trace.rows_named(*names)))) if names else []
+        inside = fetching.contains([each.start_ns for each in events])
+        own = [each for each, is_in in zip(events, inside.tolist(), strict=True) if is_in]
+        for same in places.by_line(own):
+            time = trace.time_of(each.row for each in same) & fetching
+            part = time.total_ns / fetching.total_ns
+            if part >= self.most_of_loading:
+                yield self.report(
+                    trace,
+                    same,
+                    message=f"{part:.0%} of loading is {short_name(same[0])}, item by item",
+                    cost=timing.Cost(time & waits, matters=False),
+                )

@@ -1,0 +1,107 @@
+"""TDY907: DistributedDataParallel walks the graph in each forward, for parameters left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Event, Intervals, Trace
+
+from ..base import Pattern
+from ..evidence import collectives, edits, launches, loops
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
+
+_SEARCH = "torch.distributed.ddp.reducer::search_unused_parameters"
+_HOOKS = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+
+_FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 90us", "aten::linear", f"{_SEARCH} 30us")
+_ARRIVES = under(f"{_HOOKS} > torch.distributed.ddp.reducer::mul_out")
+_ABSENT = under(_HOOKS, "aten::zero_")
+
+
+class UnusedParameterSearch(Pattern):
+    """DistributedDataParallel walks the whole graph in each forward, and all parameters are used.
+
+    What it does: It finds the search that `find_unused_parameters=True` makes at the end of each
+    forward pass, in two steps or more, where no backward passes fill the place of a gradient that
+    does not come with zeros.
+    Why it costs: The search visits each node of the graph before the backward can begin, and a
+    further all-reduce tells the ranks of what each of them used.
+    Example: `DistributedDataParallel(model, find_unused_parameters=True)`, recorded as
+
+        DistributedDataParallel.forward
+          aten::linear  ...
+          torch.distributed.ddp.reducer::search_unused_parameters
+        NOT aten::zero_           in a hook of AccumulateGrad: all gradients come
+
+    Instead: Leave `find_unused_parameters` at its default, False. Where parts of the model are left
+    out, but always the same, `static_graph=True` searches once.
+    Cannot see: Steps that were not recorded: another branch of the model may be taken there. Then
+    DistributedDataParallel says so with an error.
+    """
+
+    code = "TDY907"
+    needs = frozenset({Capability.OPS})
+    triggers = frozenset({_SEARCH})
+    fix = "leave find_unused_parameters at False, or pass static_graph=True"
+    examples = (
+        Fires(
+            "all-used",
+            on_gpu(steps(_FORWARD, _ARRIVES, count=2, lasts_us=200)),
+            events=2,
+            at=AT,
+        ),
+        Quiet("some-unused", on_gpu(steps(_FORWARD, _ABSENT, _ARRIVES, count=2))),
+        Quiet("once", on_gpu(steps(_FORWARD, _ARRIVES, count=1))),
+        Quiet("not-searched", on_gpu(steps(under(f"{collectives.DDP_FORWARD} 9us"), _ARRIVES))),
+        Abstains("no-ddp", on_gpu(steps("aten::linear"))),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        known = len(collectives.ddp_forwards(trace)) > 0
+        return None if known else NotApplicable("DistributedDataParallel was not used")
+
+    def match(self, event: Event) -> bool:
+        return True
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        searches = self.matched_events(trace)
+        repeats = any(loops.Loop(trace).repeated([each.start_ns for each in searches]))
+        if repeats and not _are_some_unused(trace):
+            yield from self.report_all(trace, searches)
+
+    def message(self, events: Sequence[Event]) -> str:
+        return "the graph is searched for unused parameters in each forward, and all are used"
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        """Neither the search nor the all-reduce of what each rank used."""
+        ops = [*events, *_reduced_marks(trace)]
+        return edits.without_ops(trace, ops, "no search", (0.0, 0.0))
+
+    def cost_rows(self, event: Event) -> Iterable[int]:
+        return (event.row,)
+
+
+def _are_some_unused(trace: Trace) -> bool:
+    """Whether DDP fills the place of a gradient that does not come: with zeros, in a hook."""
+    hooks = trace.rows_named(_HOOKS)
+    hooks = hooks[hooks < trace.tree_count]
+    zeros = trace.rows_named("aten::zero_")
+    zeros = zeros[zeros < trace.tree_count]
+    inside = zeros[Intervals(hooks, trace.subtree_end[hooks]).contains(zeros)]
+    above = trace.parent[inside]
+    makes_new = trace.rows_named("aten::zeros", "aten::zeros_like", "aten::new_zeros")
+    return bool(np.count_nonzero(~np.isin(above, makes_new)))
+
+
+def _reduced_marks(trace: Trace) -> list[Event]:
+    """The all-reduces of which parameters each rank used: those of integers."""
+    marks = [
+        op
+        for op in trace.events(collectives.all_reduces(trace))
+        if any("int" in each.input_dtypes[:1] for each in (op, *op.descendants()))
+    ]
+    return launches.outermost(marks)

@@ -1,0 +1,184 @@
+"""TDY410: products on the CPU on fewer threads, or on more, than there are processors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidy.account.op_flops import COUNTED_OPS, op_flops
+from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
+from tidy.replay import Edit
+from tidy.trace import Capability, Events, Trace
+
+from ..base import Pattern
+from ..evidence import edits, timing
+from ..evidence.launches import Rows
+from ..examples import Abstains, Fires, Quiet, steps, under
+from ..option import Option, share
+
+_UNKNOWN = NotChecked(
+    "the trace does not say how many threads and processors there were", "record with tidy run"
+)
+_DEVICES_COMPUTE = NotApplicable("a device computes in this run")
+# With twice the threads a product takes a little more than half of the time, or hardly less.
+_MOST_LEFT = 0.9
+
+_LARGE = "aten::mm 900us | float[512, 512], float[512, 512]"
+_INPUTS = "float[16, 64, 56, 56], float[64, 64, 3, 3], float[64], =[1, 1], =[1, 1], =[1, 1]"
+_CONVOLUTION = under(
+    f"aten::convolution | {_INPUTS}, =False, =[0, 0], =1",
+    f"aten::_convolution 900us | {_INPUTS}, =False, =[0, 0], =1",
+)
+_SMALL = "aten::mm 900us | float[16, 16], float[16, 16]"
+
+
+def _run(product: str, threads: int, processors: int = 8, load: float = 1.0, more: str = "") -> str:
+    said = f'"intra_op": {threads}, "processors": {processors}, "load": {load}{more}'
+    return f"# tidy_threads {{{said}}}\n" + steps(product)
+
+
+class WrongThreadCount(Pattern):
+    """Products on the CPU leave processors idle, or have more threads than there are processors.
+
+    What it does: Of a run without a GPU it takes the matrix products and convolutions that are
+    large enough to be shared among threads (50 million operations), where they take 30 % of the
+    steps, and compares the threads that PyTorch or numpy may use with the processors that the
+    process may use, by its affinity and its container's quota. Too few are half of those that are
+    free, or fewer, where the machine's load leaves as many free; too many are twice as many as
+    there are, those of all processes of the job on this machine together.
+    Why it costs: A processor that idles computes nothing; threads that share one wait for each
+    other at the end of each product.
+    Example: `torch.set_num_threads(1)` on a machine with eight free processors, recorded as
+
+        aten::addmm  (512, 1024) and (1024, 1024)       one thread, eight processors
+
+    or 32 threads, as many as the machine has processors, in a container that may use four.
+
+    Instead: Leave the number to PyTorch, or set it to the processors that there are:
+    `torch.set_num_threads(4)`, or OMP_NUM_THREADS=4 before Python starts, which numpy heeds too.
+    Cannot see: It needs a recording of `tidy run`, with input shapes. Where others use the machine
+    it does not say that there are too few threads. Small products are left alone: they may be
+    slower with more threads.
+    """
+
+    code = "TDY410"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    fix = "set as many threads as there are free processors: torch.set_num_threads()"
+    why_no_edit = "how long threads wait for each other is not in the trace"
+    fewest_flops = Option(50e6, "a product of fewer operations is as fast on few threads")
+    worth_a_word = share(0.3, "products that take less of the steps than this are not the step")
+    examples = (
+        Fires("one-of-eight", _run(_LARGE, 1), events=3),
+        Fires("four-times-as-many", _run(_LARGE, 32), events=3),
+        Fires("of-all-processes", _run(_LARGE, 8, load=8.0, more=', "processes": 4'), events=3),
+        Fires("below-linear", _run(f"aten::linear 950us\n  {_LARGE}", 1), events=3),
+        Fires("a-convolution", _run(_CONVOLUTION, 1), events=3),
+        Quiet("all", _run(_LARGE, 8)),
+        Quiet("half-busy", _run(_LARGE, 4, load=6.0)),
+        Quiet("others-use-them", _run(_LARGE, 1, load=8.0)),
+        Quiet("one-for-each-process", _run(_LARGE, 1, more=', "processes": 8')),
+        Quiet("small", _run(_SMALL, 1)),
+        Quiet(
+            "little", _run("aten::exp 9000us | float[9, 9]\n" + _LARGE, 1).replace(" 1000us", "")
+        ),
+        Quiet("one-processor", _run(_LARGE, 1, processors=1)),
+        Abstains("a-gpu", "# device 0 NVIDIA A100 8.0\n" + _run(_LARGE, 1)),
+        Abstains("not-recorded", steps(_LARGE)),
+    )
+
+    def applies(self, trace: Trace) -> Obstacle | None:
+        if not trace.is_cpu_run:
+            return _DEVICES_COMPUTE
+        return None if _threads_of(trace) else _UNKNOWN
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        threads = _threads_of(trace)
+        if threads is None or not (threads.are_too_few or threads.are_too_many):
+            return
+        rows = self._large_products(trace)
+        rows = rows[trace.in_window(rows)]
+        time = trace.time_of(rows)
+        if (trace.step_share(time) or 0.0) < self.worth_a_word:
+            return
+        edit = None
+        if threads.are_too_few:
+            part = max(threads.all / threads.processors, 1 / 4)
+            edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
+        yield self.report(
+            trace,
+            Events(trace, rows),
+            message=f"{len(rows)} large products run on {threads.text}",
+            location=None,
+            cost=timing.Cost(time, matters=True),
+            edit=edit,
+        )
+
+    def _large_products(self, trace: Trace) -> Rows:
+        """The ops that are large, without those that are in another of them."""
+        rows = np.sort(trace.rows_named(*COUNTED_OPS))
+        rows = rows[rows < trace.tree_count]
+        calls = np.stack([trace.name_id[rows], trace.inputs_id[rows]])
+        kinds, kind = np.unique(calls, axis=1, return_inverse=True)
+        is_large = [
+            op_flops(trace.names[name], trace.inputs, inputs) >= self.fewest_flops
+            for name, inputs in kinds.T.tolist()
+        ]
+        rows = rows[np.array(is_large, bool)[kind.ravel()]]
+        ends = np.maximum.accumulate(np.append(0, trace.subtree_end[rows]))[:-1]
+        outermost: Rows = rows[rows >= ends]
+        return outermost
+
+
+@dataclass(frozen=True, slots=True)
+class _Threads:
+    """How many threads compute, and what for.
+
+    Attributes:
+        own, processes: threads of this process, and processes of the job on this machine.
+        processors: that the process may use.
+        load: threads of the whole machine that ran or waited to, on average; None if not known.
+    """
+
+    own: int
+    processes: int
+    processors: int
+    load: float | None
+
+    @property
+    def all(self) -> int:
+        return self.own * self.processes
+
+    @property
+    def are_too_few(self) -> bool:
+        """Whether as many processors as there are threads are free."""
+        busy = self.all if self.load is None else max(self.all, self.load)
+        return self.load is not None and busy + self.all <= self.processors
+
+    @property
+    def are_too_many(self) -> bool:
+        return self.all >= 2 * self.processors
+
+    @property
+    def text(self) -> str:
+        threads = "1 thread" if self.own == 1 else f"{self.own} threads"
+        if self.processes > 1:
+            threads += f" in each of {self.processes} processes"
+        return f"{threads}, and there are {self.processors} processors"
+
+
+def _threads_of(trace: Trace) -> _Threads | None:
+    """What the header says of threads; None where it does not."""
+    said = trace.info.threads
+    own, processors = _count(said.get("intra_op")), _count(said.get("processors"))
+    if not own or not processors:
+        return None
+    load = said.get("load")
+    known = float(load) if isinstance(load, (int, float)) and load >= 0 else None
+    return _Threads(own, _count(said.get("processes")) or 1, processors, known)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,142 @@
+"""The one door to devices: what the runtime asks of an accelerator, and who answers.
+
+    engine, ops, nn, optim, data  --ask-->  accelerator.py  <--registers--  modelled/
+
+The rooms of the runtime know a device only by the protocol `Accelerator`. Whoever implements one
+calls `register`, and from then on `current()` is that one. Until then `current()` is `NO_DEVICE`,
+which knows the CPU alone.
+
+Where the question comes up for each operator or node, test the list `accelerators` first, which is
+empty while there is no device:
+
+    if accelerators:
+        node.stream = accelerators[0].stream_of(leaf)
+
+Operators reach a device in another way: they go through it (`observe/arrangement.py`, innermost).
+Which memory is a device's stands in `core/storage.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .core.later import later
+
+if TYPE_CHECKING:
+    from .engine.node import Edge, Grads, Node
+    from .engine.tensor import Tensor
+
+
+class Accelerator(Protocol):
+    """Devices beside the CPU, `cuda:0` and on. Bodies are those of the null device."""
+
+    def no_such_device(self, device: str) -> str:
+        """The text of the error that says that `device` does not exist."""
+        return (
+            f"tidy.runtime has no device {device!r}; it has 'cpu'. A modelled one: "
+            "tidy run --device a100, TIDY_DEVICE=a100, or tidy.runtime.cuda.configure('a100')"
+        )
+
+    def device_index(self, device: Any = None) -> int:
+        """The number of a device, given as `cuda`, `cuda:1`, a number or None for the current one.
+
+        Raises:
+            RuntimeError: there is no such device.
+        """
+        raise RuntimeError(self.no_such_device("cuda" if device is None else str(device)))
+
+    def to_device(self, tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Tensor:
+        """A copy of a tensor on another device, in another dtype unless `dtype` is None."""
+        raise RuntimeError(self.no_such_device(str(device)))
+
+    def record_stream(self, tensor: Tensor, stream: Any) -> None:
+        """Keep the tensor's memory, once it is given back, until `stream` has done its work."""
+
+    def uncounted(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(*args)`, computed by the host for a kernel that is counted elsewhere."""
+        return function(*args)
+
+    def backward(self, roots: Sequence[Edge], grads: Grads) -> AbstractContextManager[None]:
+        """The context of one backward, which starts at `roots` with a gradient for each."""
+        return nullcontext()
+
+    def enter(self, node: Node) -> None:
+        """The engine turns to `node`: the stream of its forward becomes the current one."""
+
+    def pass_on(self, source: Node, target: Node, grad: Tensor) -> None:
+        """A gradient goes from `source` to `target`: the streams that have to wait do so.
+
+        Raises:
+            RuntimeError: the gradient is on another device than what it is the gradient of.
+        """
+
+    def accumulate(self, source: Node, target: Node, old: Tensor, grad: Tensor, own: bool) -> Any:
+        """The sum of two gradients that arrived at `target`, in `old` itself where `own` is set."""
+        return old + grad
+
+    def captured(self, node: Node) -> None:
+        """The gradient that arrived at `node` is handed to the caller of `grad()`."""
+
+    def stream_of(self, leaf: Tensor) -> Any:
+        """The stream on which a leaf's gradient is accumulated; None for a leaf on the CPU."""
+        return None
+
+    def copied(self, variable: Tensor, grad: Tensor) -> Tensor:
+        """A copy of `grad` on the device of `variable`, laid out as `variable` is."""
+        copy: Tensor = grad.clone()
+        return copy
+
+    def check_grad(self, tensor: Tensor, grad: Tensor) -> None:
+        """Refuse `tensor.grad = grad` across devices.
+
+        Raises:
+            RuntimeError: the two are on different devices.
+        """
+
+
+class NoDevice(Accelerator):
+    """The null device: the CPU alone, without streams."""
+
+    def _nothing(self, *args: Any, **kwargs: Any) -> None:
+        """Nobody waits for anything, and all gradients are on one device."""
+
+    record_stream = enter = pass_on = captured = check_grad = _nothing
+
+
+NO_DEVICE = NoDevice()
+accelerators: list[Accelerator] = []  # the registered one; empty while there is no device
+
+
+def current() -> Accelerator:
+    """The registered accelerator, or `NO_DEVICE`."""
+    return accelerators[0] if accelerators else NO_DEVICE
+
+
+def is_available() -> bool:
+    """Whether there is a device beside the CPU."""
+    return bool(accelerators)
+
+
+def register(accelerator: Accelerator | None) -> None:
+    """Have `current()` be this one; None takes it away."""
+    accelerators[:] = [] if accelerator is None else [accelerator]
+
+
+def current_accelerator(check_available: bool = False) -> Any:
+    """The kind of device that there is beside the CPU; None without one."""
+    from .core.device import Device
+
+    return Device("cuda") if accelerators else None
+
+
+# torch.accelerator's other names
+__getattr__ = later(
+    __name__,
+    {
+        "..cuda": "device_count synchronize current_device_index=current_device "
+        "set_device_index=set_device current_device_idx=current_device set_device_idx=set_device "
+        "current_stream set_stream"
+    },
+)

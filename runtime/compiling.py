@@ -1,0 +1,73 @@
+"""torch.compile and torch.jit: what they are given runs as it is."""
+
+from __future__ import annotations
+
+import typing
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+_said = set[str]()
+
+
+def _as_it_is(name: str) -> Callable[..., Any]:
+    def call(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """The same object, with a note once."""
+        if name not in _said:
+            _said.add(name)
+            warnings.warn(f"{name} changes nothing here: it runs as it is", stacklevel=2)
+        return (lambda one: one) if obj is None else obj
+
+    return call
+
+
+compile = _as_it_is("torch.compile")
+script = _as_it_is("torch.jit.script")
+
+
+def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
+    return _as_it_is("torch.jit.trace")(func)
+
+
+def ignore(drop: Any = None, **_: Any) -> Any:
+    return drop if callable(drop) else lambda one: one
+
+
+export = unused = script_method = script_if_tracing = interface = ignore
+is_scripting = is_tracing = lambda: False
+Final = typing.Final
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    return the_value
+
+
+def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
+    return _as_it_is("torch.jit.freeze")(mod)
+
+
+optimize_for_inference = freeze
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What `wait` will give: it is computed at once."""
+    return func(*args, **kwargs)
+
+
+def wait(future: Any) -> Any:
+    return future
+
+
+def save(*args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError("torch.jit.save and load: tidy.runtime has no compiled models")
+
+
+load = save
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ScriptModule":
+        from .nn import Module
+
+        return Module
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""What tensors are made of: dtypes, devices, and where memory is."""

@@ -1,0 +1,74 @@
+"""Modules that PyTorch has at further paths: `torch.nn.modules.conv` has what `torch.nn` has."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_SAME = (
+    (r"nn\.utils\.rnn", "nn.packed"),
+    (r"nn\.utils\.parametriz\w+", "nn.parametrize"),
+    (r"nn\.utils\.prune", "nn.prune"),
+    (r"nn\.utils\.stateless", "nn.stateless"),
+    (r"nn\.utils\.(clip_grad|convert_parameters|fusion|init|(weight|spectral)_norm)", "nn.utils"),
+    (r"nn\.(modules(\.\w+)?|parameter|common_types)", "nn"),
+    (r"optim\.(_functional|_adafactor|_muon|adam\w*|sgd|rmsprop|adagrad|adadelta|nadam|radam|rprop|asgd|lbfgs|"
+     r"sparse_adam)", "optim"),
+    (r"utils\.data\.(dataloader|dataset|sampler|distributed|_utils(\.\w+)?)", "data"),
+    (r"autograd\.(variable|grad_mode|anomaly_mode)", "autograd"),
+    (r"distributions\.(bernoulli|beta|categorical|dirichlet|distribution|exponential|gamma|independent|kl|"
+     r"binomial|cauchy|chi2|geometric|gumbel|half_normal|mixture_same_family|multinomial|pareto|utils|"
+     r"negative_binomial|relaxed_\w+|studentT|transformed_distribution|weibull|"
+     r"laplace|log_normal|multivariate_normal|normal|one_hot_categorical|poisson|uniform)",
+     "distributions"),
+    (r"jit", "compiling"),
+    (r"utils\._pytree", "core.pytree"),
+    (r"(mps|xpu|mtia)", "absent_devices"),
+    (r"cuda\.(nvtx|profiler)", "cuda.marks"),
+    (r"sparse", "ops.sparse"),
+    (r"(random|functional|types|_tensor|tensor)", ""),
+)  # fmt: skip
+
+
+def home_of(inner: str) -> str | None:
+    """Which module has what PyTorch has at this path; None for a path that is no further one."""
+    return next((home for pattern, home in _SAME if re.fullmatch(pattern, inner)), None)
+
+
+class OtherPaths:
+    """Finds them, where nothing else is found; and loads them, which reads names elsewhere."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        inner = name.removeprefix(f"{self._package}.")
+        home = home_of(inner) if inner != name else None
+        if home is None:
+            return None
+        loader: Any = self
+        state = f"{self._package}.{home}".rstrip(".")
+        return ModuleSpec(name, loader, loader_state=state, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        made, home = ModuleType(spec.name), str(spec.loader_state)
+
+        def find(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return getattr(import_module(home), name)
+
+        made.__getattr__ = find  # type: ignore[method-assign]
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
+
+
+def install(package: str) -> None:
+    finder: Any = OtherPaths(package)
+    sys.meta_path.append(finder)

@@ -1,0 +1,1 @@
+"""What is computed with backward(): Jacobians, checks of gradients, checkpointing."""

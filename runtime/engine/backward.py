@@ -1,0 +1,157 @@
+"""backward() and grad(), and their asynchronous forms.
+
+Source: torch/autograd/__init__.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.aten import aten
+from ..core.storage import storages
+from . import engine
+from .engine import execute, in_background
+from .hooks import check
+from .node import Edge, Grads
+from .tensor import Tensor, gradient_edge, wrap
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Tensors = Tensor | Sequence[Tensor]
+Variable = Tensor
+_NEEDS_NONE = "One of the differentiated Tensors does not require grad"
+_UNUSED = "One of the differentiated Tensors was not used in the graph; allow_unused=True allows it"
+
+
+def as_tuple(tensors: Any) -> tuple[Any, ...]:
+    """One tensor (or None) as a tuple, like several."""
+    return (tensors,) if tensors is None or isinstance(tensors, Tensor) else tuple(tensors)
+
+
+def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
+    """Where to start, and with which gradients: ones for scalars where none is given."""
+    outputs = as_tuple(outputs)
+    grads = (None,) * len(outputs) if grads is None else as_tuple(grads)
+    check(len(grads) == len(outputs), f"got {len(outputs)} tensors and {len(grads)} gradients")
+    edges, gradients = list[Edge](), list[Tensor | None]()
+    for index, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        array, dtype = output.array, output.array.dtype
+        if grad is not None:
+            wrong = f"gradients can be either Tensors or None, but got {type(grad).__name__}"
+            check(isinstance(grad, Tensor), wrong, TypeError)
+            given = grad.array
+            if given.shape != array.shape:
+                wrong = f"has a shape of {list(given.shape)}, the output {list(array.shape)}"
+                raise RuntimeError(f"Mismatch in shape: grad_output[{index}] {wrong}")
+            same = (given.dtype.kind == "c") == (dtype.kind == "c")
+            check(same, "grad_output and output must both be complex, or neither")
+        elif output._rg:
+            scalar = array.size == 1 and dtype.kind != "c"
+            check(scalar, "grad can be implicitly created only for real scalar outputs")
+            grad = wrap(np.ones(array.shape, dtype)) if not storages else aten.ones_like(output)  # noqa: PLW2901
+        edge = gradient_edge(output)
+        none = f"element {index} of tensors does not require grad and does not have a grad_fn"
+        check(edge[0] is not None, none)
+        edges.append(edge)
+        gradients.append(grad if grad is None or grad.array.dtype is dtype else grad.to(dtype))
+    return edges, gradients
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the sum of the tensors' gradients to the `.grad` of the leaves (or of `inputs`).
+
+    Args:
+        grad_tensors: the gradient of something with respect to each; may be left out for scalars.
+        retain_graph: keep what was saved, for another backward; by default as `create_graph`.
+        create_graph: record the backward itself, so that it can be differentiated.
+        inputs: accumulate into these alone, and run no more than that needs.
+
+    Raises:
+        RuntimeError: no graph, a freed one, or a gradient that does not fit.
+    """
+    wanted: list[Edge] = []
+    if inputs is not None:
+        leaves = as_tuple(inputs)
+        check(len(leaves) > 0, "`inputs` argument to `backward()` cannot be empty.")
+        for leaf in leaves:
+            check(leaf._rg, _NEEDS_NONE)
+            leaf.retain_grad()
+            wanted.append(gradient_edge(leaf))
+    keep = create_graph if retain_graph is None else retain_graph
+    execute(*_roots(tensors, grad_tensors), keep, create_graph, wanted)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the outputs' sum with respect to `inputs`; `.grad` stays as it is.
+
+    Args:
+        allow_unused: give None for an input the outputs do not depend on, rather than an error.
+        materialize_grads: give zeros for such an input.
+
+    Raises:
+        RuntimeError: an input was not used, or needs no gradient; otherwise as for `backward`.
+    """
+    wrong = "materialize_grads=True goes with allow_unused=True only"
+    check(not materialize_grads or allow_unused is not False, wrong, ValueError)
+    unsupported = "only_inputs=False and is_grads_batched=True are not supported"
+    check(only_inputs and not is_grads_batched, unsupported, NotImplementedError)
+    leaves = as_tuple(inputs)
+    check(len(leaves) > 0, "grad requires non-empty inputs.", ValueError)
+    check(all(leaf._rg for leaf in leaves), _NEEDS_NONE)
+    wanted = [gradient_edge(leaf) for leaf in leaves]
+    keep = create_graph if retain_graph is None else retain_graph
+    result = execute(*_roots(outputs, grad_outputs), keep, create_graph, wanted, False)
+    for place, leaf in enumerate(leaves):
+        if result[place] is None:
+            check(allow_unused or materialize_grads, _UNUSED)
+            if materialize_grads:
+                result[place] = zeros = aten.zeros_like(leaf)
+                zeros.requires_grad = create_graph
+    return tuple(result)
+
+
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradient of this tensor to the leaves' `.grad`; see `autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_backward.__name__, _backward.__qualname__ = "backward", "Tensor.backward"
+Tensor.backward = _backward
+Tensor._execution_engine = engine  # for Variable._execution_engine.queue_callback
+
+
+def backward_async(*args: Any, **kwargs: Any) -> Future[None]:
+    """`backward`, on a thread of its own and in a copy of the caller's modes."""
+    return in_background(backward, *args, **kwargs)
+
+
+def grad_async(*args: Any, **kwargs: Any) -> Future[tuple[Tensor | None, ...]]:
+    """`grad`, on a thread of its own and in a copy of the caller's modes."""
+    return in_background(grad, *args, **kwargs)

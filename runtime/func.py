@@ -1,0 +1,17 @@
+"""torch.func's names."""
+
+from .derivatives.transforms import (
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+    vmap,
+)
+from .nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp"]
+__all__ += ["linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]

@@ -1,6 +1,0 @@
-"""torch.linalg's names."""
-
-from .ops import methods as _methods  # noqa: F401  (declares them)
-from .ops.table import PUBLIC
-
-globals().update(PUBLIC["linalg"])

@@ -1,0 +1,37 @@
+"""The modelled machine: devices whose numbers numpy computes and whose times a model gives.
+
+Its layers, from what stands alone to what puts all together. Each imports those above it only.
+
+    specs/                      what is known of each model of device
+    cost/                       the kernels of an operator, and what each takes
+    clock                       the host's clock: real time less the time of numpy's work
+    stream_timelines            what a device keeps of each stream
+    activity                    the log of calls and work, for those who record them
+    host_calls                  calls that launch nothing, and calls that wait
+    caching_allocator           the memory of one device
+    modelled_device             one device, and the list of those that are configured
+    streams                     streams and events, and which are current
+    placement                   which tensors are on which device
+    current_device, device_queries, memory_statistics         torch.cuda's functions about them
+    operands                    the tensors among an operator's arguments
+    kernel_launch, transfer     kernels, and copies, put on a stream
+    to_device                   `tensor.to(device)`
+    cuda_graphs, captured_nodes       work taken up once and run again
+    collectives, communication        work of several devices together
+    operator_kinds, dispatch    every operator on its way to numpy
+    backward_streams            the engine's rules about streams
+    modelled_accelerator        what the runtime asks of devices (accelerator.py), answered
+    configuration               configure(): makes the devices and opens the door
+
+`parallel/` has modules on several devices (torch.nn.parallel), on top of all but the last three.
+
+The names below are for those who record what devices do. Everything else of the runtime comes here
+by accelerator.py or by the faces (`cuda/`, `nn/parallel/`).
+"""
+
+from . import clock
+from .activity import ActivityLog, DeviceMemory, DeviceWork, RuntimeCall, add_log, logs, remove_log
+from .modelled_device import device_properties
+
+__all__ = ["ActivityLog", "DeviceMemory", "DeviceWork", "RuntimeCall"]
+__all__ += ["add_log", "clock", "device_properties", "logs", "remove_log"]

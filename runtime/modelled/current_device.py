@@ -1,0 +1,84 @@
+"""Which device and stream are current: torch.cuda's functions and contexts that ask or change it.
+
+Source: torch/cuda/__init__.py.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from . import streams
+from .placement import device_number_of
+from .streams import Stream, default_streams, device_index, here
+
+
+def current_device() -> int:
+    """The number of the current device."""
+    return device_index()
+
+
+def set_device(device: Any) -> None:
+    """Make `device` the current one; a negative number changes nothing."""
+    if not (isinstance(device, int) and device < 0):
+        here.device = device_index(device)
+
+
+class device:
+    """`with torch.cuda.device(1):` makes it the current one inside; None changes nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = here.device if device is None else device_index(device)
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before.append(here.device)
+        here.device = self.idx
+
+    def __exit__(self, *exc: object) -> None:
+        here.device = self._before.pop()
+
+
+class device_of(device):
+    """Makes the device of a tensor the current one; a tensor on the CPU changes nothing."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(device_number_of(obj))
+
+
+class StreamContext(AbstractContextManager[Any]):
+    """`with torch.cuda.stream(s):` work goes to `s`, and its device is the current one."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+        self._before: list[tuple[int, dict[int, Stream] | None]] = []
+
+    def __enter__(self) -> StreamContext:
+        self._before.append((here.device, here.streams))
+        if self.stream is not None:
+            here.device = self.stream.device_index
+            here.streams = {**(here.streams or {}), self.stream.device_index: self.stream}
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        here.device, here.streams = self._before.pop()
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """`with torch.cuda.stream(s):` work goes to `s`; None changes nothing."""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream) -> None:
+    """Have work go there from now on; the stream's device becomes the current one."""
+    StreamContext(stream).__enter__()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream that work for a device goes to now."""
+    return streams.current_stream(device_index(device))
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream that work for a device goes to where no other is chosen."""
+    return default_streams[device_index(device)]

@@ -1,0 +1,134 @@
+"""The figures of each modelled device, and where they come from.
+
+Host times are what public traces show under a profiler: medians of `cudaLaunchKernel`, and the
+shortest gaps behind it. Bandwidths of copies are what copies reach, not what the bus is rated at.
+Figures of data sheets and white papers were compared with public pages that quote them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .device_spec import DeviceSpec
+
+# A row is a field of DeviceSpec, the unit of its figures, and one figure for each device. Only a
+# path that a device does not have is written as "-".
+_FIGURES = """
+key                          -    v100 t4 a100-40 a100-80 l4 h100 h200 b200 generic
+compute                      -    7.0 7.5 8.0 8.0 8.9 9.0 9.0 10.0 8.0
+sm_count                     1    80 40 108 108 58 132 132 148 100
+clock_hz                     M    1530 1590 1410 1410 2040 1830 1830 1965 1500
+memory_nbytes                1    34087305216 15843721216 42297524224 85095874560 23665770496
+                                  85018279936 150110011392 191500000000 17179869184
+memory_bytes_per_s           G    900 320 1555 2039 300 3350 4800 8000 1000
+l2_nbytes                    MiB  6 4 40 40 48 50 50 126 32
+float64_flops_per_s          T    7.8 0.2544 9.7 9.7 0.4733 33.5 33.5 40 10
+float32_flops_per_s          T    15.7 8.1 19.5 19.5 30.3 66.9 66.9 80 20
+float16_flops_per_s          T    31.4 16.2 78 78 30.3 133.8 133.8 160 40
+bfloat16_flops_per_s         T    15.7 8.1 39 39 30.3 133.8 133.8 160 40
+tensor_float64_flops_per_s   T    - - 19.5 19.5 - 66.9 66.9 40 -
+tensor_tf32_flops_per_s      T    - - 156 156 60 494.7 494.7 1100 80
+tensor_float16_flops_per_s   T    125 65 312 312 121 989.4 989.4 2250 160
+tensor_bfloat16_flops_per_s  T    - - 312 312 121 989.4 989.4 2250 160
+tensor_float8_flops_per_s    T    - - - - 242.5 1978.9 1978.9 4500 -
+pinned_bytes_per_s           G    12 12 25 25 25 50 50 50 25
+pageable_bytes_per_s         G    6 6 6 6 6 8 8 8 6
+peer_bytes_per_s             G    150 12 300 300 25 450 450 900 25
+launch_ns                    1    5000 5000 5000 5000 5000 4500 4500 4500 5000
+start_latency_ns             1    1500 1500 1500 1500 1500 1300 1300 1300 1500
+kernel_floor_ns              1    1800 1800 1700 1700 1700 1500 1500 1500 1700
+max_threads_per_sm           1    2048 1024 2048 2048 1536 2048 2048 2048 2048
+max_blocks_per_sm            1    32 16 32 32 24 32 32 32 32
+shared_nbytes_per_sm         KiB  96 64 164 164 100 228 228 228 164
+shared_nbytes_per_block_optin KiB 96 64 163 163 99 227 227 227 163
+"""
+_UNITS = {"1": 1, "KiB": 1 << 10, "MiB": 1 << 20, "M": 10**6, "G": 1e9, "T": 1e12}
+# Of each device its name; then sources: of rates, SMs, clock and cache; of the bandwidths of memory
+# and peers; of the size of memory; of host times and the shortest kernel.
+_SOURCES = """
+v100 Tesla V100-SXM2-32GB
+    NVIDIA Tesla V100 GPU Architecture white paper; V100 data sheet (SXM2)
+    NVIDIA V100 data sheet (six NVLink 2 links, 300 GB/s in both directions)
+    deviceProperties of Kineto's ResNet-50 traces (V100, 32 GB)
+    PARAM's DLRM traces and Kineto's ResNet-50 traces (V100)
+t4 Tesla T4
+    NVIDIA T4 data sheet; NVIDIA Turing GPU Architecture white paper
+    NVIDIA T4 data sheet (320 GB/s; no NVLink, peers over PCIe 3)
+    a published run of the CUDA sample deviceQuery on a T4
+    none of a T4; those of the V100
+a100-40 NVIDIA A100-SXM4-40GB
+    NVIDIA A100 Tensor Core GPU Architecture white paper
+    NVIDIA A100 data sheet (SXM; NVLink 3, 600 GB/s in both directions)
+    deviceProperties of HTA's traces (A100, 40 GB)
+    HTA's traces of an A100
+a100-80 NVIDIA A100-SXM4-80GB
+    NVIDIA A100 Tensor Core GPU Architecture white paper
+    NVIDIA A100 data sheet (SXM; NVLink 3, 600 GB/s in both directions)
+    estimate: 80 GiB less what the driver and ECC keep
+    HTA's traces of an A100
+l4 NVIDIA L4
+    NVIDIA L4 data sheet (halved where it counts sparsity); NVIDIA Ada GPU Architecture paper
+    NVIDIA L4 data sheet (300 GB/s; no NVLink, peers over PCIe 4)
+    estimate: 24 GB less what the driver and ECC keep
+    none of an L4; those of the A100
+h100 NVIDIA H100 80GB HBM3
+    NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5, dense)
+    NVIDIA H100 data sheet (SXM; NVLink 4, 900 GB/s in both directions)
+    deviceProperties of TraceLens' traces (H100)
+    TraceLens' bert-small and Qwen traces (H100)
+h200 NVIDIA H200
+    NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5, dense)
+    NVIDIA H200 data sheet (SXM)
+    estimate: 141 GB (data sheet) less what the driver and ECC keep
+    none of an H200; those of the H100
+b200 NVIDIA B200
+    NVIDIA Blackwell Architecture Technical Brief (HGX B200, dense); not in it:
+      ordinary 16-bit rates (twice float32), clock (an estimate), SMs and cache (measurements
+      by Chips and Cheese)
+    NVIDIA Blackwell Architecture Technical Brief (NVLink 5, 1.8 TB/s in both directions)
+    estimate: 192 GB less what the driver and ECC keep
+    none of a B200; those of the H100
+generic Generic CUDA device
+    no device that is sold: round figures between a T4 and an A100, of compute capability 8.0,
+      so that whatever depends on TF32 and bfloat16 can be tried
+"""
+
+
+def _sources(given: list[str]) -> dict[str, str]:
+    """Where the figures of a device come from, by fields."""
+    if len(given) == 1:
+        return {"*": given[0]}
+    rates, links, size, host = given
+    return {
+        "compute, sm_count, clock_hz, l2_nbytes, *_flops_per_s": rates,
+        "memory_bytes_per_s, peer_bytes_per_s": links,
+        "memory_nbytes": size,
+        "max_*, shared_*, registers_per_sm, warp_size": "CUDA C++ Programming Guide, table of "
+        "technical specifications per compute capability",
+        "pinned_bytes_per_s, pageable_bytes_per_s": "pinned: estimate, 0.8 of what PCI Express is "
+        "rated at with 16 lanes; pageable: HTA's AlexNet trace (A100) and Kineto's ResNet-50 "
+        "traces (V100), 4 to 11 GB/s",
+        "launch_ns, start_latency_ns, kernel_floor_ns": "launch calls, gaps and shortest kernels "
+        f"in public traces: {host}",
+    }
+
+
+def _specs() -> dict[str, DeviceSpec]:
+    rows = [line.split() for line in _FIGURES.replace("\n     ", " ").strip().splitlines()]
+    fields: dict[str, list[Any]] = {field: figures for field, _, *figures in rows}
+    for field, unit, *figures in rows[2:]:
+        kind = float if isinstance(_UNITS[unit], float) else int
+        fields[field] = [_UNITS[unit] * kind(text.replace("-", "0")) for text in figures]
+    fields["compute"] = [tuple(map(int, text.split("."))) for text in fields["compute"]]
+    specs = {}
+    known = _SOURCES.strip().replace("\n      ", " ").replace("\n    ", "\t").splitlines()
+    for place, (head, *sources) in enumerate(line.split("\t") for line in known):
+        own = {field: values[place] for field, values in fields.items()}
+        key, _, name = head.partition(" ")
+        assert key == own["key"], "the tables have the devices in one order"
+        specs[key] = DeviceSpec(name=name, sources=_sources(sources), **own)
+    return specs
+
+
+SPECS = _specs()
+ALIASES = {"a100": "a100-40"}

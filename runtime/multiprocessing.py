@@ -1,0 +1,36 @@
+"""torch.multiprocessing: Python's own; tensors are copied to other processes, and not shared."""
+
+from __future__ import annotations
+
+import multiprocessing as _python
+from multiprocessing import *  # noqa: F403
+from typing import Any
+
+__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
+__all__ += ["spawn", "start_processes", *_python.__all__]  # noqa: PLE0604
+_kept = ["file_descriptor"]
+
+
+def get_all_sharing_strategies() -> set[str]:
+    return {"file_descriptor", "file_system"}
+
+
+def get_sharing_strategy() -> str:
+    return _kept[0]
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Taken: nothing is shared.
+
+    Raises:
+        AssertionError: no such strategy.
+    """
+    assert new_strategy in get_all_sharing_strategies()
+    _kept[0] = new_strategy
+
+
+def start_processes(*args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError("torch.multiprocessing.spawn: tidy.runtime runs in one process")
+
+
+spawn = start_processes

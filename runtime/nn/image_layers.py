@@ -1,0 +1,337 @@
+"""Layers for images and volumes, padding, and further activations. Source: torch/nn/modules/."""
+
+# mypy: disable-error-code="has-type, attr-defined, name-defined"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..engine.hooks import check
+from . import functional as F
+from . import init
+from .layers import (
+    _AVG,
+    _CALL,
+    _CONV,
+    _DROPOUT,
+    _FACTORY,
+    _MAX,
+    _NORM,
+    Layer,
+    _BatchNorm,
+    _Conv,
+    _Dropout,
+    _MaxPool,
+    _Pool,
+    make_layers,
+)
+
+
+class _ConvTranspose(_Conv):
+    """The gradient of a convolution by its input: (N, C_in, *size) to (N, C_out, *larger)."""
+
+    def setup(self, **factory: Any) -> None:
+        n, m = self.out_channels, self.in_channels
+        fits = m % self.groups == n % self.groups == 0
+        check(fits, "in_channels and out_channels must be divisible by groups", ValueError)
+        zeros = self.padding_mode == "zeros"
+        check(zeros, 'Only "zeros" padding mode is supported for ConvTranspose', ValueError)
+        names = ("kernel_size", "stride", "padding", "output_padding", "dilation")
+        self._spread(self.ndim, *names)
+        shape = (m, n // self.groups, *self.kernel_size)
+        self._new(factory, weight=shape, bias=self.bias and (n,))
+
+
+class _Channels(_BatchNorm):
+    """Each channel of each sample with mean 0 and variance 1, then scaled."""
+
+    def forward(self, input: Any) -> Any:
+        alone = input.array.ndim == self.ndim + 1
+        fits = alone or input.array.ndim == self.ndim + 2
+        check(fits, f"{self._get_name()}: wrong number of dimensions: {input.shape}", ValueError)
+        x, mean, var = input.unsqueeze(0) if alone else input, self.running_mean, self.running_var
+        learns = self.training or not self.track_running_stats
+        found = F.instance_norm(
+            x, mean, var, self.weight, self.bias, learns, self.momentum or 0.0, self.eps
+        )
+        return found.squeeze(0) if alone else found
+
+
+class PReLU(
+    Layer,
+    args="num_parameters=1, init=0.25" + _FACTORY,
+    call="F.prelu(input, self.weight)",
+):
+    """max(0, x) + weight * min(0, x), of one weight or one a channel."""
+
+    shown = "num_parameters={num_parameters}"
+
+    def setup(self, **factory: Any) -> None:
+        self._new(factory, weight=(self.num_parameters,))
+
+    def reset_parameters(self) -> None:
+        init.constant_(self.weight, self.init)
+
+
+class _Padding(Layer):
+    """Padded on all sides, by one number or one each."""
+
+    def setup(self, **factory: Any) -> None:
+        self._spread(2 * self.ndim, "padding")
+
+    def extra_repr(self) -> str:
+        held = vars(self)
+        return (
+            f"padding={self.padding}, value={self.value}" if "value" in held else f"{self.padding}"
+        )
+
+
+class _Shrink(Layer):
+    shown = "{lambd}"
+
+
+class _Windows(_Pool):
+    """Pools and windows that are shown by their arguments."""
+
+    setup = Layer.setup
+    shown: Any = None
+
+
+class _Unpool(_Pool):
+    """A pool the other way round: maxima go back to where they were."""
+
+    def setup(self, **factory: Any) -> None:
+        super().setup()
+        self._spread(self.ndim, "kernel_size", "stride", "padding")
+
+
+class _AdaptiveMax(_Windows):
+    shown = "output_size={output_size}"
+
+
+class _Response(Layer):
+    shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
+
+
+class _Fractional(Layer):
+    """Windows at random places, as many as `output_size` says, or a share of the input."""
+
+    shown = ""
+
+    def setup(self, **factory: Any) -> None:
+        samples, n = self.__dict__.pop("_random_samples"), self.ndim
+        for name, kind in (("kernel_size", int), ("output_size", int), ("output_ratio", float)):
+            value = getattr(self, name)
+            setattr(self, name, (value,) * n if isinstance(value, kind) else value)
+        self.register_buffer("_random_samples", samples)
+        told = "specify either an output_size or an output_ratio"
+        check((self.output_size is None) != (self.output_ratio is None), told, ValueError)
+        inside = all(0 < ratio < 1 for ratio in self.output_ratio or ())
+        check(inside, f"output_ratio must be between 0 and 1 (got {self.output_ratio})", ValueError)
+
+    def forward(self, input: Any) -> Any:
+        pool = F.fractional_max_pool2d if self.ndim == 2 else F.fractional_max_pool3d
+        how = (self.output_size, self.output_ratio, self.return_indices, self._random_samples)
+        return pool(input, self.kernel_size, *how)
+
+
+class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=None" + _FACTORY)):
+    """Batch norm of any number of dimensions; there are no other processes to be in step with."""
+
+    def forward(self, input: Any) -> Any:
+        least = f"expected at least 2D input (got {input.array.ndim}D input)"
+        check(input.array.ndim > 1, least, ValueError)
+        self.ndim = max(input.array.ndim - 2, 1)
+        return super().forward(input)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """The module with SyncBatchNorm in place of each batch norm."""
+        if isinstance(module, _BatchNorm) and not isinstance(module, _Channels):
+            kind: Any = cls
+            made = kind(module.num_features, process_group=process_group)
+            made.__dict__.update(vars(module))
+            return made
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
+        return module
+
+
+class _Upsampled(Layer):
+    """Of another size: `size`, or what there is times `scale_factor`."""
+
+    mode: Any = "nearest"
+    align_corners: Any = None
+    recompute_scale_factor: Any = None
+
+    def setup(self, **factory: Any) -> None:
+        factor = self.scale_factor
+        if factor is not None:
+            self.scale_factor = (
+                tuple(map(float, factor)) if isinstance(factor, tuple) else float(factor)
+            )
+
+    def forward(self, input: Any) -> Any:
+        how = self.mode, self.align_corners, self.recompute_scale_factor
+        return F.interpolate(input, self.size, self.scale_factor, *how)
+
+    def extra_repr(self) -> str:
+        name = "size" if self.scale_factor is None else "scale_factor"
+        return f"{name}={getattr(self, name)!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(_Upsampled, args="size=None, scale_factor=None"):
+    """The nearest pixel."""
+
+
+class UpsamplingBilinear2d(_Upsampled, args="size=None, scale_factor=None"):
+    """Between pixels, whose corners stay at the corners."""
+
+    mode, align_corners = "bilinear", True
+
+
+class Softmax2d(Layer, args=""):
+    """Softmax over the channels of (C, H, W), or of a batch of it."""
+
+    shown = ""
+
+    def forward(self, input: Any) -> Any:
+        fits = input.array.ndim in (3, 4)
+        check(fits, f"Softmax2d: expected input to be 3D or 4D, got {input.shape}", ValueError)
+        return F.softmax(input, -3)
+
+
+class Bilinear(
+    Layer,
+    args="in1_features, in2_features, out_features, bias=True" + _FACTORY,
+    call="input1, input2 -> F.bilinear(input1, input2, self.weight, self.bias)",
+):
+    """`input1 @ weight[k] @ input2 + bias[k]` for each k."""
+
+    shown = "in1_features={in1_features}, in2_features={in2_features}, "
+    shown += "out_features={out_features}, bias={bias}"
+
+    def setup(self, **factory: Any) -> None:
+        n, width = self.out_features, self.in1_features
+        self._new(factory, weight=(n, width, self.in2_features), bias=self.bias and (n,))
+
+    def reset_parameters(self) -> None:
+        bound = self.in1_features**-0.5
+        for param in self.parameters():
+            init.uniform_(param, -bound, bound)
+
+
+_TURNED = "(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, "
+_TURNED += "self.groups, self.dilation)"
+_TURNED_ARGS = "in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, "
+_TURNED_ARGS += "groups=1, bias=True, dilation=1, padding_mode='zeros'" + _FACTORY
+_INSTANCE = "num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False"
+_INSTANCE += _FACTORY + ", *, bias=True"
+
+
+def _in_each(kind: type[Layer], name: str, call: str, args: str) -> Iterator[Any]:
+    """The rows of a layer for one, two and three dimensions, `{n}` in the texts."""
+    for n in (1, 2, 3):
+        yield kind, f"{name}{n}d", call.replace("{n}", str(n)), args
+
+
+_UNPOOL = "input, indices, output_size=None -> "
+_UNPOOL += "F.max_unpool{n}d(input, indices, self.kernel_size, self.stride, self.padding, "
+_UNPOOL += "output_size)"
+_FRACTIONAL = "kernel_size, output_size=None, output_ratio=None, return_indices=False, "
+_FRACTIONAL += "_random_samples=None"
+_CONSTANT = "F.pad(input, self.padding, 'constant', self.value)"
+_ROWS: Any = (
+    (_Conv, "Conv3d", _CALL, _CONV),
+    *_in_each(_ConvTranspose, "ConvTranspose", "F.conv_transpose{n}d" + _TURNED, _TURNED_ARGS),
+    *_in_each(_Channels, "InstanceNorm", "", _INSTANCE),
+    *_in_each(
+        _Dropout, "Dropout", _DROPOUT.replace("dropout", "dropout{n}d"), "p=0.5, inplace=False"
+    ),
+    *(
+        row
+        for name, mode in (
+            ("Reflection", "reflect"),
+            ("Replication", "replicate"),
+            ("Circular", "circular"),
+            ("Zero", "constant"),
+        )
+        for row in _in_each(
+            _Padding, f"{name}Pad", f"F.pad(input, self.padding, {mode!r})", "padding"
+        )
+    ),
+    *_in_each(_Padding, "ConstantPad", _CONSTANT, "padding, value"),
+    *_in_each(
+        _AdaptiveMax,
+        "AdaptiveMaxPool",
+        "adaptive_max_pool{n}d",
+        "output_size, return_indices=False",
+    ),
+    *_in_each(_Unpool, "MaxUnpool", _UNPOOL, "kernel_size, stride=None, padding=0"),
+    *_in_each(
+        _Windows, "LPPool", "lp_pool{n}d", "norm_type, kernel_size, stride=None, ceil_mode=False"
+    ),
+    (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
+    (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
+    (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),
+    *[*_in_each(_Fractional, "FractionalMaxPool", "", _FRACTIONAL)][1:],
+    (Layer, "ChannelShuffle", "channel_shuffle", "groups"),
+    *(
+        (
+            _Dropout,
+            name,
+            f"F.{call}(input, self.p, self.training, self.inplace)",
+            "p=0.5, inplace=False",
+        )
+        for name, call in (
+            ("AlphaDropout", "alpha_dropout"),
+            ("FeatureAlphaDropout", "feature_alpha_dropout"),
+        )
+    ),
+    (
+        Layer,
+        "RReLU",
+        "F.rrelu(input, self.lower, self.upper, self.training, self.inplace)",
+        "lower=0.125, upper=0.3333333333333333, inplace=False",
+    ),
+    (Layer, "Threshold", "threshold", "threshold, value, inplace=False"),
+    (Layer, "PixelShuffle", "pixel_shuffle", "upscale_factor"),
+    (Layer, "PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
+    (
+        _Upsampled,
+        "Upsample",
+        "",
+        "size=None, scale_factor=None, mode='nearest', align_corners=None, "
+        "recompute_scale_factor=None",
+    ),
+    (
+        Layer,
+        "Unflatten",
+        "input.unflatten(self.dim, self.unflattened_size)",
+        "dim, unflattened_size",
+    ),
+    (Layer, "ReLU6", "relu6", "inplace=False"),
+    (Layer, "SELU", "selu", "inplace=False"),
+    (Layer, "CELU", "celu", "alpha=1.0, inplace=False"),
+    (Layer, "Hardswish", "hardswish", "inplace=False"),
+    (Layer, "Hardsigmoid", "hardsigmoid", "inplace=False"),
+    (Layer, "Mish", "mish", "inplace=False"),
+    (Layer, "Softsign", "softsign", ""),
+    (Layer, "Tanhshrink", "tanhshrink", ""),
+    (_Shrink, "Softshrink", "softshrink", "lambd=0.5"),
+    (_Shrink, "Hardshrink", "hardshrink", "lambd=0.5"),
+    (Layer, "GLU", "glu", "dim=-1"),
+    (Layer, "Softmin", "softmin", "dim=None"),
+    (
+        Layer,
+        "CosineSimilarity",
+        "F.cosine_similarity(input, other, self.dim, self.eps)",
+        "dim=1, eps=1e-08",
+    ),
+    (_BatchNorm, "BatchNorm3d", "", _NORM),
+    (_MaxPool, "MaxPool3d", "max_pool3d", _MAX),
+    (_Pool, "AvgPool3d", "avg_pool3d", _AVG + ", divisor_override=None"),
+    (Layer, "AdaptiveAvgPool3d", "adaptive_avg_pool3d", "output_size"),
+)
+make_layers(globals(), _ROWS)

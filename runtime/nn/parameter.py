@@ -1,0 +1,76 @@
+"""Tensors that a module learns. Source: torch/nn/parameter.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.aten import aten
+from ..core.storage import storages
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+
+
+class Parameter(Tensor):
+    """A leaf on the memory of `data`; assigned to a Module it is one of its parameters."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True, **_: Any) -> Any:
+        """Made here only for a subclass with a `__new__` of its own, which calls this one."""
+        made = object.__new__(cls)
+        if cls.__new__ is not Parameter.__new__:
+            made._fill(data, requires_grad)
+        return made
+
+    def __init__(self, data: Any = None, requires_grad: bool = True, **others: Any) -> None:
+        if type(self).__new__ is Parameter.__new__:
+            check(not others, f"Parameter() got unexpected arguments: {[*others]}", TypeError)
+            self._fill(data, requires_grad)
+
+    def _fill(self, data: Any, requires_grad: bool) -> None:
+        data = aten.empty(0) if data is None else data
+        wanted = f"Parameter's data should be a Tensor, not {type(data).__name__}"
+        check(isinstance(data, Tensor), wanted, TypeError)
+        self._become(wrap(data.array))
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.detach().cpu(), self._rg)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        copy = self.detach().clone() if storages else wrap(self.array.copy())
+        memo[id(self)] = made = type(self)(copy, self._rg)
+        return made
+
+
+class UninitializedParameter(Parameter):
+    """One whose shape is known when the first input comes, or a state_dict that has it."""
+
+    __slots__ = ()
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(aten.empty(0, device=device, dtype=dtype), requires_grad)
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer.")
+
+    def __repr__(self) -> str:
+        return "<UninitializedParameter>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._rg, None, self.array.dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        memo[id(self)] = made = type(self)(self._rg, dtype=self.array.dtype)
+        return made
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a parameter of that shape, of any values."""
+        requires_grad, dtype = self._rg, self.array.dtype if dtype is None else dtype
+        self._become(aten.empty(tuple(shape), device=device, dtype=dtype))
+        self.requires_grad = requires_grad
+        self.__class__ = Parameter

@@ -1,0 +1,367 @@
+"""Parameters that are computed of others each time they are read; weight and spectral norm so made.
+
+`register_parametrization(m, "weight", f)` moves the weight to `m.parametrizations.weight.original`,
+and gives `m` a class of its own, whose property `weight` is `f` of that.
+
+Source: torch/nn/utils/parametrize.py, parametrizations.py.
+"""
+
+# mypy: disable-error-code="attr-defined"
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.aten import aten
+from ..engine.grad_mode import no_grad
+from ..engine.hooks import check
+from ..engine.tensor import Tensor
+from .containers import ModuleDict, ModuleList
+from .module import Module
+from .parameter import Parameter
+
+_caches: list[dict[tuple[int, str], Any]] = []  # of the contexts that are open; all have the first
+
+
+@contextlib.contextmanager
+def cached() -> Iterator[None]:
+    """Within it each parametrized tensor is computed once."""
+    _caches.append({})
+    try:
+        yield
+    finally:
+        _caches.pop()
+
+
+def _inverse(module: Module, value: Any) -> Any:
+    return module.right_inverse(value) if hasattr(module, "right_inverse") else value
+
+
+def _alike(what: str, made: Any, original: Tensor) -> None:
+    told = f"A parametrization must return a tensor. Got {type(made).__name__}."
+    check(isinstance(made, Tensor), told, ValueError)
+    for name in ("dtype", "shape"):
+        mine, own = getattr(made, name), getattr(original, name)
+        check(mine == own, f"{what} may not change the {name}: {own} to {mine}", ValueError)
+
+
+def hold(module: Module, name: str, tensor: Tensor) -> None:
+    """As a parameter if it is one, else as a buffer."""
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+class ParametrizationList(ModuleList):
+    """The modules that a tensor goes through, and what the first of them is given."""
+
+    def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
+        super().__init__(modules)
+        self.unsafe, new = unsafe, original
+        with no_grad():
+            for module in list(self)[::-1]:
+                with contextlib.suppress(NotImplementedError):
+                    new = _inverse(module, new)
+        self.is_tensor = isinstance(new, Tensor)
+        told = f"'right_inverse' must return tensors. Got {type(new).__name__}"
+        check(self.is_tensor or isinstance(new, (tuple, list)), told, ValueError)
+        self.ntensors, shape = 1 if self.is_tensor else len(new), original.detach()
+        if self.is_tensor:
+            fits = new.dtype == original.dtype
+            check(
+                fits,
+                "When `right_inverse` outputs one tensor, it may not change the dtype.",
+                ValueError,
+            )
+            if new is not original:
+                original.data = new.detach()
+            hold(self, "original", original)
+        else:
+            for i, each in enumerate(new):
+                new_one = Parameter(each.detach()) if isinstance(original, Parameter) else each
+                hold(self, f"original{i}", new_one.requires_grad_(original.requires_grad))
+        if not unsafe:
+            _alike("Registering a parametrization", self(), shape)
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Make the originals such that `value` is what comes out."""
+        with no_grad():
+            for module in list(self)[::-1]:
+                told = f"parametrization {type(module).__name__} does not implement right_inverse."
+                check(hasattr(module, "right_inverse"), told)
+                value = module.right_inverse(value)
+            for own, new in zip(
+                self._originals(), [value] if self.is_tensor else value, strict=True
+            ):
+                fits = own.dtype == new.dtype
+                check(fits, f"right_inverse gave {new.dtype} where {own.dtype} is held", ValueError)
+                own.data = new.detach()
+
+    def _originals(self) -> list[Any]:
+        if self.is_tensor:
+            return [self.original]
+        return [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def forward(self) -> Any:
+        first, *rest = self
+        found = first(*self._originals())
+        for module in rest:
+            found = module(found)
+        return found
+
+
+def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
+    memo[id(self)] = made = self.__class__.__new__(self.__class__)
+    made.__setstate__(copy.deepcopy(self.__dict__, memo))
+    return made
+
+
+def _getstate(self: Any) -> Any:
+    told = "Serialization of parametrized modules is only supported through state_dict()."
+    raise RuntimeError(told)
+
+
+def _read(name: str) -> property:
+    def read(self: Any) -> Any:
+        if not _caches:
+            return self.parametrizations[name]()
+        known, key = _caches[0], (id(self), name)
+        if key not in known:
+            known[key] = self.parametrizations[name]()
+        return known[key]
+
+    return property(read, lambda self, value: self.parametrizations[name].right_inverse(value))
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether that tensor is, or any."""
+    held = vars(module).get("parametrizations")
+    return isinstance(held, ModuleDict) and (tensor_name in held if tensor_name else len(held) > 0)
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """From now on `module.<tensor_name>` is what `parametrization` makes of what it was."""
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            now = getattr(module, tensor_name)
+            _alike("Registering a parametrization", parametrization(now), now)
+        held = module.parametrizations[tensor_name].append(parametrization)
+        held.unsafe = held.unsafe or unsafe
+        return module
+    known = tensor_name in module._buffers or tensor_name in module._parameters
+    told = f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+    check(known, f"{told}with name '{tensor_name}'", ValueError)
+    original = getattr(module, tensor_name)
+    made = ParametrizationList([parametrization], original, unsafe)
+    delattr(module, tensor_name)
+    if not is_parametrized(module):
+        kind = type(module)
+        body = {"__getstate__": _getstate, "__deepcopy__": _deepcopy, "__module__": kind.__module__}
+        module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), body)
+        module.parametrizations = ModuleDict()
+    setattr(type(module), tensor_name, _read(tensor_name))
+    module.parametrizations[tensor_name] = made
+    return module
+
+
+def remove_parametrizations(
+    module: Module, tensor_name: str, leave_parametrized: bool = True
+) -> Module:
+    """The tensor is held again: as it is read now, or as the original is."""
+    there = is_parametrized(module, tensor_name)
+    check(there, f"Module {module} does not have a parametrization on {tensor_name}", ValueError)
+    held = module.parametrizations[tensor_name]
+    told = "Cannot leave unparametrized a tensor that is parametrized in terms of several tensors."
+    check(held.is_tensor or leave_parametrized, told, ValueError)
+    original = held._originals()[0]
+    if leave_parametrized:
+        now = getattr(module, tensor_name)
+        if held.is_tensor:
+            original.data = now.detach()
+        else:
+            original = Parameter(now.detach()) if now.requires_grad else now
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if not is_parametrized(module):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    hold(module, tensor_name, original)
+    return module
+
+
+def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
+    """The norm of each slice along `dim`; of all for None or -1."""
+    if dim is None or dim == -1:
+        return v.norm()
+    return v.norm(2, tuple(d for d in range(v.dim()) if d != dim % v.dim()), True)
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim: int | None = 0) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
+        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return norm_except_dim(weight, self.dim), weight
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """A weight as its direction times its length along `dim`, which are learned apart."""
+
+    def from_hooks(state_dict: Any, prefix: str, *_: Any) -> None:
+        older = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
+        if all(key in state_dict for key in older):
+            for i, key in enumerate(older):
+                state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
+
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(from_hooks)
+    return module
+
+
+def as_matrix(weight: Tensor, dim: int) -> Any:
+    """`dim` against all others."""
+    return weight.movedim(dim, 0).flatten(1)
+
+
+def iterate(matrix: Any, u: Tensor, v: Tensor, count: int, eps: float, first: str = "u") -> None:
+    """Turn `u` and `v` towards the singular vectors of the largest singular value."""
+    with no_grad():
+        for step in "uv" * count if first == "u" else "vu" * count:
+            made = matrix.mv(v) if step == "u" else matrix.t().mv(u)
+            (u if step == "u" else v).copy_(aten.normalize(made, dim=0, eps=eps))
+
+
+class _SpectralNorm(Module):
+    def __init__(
+        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
+        super().__init__()
+        ndim = weight.dim()
+        check(-ndim <= dim < ndim, f"Dimension out of range: {dim}", IndexError)
+        told = f"Expected n_power_iterations to be positive, but got {n_power_iterations}"
+        check(n_power_iterations > 0, told, ValueError)
+        self.dim, self.eps = dim % ndim, eps
+        if ndim > 1:
+            self.n_power_iterations = n_power_iterations
+            matrix = as_matrix(weight.detach(), self.dim)
+            for name, size in zip(("_u", "_v"), matrix.shape, strict=True):
+                drawn = aten.empty(size, dtype=weight.dtype).normal_()
+                self.register_buffer(name, aten.normalize(drawn, dim=0, eps=eps))
+            iterate(matrix, self._u, self._v, 15, eps)
+
+    def forward(self, weight: Tensor) -> Any:
+        if weight.dim() == 1:
+            return aten.normalize(weight, dim=0, eps=self.eps)
+        matrix = as_matrix(weight, self.dim)
+        if self.training:
+            iterate(matrix.detach(), self._u, self._v, self.n_power_iterations, self.eps)
+        return weight / self._u.clone().dot(matrix.mv(self._v.clone()))
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+class _Orthogonal(Module):
+    """A matrix with orthonormal columns (or rows), of any matrix. Source: parametrizations.py."""
+
+    def __init__(self, weight: Tensor, how: str, trivial: bool) -> None:
+        super().__init__()
+        real = not (weight.is_complex() and how == "householder")
+        check(real, "The householder parametrization does not support complex tensors.", ValueError)
+        told = "orthogonal(use_trivialization=False) with householder is not supported"
+        check(trivial or how != "householder", told, NotImplementedError)
+        self.shape, self.how = weight.shape, how
+        if trivial:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Tensor) -> Any:
+        wide = X.array.shape[-2] < X.array.shape[-1]
+        X = X.mT if wide else X  # noqa: N806
+        *lead, n, k = X.array.shape
+        if self.how == "householder":
+            A = X.tril(-1)  # noqa: N806
+            Q, unit = aten.eye(n, k, dtype=X.dtype), aten.eye(n, k, dtype=X.dtype)  # noqa: N806
+            A, scale = A + unit, 2 / (1 + (A * A).sum(-2))  # noqa: N806
+            for i in reversed(range(k)):
+                v = A.narrow(-1, i, 1)
+                Q = Q - scale[..., i, None, None] * v @ (v.mT @ Q)  # noqa: N806
+            Q = Q * X.diagonal(0, -2, -1).int().unsqueeze(-2)  # noqa: N806
+        else:
+            X = X.tril()  # noqa: N806
+            X = aten.cat([X, X.new_zeros(*lead, n, n - k)], -1) if n != k else X  # noqa: N806
+            A, unit = X - X.mH, aten.eye(n, dtype=X.dtype)  # noqa: N806
+            if self.how == "matrix_exp":
+                Q = aten.linalg_matrix_exp(A)  # noqa: N806
+            else:
+                Q = aten.linalg_solve_of((unit - A * 0.5).expand_as(A), unit + A * 0.5)  # noqa: N806
+            Q = Q[..., :k]  # noqa: N806
+        Q = self.base @ Q if "base" in self._buffers else Q  # noqa: N806
+        return Q.mT if wide else Q
+
+    def right_inverse(self, Q: Tensor) -> Any:
+        told = f"Expected a matrix or batch of matrices of shape {self.shape}. Got {Q.shape}."
+        check(Q.shape == self.shape, told, ValueError)
+        told = (
+            "It is not possible to assign to the matrix exponential or the Cayley parametrizations"
+        )
+        check(
+            "base" in self._buffers, f"{told} when use_trivialization=False.", NotImplementedError
+        )
+        wide, given = Q.array.shape[-2] < Q.array.shape[-1], Q
+        Q = Q.mT if wide else Q  # noqa: N806
+        *lead, n, k = Q.array.shape
+        Q = aten.cat([Q, aten.randn(*lead, n, n - k, dtype=Q.dtype)], -1) if n != k else Q  # noqa: N806
+        made, R = aten.linalg_qr(Q)  # noqa: N806
+        self.base = made * R.diagonal(0, -2, -1).sgn().unsqueeze(-2)
+        found = aten.zeros_like(given)
+        found.diagonal(0, -2, -1).fill_(-1.0)
+        return found
+
+
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
+    use_trivialization: bool = True,
+) -> Module:  # fmt: skip
+    """A weight that stays orthogonal, from where it is made so."""
+    weight = getattr(module, name, None)
+    told = f"Module '{module}' has no parameter or buffer with name '{name}'"
+    check(isinstance(weight, Tensor), told, ValueError)
+    shape = weight.array.shape  # type: ignore[union-attr]
+    told = f"Expected a matrix or batch of matrices. Got a tensor of {len(shape)} dimensions."
+    check(len(shape) > 1, told, ValueError)
+    usual = shape[-1] == shape[-2] or weight.is_complex()  # type: ignore[union-attr]
+    how = orthogonal_map or ("matrix_exp" if usual else "householder")
+    known = how in ("matrix_exp", "cayley", "householder")
+    told = "orthogonal_map has to be one of matrix_exp, cayley, householder; got: "
+    check(known, f"{told}{how}", ValueError)
+    made: Any = _Orthogonal(weight, how, use_trivialization)  # type: ignore[arg-type]
+    return register_parametrization(module, name, made, unsafe=True)
+
+
+def dim_of_outputs(module: Module) -> int:
+    """Where outputs are counted in a weight."""
+    return int(any("ConvTranspose" in kind.__name__ for kind in type(module).__mro__))
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:  # fmt: skip
+    """A weight divided by its largest singular value, as far as power iteration knows it."""
+    weight = getattr(module, name, None)
+    told = f"Module '{module}' has no parameter or buffer with name '{name}'"
+    check(isinstance(weight, Tensor), told, ValueError)
+    dim = dim_of_outputs(module) if dim is None else dim
+    made: Any = _SpectralNorm(weight, n_power_iterations, dim, eps)  # type: ignore[arg-type]
+    return register_parametrization(module, name, made)

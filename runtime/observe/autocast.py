@@ -1,0 +1,123 @@
+"""Automatic mixed precision: matrix products in 16 bits, losses in 32.
+
+The lists are the CPU's, for modelled devices too. Source: torch/amp/autocast_mode.py,
+aten/src/ATen/autocast_mode.h.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextvars import ContextVar
+from functools import partial, wraps
+from typing import Any
+
+import numpy as np
+
+from .. import accelerator
+from ..core import dtypes
+from ..core.dtypes import float16, float32
+from ..core.mode import Mode
+from ..core.pytree import tree_map
+from ..core.storage import storage_of, storages
+from ..engine.tensor import Tensor
+from .arrangement import watching
+
+_PRODUCTS = "mm bmm addmm baddbmm matmul linear conv1d conv2d conv3d scaled_dot_product_attention"
+_LOSSES = """prod mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy_loss kl_div
+    binary_cross_entropy binary_cross_entropy_with_logits hinge_embedding_loss"""
+LOWER = {f"aten::{name}" for name in _PRODUCTS.split()}
+FLOAT32 = {f"aten::{name}" for name in _LOSSES.split()}
+# By type of device: what products are computed in. None is off.
+_dtypes: ContextVar[dict[str, Any]] = ContextVar("tidy_autocast", default={})  # noqa: B039
+
+
+def get_autocast_dtype(device_type: str = "cpu") -> Any:
+    """What products are computed in: float16 on a device, bfloat16 on the CPU."""
+    usual = float16 if device_type == "cuda" else dtypes.bfloat16
+    return _dtypes.get().get(device_type) or usual
+
+
+def is_autocast_enabled(device_type: str = "cpu") -> bool:
+    """Whether operators cast."""
+    return _dtypes.get().get(device_type) is not None
+
+
+class autocast(Mode):
+    """Operators cast their tensors (float64 apart): `LOWER` to `dtype`, `FLOAT32` to that."""
+
+    variable = _dtypes
+
+    def __init__(self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, **_: Any):
+        there = device_type == "cpu" or (device_type == "cuda" and accelerator.is_available())
+        if enabled and not there:
+            warnings.warn(f"{device_type} is not available. Disabling autocast.", stacklevel=2)
+        self.enabled, self.dtype, self.device = enabled and there, dtype, device_type
+        self.listed = watching if self.enabled else []
+
+    def __enter__(self) -> None:
+        dtype = np.dtype(self.dtype or get_autocast_dtype(self.device)) if self.enabled else None
+        self.value = {**_dtypes.get(), self.device: dtype}
+        super().__enter__()
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there is such a device, on which operators can cast."""
+    return device_type in ("cpu", "cuda")
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """For the forward of a Function: without autocast, on inputs in the dtype `cast_inputs`.
+
+    Without `cast_inputs` it is left as it is, and its backward (`custom_bwd`) runs in its mode.
+    """
+    if fwd is None:
+        return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @wraps(fwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._dtype, enabled = get_autocast_dtype(device_type), is_autocast_enabled(device_type)
+        ctx._fwd_used_autocast = enabled and cast_inputs is None
+        if cast_inputs is None or not enabled:
+            return fwd(ctx, *args, **kwargs)
+
+        def to(x: Any) -> Any:
+            kind = isinstance(x, Tensor) and x.array.dtype.kind in "fV" and x.array.itemsize < 8
+            return x.to(cast_inputs) if kind else x
+
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *tree_map(to, args), **tree_map(to, kwargs))
+
+    return decorated
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """For the backward of a Function whose forward has `custom_fwd`: in the forward's mode."""
+    if bwd is None:
+        return partial(custom_bwd, device_type=device_type)
+
+    @wraps(bwd)
+    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return decorated
+
+
+def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of the operator `name`, as autocast wants them."""
+    if name not in LOWER | FLOAT32:
+        return args
+    dtypes = _dtypes.get()
+
+    def to(x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return type(x)(to(y) for y in x)
+        if not isinstance(x, Tensor) or x.array.dtype.kind not in "fV" or x.array.itemsize > 4:
+            return x
+        lower = dtypes.get("cuda" if storages and storage_of(x) is not None else "cpu")
+        if lower is None:
+            return x
+        dtype = lower if name in LOWER else float32
+        return x if x.array.dtype == dtype else x.to(dtype)
+
+    return to(args)

@@ -1,0 +1,38 @@
+"""Who wants to know when the worker processes of a loader made which batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class WorkerBatch(NamedTuple):
+    """A batch that a worker made; times are those of `time.perf_counter_ns`.
+
+    A recording that moves `start_ns` and `end_ns` to another clock leaves the lengths as they are.
+
+    Attributes:
+        loader: the number of the iterator that asked for it.
+        worker: which of its `num_workers` workers this is.
+        batch: which one of the epoch, from 0.
+        start_ns, end_ns: from when it knew what to make until the batch was ready to be sent.
+        work_ns: how long that is.
+        cpu_ns: how long of it the worker had a processor.
+        queued_ns: how long it could have worked but for others on the processors; 0 where the
+            system does not tell. What is left of `work_ns` it slept, or waited for a disk.
+    """
+
+    loader: int
+    worker: int
+    num_workers: int
+    pid: int
+    batch: int
+    start_ns: int
+    end_ns: int
+    work_ns: int
+    cpu_ns: int
+    queued_ns: int
+
+
+# Called by the thread that received the batch.
+listeners: list[Callable[[WorkerBatch], object]] = []

@@ -1,0 +1,143 @@
+"""Rows of a table, one for each index, and bags of them.
+
+Source: aten/src/ATen/native/Embedding.cpp, EmbeddingBag.cpp.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.aten import aten
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, bump_version, wrap
+from .make import declare, zeros_beside
+
+Ints = tuple[int, ...]
+
+
+def _rows(weight: Any, indices: Any) -> Any:
+    if weight.ndim != 2:
+        raise ValueError("'weight' must be 2-D")
+    if indices.dtype.kind not in "iu":
+        raise ValueError("Expected 'indices' to have scalar type Long or Int")
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return weight[indices]
+
+
+def _embedding_back(grad: Tensor, indices: Tensor, shape: Ints, skipped: int, sparse: bool) -> Any:
+    flat, rows = indices.reshape(-1), grad.reshape(-1, shape[1])
+    if sparse:
+        from .sparse import SparseTensor
+
+        keep = flat.array != skipped
+        return SparseTensor(flat.array[None, keep], rows.array[keep], shape)
+    if skipped >= 0:
+        rows = rows * (flat != skipped).unsqueeze(1)
+    return zeros_beside(shape, grad).index_add(0, flat, rows)
+
+
+def _beside(array: Any, other: Tensor) -> Tensor:
+    """A tensor of these values where another one is."""
+    return wrap(array).to(other.device)
+
+
+def _embedded(
+    indices: Tensor, weight: Tensor, padding: int | None, longest: Any, norm: float,
+    by_freq: bool, sparse: bool,
+) -> Tensor:  # fmt: skip
+    count = (weight.array.shape or (1,))[0]
+    skipped = -1 if padding is None else padding % count
+    if longest is not None:
+        _renormed(weight, np.unique(indices.array), longest, norm)
+    found: Tensor = aten.embedding_rows(weight, indices, skipped, sparse)
+    if by_freq:
+        often = np.bincount(indices.array.reshape(-1), minlength=count)[indices.array]
+        found = aten.grad_scaled(
+            found, _beside((1 / often)[..., None].astype(found.array.dtype), found)
+        )
+    return found
+
+
+def _renormed(weight: Tensor, used: Any, longest: float, norm: float) -> None:
+    """Rows that are used become at most so long."""
+    rows = _rows(weight.array, used)
+    lengths = np.linalg.norm(rows, norm, axis=1, keepdims=True)
+    scale = np.where(lengths > longest, longest / (lengths + 1e-7), 1.0)
+    weight.array[used] = rows * scale.astype(rows.dtype)
+    bump_version(weight)
+
+
+def _bags(indices: Any, offsets: Any, whole: bool) -> tuple[Any, int]:
+    """To which bag each index belongs, and how many bags there are."""
+    if indices.ndim == 2:
+        check(offsets is None, "if input is 2D, then offsets has to be None", ValueError)
+        return np.repeat(np.arange(len(indices)), indices.shape[1]), len(indices)
+    check(indices.ndim == 1, "input has to be 1D or 2D Tensor", ValueError)
+    check(offsets is not None, "offsets has to be a 1D Tensor but got None", ValueError)
+    starts = offsets.array[:-1] if whole else offsets.array
+    check(offsets.array.ndim == 1, "offsets has to be a 1D Tensor", ValueError)
+    first = not starts.size or starts[0] == 0
+    check(bool(first), f"offsets[0] has to be 0, got {starts[:1]}")
+    ends = np.append(starts[1:], offsets.array[-1] if whole else len(indices))
+    check(not starts.size or starts.max() <= len(indices), "offsets[-1] is beyond the input")
+    return np.repeat(np.arange(len(starts)), np.maximum(ends - starts, 0)), len(starts)
+
+
+def _bagged(
+    indices: Tensor, weight: Tensor, offsets: Any, *options: Any, mode: str, weights: Any,
+    whole: bool, padding: int | None,
+) -> Tensor:  # fmt: skip
+    check(mode in {"sum", "mean", "max"}, "mode has to be one of sum, mean or max", ValueError)
+    scaled = weights is not None
+    if weights is not None:
+        told = "embedding_bag: per_sample_weights was not None; it is only for mode='sum'"
+        check(mode == "sum", told, NotImplementedError)
+        fits = weights.array.shape == indices.array.shape
+        check(fits, "per_sample_weights must have the shape of the input", ValueError)
+    bags, count = _bags(indices.array, offsets, whole)
+    flat = indices.array.reshape(-1)[: len(bags)]
+    skipped = -1 if padding is None else padding % weight.array.shape[0]
+    kept = flat != skipped
+    bags, chosen = bags[kept], _beside(np.nonzero(kept)[0], weight)
+    rows = _embedded(_beside(flat[kept], weight), weight, None, *options)
+    sizes = np.bincount(bags, minlength=count)
+    if mode == "max":
+        return _largest_of(rows, bags, sizes)
+    if scaled:
+        rows = rows * weights.reshape(-1).index_select(0, chosen).unsqueeze(1)
+    total = zeros_beside((count, rows.array.shape[1]), rows).index_add(0, _beside(bags, rows), rows)
+    share = (1 / np.maximum(sizes, 1))[:, None].astype(rows.array.dtype)
+    return total * _beside(share, rows) if mode == "mean" else total
+
+
+def _largest_of(rows: Tensor, bags: Any, sizes: Any) -> Tensor:
+    """The largest of each column in each bag; an empty bag has zeros."""
+    shape = (len(sizes), max(int(sizes.max(initial=0)), 1), rows.array.shape[1])
+    place = np.arange(len(bags)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    padded = _beside(np.full(shape, -math.inf, rows.array.dtype), rows)
+    found = padded.index_put((_beside(bags, rows), _beside(place, rows)), rows).max(1).values
+    return found if sizes.all() else found.masked_fill(_beside(sizes == 0, rows).unsqueeze(1), 0)
+
+
+_ROWS = r"""
+[wide]
+grad_scaled(self, factor) = self.copy() => grad * factor
+[contiguous]
+embedding.rows(weight, indices, padding_idx: int, sparse: bool) = _rows(weight, indices)
+    weight: _embedding_back(grad, indices, weight_shape, padding_idx, sparse)
+[torch nn]
+embedding(input, weight, padding_idx = None, max_norm = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False)
+    := _embedded(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+[nn]
+embedding_bag(input, weight, offsets = None, max_norm = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights = None, include_last_offset: bool = False, padding_idx = None)
+    := _bagged(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, sparse, mode=mode,
+    weights=per_sample_weights, whole=include_last_offset, padding=padding_idx)
+"""
+declare(globals(), _ROWS)

@@ -1,0 +1,301 @@
+"""Arguments of operators in their standard form, and the errors of those that have none."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ...accelerator import current
+from ...core.aten import aten
+from ...core.device import Device
+from ...core.dtypes import CATEGORY, result_dtype
+from ...core.storage import storage_of, storages
+from ...engine.grad_mode import is_grad_enabled
+from ...engine.hooks import check
+from ...engine.tensor import Tensor, bump_version, wrap
+
+__all__ = [
+    "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
+    "in_format", "in_layout_of", "into", "legacy_reduction",
+    "not_tensors", "on_cpu", "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
+]  # fmt: skip
+Array = Any
+
+
+def dimension(dim: int, ndim: int) -> int:
+    """`dim` counted from the front.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
+    size = ndim or 1
+    if not -size <= dim < size:
+        wanted = f"expected to be in range of [{-size}, {size - 1}], but got {dim}"
+        raise IndexError(f"Dimension out of range ({wanted})")
+    return dim % size
+
+
+def axes(dim: Any, ndim: int) -> Any:
+    """`dim` as numpy's axis: None, an int or a tuple. No dimensions at all means all of them."""
+    if dim is None:
+        return None
+    if isinstance(dim, int):
+        found = dimension(dim, ndim)
+        return found if ndim else None
+    several = tuple(dimension(d, ndim) for d in dim)
+    if len(set(several)) < len(several):
+        raise RuntimeError("a dim appears multiple times in the list of dims")
+    return (several or None) if ndim else None
+
+
+def sizes(args: Any) -> tuple[int, ...]:
+    """Sizes given as `f(2, 3)` or `f((2, 3))`."""
+    if isinstance(args, (int, np.integer)):
+        return (int(args),)
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer, Tensor)):
+        args = args[0]
+    return tuple([index(a) for a in args])
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate of a tensor, array or number; a real one is its own."""
+    if x.__class__ is np.ndarray or x.__class__ is Tensor:
+        return x.conj() if getattr(x, "array", x).dtype.kind == "c" else x
+    if isinstance(x, complex):
+        return x.conjugate()
+    return x.conj() if hasattr(x, "dtype") and x.dtype.kind == "c" else x
+
+
+def as_mask(array: Array) -> Array:
+    """A mask as it is.
+
+    Raises:
+        ValueError: not of bools (or bytes).
+    """
+    if array.dtype.kind != "b" and array.dtype != np.uint8:
+        raise ValueError(f"expected a mask of bools, got {array.dtype}")
+    return array
+
+
+def divisor(self: Array, other: Any) -> Any:
+    """What integers are divided by.
+
+    Raises:
+        ValueError: there is a zero in it.
+    """
+    if self.dtype.kind in "biu" and not np.all(other):
+        raise ValueError("ZeroDivisionError")
+    return other
+
+
+def times(other: Any, alpha: Any) -> Any:
+    """`other * alpha`, in the dtype of an array.
+
+    Raises:
+        ValueError: a fraction of integers.
+    """
+    alpha = alpha.item() if hasattr(alpha, "item") else alpha
+    if not isinstance(other, np.ndarray):
+        return other * alpha
+    if other.dtype.kind in "biu" and isinstance(alpha, (float, complex)):
+        raise ValueError("For integral input tensors, argument alpha must not be a floating point")
+    if other.dtype.kind in "biu":
+        alpha = np.asarray(alpha).astype(other.dtype)
+    return (other * alpha).astype(other.dtype, copy=False)
+
+
+_NUMBER = (bool, int, float, complex)
+_OF_NUMBERS = {f"aten::{name}" for name in "add sub mul div floor_divide true_divide".split()}
+_OF_NUMBERS.add("where")
+
+
+def as_tensors(name: str, *operands: Any) -> tuple[Tensor, ...]:
+    """Numbers and arrays as tensors.
+
+    Raises:
+        TypeError: one is neither.
+    """
+    found = []
+    arrays = [x.array for x in operands if isinstance(x, Tensor)]
+    if not arrays and name not in _OF_NUMBERS and all(isinstance(x, _NUMBER) for x in operands):
+        raise TypeError(f"{name.partition('::')[2]}(): one of the operands must be a Tensor")
+    for x in operands:
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif isinstance(x, (bool, int, float, complex)):
+            others = arrays if isinstance(x, (float, complex)) else ()
+            found.append(wrap(np.asarray(x, result_dtype(x, *others))))
+        elif isinstance(x, (np.ndarray, np.generic)):
+            found.append(wrap(x))
+        else:
+            raise TypeError(f"{name}: expected a Tensor or a number, got {type(x).__name__}")
+    return tuple(found)
+
+
+def not_tensors(name: str, *given: Any) -> TypeError:
+    """The error for arguments of which one is no tensor."""
+    place, wrong = next((i, x) for i, x in enumerate(given) if not isinstance(x, Tensor))
+    name = name.partition("::")[2]
+    return TypeError(f"{name}(): argument {place + 1} must be Tensor, not {type(wrong).__name__}")
+
+
+def refused(message: str, kind: type[Exception] = TypeError) -> Exception:
+    """An error that is raised inside an operator and stays as it is."""
+    made: Any = kind(message)
+    made.stays = True
+    return made
+
+
+def failed(name: str, error: Exception, *operands: Any) -> Exception:
+    """Numpy's complaint, in PyTorch's words where it is about shapes that do not broadcast."""
+    if hasattr(error, "stays"):
+        return error
+    shapes = [np.shape(x)[::-1] for x in operands if isinstance(x, np.ndarray)]
+    if "broadcast" in str(error) and len(shapes) == 2:
+        for place, (a, b) in enumerate(zip(*shapes)):  # noqa: B905  (the shorter one decides)
+            if a != b and 1 not in {a, b}:
+                what = f"tensor a ({a}) must match the size of tensor b ({b})"
+                where = f"non-singleton dimension {max(map(len, shapes)) - 1 - place}"
+                return RuntimeError(f"The size of {what} at {where}")
+    return (IndexError if isinstance(error, IndexError) else RuntimeError)(f"{name}: {error}")
+
+
+def on_cpu(device: Any) -> None:
+    """Refuse any other device: where there are modelled ones, their dispatcher takes it out.
+
+    Raises:
+        RuntimeError: it is not the CPU.
+    """
+    if device is None or (device.__class__ is Device and device == "cpu"):
+        return
+    if Device(device).type != "cpu":
+        raise RuntimeError(current().no_such_device(str(device)))
+
+
+def zeros_beside(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Zeros with the dtype and on the device of a tensor."""
+    device = device_like(like)
+    if device is None:
+        return wrap(np.zeros(shape, like.array.dtype))
+    found: Tensor = aten.zeros(shape, dtype=like.array.dtype, device=device)
+    return found
+
+
+def device_like(tensor: Tensor) -> Any:
+    """The device that a tensor is on; None of the CPU."""
+    storage = storage_of(tensor) if storages else None
+    return None if storage is None else Device("cuda", storage.device)
+
+
+_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+def in_format(array: Array, memory_format: Any, copy: bool = True) -> Array:
+    """An array in a memory format; with `copy` always a copy."""
+    if memory_format in (None, "preserve_format", "contiguous_format"):
+        order: Any = "C" if memory_format == "contiguous_format" else "K"
+        return array.copy(order) if copy else np.asarray(array, order=order)
+    order = _LAST[memory_format]
+    wanted = f"required rank {len(order)} tensor to use {memory_format} format"
+    check(array.ndim == len(order), wanted)
+    turned = array.transpose(order)
+    back = (0, len(order) - 1, *range(1, len(order) - 1))
+    return (turned.copy() if copy else np.ascontiguousarray(turned)).transpose(back)
+
+
+def in_layout_of(given: Tensor, made: Tensor) -> Tensor:
+    """A result in channels_last where the operand is: its format is suggested to what follows."""
+    word = {4: "channels_last", 5: "channels_last_3d"}.get(given.array.ndim, "")
+    array = given.array
+    if not word or array.flags.c_contiguous:
+        return made
+    if not array.transpose(_LAST[word]).flags.c_contiguous:
+        return made
+    found: Tensor = made.contiguous(memory_format=word)
+    return found
+
+
+def legacy_reduction(size_average: Any, reduce: Any) -> str:
+    """What the two old arguments of losses mean."""
+    what = "size_average and reduce args will be deprecated, please use reduction="
+    found = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(f"{what}{found!r} instead.", stacklevel=3)
+    return found
+
+
+_JOINS = {f"aten::{name}" for name in "cat stack hstack vstack".split()}
+_APART = _JOINS | {
+    f"aten::{name}"
+    for name in "gather index_select masked_select multinomial take take_along_dim".split()
+}  # they may not write to what they read, not even to all of it
+
+
+def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False) -> Any:
+    """Write a result to the tensors that the caller gave for it, which become of its size.
+
+    Args:
+        given: the operator's arguments, which must not share a part of their memory with `out`.
+        strict: `out` has to be of the result's dtype.
+    """
+    if isinstance(result, tuple):
+        pairs = zip(out, result, strict=True)
+        made = [into(name, one, each, given, strict) for one, each in pairs]
+        return result.__class__(*made) if hasattr(result, "_fields") else tuple(made)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: argument 'out' must be Tensor, not {type(out).__name__}")
+    told = "functions with out=... arguments don't support automatic differentiation"
+    check(not (result.requires_grad or (out.requires_grad and is_grad_enabled())), told)
+    target = out.array
+    twice = any(s == 0 and n > 1 for s, n in zip(target.strides, target.shape, strict=True))
+    check(not twice, "more than one element of the written-to tensor refers to one place in memory")
+    fits = not strict or target.dtype == result.array.dtype
+    check(fits, f"Expected out tensor to have dtype {result.array.dtype}, but got {target.dtype}")
+    for x in itertools.chain(*(x if isinstance(x, (list, tuple)) else [x] for x in given)):
+        check(not _overlap(name, x, target), "the written-to tensor shares memory with an input")
+    try:
+        same_kind(name, target, result.array)
+    except RuntimeError as error:
+        raise (TypeError if name in _JOINS else RuntimeError)(*error.args) from None
+    if target.shape != result.array.shape:
+        if target.size:
+            what = f"An output of shape {target.shape} was resized to {result.array.shape}"
+            warnings.warn(f"{what}: it had elements", stacklevel=3)
+        out.array = target = np.empty(result.array.shape, target.dtype)
+    target[...] = result.array
+    bump_version(out)
+    return out
+
+
+def _overlap(name: str, x: Any, target: Array) -> bool:
+    """Whether a dense argument lies in the memory that is written to, but elementwise in place."""
+    if not isinstance(x, Tensor) or not np.may_share_memory(x.array, target):
+        return False
+    a, b = x.array, target
+    same = a.ctypes.data == b.ctypes.data and (a.shape, a.strides) == (b.shape, b.strides)
+    dense = a.flags.forc and b.flags.forc
+    return name in _APART or (dense and not same)
+
+
+def same_kind(name: str, target: Array, *others: Any) -> None:
+    """Refuse to write floats to integers, and the like."""
+    for other in others:
+        if other is None or other.__class__ is bool or getattr(other, "dtype", 0) is target.dtype:
+            continue
+        found = result_dtype(target, other)
+        if CATEGORY[found.kind] > CATEGORY[target.dtype.kind]:
+            wanted = f"the desired output type {target.dtype}"
+            raise RuntimeError(f"{name}: result type {found} can't be cast to {wanted}")
+
+
+def write(name: str, target: Array, result: Array) -> None:
+    """Put an in-place operator's result where it belongs."""
+    if np.shape(result) != target.shape:
+        shapes = f"{list(target.shape)} doesn't match the broadcast shape {list(np.shape(result))}"
+        raise ValueError(f"output with shape {shapes}")
+    if target.dtype.kind in "bui" and np.asarray(result).dtype.kind in "fc":
+        raise RuntimeError(f"{name}: a floating result can't be cast to {target.dtype}")
+    target[...] = result

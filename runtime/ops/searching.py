@@ -1,0 +1,126 @@
+"""Finding and counting elements; whether tensors are equal.
+
+Source: aten/src/ATen/native/Unique.cpp, Bucketization.cpp, SummaryOps.cpp, TensorCompare.cpp.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..engine.hooks import check
+from ..engine.tensor import Tensor, wrap
+from .make import declare, dimension, function
+
+
+def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    check(
+        rtol >= 0 and atol >= 0,
+        f"rtol and atol must not be negative, got {rtol}, {atol}",
+        ValueError,
+    )
+    found = self == other
+    if equal_nan:
+        found = found | (np.isnan(self) & np.isnan(other))
+    if self.dtype.kind == "b":
+        return found
+    apart = np.abs(self - other) if self.dtype.kind != "u" else np.abs(self.astype("i8") - other)
+    return found | (np.isfinite(apart) & (apart <= atol + np.abs(rtol * other)))
+
+
+def _alike(self: Tensor, other: Tensor) -> Tensor:
+    if isinstance(self, Tensor) and isinstance(other, Tensor):
+        check(self.dtype == other.dtype, f"{self.dtype} did not match {other.dtype}")
+    return other
+
+
+def _equal(self: Tensor, other: Tensor) -> bool:
+    check(isinstance(other, Tensor), "equal(): argument 'other' must be Tensor", TypeError)
+    return bool(np.array_equal(self.array, other.array))
+
+
+def _places(boundaries: Any, values: Any, right: bool, sorter: Any = None) -> Any:
+    if sorter is not None:
+        boundaries = np.take_along_axis(boundaries, sorter, -1)
+    side: Any = "right" if right else "left"
+    if boundaries.ndim == 1:
+        return np.searchsorted(boundaries, values, side)
+    check(np.shape(values)[:-1] == boundaries.shape[:-1], "boundaries and values differ in size")
+    count = math.prod(boundaries.shape[:-1])
+    rows, many = (x.reshape(count, x.shape[-1]) for x in (boundaries, values))
+    found = np.empty(many.shape, np.int64)
+    for each, row, wanted in zip(found, rows, many, strict=True):
+        each[...] = np.searchsorted(row, wanted, side)
+    return found.reshape(values.shape)
+
+
+def _searched(boundaries: Any, values: Any, right: bool, int32: bool, *sorter: Any) -> Tensor:
+    arrays = [getattr(x, "array", x) for x in (boundaries, values, *sorter)]
+    found = np.asarray(_places(arrays[0], arrays[1], right, *arrays[2:]))
+    return wrap(found.astype(np.int32 if int32 else np.int64))
+
+
+def _histogram(self: Any, bins: int, low: float, high: float) -> Any:
+    check(bins > 0, "bins must be > 0")
+    check(self.dtype.kind in "fV", f"histogram is not implemented for {self.dtype}")
+    if low == high and self.size:
+        low, high = self.min(), self.max()
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    check(bool(low <= high and np.isfinite([low, high]).all()), "range of [min, max] is not finite")
+    inside = self[(self >= low) & (self <= high)]
+    place = np.minimum(
+        ((inside - low) * self.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1
+    )
+    return np.bincount(place, minlength=bins).astype(self.dtype)
+
+
+def _counted(self: Any, weights: Any, minlength: int) -> Any:
+    whole = self.dtype.kind in "iu" and self.ndim == 1 and (not self.size or self.min() >= 0)
+    check(whole, "bincount only supports 1-d non-negative integral inputs.")
+    found = np.bincount(self, weights, minlength)
+    single = weights is not None and weights.dtype == np.float32
+    return found.astype(np.float32) if single else found
+
+
+_ROWS = r"""
+[promote pair quiet]
+isclose.alike(self, other, rtol: float, atol: float, equal_nan: bool)
+    = _close(self, other, rtol, atol, equal_nan)
+[torch tensor]
+isclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False)
+    := isclose_alike(self, _alike(self, other), rtol, atol, equal_nan)
+allclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False)
+    := bool(isclose(self, other, rtol, atol, equal_nan).array.all())
+equal(self, other) := _equal(self, other)
+histc(self, bins: int = 100, min: any = 0, max: any = 0) = _histogram(self, bins, min, max)
+bincount(self, weights: number = None, minlength: int = 0) = _counted(self, weights, minlength)
+[torch]
+searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side = None,
+    sorter = None)
+    := _searched(sorted_sequence, input, right or side == "right", out_int32, sorter)
+bucketize(self, boundaries, *, out_int32: bool = False, right: bool = False)
+    := _searched(boundaries, self, right, out_int32)
+"""
+declare(globals(), _ROWS)
+
+
+def _asked(found: Any, inverse: bool, counts: bool) -> Any:
+    wanted = [found[0], *(found[1:2] if inverse else ()), *(found[2:] if counts else ())]
+    tensors = [wrap(np.asarray(x)) for x in wanted]
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+@function("torch tensor")
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The elements (or slices along `dim`), each once and in order; where they went; how many."""
+    axis = dim if dim is None else dimension(dim, input.array.ndim)
+    values, places, counts = np.unique(
+        input.array, return_inverse=True, return_counts=True, axis=axis
+    )
+    shape = input.array.shape if dim is None else (-1,)
+    return _asked([values, places.reshape(shape), counts], return_inverse, return_counts)

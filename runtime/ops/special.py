@@ -1,0 +1,202 @@
+"""Special functions: gamma and its kin, the error function's inverse, entropies.
+
+Source: aten/src/ATen/native/Math.h, derivatives.yaml.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..engine.hooks import check
+from ..engine.tensor import Tensor
+from .creation import _draws  # noqa: F401  (rows use it)
+from .elementwise import erf_array
+from .make import declare
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _mapped(function: Any, a: Any) -> Any:
+    """A function of floats, elementwise in double precision."""
+    wide = a.astype(np.float64).reshape(-1)
+    found = np.fromiter(map(function, wide.tolist()), np.float64, wide.size)
+    return found.reshape(a.shape).astype(a.dtype)
+
+
+def _lgamma_of(x: float) -> float:
+    if x <= 0 and x == math.floor(x):
+        return math.inf
+    return math.lgamma(x)
+
+
+def _real(a: Any) -> Any:
+    check(a.dtype.kind != "c", "not implemented for complex numbers", ValueError)
+    return a
+
+
+def _precise(a: Any) -> Any:
+    check(a.dtype.kind == "f" and a.itemsize > 2, f"not implemented for {a.dtype}", ValueError)
+    return a
+
+
+def _lgamma(a: Any) -> Any:
+    return _mapped(_lgamma_of, a)
+
+
+def _digamma(a: Any) -> Any:
+    """By recurrence up to 10, an asymptotic series from there, and reflection below 0."""
+    x = a.astype(np.float64)
+    low = x <= 0
+    up = np.where(low, 1 - x, x)
+    found = np.zeros_like(up)
+    for _ in range(10):
+        small = up < 10
+        found -= np.where(small, 1 / up, 0)
+        up = np.where(small, up + 1, up)
+    series = sum(b / (2 * k * up ** (2 * k)) for k, b in enumerate(_BERNOULLI, 1))
+    found += np.log(up) - 0.5 / up - series
+    found = np.where(low, found - np.pi / np.tan(np.pi * x), found)
+    found = np.where(low & (x == np.floor(x)), np.nan, found)
+    return np.where(x == 0, -np.copysign(np.inf, x), found).astype(a.dtype)
+
+
+def _zeta(s: Any, a: Any) -> Any:
+    """The Hurwitz zeta function, by Euler and Maclaurin."""
+    total = sum((a + k) ** -s for k in range(16))
+    far = a + 16
+    total = total + far ** (1 - s) / (s - 1) + 0.5 * far**-s
+    factor = s
+    for k, bernoulli in enumerate(_BERNOULLI, 1):
+        total = total + bernoulli / math.factorial(2 * k) * factor * far ** (1 - s - 2 * k)
+        factor = factor * (s + 2 * k - 1) * (s + 2 * k)
+    return total
+
+
+def _erfcx(a: Any) -> Any:
+    """exp(x * x) erfc(x): the product, and from 5 on a continued fraction."""
+    x = a.astype(np.float64)
+    near, far = np.minimum(x, 5), np.maximum(x, 5)
+    tail = far
+    for k in range(30, 0, -1):
+        tail = far + k / 2 / tail
+    product = np.exp(near * near) * _mapped(math.erfc, near)
+    return np.where(x > 5, 1 / (math.sqrt(math.pi) * tail), product).astype(a.dtype)
+
+
+def _log_ndtr(a: Any) -> Any:
+    x = a.astype(np.float64) * math.sqrt(0.5)
+    left = np.log(_erfcx(-np.minimum(x, -0.7)) / 2) - x * x
+    right = np.log1p(-_mapped(math.erfc, np.maximum(x, -0.7)) / 2)
+    return np.where(x < -0.7, left, right).astype(a.dtype)
+
+
+def _polygamma(n: int, a: Any) -> Any:
+    check(n >= 0, "polygamma(n, x) does not support negative n.")
+    if n == 0:
+        return _digamma(a)
+    x = a.astype(np.float64)
+    low = (x < 0.5) & (n == 1)
+    found = (-1) ** (n + 1) * math.factorial(n) * _zeta(float(n + 1), np.where(low, 1 - x, x))
+    wave = np.sin(a.dtype.type(np.pi) * a)  # rounded as PyTorch does, which shows near its zeros
+    return np.where(low, (np.pi / wave) ** 2 - found, found).astype(a.dtype)
+
+
+def _erfinv(a: Any) -> Any:
+    """A first guess (Winitzki), and Newton's steps to the last digits."""
+    y = a.astype(np.float64)
+    inner = np.log1p(-y * y)
+    half = 2 / (np.pi * 0.147) + inner / 2
+    x = np.copysign(np.sqrt(np.sqrt(half * half - inner / 0.147) - half), y)
+    for _ in range(4):
+        error = (erf_array(x) - y) / (2 / math.sqrt(np.pi) * np.exp(-x * x))
+        x = x - np.where(np.isfinite(error), error / (1 + x * error), 0)
+    return np.where(np.abs(y) == 1, np.copysign(np.inf, y), x).astype(a.dtype)
+
+
+def _igamma(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function: a series, or 1 - a continued fraction."""
+    a, z = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    front = np.exp(a * np.log(z) - z - _lgamma(a))
+    term = total = 1 / a
+    up = tail = np.zeros(())
+    for k in range(1, 200):
+        term = term * z / (a + k)
+        total = total + term
+    up = z + 1 - a
+    c, d = np.full(z.shape, 1e300), 1 / up
+    tail = d
+    for k in range(1, 200):
+        b, factor = up + 2 * k, k * (a - k)
+        d = 1 / (b + factor * d)
+        c = b + factor / c
+        tail = tail * c * d
+    found = np.where(z < a + 1, front * total, 1 - front * tail)
+    found = np.where(z == 0, 0.0, np.where(np.isinf(z), 1.0, found))
+    return found.astype(x.dtype)
+
+
+def _gamma_slope(a: Any, sample: Any) -> Any:
+    """How a sample of Gamma(a, 1) moves with a, at a fixed place of its distribution."""
+    wide, z = a.astype(np.float64), sample.astype(np.float64)
+    step = 1e-4 * np.maximum(wide, 1e-3)
+    moved = (_igamma(wide + step, z) - _igamma(wide - step, z)) / (2 * step)
+    density = np.exp((wide - 1) * np.log(z) - z - _lgamma(wide))
+    return (-moved / density).astype(sample.dtype)
+
+
+def _drawn_gamma(a: Any, draws: Any) -> Any:
+    found = draws.standard_gamma(a).astype(a.dtype)
+    return np.maximum(found, np.finfo(a.dtype).tiny)
+
+
+def _xlogy(self: Any, other: Any) -> Any:
+    return np.where((self == 0) & ~np.isnan(other), 0, self * np.log(other))
+
+
+def _clamped(self: Tensor, eps: Any) -> Tensor:
+    return self if eps is None else self.clamp(eps, 1 - eps)
+
+
+_ROWS = r"""
+[torch tensor float quiet wide in_place]
+lgamma(self) = _lgamma(_real(self)) => grad * digamma(self)
+digamma(self) = _digamma(_real(self)) => grad * polygamma(1, self)
+erfinv(self) = _erfinv(_real(self)) => grad * (result * result).exp() * 0.886226925452758
+erfc(self) = 1 - erf_array(_real(self)) => grad * (-(self * self)).exp() * -1.1283791670955126
+sinc(self) = np.sinc(self)
+    self: grad * conj(where(self == 0, 0, (cos(self * 3.141592653589793) - result) / self))
+[torch tensor quiet]
+logit(self, eps: any = None) := log(_clamped(self, eps) / (1 - _clamped(self, eps)))
+[torch quiet wide]
+polygamma(n: int, self) = _polygamma(n, _real(to_float(self))) => grad * polygamma(n + 1, self)
+[torch tensor promote float quiet]
+xlogy(self, other) = _xlogy(self, other)
+    self: grad * xlogy((self != 0).to(grad.dtype), other)
+    other: grad * self / other
+[special float quiet]
+erfcx(self) = _erfcx(_precise(self)) => grad * (self * result * 2 - 1.1283791670955126)
+log_ndtr(self) = _log_ndtr(_precise(self))
+    self: grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654
+[torch quiet wide]
+_standard_gamma(self, generator: any = None) = _drawn_gamma(self, _draws(generator))
+    self: grad * _standard_gamma_grad(self, result)
+_standard_gamma_grad(self, output) = _gamma_slope(self, output)
+[special]
+erf(self) := erf(self)
+erfc(self) := erfc(self)
+erfinv(self) := erfinv(self)
+expit(self) := sigmoid(self)
+gammaln(self) := lgamma(self)
+digamma(self) := digamma(self)
+polygamma(n: int, input) := polygamma(n, input)
+logit(self, eps = None) := logit(self, eps)
+log_softmax(self, dim: int, *, dtype = None) := log_softmax(self, dim, dtype=dtype)
+softmax(self, dim: int, *, dtype = None) := softmax(self, dim, dtype=dtype)
+logsumexp(self, dim, keepdim: bool = False) := logsumexp(self, dim, keepdim)
+ndtr(self) := erfc(self * -0.7071067811865476) * 0.5
+xlogy(self, other) := xlogy(self, other)
+"""
+declare(globals(), _ROWS)

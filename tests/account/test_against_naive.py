@@ -1,0 +1,84 @@
+"""The account of every recorded trace adds up, and equals a second, naive one from the raw JSON."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tidy.account import Account, make_accounts
+from tidy.trace import Capability
+
+from ..oracle.shared import OWN, TRACES, load, needs_traces
+from .naive import device_time, device_work, read_raw
+
+_EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traces").glob("*.json.gz"))
+# Not a trace; and one that PyTorch wrote as invalid JSON, without a device.
+_UNREADABLE = ("hta__execution_trace__benchmark_simple_add_et", "oddname_quote")
+_ALL = [path for path in [*_EXAMPLES, *TRACES] if not path.name.startswith(_UNREADABLE)]
+_QUICK = [path for path in _ALL if path.parent == OWN or path in _EXAMPLES]
+each_trace = pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=() if path in _QUICK else pytest.mark.slow)
+        for path in _ALL
+    ],
+)
+
+
+@cache
+def accounts_of(path: Path) -> tuple[Account, ...]:
+    return make_accounts(load(path))
+
+
+@cache
+def _gpu_traces() -> list[Path]:
+    return [path for path in _ALL if Capability.DEVICE in load(path).capabilities]
+
+
+@each_trace
+def test_parts_add_up(path: Path) -> None:
+    accounts = accounts_of(path)
+    assert accounts
+    for account in accounts:
+        assert sum(part.time_ns for part in account.parts) == account.window.time_ns
+        assert all(part.time_ns > 0 for part in account.parts)
+        assert len({(part.part, part.cause) for part in account.parts}) == len(account.parts)
+        for part in account.parts:
+            assert sum(place.time_ns for place in part.places) <= part.time_ns
+            assert part.share == pytest.approx(part.time_ns / account.window.time_ns)
+
+
+@each_trace
+def test_equals_the_naive_account(path: Path) -> None:
+    work = device_work(read_raw(path))
+    accounts = accounts_of(path)
+    assert {account.device for account in accounts} == (set(work) or {None})
+    for account in accounts:
+        if account.device is None:
+            continue
+        expected = device_time(work[account.device], list(account.window.time))
+        assert account.window.time_ns == expected.window_ns
+        times = [account.of(part) for part in ("compute", "communication", "copy", "idle")]
+        assert times == [
+            expected.compute_ns,
+            expected.communication_ns,
+            expected.copy_ns,
+            expected.idle_ns,
+        ]
+
+
+@pytest.mark.slow
+@needs_traces
+def test_little_is_unknown() -> None:
+    """In nine of ten traces with a device at most a twentieth of the window has no known cause."""
+    shares = {}
+    for path in _gpu_traces():
+        shares[path.name] = max(
+            sum(part.share for part in account.parts if part.cause == "unknown")
+            for account in accounts_of(path)
+        )
+    assert len(shares) > 20
+    too_much = {name: share for name, share in shares.items() if share > 0.05}
+    assert len(too_much) <= len(shares) // 10, too_much

@@ -1,0 +1,184 @@
+"""Waiting for other ranks is told from transfer where several ranks' traces are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy
+from tidy.account import Accountant, waits_for_ranks
+from tidy.finding import Finding, Severity
+from tidy.replay import Edit
+from tidy.report.ranks import among_ranks
+from tidy.trace import Intervals, Trace
+from tidy.trace.outline import parse_outline
+from tidy.weigh import weigh
+
+from ..oracle.shared import TRACES, load, needs_traces
+
+_STEP_US, _TRANSFER_US = 1000, 100
+
+
+def _trace(
+    folder: Path, rank: int, arrives_us: list[int], latest_us: list[int], *, clock_us: int = 0
+) -> Trace:
+    """One all-reduce a step: this rank arrives at one time, the last of the job at another."""
+    events: list[dict[str, Any]] = []
+
+    def add(category: str, name: str, ts: int, dur: int, where: int, **args: Any) -> None:
+        event = {"ph": "X", "cat": category, "name": name, "ts": clock_us + ts, "dur": dur}
+        events.append(event | {"pid": where, "tid": where, "args": args})
+
+    for step, (arrives, latest) in enumerate(zip(arrives_us, latest_us, strict=True)):
+        at = 10_000 + step * _STEP_US
+        shapes = {"Input Dims": [[1024 * (step + 1)]], "External id": step + 1}
+        add("user_annotation", f"ProfilerStep#{step}", at, _STEP_US, 77)
+        add("cpu_op", "nccl:all_reduce", at + arrives - 10, 8, 77, **shapes)
+        add("cuda_runtime", "cudaLaunchKernel", at + arrives - 8, 5, 77, correlation=step + 1)
+        took = latest - arrives + _TRANSFER_US
+        link = {"correlation": step + 1, "device": 0, "stream": 7}
+        add("kernel", "ncclDevKernel_AllReduce_Sum_f32", at + arrives, took, 0, **link)
+        add("cuda_runtime", "cudaStreamSynchronize", at + arrives, took + 5, 77, correlation=0)
+    header = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
+    path = folder / f"rank{rank}.json"
+    path.write_text(json.dumps(header), "utf-8")
+    return tidy.load(path)
+
+
+def _causes(trace: Trace, waits: Any) -> dict[str, float]:
+    (account,) = Accountant(trace, waits=waits).accounts()
+    return {p.cause: p.time_ns / 1000 for p in account.parts if p.part == "communication"}
+
+
+@pytest.mark.parametrize("clock_us", [0, 7_000_000])
+def test_the_rank_that_arrives_early_waits(tmp_path: Path, clock_us: int) -> None:
+    early, late = [100, 300, 200], [400, 300, 250]
+    first = _trace(tmp_path, 0, early, late)
+    second = _trace(tmp_path, 1, late, late, clock_us=clock_us)
+    waits = waits_for_ranks([first, second])
+    assert _causes(first, waits[0]) == {
+        "waiting for other ranks": 300 + 0 + 50,
+        "transfer": 3 * _TRANSFER_US,
+    }
+    assert _causes(second, waits[1]) == {"transfer": 3 * _TRANSFER_US}
+
+
+def test_one_rank_cannot_tell(tmp_path: Path) -> None:
+    trace = _trace(tmp_path, 0, [100, 100], [400, 400])
+    assert waits_for_ranks([trace]) == [None]
+    assert set(_causes(trace, None)) == {"communication"}
+    assert "waiting for other ranks" in str(tidy.check(trace))
+
+
+def test_traces_of_different_jobs_are_not_matched(tmp_path: Path) -> None:
+    trace = _trace(tmp_path, 0, [100, 100], [400, 400])
+    assert waits_for_ranks([trace, trace]) == [None, None]
+
+
+def test_another_number_of_collectives_in_a_step_is_not_matched(tmp_path: Path) -> None:
+    first = _trace(tmp_path, 0, [100, 100, 100], [400, 400, 400])
+    second = _trace(tmp_path, 1, [400, 400], [400, 400])
+    waits = waits_for_ranks([first, second])
+    assert _causes(first, waits[0]) == {
+        "waiting for other ranks": 600,
+        "transfer": 2 * _TRANSFER_US,
+        "communication": 400,
+    }
+
+
+def _fetch(trace: Trace) -> Finding:
+    """A finding whose fix saves 50 us of the host before the second step's collective."""
+    at = trace.steps[1].start_ns + 10_000
+    host = {int(trace.track_id[0]): Intervals([at], [at + 50_000])}
+    edit = Edit("made up", host=host)
+    return Finding("TDY000", "made-up", Severity.WARNING, "made up", "", None, (), edit=edit)
+
+
+def test_a_rank_that_waits_gains_nothing_alone(tmp_path: Path) -> None:
+    early, late = [100, 100, 100], [400, 400, 400]
+    traces = _trace(tmp_path, 0, early, late), _trace(tmp_path, 1, late, late)
+    first, second = (
+        [weigh(t, [_fetch(t)], waits=w, everywhere=e).findings[0].saving for e in ((), {_KEY})]
+        for t, w in zip(traces, waits_for_ranks(traces), strict=True)
+    )
+    alone, alike = first
+    assert alone is not None
+    assert alike is not None
+    assert (alone.low_ns, alone.high_ns) == (0, 50_000)
+    assert (alike.low_ns, alike.high_ns) == (49_000, 50_000)
+    # The rank that all others wait for gains at once.
+    alone, alike = second
+    assert alone == alike
+
+
+_KEY = ("TDY000", None)
+
+
+def test_reports_of_ranks_know_of_one_another(tmp_path: Path) -> None:
+    traces = [_trace(tmp_path, 0, [100] * 3, [400] * 3), _trace(tmp_path, 1, [400] * 3, [400] * 3)]
+    first, second = among_ranks([tidy.check(trace) for trace in traces])
+    causes = {part.cause for part in first.accounts[0].parts}
+    assert {"waiting for other ranks", "transfer"} <= causes
+    assert "waiting for other ranks" not in {part.cause for part in second.accounts[0].parts}
+
+
+@needs_traces
+def test_the_ranks_of_a_recorded_job() -> None:
+    traces = [load(path) for path in TRACES if path.name.startswith("param__dlrm")]
+    waits = waits_for_ranks(traces)
+    for trace, each in zip(traces, waits, strict=True):
+        assert each is not None
+        assert len(each.rows) == 8
+        assert (each.waiting_ns >= 0).all()
+        assert (each.waiting_ns <= trace.duration_ns[each.rows]).all()
+    # The second rank waits 5.5 ms in its first all-to-all, of which the first rank's takes 2.1.
+    assert waits[1].waiting_ns.max() == 7_635_000 - 2_146_000
+
+
+_TWO_DEVICES = """
+# device 0 NVIDIA A100 8.0
+# device 1 NVIDIA A100 8.0
+ProfilerStep#1 400us
+  c10d::allreduce_
+    cudaLaunchKernel
+      => ncclDevKernel_AllReduce 150us
+  aten::mm 97us
+  c10d::allreduce_
+    cudaLaunchKernel
+      => ncclDevKernel_AllReduce 50us cuda:1
+"""
+
+
+def test_devices_of_one_process_are_ranks_to_each_other() -> None:
+    """The second kernel is launched 102 us after the first one, and both end together."""
+    trace = parse_outline(_TWO_DEVICES)
+    (waits,) = waits_for_ranks([trace])
+    assert waits is not None
+    by_device = dict(zip(trace.device[waits.rows].tolist(), waits.waiting_ns.tolist(), strict=True))
+    assert by_device == {0: 100_000, 1: 0}
+    assert set(waits.last.tolist()) == {1}
+    (report,) = among_ranks([tidy.check(trace)])
+    told = [{part.cause: part.time_ns for part in each.parts} for each in report.accounts]
+    assert told[0]["waiting for other ranks"] == 100_000
+    assert told[0]["transfer"] == told[1]["transfer"] == 50_000
+    assert "waiting for other ranks" not in told[1]
+
+
+def test_gloo_on_the_host() -> None:
+    """Without kernels, what Gloo records of its work is matched; no account is parted by it."""
+    text = "ProfilerStep#1 400us\n  c10d::barrier\nthread 2\ngloo:barrier {}us\n"
+    rank = '# distributedInfo {{"rank": {}, "world_size": 2}}\n'
+    first, second = (
+        parse_outline(rank.format(number) + text.format(took))
+        for number, took in enumerate((120, 20))
+    )
+    early, late = waits_for_ranks([first, second])
+    assert early is not None
+    assert late is not None
+    assert (early.waiting_ns.tolist(), late.waiting_ns.tolist()) == ([100_000], [0])
+    assert early.last.tolist() == late.last.tolist() == [1]
+    for report in among_ranks([tidy.check(first), tidy.check(second)]):
+        assert str(report)

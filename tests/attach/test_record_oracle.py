@@ -1,0 +1,216 @@
+"""`tidy.record` in scripts with PyTorch and with tidy.runtime: places, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tidy
+
+from ..run.running import python, tidy_run, write_script
+from .workloads import named_lines, script
+
+_FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "tidy.runtime"]
+_LOOP = """
+import tidy
+with tidy.record(steps=5) as recording:
+    for _ in range(12):
+        step()
+recording.save("trace.json")
+"""
+_STATE = """
+import os, sys, tempfile, tidy
+def state():
+    found = [sys.gettrace(), sys.getprofile(), threading.gettrace(), threading.active_count()]
+    if hasattr(sys, "monitoring"):
+        found.append([sys.monitoring.get_tool(i) for i in range(6)])
+    if "torch" in sys.modules and sys.modules["torch"].__name__ == "torch":
+        import torch.autograd.profiler as p
+        from torch.optim import optimizer as o
+        found += [p._enable_profiler, p._prepare_profiler, len(o._global_optimizer_post_hooks)]
+        found += [torch.autograd._profiler_enabled()]
+    return found
+"""
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_places_are_those_of_tidy_run(framework: str, tmp_path: Path) -> None:
+    text = script(framework, _LOOP)
+    done = python(write_script(tmp_path, text), cwd=tmp_path)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    attached = tidy.check(tidy.load(tmp_path / "trace.json"))
+    plain = write_script(tmp_path, text.replace("with tidy.record(steps=5) as recording:", "if 1:"))
+    plain.write_text(plain.read_text("utf-8").replace('recording.save("trace.json")', ""), "utf-8")
+    tidy_run("--steps", "5", "--trace", "ran.json", plain, cwd=tmp_path)
+    ran = tidy.check(tidy.load(tmp_path / "ran.json"))
+    for report in (attached, ran):
+        found = [(each.code, each.location) for each in report.findings]
+        places = {(code, place.line, place.is_call_line) for code, place in found if place}
+        wanted = {(code, line, True) for code, line in named_lines(text)}
+        assert wanted <= places
+        assert {place.file for _, place in found if place} == {"train.py"}
+    assert {f.code for f in attached.findings} == {f.code for f in ran.findings}
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_nothing_of_tidy_is_in_the_trace(framework: str, tmp_path: Path) -> None:
+    loop = """
+    import tidy
+    recording = tidy.Recorder(steps=50, framework="auto")
+    recording.start()
+    for _ in range(20):
+        step()
+        recording.step()
+    recording.stop()
+    recording.save("trace.json")
+    """
+    done = python(write_script(tmp_path, script(framework, loop)), cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+    folder = str(Path(tidy.__file__).parent)
+    ours = {e["name"] for e in events if e.get("cat") == "python_function" and folder in e["name"]}
+    assert ours == set()
+    assert {step.number for step in tidy.load(tmp_path / "trace.json").steps} == set(range(1, 20))
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_the_process_is_as_before(framework: str, tmp_path: Path) -> None:
+    loop = """
+    before = state()
+    def record(count, **options):
+        try:
+            with tidy.record(steps=3, **options):
+                for _ in range(count):
+                    step()
+                if not count:
+                    raise KeyError
+        except KeyError:
+            pass
+        return [i for i, (a, b) in enumerate(zip(before, state())) if a != b]
+    print(record(9), record(2), record(0), record(9, after=3), record(9, seconds=0.01))
+    print(record(9, stack=False))
+    import atexit, glob
+    print(os.getpid(), file=sys.stderr)
+    """
+    path = write_script(tmp_path, script(framework, _STATE, loop))
+    done = python(path, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert done.out.split() == ["[]"] * 6, done.err
+    assert [each.name for each in tmp_path.glob("tidy-*")] == []
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_under_tidy_run_it_goes_first(framework: str, tmp_path: Path) -> None:
+    text = script(
+        framework, "step()\nstep()\n", _LOOP, "print('steps', len(recording.trace.steps))"
+    )
+    ended = tidy_run("--savings", "off", write_script(tmp_path, text), cwd=tmp_path)
+    assert ended.out.startswith("steps 5\n")
+    assert "the recording ended when the script started a profiler of its own" in " ".join(
+        ended.out.split()
+    )
+    assert ended.err == ""
+
+
+def test_without_a_framework(tmp_path: Path) -> None:
+    text = "import tidy\nwith tidy.record(): pass\n"
+    done = python(write_script(tmp_path, text), cwd=tmp_path)
+    last = done.err.splitlines()[-1]
+    assert last == (
+        "tidy.errors.UsageError: there is nothing to record: import torch or tidy.runtime before"
+    )
+
+
+@pytest.mark.oracle
+def test_a_profiler_of_the_script_goes_first(tmp_path: Path) -> None:
+    loop = """
+    import tidy
+    from torch.profiler import profile
+    with profile() as own:
+        try:
+            tidy.record().start()
+        except tidy.errors.UsageError as error:
+            print(error)
+        step()
+    print(any(event.name == "aten::addmm" for event in own.events()))
+    with tidy.record() as recording:
+        step()
+        step()
+        with profile() as own:
+            step()
+    print(any(event.name == "aten::addmm" for event in own.events()))
+    print([each for each in recording.trace.info.warnings if "its own" in each or "of its" in each])
+    print(len(list(recording.trace.named("aten::addmm"))))
+    """
+    done = python(write_script(tmp_path, script("torch", loop)), cwd=tmp_path)
+    assert done.out.splitlines() == [
+        "cannot be recorded: a profiler runs already, and there can be only one: stop it first",
+        "True",
+        "True",
+        "['the recording ended when the script started a profiler of its own']",
+        "4",
+    ]
+
+
+@pytest.mark.oracle
+def test_places_of_a_loop_that_is_a_librarys(tmp_path: Path) -> None:
+    """Pieces in which no line of the user runs have the place of the line that called."""
+    write_script(
+        tmp_path,
+        """
+        import time
+        def fit(step, count):
+            for _ in range(count):
+                step()
+                time.sleep(0.06)
+        """,
+        "site-packages/library.py",
+    )
+    text = """
+    import sys
+    sys.path.append("site-packages")
+    import library, tidy, torch
+    weight = torch.ones(4, requires_grad=True)
+    weight.grad = torch.ones(4)
+    optimizer = torch.optim.SGD([weight])
+    with tidy.record(steps=8) as recording:
+        library.fit(optimizer.step, 12)  # line 9
+    ops = list(recording.trace.named("Optimizer.step#SGD.step"))
+    print(len(ops), {str(each.location) for each in ops})
+    """
+    done = python(write_script(tmp_path, text), cwd=tmp_path)
+    assert (done.out, done.err) == ("9 {'train.py:9'}\n", "")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("framework", "wanted"),
+    [
+        ("torch", "PyTorch [1, 2, 3]"),
+        ("tidy.runtime", "tidy.runtime [1, 2, 3]"),
+        (None, "nothing: tidy.runtime is imported, too: --framework runtime records that"),
+    ],
+)
+def test_of_both_frameworks_the_one_whose_optimizer_steps(
+    framework: str | None, wanted: str, tmp_path: Path
+) -> None:
+    """The other one is imported as well, and its hooks are as before."""
+    loop = f"""
+    import tidy, tidy.runtime
+    __import__("torch")  # without the name, which the script may have for the other one
+    from tidy.runtime.optim import optimizer as theirs
+    before = len(theirs._all_post_hooks)
+    with tidy.record(steps=3) as recording:
+        for _ in range(8):
+            {"step()" if framework else "tidy.runtime.ones(3)"}
+    print(len(theirs._all_post_hooks) - before)
+    try:
+        trace = recording.trace
+        print(trace.info.framework.split()[0], [each.number for each in trace.steps])
+    except tidy.errors.UsageError as error:
+        print("nothing:", str(error).rpartition("; ")[2])
+    """
+    text = script(framework or "torch", loop)
+    done = python(write_script(tmp_path, text), cwd=tmp_path)
+    assert (done.out, done.err) == (f"0\n{wanted}\n", "")

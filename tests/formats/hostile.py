@@ -1,0 +1,61 @@
+"""Results whose names and messages try to break out of each form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tidy
+from tidy import Pattern, Severity
+from tidy.finding import Finding
+from tidy.formats import Results
+from tidy.trace import Location, Trace
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "traces" / "train_cnn.json.gz"
+TEXTS = (
+    "plain",
+    "::error file=a.py,line=1::made up",
+    "two\nlines\r\nof it %0A %25",
+    "<script>alert(1)</script><img src=x onerror=y> &lt;",
+    "a | b | `code` **bold** _it_ ~~no~~ $x$ | c",
+    "[click](https://evil.example) ![i](x) {0} {{1}} www.evil.example",
+    "@somebody #12 GH-12 octo/repo#3",
+    "- item", "# head", "1. one", "\x1b[31mred\x07\x00", "\u202egnp.exe", "\\| \\` \\",
+)  # fmt: skip
+
+
+class Says(Pattern):
+    """Says what it is given."""
+
+    code = "XYZ001"
+    fix = "nothing"
+
+    def __init__(self, message: str, location: Location | None, count: int, severity: Severity):
+        self._given = message, location, severity
+        self._count = count
+
+    def check(self, trace: Trace) -> list[Finding]:
+        message, location, severity = self._given
+        return [
+            Finding(
+                self.code, "says", severity, f"{message}" + f" {number}" * (self._count > 1), "do",
+                location, tuple(trace.events([0])), cost_ns=10**6 * (number + 1), cost_share=0.1,
+            )
+            for number in range(self._count)
+        ]  # fmt: skip
+
+
+def results(
+    message: str = "plain",
+    location: Location | None = None,
+    *,
+    root: Path = Path(),
+    count: int = 1,
+    severity: Severity = Severity.WARNING,
+    script: str | None = "train.py",
+) -> Results:
+    """The results of one rule on a recorded trace."""
+    rule = Says(message, location, count, severity)
+    report = tidy.check(
+        tidy.load(EXAMPLE), select=["TDY000"], name="^$", patterns=[rule], savings="off"
+    )
+    return Results([report], [rule], root, {}, 1, script=script)

@@ -1,0 +1,140 @@
+"""Scripts for the rules about where a batch comes from: a mistake, and what only looks like one."""
+
+from .cases import Case, each_step
+from .look_alikes import LookAlike
+
+_BATCHES = """\
+import torch
+import numpy as np
+
+text = torch.arange(5000) % 50
+array = text.numpy().astype(np.uint16)
+block = 8
+
+def get_batch():
+    ix = torch.randint(len(array) - block - 1, (24,))
+    x = torch.stack([torch.from_numpy((array[i:i+block]).astype(np.int64)) for i in ix])  #!
+    y = torch.stack([text[i+1:i+1+block] for i in ix])  #!
+    return x, y
+
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+for _ in range(4):
+    x, y = get_batch()
+    optimizer.zero_grad()
+    (x * weight - y).square().mean().backward()
+    optimizer.step()
+"""
+_OFFSETS = "(ix[:, None] + torch.arange(block)).numpy()"
+
+
+_FLIPS = """\
+import random
+import torch
+
+random.seed(0)
+
+def augment(batch):
+    outs = []
+    for i in range(len(batch)):
+        image = batch[i : i + 1]  #!
+        if random.random() < 0.5:
+            image = image.flip(-1)
+        outs.append((image - 0.5) / 0.25)
+    return torch.cat(outs)
+
+for _ in range(3):
+    augment(torch.ones(32, 3, 8, 8))
+"""
+_FLIPPED = """    flips = torch.rand(len(batch), 1, 1, 1) < 0.5
+    return (torch.where(flips, batch.flip(-1), batch) - 0.5) / 0.25
+"""
+
+INPUT_CASES = [
+    Case(
+        "per-sample-with-a-branch",
+        "TDY406",
+        _FLIPS,
+        ((_FLIPS[_FLIPS.index("    outs = []") : _FLIPS.index("\nfor _ in")], _FLIPPED),),
+    ),
+    Case(
+        "batches",
+        "TDY106",
+        _BATCHES,
+        (
+            (
+                "torch.stack([torch.from_numpy((array[i:i+block]).astype(np.int64)) for i in ix])",
+                f"torch.from_numpy(array[{_OFFSETS}].astype(np.int64))",
+            ),
+            (
+                "torch.stack([text[i+1:i+1+block] for i in ix])",
+                "text[ix[:, None] + 1 + torch.arange(block)]",
+            ),
+        ),
+    ),
+]
+
+_SCRIPT = """\
+import time
+import torch
+from torch.utils.data import DataLoader
+
+rows = torch.randn(40, 8)
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+{before}
+def step(batch):
+    optimizer.zero_grad()
+    (batch * weight).square().mean().backward()
+    optimizer.step()
+
+{loop}
+"""
+_LOOP = "for _ in range(4):\n    step({})"
+
+
+def _stacked(name: str, items: str, before: str = "") -> LookAlike:
+    loop = _LOOP.format(f"torch.stack([{items}])")
+    return LookAlike("TDY106", name, _SCRIPT.format(before=before, loop=loop), {"aten::stack": 4})
+
+
+INPUT_LOOK_ALIKES = [
+    _stacked("each-item-is-computed", "x * 0.5 for x in rows"),
+    _stacked(
+        "the-first-row-of-each-of-many",
+        "each[0] for each in layers",
+        "layers = [torch.randn(3, 8) for _ in range(12)]",
+    ),
+    _stacked(
+        "another-part-of-each-of-many",
+        "x[i % 9, i % 4 : i % 4 + 8] for i, x in enumerate(images)",
+        "images = [torch.randn(9, 16) for _ in range(12)]",
+    ),
+    _stacked(
+        "items-that-are-read-from-elsewhere",
+        "read(i) for i in torch.arange(12)",
+        "def read(i):\n    time.sleep(0.001)\n    return torch.from_numpy(rows.numpy()[i])\n",
+    ),
+    LookAlike(
+        "TDY106",
+        "a-loader-collates",
+        _SCRIPT.format(
+            before="loader = DataLoader(rows, batch_size=10)",
+            loop="for batch in loader:\n    step(batch)",
+        ),
+        {"aten::stack": 4},
+    ),
+]
+# A recording of tidy.runtime says how many threads numpy has; one of PyTorch alone does not.
+THREAD_LOOK_ALIKES = [
+    LookAlike("TDY410", name, each_step(body), sees)
+    for name, body, sees in (
+        ("small-products", "out = values @ values.t()", {"aten::mm": 4}),
+        ("no-products", "out = values.exp()", {"aten::exp": 4}),
+        (
+            "products-are-little",
+            "out = (values @ values.t()).mean() + sum(values.exp() for _ in range(20)).mean()",
+            {"aten::mm": 4, "aten::exp": 80},
+        ),
+    )
+]

@@ -1,0 +1,104 @@
+"""Loaders whose workers are too few, live, through the command: on the CPU and beside a device.
+
+The items sleep, so that workers need no processor and a busy machine changes little.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy as package
+
+from ..cli.command import tidy
+
+pytestmark = pytest.mark.slow  # each case starts processes
+
+_SCRIPT = """\
+import time
+import warnings
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Stored(Dataset):
+    def __len__(self):
+        return 4 * 40
+
+    def __getitem__(self, index):
+        time.sleep(0.02)
+        return torch.ones(4) * index
+
+def train():
+    warnings.simplefilter("ignore")  # of more workers than processors
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    weight = torch.ones(4, 4, device=device, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+    for batch in DataLoader(Stored(), batch_size=4, num_workers={workers}{more}):
+        (batch.to(device) @ weight).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        time.sleep({step_s})
+
+if __name__ == "__main__":
+    train()
+"""
+_FETCHES = _SCRIPT.splitlines().index(next(x for x in _SCRIPT.splitlines() if "for b" in x)) + 1
+_WAYS = [
+    pytest.param(("--framework", "runtime"), id="runtime"),
+    pytest.param(("--framework", "runtime", "--device", "t4"), id="modelled"),
+    pytest.param(("--framework", "torch"), id="torch", marks=pytest.mark.oracle),
+]
+each_way = pytest.mark.parametrize("way", _WAYS)
+
+
+def _found(report: str) -> list[dict[str, Any]]:
+    (trace,) = json.loads(report)["traces"]
+    return [each for each in trace["findings"] if each["code"] == "TDY102"]
+
+
+def _run(way: tuple[str, ...], folder: Path, **form: object) -> list[dict[str, Any]]:
+    if "torch" in way:
+        pytest.importorskip("torch")
+    (folder / "script.py").write_text(_SCRIPT.format(**{"more": "", **form}), "utf-8")
+    options = ("--format", "json", "--trace", "trace.json.gz", *way)
+    done = tidy("run", *options, "script.py", cwd=folder)
+    assert done.err == ""
+    return _found(done.out)
+
+
+@each_way
+def test_too_few(way: tuple[str, ...], tmp_path: Path) -> None:
+    """A batch takes a worker 80 ms, and nearly nothing else takes any time."""
+    (found,) = _run(way, tmp_path, workers=2, step_s=0)
+    assert (found["location"]["file"], found["location"]["line"]) == ("script.py", _FETCHES)
+    assert found["severity"] == "warning"
+    assert "2 workers can make a batch every" in found["message"]
+    assert int(found["fix"].removeprefix("num_workers=").partition(",")[0]) > 4
+    assert found["saving"] is not None
+
+
+@each_way
+def test_enough(way: tuple[str, ...], tmp_path: Path) -> None:
+    """Eight workers make a batch every 10 ms, and a step takes 50."""
+    assert _run(way, tmp_path, workers=8, step_s=0.05) == []
+
+
+@each_way
+def test_the_kept_trace_says_the_same(way: tuple[str, ...], tmp_path: Path) -> None:
+    live = _run(way, tmp_path, workers=1, step_s=0)
+    done = tidy("report", "--format", "json", "trace.json.gz", cwd=tmp_path)
+    assert _found(done.out) == live
+    assert len(live) == 1
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_of_pytorch_that_are_started_anew(method: str, tmp_path: Path) -> None:
+    more = f", multiprocessing_context={method!r}"
+    _run(("--framework", "torch"), tmp_path, workers=2, step_s=0, more=more)
+    trace = package.load(tmp_path / "trace.json.gz")
+    workers = {name.partition(":")[0] for name in trace.names if name.startswith("DataLoader ")}
+    assert workers == {"DataLoader worker 0", "DataLoader worker 1"}

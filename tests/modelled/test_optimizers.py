@@ -1,0 +1,82 @@
+"""LBFGS, averaged models and clipping on a device: the numbers of the CPU, and few launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as torch
+from tidy.runtime import cuda
+
+from .recording import kernels, recording
+
+nn = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def _two_t4() -> None:
+    cuda.configure("t4", 2)
+
+
+def _model() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+
+
+def test_lbfgs() -> None:
+    def losses(device: str) -> list[float]:
+        torch.manual_seed(0)
+        model, x = _model().to(device), torch.randn(8, 6).to(device)
+        optimizer = torch.optim.LBFGS(model.parameters(), line_search_fn="strong_wolfe")
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            loss = (model(x) - 1).square().mean()
+            loss.backward()
+            return loss
+
+        return [optimizer.step(closure).item() for _ in range(3)]
+
+    assert losses("cpu") == losses("cuda:1")
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_averaged_model(multi: bool) -> None:
+    utils = torch.optim.swa_utils
+
+    def mean(device: str) -> list[Any]:
+        model = _model().to(device)
+        how = {"multi_avg_fn" if multi else "avg_fn": None}
+        how = {key: getattr(utils, f"get_ema_{key}")(0.9) for key in how}
+        averaged = utils.AveragedModel(model, **how)
+        for _ in range(3):
+            averaged.update_parameters(model)
+            with torch.no_grad():
+                for p in model.parameters():
+                    p.mul_(0.5)
+        return [p.numpy(force=True) for p in averaged.parameters()]
+
+    for a, b in zip(mean("cpu"), mean("cuda:1"), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adamax", "ASGD"])
+def test_capturable_is_refused(name: str) -> None:
+    params = [torch.ones(1, device="cuda", requires_grad=True)]
+    with pytest.raises(RuntimeError, match="capturable"):
+        getattr(torch.optim, name)(params, capturable=True)
+
+
+def test_clipping_takes_lists() -> None:
+    def launches(foreach: bool | None) -> int:
+        params = [torch.ones(8, device="cuda", requires_grad=True) for _ in range(20)]
+        for p in params:
+            p.grad = torch.ones_like(p)
+        with recording() as log:
+            nn.utils.clip_grad_norm_(params, 0.1, foreach=foreach)
+            nn.utils.clip_grad_value_(params, 0.1, foreach=foreach)
+        return len(kernels(log))
+
+    assert launches(None) == launches(True) < 20 <= launches(False)

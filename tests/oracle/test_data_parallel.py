@@ -1,0 +1,61 @@
+"""What PyTorch's DistributedDataParallel does for nothing, in two processes on the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..cli.command import tidy
+
+pytestmark = pytest.mark.oracle
+
+_SCRIPT = Path(__file__).with_name("data_parallel_workload.py")
+_RULES = ["TDY904", "TDY905", "TDY906", "TDY907"]
+_STEPS = 4
+
+
+def _reports(folder: Path, mode: str, *codes: str) -> list[dict[str, Any]]:
+    subprocess.run([sys.executable, _SCRIPT, folder, mode], check=True, capture_output=True)
+    select = ",".join(codes or _RULES)
+    done = tidy(
+        *("report", "--format", "json", "--select", select, "rank0.json", "rank1.json"), cwd=folder
+    )
+    reports: list[dict[str, Any]] = json.loads(done.out)["traces"]
+    return reports
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        ("one-by-one", {"TDY904"}),
+        ("one-by-one-right", set()),
+        ("accumulated", {"TDY905"}),
+        ("accumulated-right", set()),
+        ("buffers", {"TDY906"}),
+        ("buffers-right", set()),
+        ("search", {"TDY907"}),
+        ("branches", set()),
+        ("plain", set()),
+    ],
+)
+def test_what_is_at_fault_is_found(mode: str, wanted: set[str], tmp_path: Path) -> None:
+    for report in _reports(tmp_path, mode):
+        found = [each for each in report["findings"] if each["in_window"]]
+        assert {each["code"] for each in found} == wanted
+        assert report["not_checked"] == []
+        for each in found:
+            assert each["location"]["file"].endswith(_SCRIPT.name)
+
+
+def test_the_rank_that_sleeps_is_named(tmp_path: Path) -> None:
+    """It sleeps 100 ms in each step, before a barrier; a busy machine may delay either one, too."""
+    first, second = _reports(tmp_path, "late", "TDY902")
+    (found,) = first["findings"]
+    assert found["message"].startswith("rank 0 waits for rank 1, which comes last")
+    assert found["cost_ns"] >= 0.8 * (_STEPS - 1) * 100_000_000
+    assert not any("for rank 0" in each["message"] for each in second["findings"])

@@ -1,0 +1,104 @@
+"""TDY203 to TDY206: casts, layouts, small copies and indexes, on recorded traces and together."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tidy
+from tidy.trace.outline import parse_outline
+
+from ..oracle.shared import REAL, decoded, findings, needs_traces, path_of, report
+
+_CODES = ("TDY203", "TDY204", "TDY205", "TDY206")
+_CONVERTS = re.compile(r"nchwToNhwc|nhwcToNchw|^batched_transpose")
+
+
+@needs_traces
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("hta__nccl_parser_config__nccl_data", "channels_last), and the images too"),
+        ("tracelens__mi300__resnet_act_checkpoint", "PYTORCH_MIOPEN_SUGGEST_NHWC=1"),
+    ],
+)
+def test_layouts_of_recorded_runs(name: str, fix: str) -> None:
+    path = path_of(name)
+    (found,) = findings(path, "TDY204")
+    assert found.fix.endswith(fix)
+    in_file = [
+        event["dur"]
+        for event in decoded(path)["traceEvents"]
+        if event.get("cat") == "kernel" and _CONVERTS.search(event["name"])
+    ]
+    assert found.cost_ns <= round(sum(in_file) * 1000)
+    if "nccl" in name:  # all of its steps count
+        assert found.cost_ns == pytest.approx(sum(in_file) * 1000, rel=1e-3)
+
+
+@needs_traces
+def test_nothing_is_said_of_other_recorded_runs() -> None:
+    """Upcasts of norms, `contiguous()` for attention, first layers in NHWC, copies of buckets."""
+    found = {
+        path.name.partition("__")[2].partition(".")[0]
+        for path in REAL.glob("*.json*")
+        if "simple_add_et" not in path.name
+        for finding in report(path).findings
+        if finding.code in _CODES
+    }
+    assert found == {"nccl_parser_config__nccl_data", "mi300__resnet_act_checkpoint"}
+
+
+_UPLOAD = (
+    "aten::to | long int[64]\n  aten::_to_copy | long int[64]\n"
+    "    aten::copy_ | long int[64], long int[64], =False\n      cudaMemcpyAsync 9us\n"
+    "        => Memcpy HtoD (Pageable -> Device) 3us {nbytes}B\n      cudaStreamSynchronize 9us\n"
+)
+_LOOKUP = "aten::index | float[999, 8], long int[64]\n  cudaLaunchKernel\n    => index_kernel 5us\n"
+_GATHER = _LOOKUP.replace("index | float[999, 8],", "gather | float[999, 8], Scalar,")
+_HEAD = "# device 0 NVIDIA A100 8.0\n"
+
+
+def _inside(text: str, name: str) -> str:
+    return name + "\n" + "".join(f"  {line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("ops", "code"),
+    [
+        (_UPLOAD + _LOOKUP, "TDY206"),
+        ("aten::argsort | float[64]\n" + _UPLOAD + _GATHER, "TDY206"),
+        (_UPLOAD + _GATHER, "TDY103"),  # it may have come with the batch
+        (_inside(_UPLOAD, "aten::index | float[999, 8], long int[64]"), "TDY206"),
+        ("aten::arange | =64\n" + _UPLOAD + _LOOKUP, "TDY201"),
+        (_UPLOAD + "aten::mm\n", "TDY103"),
+        (_inside(_UPLOAD, "<built-in method tensor of type object>") * 3, "TDY304"),
+    ],
+)
+def test_each_upload_is_reported_once(ops: str, code: str) -> None:
+    nbytes = {"TDY304": 32, "TDY103": 262144}.get(code, 512)
+    step = _inside(
+        _inside(ops.format(nbytes=nbytes), "train.py(7): train"), "ProfilerStep#{} 200us"
+    )
+    trace = parse_outline(_HEAD + "".join(step.format(number) for number in (1, 2, 3)))
+    codes = ["TDY103", "TDY201", "TDY206", "TDY304"]
+    found = tidy.check(trace, select=codes, savings="off").findings
+    assert {each.code for each in found} == {code}
+
+
+def test_small_copies_of_a_loop_over_rows_are_that_rules() -> None:
+    """`out[i] = row` is TDY404's; slices have no index, and are TDY205's."""
+    copy = (
+        "aten::copy_ 9us | float[64], float[64], =False\n  cudaMemcpyAsync\n"
+        "    => Memcpy DtoD (Device -> Device) 1us 256B\n"
+    )
+    for view, code in (
+        ("aten::select | float[99, 64], =0, ={}", "TDY404"),
+        ("aten::slice", "TDY205"),
+    ):
+        body = "".join(f"{view.format(at)}\n{copy}" for at in range(60))
+        step = _inside(_inside(body, "train.py(7): train"), "ProfilerStep#{} 900us")
+        trace = parse_outline(_HEAD + "".join(step.format(number) for number in (1, 2)))
+        found = tidy.check(trace, select=["TDY404", "TDY205"], savings="off").findings
+        assert {each.code for each in found} == {code}

@@ -1,0 +1,223 @@
+"""TDY102 with the batches of the workers in the trace: what the waits are for.
+
+The traces are drawn: workers that take so long for a batch, a loop that takes so long for a step,
+and batches that are delivered in order, each so long after it was made. What is said follows from
+these numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidy
+from tidy import Finding, Severity, Trace
+from tidy.account import make_accounts
+
+from ..trace.kineto import call, kernel, mark, op
+
+_FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+_MS = 1000  # microseconds
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop that takes `step_ms` for a step beside its fetch, and its loader's workers."""
+
+    workers: int = 2
+    batch_ms: float = 40
+    step_ms: float = 5
+    receive_ms: float = 0
+    slow: tuple[int, ...] = ()  # batches that take eight times as long
+    prefetch: int = 2
+    count: int = 24
+    cpu_share: float = 0.0
+    queued_share: float = 0.0
+    cpu_count: int = 32
+    started_ms: float = 0  # when the first batch begins
+    is_modelled: bool = False  # the device, which works in each step
+
+    def written(self) -> list[dict[str, Any]]:
+        """The loop and its workers, simulated: events of Kineto's format."""
+        lengths = [self.batch_ms * (8 if n in self.slow else 1) for n in range(self.count)]
+        free = [self.started_ms] * self.workers
+        asked = [0.0] * self.count  # when a worker may begin a batch
+        made, now, events = list[float](), 0.0, [op("aten::mm", 0, 1)]
+        ranges = []
+        for number in range(self.count):
+            # Batches are handed out in turn; the loop asks for one more as it takes one.
+            for ahead in range(len(made), min(number + self.prefetch * self.workers, self.count)):
+                worker = ahead % self.workers
+                begin = max(free[worker], asked[ahead])
+                free[worker] = begin + lengths[ahead]
+                made.append(free[worker])
+                ranges.append((worker, ahead, begin, lengths[ahead]))
+            taken = max(now, made[number]) + self.receive_ms
+            events += [
+                mark(f"ProfilerStep#{number}", now * _MS, (taken + self.step_ms - now) * _MS),
+                mark(_FETCH, now * _MS, (taken - now) * _MS),
+            ]
+            follows = number + self.prefetch * self.workers
+            if follows < self.count:
+                asked[follows] = taken
+            if self.is_modelled:
+                events.append(call("cudaLaunchKernel", taken * _MS, 10, number + 1))
+                events.append(kernel("gemm", taken * _MS + 20, 500, correlation=number + 1))
+            now = taken + self.step_ms
+        for worker, number, begin, length in ranges:
+            name, tid = f"DataLoader worker {worker}: batch {number}", 900 + worker
+            written = mark(name, begin * _MS, length * _MS)
+            events.append({**written, "cat": "dataloader_worker", "tid": tid})
+        return events
+
+    def header(self) -> dict[str, Any]:
+        mean_ms = self.batch_ms * (self.count + 7 * len(self.slow)) / self.count
+        loader = {
+            "pids": [900 + n for n in range(self.workers)],
+            "num_workers": self.workers,
+            "batch_ns": int(mean_ms * 1e6),
+            "cpu_share": self.cpu_share,
+            "queued_share": self.queued_share,
+        }
+        return {"cpu_count": self.cpu_count, "loaders": [loader]}
+
+    def trace(self, folder: Path) -> Trace:
+        path = folder / "trace.json"
+        document = {"tidy_loader_workers": self.header(), "traceEvents": self.written()}
+        if self.is_modelled:
+            device = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0}
+            document |= {"tidy_modelled_device": True, "deviceProperties": [device]}
+        path.write_text(json.dumps(document), "utf-8")
+        return tidy.load(path)
+
+
+def _found(loop: Loop, folder: Path) -> list[Finding]:
+    return list(tidy.check(loop.trace(folder), select=["TDY102"]).findings)
+
+
+def test_too_few_workers(tmp_path: Path) -> None:
+    """Two workers give a batch every 20 ms to a loop that takes 5: eight would keep up."""
+    (found,) = _found(Loop(), tmp_path)
+    assert found.severity == Severity.WARNING
+    assert "2 workers can make a batch every 20.0 ms, the rest of a step takes 5.0 ms" in (
+        found.message
+    )
+    assert found.fix == "num_workers=8, or cheaper items"
+    assert found.saving is not None
+    fastest, slowest = found.saving.step_ns_after
+    assert 0.75 * 5e6 <= fastest <= slowest < 9e6  # what remains may get a fifth faster
+
+
+def test_enough_workers(tmp_path: Path) -> None:
+    assert _found(Loop(workers=8), tmp_path) == []
+    assert _found(Loop(workers=2, step_ms=25), tmp_path) == []
+
+
+def test_batches_that_are_ready_and_soon_received(tmp_path: Path) -> None:
+    """Workers have no part in a wait of 1 ms, but in one of 10 ms for what they send."""
+    ready = Loop(workers=4, batch_ms=4, step_ms=5, receive_ms=1)
+    assert _found(ready, tmp_path) == []
+    (found,) = _found(replace(ready, receive_ms=10), tmp_path)
+    assert "to receive" in found.message
+
+
+@pytest.mark.parametrize(("workers", "step_ms"), [(1, 3), (2, 10), (4, 2)])
+def test_as_many_as_the_fix_says_keep_up(workers: int, step_ms: float, tmp_path: Path) -> None:
+    loop = Loop(workers=workers, step_ms=step_ms, count=80)
+    (found,) = _found(loop, tmp_path)
+    count = int(found.fix.removeprefix("num_workers=").partition(",")[0])
+    assert count > workers
+    assert _found(replace(loop, workers=count), tmp_path) == []
+
+
+def test_work_that_needs_processors_which_there_are_not(tmp_path: Path) -> None:
+    """With two processors one worker leaves no room for another."""
+    loop = Loop(workers=1, cpu_share=0.95, cpu_count=2)
+    (found,) = _found(loop, tmp_path)
+    assert found.fix.startswith("make the items cheaper: 2 processors")
+    assert found.saving is None
+    (found,) = _found(replace(loop, cpu_count=5), tmp_path)
+    assert found.fix == "num_workers=4, as there are processors for, and cheaper items"
+    (found,) = _found(replace(loop, cpu_share=0.1), tmp_path)
+    assert found.fix == "num_workers=8, or cheaper items"
+
+
+def test_batches_that_take_long_to_receive(tmp_path: Path) -> None:
+    (found,) = _found(Loop(batch_ms=4, receive_ms=12), tmp_path)
+    assert "waits 12.0 ms a batch to receive" in found.message
+    assert found.fix.startswith("send less")
+
+
+def test_single_slow_batches(tmp_path: Path) -> None:
+    loop = Loop(batch_ms=8, step_ms=10, slow=(6, 11, 16, 21), prefetch=1)
+    (found,) = _found(loop, tmp_path)
+    assert "for single ones that come late" in found.message
+    assert found.fix.startswith("raise prefetch_factor")
+
+
+def test_workers_without_a_processor(tmp_path: Path) -> None:
+    """What is late on a crowded machine may be late for any reason."""
+    (found,) = _found(Loop(batch_ms=4, receive_ms=12, queued_share=0.6), tmp_path)
+    assert "wait for a processor 60% of the time that they work" in found.message
+    assert found.severity == tidy.Severity.INFO  # the machine may have done other things
+
+
+def test_beside_a_modelled_device_workers_have_a_processor(tmp_path: Path) -> None:
+    """What the processors of this machine are busy with is no fault of the script's."""
+    loop = Loop(batch_ms=20, step_ms=5, cpu_share=0.3, queued_share=0.7, is_modelled=True)
+    assert _found(loop, tmp_path) == []  # 6 ms a batch with a processor, 3 ms for each of two
+    (found,) = _found(replace(loop, cpu_share=0.7, queued_share=0.3), tmp_path)
+    assert "2 workers can make a batch every 7.0 ms" in found.message
+
+
+def test_a_loop_that_no_worker_holds_up(tmp_path: Path) -> None:
+    assert _found(Loop(batch_ms=2, step_ms=30), tmp_path) == []
+
+
+def test_the_account_tells_work_from_receiving(tmp_path: Path) -> None:
+    (account,) = make_accounts(Loop(batch_ms=40, receive_ms=5, step_ms=5).trace(tmp_path))
+    parts = {part.cause: part.time_ns / 1e6 for part in account.parts}
+    receiving = parts["receiving batches from the loader's workers"]
+    count = len(account.window.steps)
+    assert receiving == pytest.approx(5 * count, rel=0.02)
+    # A batch comes every 20 ms; 10 of them go into receiving the one before and into the step.
+    assert parts["waiting for the loader's workers"] == pytest.approx(10 * count, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        7,
+        {},
+        {"loaders": 3, "cpu_count": "many"},
+        {"loaders": [None, {"pids": "x"}, {"pids": [1e99, None, -3]}]},
+        {"loaders": [{"pids": [900, 901], "num_workers": -2, "batch_ns": 1e300, "cpu_share": []}]},
+    ],
+)
+def test_odd_headers(said: Any, tmp_path: Path) -> None:
+    """What the ranges say is enough; a header that says nonsense is no reason to fail."""
+    path = tmp_path / "trace.json"
+    document = {"tidy_loader_workers": said, "traceEvents": Loop().written()}
+    path.write_text(json.dumps(document), "utf-8")
+    report = tidy.check(tidy.load(path), select=["TDY102"])
+    assert not report.crashed
+    (found,) = report.findings
+    assert "2 workers can make a batch every 20.0 ms" in found.message
+
+
+def test_odd_ranges(tmp_path: Path) -> None:
+    """Numbers far apart, workers of one name, ranges without length."""
+    events = Loop().written()
+    workers = [each for each in events if each.get("cat") == "dataloader_worker"]
+    for number, each in enumerate(workers):
+        each["name"] = f"DataLoader worker 0: batch {10 ** (number % 18)}"
+        each["dur"] = 0 if number % 2 else each["dur"]
+        each["tid"] = "a text" if number % 3 == 0 else each["tid"]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": events}), "utf-8")
+    assert not tidy.check(tidy.load(path)).crashed

@@ -1,0 +1,60 @@
+"""What TDY601 says to write: an argument that the optimizer has."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidy
+from tidy.patterns.examples import FRAME, under
+from tidy.trace.outline import parse_outline
+
+_FUNCTION = "torch/optim/adam.py(347): _single_tensor_adam"
+_UPDATES = "aten::add_\n" * 5
+
+
+def _fixes(outline: str) -> list[str]:
+    return [f.fix for f in tidy.check(parse_outline(outline), select=["TDY601"]).findings]
+
+
+@pytest.mark.parametrize(
+    ("label", "fix"),
+    [
+        ("Adam", "pass fused=True (or foreach=True) to Adam"),
+        ("AdamW", "pass fused=True (or foreach=True) to AdamW"),
+        ("RMSprop", "pass foreach=True to RMSprop"),
+        ("Rprop", "pass foreach=True to Rprop"),
+        ("Adafactor", "pass foreach=True to Adafactor"),
+    ],
+)
+def test_by_the_class(label: str, fix: str) -> None:
+    assert _fixes(under(f"Optimizer.step#{label}.step", _UPDATES)) == [fix]
+
+
+def test_the_range_tells_more_than_the_function() -> None:
+    """AdamW updates by Adam's function."""
+    frames = under(FRAME, under("Optimizer.step#AdamW.step", under(_FUNCTION, _UPDATES)))
+    assert _fixes(frames) == ["pass fused=True (or foreach=True) to AdamW"]
+    assert _fixes(under(FRAME, under(_FUNCTION, _UPDATES))) == [
+        "pass fused=True (or foreach=True) to Adam"
+    ]
+
+
+def test_a_class_of_the_users_gets_no_argument() -> None:
+    """Nobody knows what the constructor of Lion takes, though it calls Adam's function."""
+    (fix,) = _fixes(under(FRAME, under("Optimizer.step#Lion.step", under(_FUNCTION, _UPDATES))))
+    assert "=" not in fix
+
+
+def test_each_optimizer_of_a_report_has_its_own_fix() -> None:
+    outline = "".join(
+        under(f"train.py({line}): step", under(f"Optimizer.step#{label}.step", _UPDATES))
+        for line, label in ((3, "Adam"), (9, "RMSprop"))
+    )
+    lines = str(tidy.check(parse_outline(outline), select=["TDY601"])).splitlines()
+    shown = [line.strip() for line in lines if "train.py:" in line or "->" in line]
+    fixes = {
+        "3": "-> pass fused=True (or foreach=True) to Adam",
+        "9": "-> pass foreach=True to RMSprop",
+    }
+    places = [line.partition(":")[2][0] for line in shown if "train.py:" in line][-2:]
+    assert [line for line in shown if line.startswith("->")] == [fixes[place] for place in places]

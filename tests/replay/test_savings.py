@@ -1,0 +1,188 @@
+"""What fixes save, on runs whose steps can be worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidy
+from tidy import Finding, Severity, Trace
+from tidy.finding import Saving
+from tidy.patterns.examples import copy, launch, on_gpu, steps
+from tidy.replay import Edit, Savings
+from tidy.trace import EventKind, Intervals
+from tidy.trace.outline import parse_outline
+from tidy.weigh import weigh
+
+_FETCH = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+# What a replay may be wrong about makes the least saving a fiftieth smaller.
+_LESS = 0.98
+
+
+def _host(trace: Trace, *names: str) -> dict[int, Intervals]:
+    """When ops of these names ran, on the one thread of the trace."""
+    return {0: trace.time_of(trace.rows_named(*names))}
+
+
+def _saved(trace: Trace, *edits: Edit) -> tuple[list[int], list[int]]:
+    low, high = Savings(trace, trace.window.step_ranges, 0).saved(edits)
+    return low.tolist(), high.tolist()
+
+
+def _on_cpu() -> Trace:
+    """Three steps of 1,000 us, with two ops of 300 and 200 us in each."""
+    return parse_outline(steps("aten::sort 300us", "aten::cat 200us"))
+
+
+def test_on_a_cpu_all_of_an_op_is_saved() -> None:
+    low, high = _saved(_on_cpu(), Edit("gone", host=_host(_on_cpu(), "aten::sort")))
+    assert (low, high) == ([294_000] * 3, [300_000] * 3)
+
+
+def test_what_stays_is_not_saved() -> None:
+    edit = Edit("shorter", host=_host(_on_cpu(), "aten::sort"), left=(0.1, 0.5))
+    low, high = _saved(_on_cpu(), edit)
+    assert high == [270_000] * 3
+    assert low == [int(_LESS * 150_000)] * 3
+
+
+def test_what_two_fixes_save_counts_once() -> None:
+    both = Edit("both", host=_host(_on_cpu(), "aten::sort", "aten::cat"))
+    one = Edit("one", host=_host(_on_cpu(), "aten::sort"))
+    assert _saved(_on_cpu(), both, one) == _saved(_on_cpu(), both)
+    assert _saved(_on_cpu(), one, one) == _saved(_on_cpu(), one)
+    other = Edit("other", host=_host(_on_cpu(), "aten::cat"))
+    assert _saved(_on_cpu(), one, other) == _saved(_on_cpu(), both)
+
+
+def _busy_gpu(kernel_us: int, read: str = "") -> Trace:
+    """Steps of 1,000 us: an op on the host of 400 us, then a launch of one long kernel."""
+    work = launch("aten::mm", f"gemm {kernel_us}us")
+    return parse_outline(on_gpu(steps("aten::sort 400us", work, read, count=5)))
+
+
+def test_time_that_the_queue_of_a_device_hides_is_not_saved() -> None:
+    """The device needs all of each step for its kernel, but for the first, so the host has time."""
+    trace = _busy_gpu(1000)
+    edit = Edit("gone", host=_host(trace, "aten::sort"))
+    assert max(_saved(trace, edit)[1][1:]) < 20_000
+    idle = _busy_gpu(100)
+    assert min(_saved(idle, Edit("gone", host=_host(idle, "aten::sort")))[1]) == 400_000
+
+
+_ITEM = copy(
+    "DtoH (Device -> Pageable) 1us 4B",
+    op="aten::item > aten::_local_scalar_dense",
+    call="cudaMemcpyAsync 940us",
+)
+
+
+def _waits(trace: Trace) -> Edit:
+    calls = trace.rows_of_kind(EventKind.Runtime)
+    return Edit("no waits", waits=calls.tolist())
+
+
+def test_a_host_that_runs_ahead_makes_no_device_faster() -> None:
+    """Each step is a kernel and a wait for it; without the wait the kernels still take as long."""
+    work = launch("aten::mm", "gemm 900us")
+    trace = parse_outline(on_gpu(steps(work, _ITEM, count=5, lasts_us=960)))
+    _, high = _saved(trace, _waits(trace))
+    assert sum(high) <= 5 * 70_000
+
+
+def _finding(trace: Trace, edit: Edit | None, **more: object) -> Finding:
+    events = tuple(trace.named("aten::sort"))
+    time = trace.time_of(event.row for event in events)
+    made = {"severity": Severity.WARNING, "cost_ns": time.total_ns, **more}
+    share = trace.step_share(time)
+    return Finding("ABC001", "sorts", message="", fix="", location=None, events=events,
+                   edit=edit, cost_share=share, **made)  # type: ignore[arg-type] # fmt: skip
+
+
+def test_hidden_time_is_info_and_said() -> None:
+    trace = _busy_gpu(1000)
+    edit = Edit("gone", host=_host(trace, "aten::sort"))
+    (finding,) = weigh(trace, [_finding(trace, edit)]).findings
+    assert finding.saving is not None
+    assert (finding.saving.hidden, finding.severity) == (True, Severity.INFO)
+    (costs,) = weigh(trace, [_finding(trace, edit)], savings="off").findings
+    assert (costs.saving, costs.severity) == (None, Severity.WARNING)
+
+
+@pytest.mark.parametrize(("warn_from", "severity"), [(0.2, Severity.WARNING), (0.3, Severity.INFO)])
+def test_a_warning_has_to_save_a_share_of_the_step(warn_from: float, severity: Severity) -> None:
+    """It saves 294 to 300 of 1,000 us; the other 700 may take 8 % more or 20 % less.
+
+    Then the saving is 244 to 440 us, and 6 % less than that at the least.
+    """
+    trace = _on_cpu()
+    found = _finding(trace, Edit("gone", host=_host(trace, "aten::sort")))
+    weighed = weigh(trace, [found], warn_from=warn_from)
+    assert [each.severity for each in weighed.findings] == [severity]
+    assert weighed.findings[0].saving == Saving(
+        3 * 294_000, 3 * 300_000, "gone", 1_000_000, (560_000, 770_640)
+    )
+    assert (weighed.step_ns, weighed.step_ns_after) == (1_000_000, (560_000, 770_640))
+
+
+@pytest.mark.parametrize(
+    ("lengths_us", "severity"),
+    [
+        ((1000, 1000, 1000, 1000, 1000, 1000, 6000, 7000, 8000), Severity.WARNING),
+        ((1000, 6000, 7000, 8000, 9000, 9000, 9000, 9000, 9000), Severity.INFO),
+    ],
+)
+def test_steps_that_were_disturbed_do_not_decide(
+    lengths_us: tuple[int, ...], severity: Severity
+) -> None:
+    """It saves 300 us: much of a step alone, and a few percent of one that something disturbed."""
+    parts = "aten::sort 300us", "aten::cat 200us"
+    trace = parse_outline("".join(steps(*parts, count=1, lasts_us=each) for each in lengths_us))
+    found = _finding(trace, Edit("gone", host=_host(trace, "aten::sort")))
+    assert [each.severity for each in weigh(trace, [found], warn_from=0.1).findings] == [severity]
+
+
+def test_no_fix_saves_more_than_what_it_mends_costs() -> None:
+    """A third of what a replay without the op saves, and as much of what comes with that."""
+    trace = _on_cpu()
+    edit = Edit("gone", host=_host(trace, "aten::sort"))
+    weighed = weigh(trace, [_finding(trace, edit, cost_ns=300_000)])
+    saving = weighed.findings[0].saving
+    assert saving is not None
+    assert (saving.low_ns, saving.high_ns) == (300_000, 300_000)
+    least, most = 100_000 * 0.94 * 244 / 294, 100_000 * 440 / 300
+    assert weighed.step_ns_after == pytest.approx((1_000_000 - most, 1_000_000 - least), abs=3)
+
+
+def test_what_costs_too_little_is_no_warning_without_a_replay_either() -> None:
+    trace = _on_cpu()
+    found = Finding(
+        "ABC001", "sorts", Severity.WARNING, "", "", None, (), cost_ns=9_000, cost_share=0.003
+    )
+    assert [f.severity for f in weigh(trace, [found]).findings] == [Severity.INFO]
+    assert [f.severity for f in weigh(trace, [found], warn_from=0.002).findings] == [
+        Severity.WARNING
+    ]
+
+
+def test_what_saves_most_stands_first() -> None:
+    """The loader takes 400 us of each step, the loop a few."""
+    outline = steps(f"{_FETCH} 400us", "aten::select\naten::fill_\n" * 12, lasts_us=1000)
+    report = tidy.check(parse_outline(outline), select=["TDY404", "TDY101"])
+    assert [finding.code for finding in report.findings] == ["TDY101", "TDY404"]
+    both = [finding.saving for finding in report.findings]
+    assert all(saving is not None for saving in both)
+    after = report.weighed.step_ns_after
+    assert after is not None
+    assert both[0] is not None
+    assert after[0] < both[0].step_ns_after[0]
+
+
+def test_a_run_ends_with_its_last_work() -> None:
+    """Nothing waits for the last kernel, and still a shorter one makes the run shorter."""
+    trace = parse_outline(on_gpu(launch("aten::mm", "gemm 100us")))
+    assert trace.window.unit == "run"
+    kernel = trace.device_rows.tolist()
+    savings = Savings(trace, list(trace.window.time), 0, is_run=True)
+    _, high = savings.saved([Edit("faster", work=kernel, left=(0.5, 0.5))])
+    assert high.tolist() == [50_000]
+    assert savings.fidelity.median_error == 0

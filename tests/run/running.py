@@ -1,0 +1,108 @@
+"""Scripts under `python` and under `tidy run`, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import tidy
+from tidy import Trace
+
+ROOT = Path(__file__).parents[2]
+_HOW_TO_PRINT = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONUNBUFFERED"}
+
+
+def environment(**changed: str) -> dict[str, str]:
+    """Ours, without what says how to print; the package is found where this checkout is."""
+    kept = {key: value for key, value in os.environ.items() if key not in _HOW_TO_PRINT}
+    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **changed}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Recorded(Ended):
+    """The same of `tidy run --trace`, with the trace it kept."""
+
+    path: Path
+
+    @property
+    def trace(self) -> Trace:
+        trace = tidy.load(self.path)
+        trace.self_check()
+        return trace
+
+    @property
+    def header(self) -> dict[str, Any]:
+        return dict(json.loads(self.path.read_text("utf-8")))
+
+
+def write_script(folder: Path, text: str, name: str = "train.py") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(text), "utf-8")
+    return path
+
+
+def python(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Ended:
+    """`python ...`."""
+    return _run([sys.executable, *map(str, given)], cwd, stdin, changed)
+
+
+def tidy_run(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Ended:
+    """`tidy run ...`."""
+    return _run([sys.executable, "-m", "tidy", "run", *map(str, given)], cwd, stdin, changed)
+
+
+def tidy_report(*given: str | Path, cwd: Path) -> Ended:
+    """`tidy report ...`."""
+    return _run([sys.executable, "-m", "tidy", "report", *map(str, given)], cwd, "", {})
+
+
+def record(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Recorded:
+    """`tidy run --trace FILE ...`."""
+    path = cwd / "kept.json"
+    ended = tidy_run("--trace", path, *given, cwd=cwd, stdin=stdin, **changed)
+    return Recorded(ended.code, ended.out, ended.err, path)
+
+
+def start(*given: str | Path, cwd: Path, **changed: str) -> subprocess.Popen[str]:
+    """`tidy run ...`, in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tidy", "run", *map(str, given)],
+        cwd=cwd,
+        env=environment(**changed),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _run(command: list[str], cwd: Path, stdin: str, changed: dict[str, str]) -> Ended:
+    done = subprocess.run(
+        command,
+        input=stdin,
+        cwd=cwd,
+        env=environment(**changed),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    code = 128 - done.returncode if done.returncode < 0 else done.returncode
+    return Ended(code, done.stdout, done.stderr)

@@ -1,0 +1,277 @@
+"""However a PyTorch script ends, its status is its own and what was recorded is reported."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from .running import Recorded, python, record, start, tidy_run, write_script
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's"),
+]
+
+_TRAIN = """
+import atexit, os, signal, sys, threading, time
+import torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters())
+atexit.register(print, "at exit")
+def step():
+    net(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+def steps(count):
+    for _ in range(count):
+        step()
+steps(4)
+print("trained", flush=True)
+"""
+
+# The end of the script, and how many steps are recorded by then.
+_ENDINGS = {
+    "nothing": ("", 4),
+    "exit": ("sys.exit(0)", 4),
+    "exit-number": ("sys.exit(9)", 4),
+    "exit-text": ("sys.exit('no luck')", 4),
+    "raise": ("step.missing", 4),
+    "raise-in-hook": (
+        "def hook(*args): raise ValueError('in a hook')\n"
+        "optimizer.register_step_post_hook(hook)\n"
+        "steps(1)",
+        4,
+    ),
+    "raise-in-backward": (
+        "def hook(grad): raise ValueError('in backward')\nnet.weight.register_hook(hook)\nsteps(1)",
+        4,
+    ),
+    "exit-at-once": ("os._exit(6)", 4),
+    "abort": ("os.abort()", 4),
+    "exec": ("sys.stdout.flush(); os.execv(sys.executable, [sys.executable, '-c', 'print(3)'])", 4),
+    "exit-at-once-in-a-thread": (
+        "thread = threading.Thread(target=lambda: os._exit(6)); thread.start()\n"
+        "for _ in range(1000): time.sleep(0.02)",
+        4,
+    ),
+    "terminate": ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", 4),
+    "terminate-handled": (
+        "signal.signal(signal.SIGTERM, lambda *args: sys.exit(44))\n"
+        "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+        4,
+    ),
+    "interrupt": ("os.kill(os.getpid(), signal.SIGINT); time.sleep(9)", 4),
+    "closed-stdout": ("sys.stdout.flush(); os.close(1); steps(2)", 6),
+    "closed-all": ("sys.stdout.flush(); os.closerange(0, 256); steps(2)", 6),
+    "fork": (
+        "child = os.fork()\nsteps(3)\nif not child: sys.exit(5)\nprint(os.waitpid(child, 0)[1])",
+        7,
+    ),
+    "fork-and-exit-at-once": (
+        "child = os.fork()\nif not child: steps(1); os._exit(5)\nprint(os.waitpid(child, 0)[1])",
+        4,
+    ),
+    "threads": (
+        "threads = [threading.Thread(target=steps, args=(1,)) for _ in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()",
+        6,
+    ),
+    "thread-goes-on": ("threading.Timer(0.3, print, ['late']).start()", 4),
+    "deleted-cwd": (
+        "import tempfile, shutil\n"
+        "place = tempfile.mkdtemp(); os.chdir(place); shutil.rmtree(place); steps(1)",
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _ENDINGS)
+def test_an_ending(name: str, tmp_path: Path) -> None:
+    end, steps = _ENDINGS[name]
+    script = write_script(tmp_path, _TRAIN + end)
+    expected = python(script, cwd=tmp_path)
+    found = record("--warmup", "0", script, cwd=tmp_path)
+    assert found.out.startswith(expected.out)
+    assert f", CPU run, {steps} steps of " in " ".join(found.out.split())
+    assert found.err == expected.err
+    assert found.code == expected.code
+    assert [step.number for step in found.trace.steps] == list(range(steps))
+
+
+def test_killed(tmp_path: Path) -> None:
+    """What was written before stays: the recording is cut in pieces at steps."""
+    text = _TRAIN + "print(os.getpid(), flush=True)\nwhile True: step(); time.sleep(0.05)"
+    script = write_script(tmp_path, text)
+    path = tmp_path / "kept.json"
+    command = start("--warmup", "0", "--steps", "1000", "--trace", path, script, cwd=tmp_path)
+    assert command.stdout is not None
+    assert command.stdout.readline() == "trained\n"
+    child = int(command.stdout.readline())
+    _wait_for_pieces(command.pid, 4)  # on a busy machine the first ten steps fill two
+    os.kill(child, signal.SIGKILL)
+    out, err = command.communicate(timeout=300)
+    assert (command.returncode, err) == (128 + signal.SIGKILL, "")
+    assert ", CPU run, " in " ".join(out.split())
+    steps = Recorded(0, "", "", path).trace.steps
+    assert len(steps) > 10
+    assert [step.number for step in steps] == list(range(len(steps)))
+    # On a busy machine the signal comes while the next part is being written, and that is said.
+    assert re.search(
+        "note: the recording ended early: the script was ended by SIGKILL"
+        rf"( while a part was being written)?; what ran after step {len(steps) - 1} is lost",
+        " ".join(out.split()),
+    )
+
+
+# What PyTorch's profiler does when it is stopped for the second time.
+_FAILING_STOP = """
+stop, stops = torch.profiler.profile.stop, []
+def stop_and_fail(profiler):
+    stops.append(stop(profiler))
+    if len(stops) == 2:
+        {failure}
+torch.profiler.profile.stop = stop_and_fail
+for _ in range(6): steps(1); time.sleep(0.25)
+"""
+
+
+def test_profiler_that_fails(tmp_path: Path) -> None:
+    """The part is lost, and the next ones are not; what is missing is said."""
+    failing = _FAILING_STOP.format(failure="raise IndexError('not in the map')")
+    script = write_script(tmp_path, _TRAIN + failing)
+    found = record("--warmup", "0", "--steps", "10", script, cwd=tmp_path)
+    assert (found.code, found.err) == (0, "")
+    said = re.search(
+        r"1 part of the recording, with steps? (\d+)(?:-(\d+))?, left out:"
+        r" the profiler failed \(IndexError: not in the map\)",
+        " ".join(found.out.split()),
+    )
+    assert said is not None, found.out
+    lost = range(int(said[1]), int(said[2] or said[1]) + 1)
+    numbers = [step.number for step in found.trace.steps]
+    assert numbers == [number for number in range(10) if number not in lost]
+    assert max(step.duration_ns for step in found.trace.steps) < 0.5e9
+
+
+def test_profiler_that_crashes(tmp_path: Path) -> None:
+    """What was written before stays; that the end is missing is said."""
+    failing = _FAILING_STOP.format(failure="os.kill(os.getpid(), signal.SIGSEGV)")
+    script = write_script(tmp_path, _TRAIN + failing)
+    found = record("--warmup", "0", "--steps", "10", script, cwd=tmp_path)
+    assert (found.code, found.err) == (128 + signal.SIGSEGV, "")
+    said = re.search(
+        "note: the recording ended early: the script was ended by SIGSEGV while a part was being"
+        r" written; what ran after step (\d+) is lost",
+        " ".join(found.out.split()),
+    )
+    assert said is not None
+    assert [step.number for step in found.trace.steps] == list(range(int(said[1]) + 1))
+
+
+def test_interrupted_while_a_piece_is_written(tmp_path: Path) -> None:
+    """Ctrl-C reaches the script, though it came while the recorder was at work."""
+    interrupted = _FAILING_STOP.format(failure="os.kill(os.getpid(), signal.SIGINT)")
+    text = _TRAIN + interrupted + "for _ in range(40): time.sleep(0.2)\nprint('not interrupted')"
+    script = write_script(tmp_path, text)
+    found = record("--warmup", "0", "--steps", "1000", script, cwd=tmp_path)
+    assert found.code == 128 + signal.SIGINT
+    assert found.out.startswith("trained\nat exit\n\n")
+    assert "of the recording" not in found.out
+    assert found.err.endswith("KeyboardInterrupt\n")
+
+
+def test_killed_before_anything_was_written(tmp_path: Path) -> None:
+    text = "import os, signal, torch\ntorch.ones(3).exp()\nos.kill(os.getpid(), signal.SIGKILL)"
+    script = write_script(tmp_path, text)
+    found = tidy_run(script, cwd=tmp_path)
+    assert (found.code, found.out) == (128 + signal.SIGKILL, "")
+    assert found.err == (
+        f"tidy: {script}: the recording ended early: the script was ended by SIGKILL;"
+        " what ran last is lost\n"
+    )
+
+
+def _wait_for_pieces(pid: int, count: int) -> None:
+    import tempfile
+    import time
+
+    limit = time.monotonic() + 300
+    while time.monotonic() < limit:
+        for folder in Path(tempfile.gettempdir()).glob("tidy-run-*"):
+            settings = folder / "settings.py"
+            mine = f"-{pid}-" in folder.name
+            if mine and settings.exists() and (folder / f"piece-{count - 1}.json").exists():
+                return
+        time.sleep(0.05)
+    raise AssertionError("no pieces were written")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals(number: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C goes to both processes, SIGTERM to tidy alone; both end as the script does."""
+    script = write_script(tmp_path, _TRAIN + "time.sleep(60)")
+    path = tmp_path / "kept.json"
+    command = start("--warmup", "0", "--trace", path, script, cwd=tmp_path)
+    assert command.stdout is not None
+    assert command.stdout.readline() == "trained\n"
+    if number == signal.SIGINT:
+        os.killpg(command.pid, number)
+    else:
+        command.send_signal(number)
+    out, err = command.communicate(timeout=300)
+    assert command.returncode == 128 + number
+    assert ", CPU run, " in " ".join(out.split())
+    assert ("KeyboardInterrupt" in err) == (number == signal.SIGINT)
+    assert "tidy" not in err
+    assert len(Recorded(0, "", "", path).trace.steps) == 4
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_read_only_target(form: str, tmp_path: Path) -> None:
+    script = write_script(tmp_path, _TRAIN)
+    found = tidy_run("--trace", "/proc/kept.json", "--format", form, script, cwd=tmp_path)
+    assert found.code == 0
+    assert "train.py" in found.out
+    last = found.err.splitlines()[-1]
+    assert last.startswith("tidy: --trace /proc/kept.json: cannot be written: ")
+
+
+def test_full_target(tmp_path: Path) -> None:
+    script = write_script(tmp_path, _TRAIN)
+    found = tidy_run("--trace", "/dev/full", script, cwd=tmp_path)
+    assert found.code == 0
+    assert "train.py" in found.out
+    said = re.fullmatch(
+        "tidy: --trace /dev/full: cannot be written: no space left on device;"
+        r" the recording stays in (.+) \(tidy report --recover\)\n",
+        found.err,
+    )
+    assert said is not None, found.err
+    assert Path(said[1], "piece-0.json").exists()
+    shutil.rmtree(said[1])
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """Once a piece is written, no file may grow beyond 20 kB: those that follow are lost."""
+    quiet = "--fail-on", "never"  # the script sleeps, which is found
+    first = (
+        "from glob import glob\nfrom tempfile import gettempdir\n"
+        "for _ in range(100):\n    steps(1); time.sleep(0.01)\n"
+        "    if glob(f'{gettempdir()}/tidy-run-{os.getppid()}-*/piece-0.json'): break\n"
+    )
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+    script = write_script(tmp_path, _TRAIN + first + limit + "steps(300)")
+    expected = python(script, cwd=tmp_path)
+    found = record(*quiet, "--warmup", "0", "--steps", "1000", script, cwd=tmp_path)
+    assert found.code == expected.code == 0
+    assert found.out.startswith(expected.out)
+    assert found.err == ""
+    assert "left out" in found.out
+    recorded = [step.number for step in found.trace.steps]
+    assert recorded
+    assert recorded == list(range(len(recorded)))

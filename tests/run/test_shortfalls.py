@@ -1,0 +1,135 @@
+"""What is missing from a recording is said with its cure, and is kept in the trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tidy
+
+from .running import record, tidy_report, tidy_run, write_script
+
+pytest.importorskip("tidy.profiler")
+
+_TRAIN = """
+import time
+import {framework} as torch
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range({rounds}):
+    net(torch.ones(2, 4)).sum().backward()
+    time.sleep({pause})
+    {step}
+"""
+_FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "tidy.runtime"]
+_SLOWLY = [_FRAMEWORKS[0], pytest.param("tidy.runtime", marks=pytest.mark.slow)]
+_NO_STEP = "no optimizer stepped while it was recorded, so no steps are marked; in a loop"
+
+
+def _script(
+    folder: Path, framework: str, rounds: int = 4, pause: float = 0, step: str = ""
+) -> Path:
+    step = step or "optimizer.step()"
+    text = _TRAIN.format(framework=framework, rounds=rounds, pause=pause, step=step)
+    return write_script(folder, text)
+
+
+@pytest.mark.parametrize("framework", _SLOWLY)
+@pytest.mark.parametrize(
+    ("script", "given", "said"),
+    [
+        ({"step": "pass"}, (), _NO_STEP),
+        (
+            {"step": "pass", "rounds": 30, "pause": 0.1},
+            ("--seconds", "0.5"),
+            "no optimizer stepped in the 0.5 s that were recorded, so no steps are marked;"
+            " --seconds records longer",
+        ),
+        (
+            {"rounds": 14, "pause": 0.3},
+            ("--seconds", "1"),
+            " of 10 steps recorded when the 1 s were over; --seconds records longer",
+        ),
+        (
+            {"rounds": 1},
+            (),
+            "the script ended after 1 step, which --warmup 1 does not count; --warmup 0 does",
+        ),
+        ({"rounds": 1}, ("--warmup", "0"), ""),
+        ({"rounds": 6}, (), ""),
+    ],
+)
+def test_steps(
+    framework: str, script: dict[str, object], given: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    path = _script(tmp_path, framework, **script)  # type: ignore[arg-type]
+    ended = record(*given, path, cwd=tmp_path)
+    assert ended.code in (0, 1)
+    again = tidy_report(ended.path, cwd=tmp_path)
+    for out in (ended.out, again.out):
+        notes = [each for each in _notes(out) if "slower" not in each]
+        assert len(notes) == (said != "")
+        assert all(said in each for each in notes)
+        assert notes == [each for each in ended.header["tidy_notes"] if "slower" not in each]
+
+
+def _notes(report: str) -> list[str]:
+    """Each note of a text report on one line."""
+    head = report.partition("Where the time goes")[0]
+    return [" ".join(each.split()) for each in head.split("note: ")[1:]]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        (4, "there were 4 optimizer steps, and --after 30 leaves out the first ones"),
+        (0, "there were 0 optimizer steps, and --after 30 leaves out the first ones"),
+    ],
+)
+def test_after_the_end(rounds: int, said: str, tmp_path: Path) -> None:
+    ended = tidy_run("--after", "30", _script(tmp_path, "tidy.runtime", rounds), cwd=tmp_path)
+    assert ended.code == 2
+    (line,) = ended.err.splitlines()
+    assert line.startswith("tidy: ")
+    assert line.endswith(f"no op ran while it was recorded: {said}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "is_said"), [("cpu", True), ("cuda", False)])
+def test_a_device_that_nothing_runs_on(place: str, is_said: bool, tmp_path: Path) -> None:
+    script = _script(tmp_path, "tidy.runtime")
+    text = script.read_text("utf-8").replace("4, 4)", f'4, 4).to("{place}")')
+    script.write_text(text.replace("2, 4)", f'2, 4, device="{place}")'), "utf-8")
+    ended = record("--device", "a100", script, cwd=tmp_path)
+    notes = [each for each in ended.header["tidy_notes"] if "--device" in each]
+    wanted = (
+        "--device a100: nothing ran on the modelled device while it was recorded;"
+        ' .to("cuda") moves a model and its batches there'
+    )
+    assert notes == [wanted] * is_said
+
+
+@pytest.mark.oracle
+def test_the_other_framework_did_the_work(tmp_path: Path) -> None:
+    """Of two that are imported the first is recorded; where it did nothing, the cure is said."""
+    text = "import torch\nimport tidy.runtime as runtime\nruntime.ones(3) + 1"
+    ended = tidy_run(write_script(tmp_path, text), cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.endswith("tidy.runtime is imported, too: --framework runtime records that\n")
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_nothing_of_the_recorders_is_in_the_trace(framework: str, tmp_path: Path) -> None:
+    """Nor in a table or a report: neither its own functions nor what they call."""
+    script = _script(tmp_path, framework, 30, step="optimizer.step(); len([id(net)])")
+    ended = record("--warmup", "0", script, cwd=tmp_path)
+    events = json.loads(ended.path.read_text("utf-8"))["traceEvents"]
+    functions = {each["name"] for each in events if each.get("cat") == "python_function"}
+    assert any("train.py" in name or name.startswith("nn.Module") for name in functions)
+    stacks = {str(each.get("args", {}).get("Call stack")) for each in events}
+    recorders = Path(tidy.__file__).parent
+    folders = [str(recorders / name) for name in ("run", "profiler")]
+    for text in (*functions, *stacks, ended.trace.key_averages().table(row_limit=-1), ended.out):
+        assert not any(each in text for each in (*folders, "_tidy_child", "built-in", "sitecustom"))

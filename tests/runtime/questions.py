@@ -1,0 +1,397 @@
+"""What is asked of the runtime and of PyTorch: the same call, and how far the answers may differ.
+
+The plain suite compares the runtime's answers with those that PyTorch gave when
+tests/data/make_golden.py was run; the oracle tests ask the PyTorch that is installed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tidy.runtime.ops.make.table import PUBLIC
+
+from . import (
+    broadcasting,
+    dtype_deviations,
+    questions_averages,
+    questions_foreach,
+    questions_modules,
+    questions_nn,
+    questions_optim,
+    questions_schedules,
+    questions_sequences,
+    samples,
+    samples_exact,
+    scripts_in_place,
+    scripts_of_functions,
+    scripts_of_modes,
+    wrong_calls,
+)
+from .answers import padded, plain, same
+from .raised import raised
+from .samples import SAMPLES, Sample
+from .samples_in_place import IN_PLACE
+from .samples_plain import PLAIN, names, seen
+from .scripts import SCRIPTS
+
+assert scripts_in_place, "adds to SCRIPTS"
+assert scripts_of_functions, "adds to SCRIPTS"
+assert scripts_of_modes, "adds to SCRIPTS"
+Key = str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions of one kind. `ask` is called with a library and a question."""
+
+    name: str
+    questions: Mapping[Key, Any]
+    ask: Callable[[Any, Any], Any]
+    compare: Callable[[Any, Any, Any], None]  # question, our answer, PyTorch's; may fail
+    # Where the runtime is known to answer otherwise: the subjects of such questions.
+    deviations: frozenset[str] = frozenset()
+    subject: Callable[[Key], str] = field(default=lambda key: key)
+
+    def answers(self, lib: Any) -> dict[Key, Any]:
+        """What a library answers to each question; an error that is no answer is one here."""
+        found = {}
+        with np.errstate(all="ignore"):
+            for key, question in self.questions.items():
+                try:
+                    found[key] = plain(self.ask(lib, question))
+                except Exception as error:  # noqa: PERF203
+                    found[key] = f"failed with {type(error).__name__}: {error}"
+        return found
+
+    def differences(self, ours: Mapping[Key, Any], theirs: Mapping[Key, Any]) -> dict[Key, str]:
+        """{question: how the answers differ}."""
+        found = {}
+        for key, question in self.questions.items():
+            try:
+                self.compare(question, ours[key], theirs[key])
+            except AssertionError as error:  # noqa: PERF203
+                found[key] = f"ours: {ours[key]!r}, PyTorch's: {theirs[key]!r}; {error}"[:2000]
+        return found
+
+
+def _exactly(_question: Any, ours: Any, theirs: Any) -> None:
+    assert ours == theirs
+
+
+# Scripts
+
+
+def rounded(x: Any) -> Any:
+    """Floats to 12 digits: the two libraries' exp differ in the last bit."""
+    if isinstance(x, float):
+        return float(f"{x:.12g}")
+    return [rounded(each) for each in x] if isinstance(x, (list, tuple)) else x
+
+
+ENGINE = Group(
+    "scripts",
+    {script.__name__: script for script in SCRIPTS},
+    lambda lib, script: rounded(script(lib)),
+    _exactly,
+)
+
+# Wrong calls
+
+
+def _class_of_error(code: str, ours: str, theirs: str) -> None:
+    assert (ours, theirs) == wrong_calls.LISTED.get(code, (theirs, theirs))
+
+
+WRONG_CALLS = Group(
+    "wrong_calls", {code: code for code in wrong_calls.CALLS}, wrong_calls.end, _class_of_error
+)
+
+# Operators
+
+
+def _keys(every: list[Sample]) -> dict[Key, Sample]:
+    """Some expressions are asked of several shapes."""
+    return {f"{s.code} {' '.join(map(str, s.shapes))}": s for s in every}
+
+
+OPERATORS = Group(
+    "operators",
+    _keys([*SAMPLES, *IN_PLACE]),
+    samples.run,
+    lambda sample, ours, theirs: padded(ours, theirs, sample.rtol, 1e-11),
+)
+
+
+def _complex(lib: Any, sample: Sample) -> Any:
+    """As an operator's answer, on complex inputs."""
+    try:
+        return samples.run_complex(lib, sample)
+    except (RuntimeError, TypeError, ValueError):
+        return "raises"
+
+
+def _compare_complex(sample: Sample, ours: Any, theirs: Any) -> None:
+    if theirs == "raises":
+        return  # dtype_deviations.py has what is here and not there
+    padded(ours, theirs, max(sample.rtol, 1e-8), 1e-10)
+
+
+COMPLEX = Group(
+    "operators_complex",
+    {
+        key: sample
+        for key, sample in OPERATORS.questions.items()
+        if sample.code != "torch.logaddexp(x, y)"  # numpy has none of complex numbers
+    },
+    _complex,
+    _compare_complex,
+)
+
+
+def _tolerance(dtype: np.dtype) -> tuple[float, float]:
+    single = dtype.itemsize == 4 or dtype.name == "complex64"
+    return (1e-6, 1e-6) if single else (1e-3, 1e-3) if dtype == np.float16 else (1e-12, 1e-12)
+
+
+NOT_DIFFERENTIABLE = Group(
+    "operators_plain",
+    {code: code for code in PLAIN},
+    lambda lib, code: seen(eval(code, names(lib))),  # noqa: S307
+    lambda _, ours, theirs: same(ours, theirs, _tolerance),
+)
+
+BROADCASTING = Group(
+    "broadcasting",
+    {f"{code} {' '.join(map(str, shapes))}": (code, shapes) for code, shapes in broadcasting.EVERY},
+    lambda lib, question: broadcasting.outcome(lib, *question),
+    lambda _, ours, theirs: same(ours, theirs, lambda _: (1e-5, 1e-6)),
+)
+
+EXACT = [
+    Group(
+        f"exact_{name}",
+        {code: code for code in codes},
+        samples_exact.outcome,
+        lambda _, ours, theirs: same(ours, theirs, _tolerance, 1e-9),
+    )
+    for name, codes in samples_exact.GROUPS.items()
+]
+
+# Dtypes
+
+_KNOWN = {name for each in PUBLIC.values() for name in each} - {"t"}
+
+
+def operator_of(code: str) -> str:
+    """The operator that a sample is of: the first public name in it, or all of it."""
+    words = re.findall(r"lambda t: t\.(\w+)", code) or re.findall(r"\w+", code)
+    return next((name for name in words if name in _KNOWN), code)
+
+
+def _kinds(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_kinds(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return [value.dtype.name, list(value.shape)]
+    return type(value).__name__
+
+
+def _kinds_of_answer(dtype: str, lib: Any, sample: Sample | str) -> Any:
+    """Dtypes and shapes of the result, or `raises`."""
+    try:
+        if isinstance(sample, str):
+            return _kinds(seen(eval(sample, names(lib, dtype))))  # noqa: S307
+        tensors = [lib.tensor(a).to(getattr(lib, dtype)) for a in samples.arrays(sample)]
+        return _kinds(seen(samples.evaluate(lib, sample, tensors)))
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return "raises"
+
+
+def _in_dtype(dtype: str) -> Group:
+    questions: dict[Key, Any] = dict(OPERATORS.questions)
+    if dtype not in {"uint8", "bool"}:
+        questions |= {code: code for code in PLAIN if re.search(r"\b[xy]\b", code)}
+    codes = {key: q if isinstance(q, str) else q.code for key, q in questions.items()}
+    listed = (rows.get(dtype, ()) for rows in dtype_deviations.DEVIATIONS.values())
+    return Group(
+        f"dtypes_{dtype}",
+        questions,
+        partial(_kinds_of_answer, dtype),
+        _exactly,
+        frozenset(itertools.chain(*listed)),
+        lambda key: operator_of(codes[key]),
+    )
+
+
+DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+_NUMBERS = {"True": True, "2": 2, "2.5": 2.5, "1j": 1j}
+_HALF = "float16"  # PyTorch has no division of complex32
+
+
+def _promotions() -> dict[Key, Any]:
+    pairs = {
+        f"{a} {b}": (a, b)
+        for a, b in itertools.product(DTYPES, DTYPES)
+        if {a[:7], b[:7]} != {_HALF, "complex"}
+    }
+    numbers = {
+        f"{a} {text}": (a, number)
+        for a, (text, number) in itertools.product(DTYPES, _NUMBERS.items())
+        if (a, text) != (_HALF, "1j")
+    }
+    return pairs | numbers | {a: (a, None) for a in DTYPES}
+
+
+def _promoted(lib: Any, question: tuple[str, Any]) -> list[Any]:
+    """Dtypes of results: of two tensors, a tensor and a number, or functions of one tensor."""
+    first, second = question
+    dtype = getattr(lib, first)
+    shapes = ((2,), (2,)), ((2,), ()), ((), (2,)), ((), ())
+    if isinstance(second, str):
+        other = getattr(lib, second)
+        made = [(lib.ones(a, dtype=dtype), lib.ones(b, dtype=other)) for a, b in shapes]
+        return [_name(each) for x, y in made for each in (x + y, x / y, x == y)]
+    if second is not None:
+        made = [lib.ones(shape, dtype=dtype) for shape in ((2,), ())]
+        return [_name(each) for x in made for each in (x * second, second + x, x / second)]
+    x = lib.ones((2, 2), dtype=dtype)
+    calls = [partial(getattr(lib, name), x) for name in _FUNCTIONS]
+    return [_shape_or_error(call) for call in (*calls, partial(x.cumsum, 0))]
+
+
+_FUNCTIONS = "sum prod exp mean neg argmax all abs sigmoid".split()
+
+
+def _shape_or_error(call: Callable[[], Any]) -> Any:
+    try:
+        out = call()
+    except (RuntimeError, TypeError) as error:
+        return type(error).__name__
+    return [_name(out), list(out.shape)]
+
+
+def _name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+PROMOTION = Group("promotion", _promotions(), _promoted, _exactly)
+
+# Modules and optimizers
+
+
+def _nearly(relative: float, absolute: float) -> Callable[[Any, Any, Any], None]:
+    return lambda _, ours, theirs: same(ours, theirs, lambda _: (relative, absolute), absolute)
+
+
+LAYERS = Group(
+    "layers",
+    {question[0]: question for question in questions_nn.LAYERS},
+    questions_nn.layer,
+    _nearly(2e-4, 2e-5),
+)
+IN_PLACE_LAYERS = Group(
+    "layers_in_place",
+    {text: text for text in questions_nn.IN_PLACE},
+    questions_nn.in_place,
+    _nearly(1e-5, 1e-7),
+)
+MODULES = Group(
+    "modules",
+    {script.__name__: script for script in (*questions_nn.SCRIPTS, *questions_modules.SCRIPTS)},
+    lambda lib, script: list(script(lib)),
+    _nearly(1e-5, 1e-6),
+)
+OPTIMIZERS = Group(
+    "optimizers",
+    questions_optim.VARIANTS,
+    questions_optim.steps_and_state,
+    lambda question, ours, theirs: _nearly(*[questions_optim.tolerance(question)] * 2)(
+        question, ours, theirs
+    ),
+)
+
+
+def _named(names: Any) -> dict[Key, Any]:
+    return {name: name for name in names}
+
+
+_s, _a = questions_schedules, questions_averages
+TRAINING = [
+    Group(name, questions, ask, _nearly(tolerance, tolerance))
+    for name, questions, ask, tolerance in (
+        ("rates", _s.RATES, _s.scheduled, 1e-12),
+        ("schedulers", _named(_s.SCHEDULES), _s.state_of_scheduler, 1e-12),
+        ("resumed", _s.RESUMED, _s.resumed, 1e-12),
+        ("plateaus", _s.PLATEAUS, _s.plateau, 1e-12),
+        ("annealed", _a.ANNEALED, _a.annealed, 1e-12),
+        ("averages", _named(_a.AVERAGES), _a.averaged, 1e-9),
+        ("lbfgs", _a.SEARCHES, _a.searched, 1e-8),
+        ("clipped", _a.CLIPS, _a.clipped, 1e-5),
+        ("complex_parameters", _a.COMPLEX, _a.of_complex, 1e-6),
+    )
+]
+MISTAKES = Group(
+    "mistakes",
+    {"optimizers and schedulers": None},
+    lambda lib, _: [raised(call) for call in questions_optim.mistakes(lib)],
+    _exactly,
+)
+
+SEQUENCES = [
+    Group(
+        "recurrent",
+        questions_sequences.RECURRENT,
+        questions_sequences.recurrent,
+        _nearly(1e-9, 1e-10),
+    ),
+    Group(
+        "sequences",
+        questions_sequences.EXPRESSIONS,
+        questions_sequences.expression,
+        _nearly(1e-9, 1e-10),
+    ),
+]
+
+# Lists of tensors, and autocast
+
+FOREACH = Group(
+    "foreach",
+    questions_foreach.EVERY,
+    questions_foreach.outcomes,
+    lambda _, ours, theirs: same(ours, theirs, _tolerance),
+)
+FOREACH_ODD = Group("foreach_odd", questions_foreach.ODD, questions_foreach.ending, _exactly)
+FOREACH_DTYPES = Group(
+    "foreach_dtypes", questions_foreach.PAIRS, questions_foreach.promoted, _nearly(0, 0)
+)
+AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lowers, _exactly)
+
+GROUPS = [
+    ENGINE,
+    WRONG_CALLS,
+    OPERATORS,
+    COMPLEX,
+    NOT_DIFFERENTIABLE,
+    BROADCASTING,
+    *EXACT,
+    PROMOTION,
+    LAYERS,
+    IN_PLACE_LAYERS,
+    MODULES,
+    OPTIMIZERS,
+    *TRAINING,
+    MISTAKES,
+    *SEQUENCES,
+    FOREACH,
+    FOREACH_ODD,
+    FOREACH_DTYPES,
+    AUTOCAST,
+    *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
+]

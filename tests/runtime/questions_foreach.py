@@ -1,0 +1,155 @@
+"""Questions about the `_foreach_` operators, and about what autocast does to operators."""
+
+# ruff: noqa: ARG005  (lambdas have the arguments they have)
+
+import numpy as np
+
+import tidy.runtime as rt
+from tidy.runtime.observe import autocast
+
+# Foreach operators
+
+OPERANDS = [np.array([[1.0, 4.0], [9.0, 2.0]]), np.array([2.0, 0.5, 3.0])]
+FOREACH = {
+    "add": [(2.0,), ([1.0, 2.0],), ("list",), ("list", {"alpha": 3})],
+    "sub": [(2,), ("list", {"alpha": 0.5})],
+    "mul": [(2.0,), ([1.0, 2.0],), ("list",), ("tensor",)],
+    "div": [(2.0,), ("list",)],
+    "maximum": [(2.0,), ("list",)],
+    "minimum": [(2.0,)],
+    "clamp_max": [(2.0,), ([1.0, 2.0],), ("list",)],
+    "clamp_min": [(2.0,), ("list",)],
+    "pow": [(2.0,), ([0.5, 2.0],), ("list",)],
+    "addcmul": [("list", "list", {"value": 0.5}), ("list", "list"), ("list", "list", [1.0, 2.0])],
+    "addcdiv": [("list", "list", {"value": 0.5}), ("list", "list", [1.0, 2.0])],
+    "lerp": [("list", 0.25), ("list", "list")],
+    "sqrt": [()],
+    "neg": [()],
+    "abs": [()],
+    "sign": [()],
+    "reciprocal": [()],
+    "norm": [(), (1,), (float("inf"),)],
+    "zero": [()],
+    "copy": [("list",)],
+}
+
+
+EVERY = {
+    f"_foreach_{name}{end} {kind}": (f"_foreach_{name}{end}", FOREACH[name], kind)
+    for name in FOREACH
+    for kind in ("float64", "float32")
+    for end in ("", "_")
+}
+
+
+def outcomes(t, question):
+    """Of each call: what it returns, and how the versions of its operands have changed.
+
+    None where there is no such operator.
+    """
+    name, every, kind = question
+    return [foreach(t, name, args, kind) for args in every] if hasattr(t, name) else None
+
+
+def foreach(t, name, args, kind):
+    tensors = [t.tensor(x.astype(kind)) for x in OPERANDS]
+    seconds = [t.tensor((x * 2 + 1).astype(kind)) for x in OPERANDS]
+    named = {"list": seconds, "tensor": t.tensor(np.asarray(1.5, kind))}
+    kwargs = args[-1] if args and isinstance(args[-1], dict) else {}
+    args = [named.get(x, x) if isinstance(x, str) else x for x in args if x is not kwargs]
+    before = [x._version for x in tensors]
+    results = getattr(t, name)(tensors, *args, **kwargs)
+    changed = [x._version - b for x, b in zip(tensors, before, strict=True)]
+    return type(results).__name__, [] if results is None else list(results), changed
+
+
+ODD = {
+    "no tensors": lambda t: t._foreach_add([], 1),
+    "lists of two lengths": lambda t: t._foreach_add([t.ones(1)], [t.ones(1), t.ones(1)]),
+    "more numbers than tensors": lambda t: t._foreach_mul_([t.ones(1)], [1.0, 2.0]),
+    "a leaf": lambda t: t._foreach_mul_([t.ones(1, requires_grad=True)], 2),
+    "an integer times half": lambda t: t._foreach_mul_([t.ones(1, dtype=t.int64)], 0.5),
+}
+
+
+def ending(t, call):
+    """The class of the error, or nothing."""
+    try:
+        call(t)
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"
+
+
+DTYPES = ("float32", "float64", "int64")
+PAIRS = {
+    f"{first} {second} {shape}": (first, second, shape)
+    for first in DTYPES
+    for second in DTYPES
+    for shape in ((), (2,))
+}
+
+
+def promoted(t, question):
+    first, second, shape = question
+    tensors, other = [t.tensor(np.array([1, 2], first))], t.tensor(np.full(shape, 3, second))
+    return t._foreach_mul(tensors, [other] if shape else other)
+
+
+# What autocast does to operators
+
+FLOATS = (4, 4)
+CALLS = {
+    "mm": lambda t, x: t.mm(x, x),
+    "bmm": lambda t, x: t.bmm(x[None], x[None]),
+    "addmm": lambda t, x: t.addmm(x, x, x),
+    "baddbmm": lambda t, x: t.baddbmm(x[None], x[None], x[None]),
+    "matmul": lambda t, x: t.matmul(x, x),
+    "linear": lambda t, x: t.nn.functional.linear(x, x),
+    "conv1d": lambda t, x: t.nn.functional.conv1d(x[None], x[:, :, None]),
+    "conv2d": lambda t, x: t.nn.functional.conv2d(x[None, None], x[None, None]),
+    "conv3d": lambda t, x: t.nn.functional.conv3d(x[None, None, None], x[None, None, None]),
+    "scaled_dot_product_attention": lambda t, x: t.nn.functional.scaled_dot_product_attention(
+        x[None], x[None], x[None]
+    ),
+    "prod": lambda t, x: t.prod(x),
+    **{
+        name: lambda t, x, name=name: getattr(t.nn.functional, name)(x.sigmoid(), x.sigmoid())
+        for name in (
+            "mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
+            "binary_cross_entropy_with_logits hinge_embedding_loss"
+        ).split()
+    },
+    "nll_loss": lambda t, x: t.nn.functional.nll_loss(x, t.zeros(4, dtype=t.int64)),
+    "cross_entropy_loss": lambda t, x: t.nn.functional.cross_entropy(x, t.zeros(4, dtype=t.int64)),
+    "add": lambda t, x: x + x,
+    "mul": lambda t, x: x * x,
+    "exp": lambda t, x: x.exp(),
+    "sum": lambda t, x: x.sum(),
+    "mean": lambda t, x: x.mean(),
+    "softmax": lambda t, x: x.softmax(0),
+    "log_softmax": lambda t, x: x.log_softmax(0),
+    "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (4,)),
+    "pow": lambda t, x: x.pow(2),
+    "cumsum": lambda t, x: x.cumsum(0),
+    "norm": lambda t, x: x.norm(),
+}
+
+
+AUTOCAST = {f"{name} {low}": (name, low) for name in CALLS for low in (False, True)}
+
+
+def lowers(t, question):
+    """Whether the operator works in few bits, given operands of few bits or not.
+
+    The dtype of the result says so under PyTorch's autocast; here it is the operands'.
+    """
+    name, low = question
+    if t is rt:
+        y = rt.rand(*FLOATS).to(rt.float16 if low else rt.float32)
+        with rt.amp.autocast("cpu", dtype=rt.float16):
+            (operand,) = autocast.cast(f"aten::{name}", (y,))
+        return operand.dtype == rt.float16
+    x = t.rand(FLOATS).to(t.bfloat16 if low else t.float32)
+    with t.autocast("cpu", dtype=t.bfloat16):
+        return CALLS[name](t, x).dtype is t.bfloat16

@@ -1,0 +1,244 @@
+"""Questions about torch.func, modules called with other parameters, and pruning."""
+
+# ruff: noqa: ARG005
+
+import importlib
+
+import numpy as np
+
+from .raised import raised
+
+
+def _tensors(lib):
+    stream = np.random.default_rng(8)
+    return lambda *shape: lib.tensor(stream.standard_normal(shape))
+
+
+class _Filled:
+    """Two layers with a norm between, in float64, with weights that are the same everywhere."""
+
+    def __new__(cls, lib):
+        nn = lib.nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.norm = nn.Linear(3, 4), nn.Linear(4, 2), nn.BatchNorm1d(4)
+
+            def forward(self, x):
+                return self.b(self.norm(self.a(x)).relu())
+
+        net = Net().double()
+        with lib.no_grad():
+            for i, p in enumerate(net.parameters()):
+                p.copy_(lib.tensor(np.sin(np.arange(p.numel()) + i)).reshape(p.shape))
+        return net
+
+
+def gradients_of_functions(lib):
+    func, t = lib.func, _tensors(lib)
+    x, y, w = t(3), t(3), t(4, 3)
+
+    def f(x, y):
+        return (x.sin() * y).sum()
+
+    yield func.grad(f)(x, y), func.grad(f, argnums=(0, 1))(x, y), func.grad_and_value(f)(x, y)
+    twice = func.grad(lambda x: func.grad(lambda z: (z**3).sum())(x).sum())(x)
+    yield twice, twice.requires_grad
+    learned = x.clone().requires_grad_()
+    for found in (func.grad(f)(learned, y), func.grad(f)(x, learned), func.grad(f)(x, y)):
+        yield found, found.requires_grad
+    with lib.no_grad():
+        yield func.grad(f)(learned, y), func.grad(f)(learned, y).requires_grad
+    func.grad(f)(learned, y).sum().backward()
+    yield learned.grad
+    found, aux = func.grad(lambda x: (x.sum() * 2, x * 3), has_aux=True)(x)
+    yield found, aux
+    yield func.jacrev(lambda x: w @ x)(x), func.jacfwd(lambda x: (w @ x).tanh())(x)
+    yield func.hessian(lambda x: (w @ x).tanh().sum())(x)
+    both = func.jacrev(lambda d: {"a": d["x"] * 2, "b": d["y"].sum()})({"x": x, "y": y})
+    yield both["a"]["x"], both["a"]["y"], both["b"]["y"]
+    out, back = func.vjp(lambda x: (w @ x).tanh(), x)
+    yield out, back(t(4)), out.requires_grad
+    yield func.jvp(lambda x: (w @ x).tanh(), (x,), (y,))
+    wrong = (
+        lambda: func.grad(lambda a: a)(x),
+        lambda: func.grad(lambda a: 1.0)(x),
+        lambda: func.grad(lambda a: a.sum(), argnums=2)(x),
+        lambda: func.grad(lambda a: a.sum())(lib.tensor([1, 2])),
+        lambda: func.grad(lambda a: a.sum())(3.0),
+        lambda: func.grad(lambda a: a.sum(), has_aux=True)(x),
+        lambda: func.jvp(lambda a: a, x, x),
+        lambda: func.jvp(lambda a: a, (x,), (y[:2],)),
+        lambda: func.vjp(lambda a: 1, x),
+        lambda: func.jacrev(lambda a: 3)(x),
+    )
+    yield [raised(call) for call in wrong]
+
+
+def batches_of_functions(lib):
+    func, t = lib.func, _tensors(lib)
+    vmap = lib.vmap
+    x, y = t(5, 3), t(5, 3)
+    yield vmap(lib.dot)(x, y), vmap(lambda a, b: a * b, in_dims=(0, None))(x, y[0])
+    yield vmap(lambda a: (a.sum(), a * 2), out_dims=(0, 1))(x)
+    yield vmap(func.grad(lambda a, b: (a.sin() * b).sum()), in_dims=(0, None))(x, y[0])
+    inner = vmap(lambda a, b: a @ b, in_dims=(None, 1))
+    yield vmap(inner, in_dims=(0, None))(x, t(3, 2))
+    yield vmap(lambda d: d["a"] + d["b"], in_dims=({"a": 0, "b": None},))({"a": x, "b": y[0]})
+    yield vmap(lambda a, scale=None: a * scale)(lib.ones(3), scale=lib.ones(3))
+    yield vmap(lambda a: a.sum())(lib.zeros(0, 3)).shape[0]
+    learned = x.clone().requires_grad_()
+    vmap(lambda a: a.square().sum())(learned).sum().backward()
+    yield learned.grad
+    wrong = (
+        lambda: vmap(lambda a: a)(3.0),
+        lambda: vmap(lambda a, b: a)(t(2), t(3)),
+        lambda: vmap(lambda a: 1)(t(2)),
+        lambda: vmap(lambda a: a, in_dims=3)(t(2)),
+        lambda: vmap(lambda a: a, in_dims=(0, 0))(t(2)),
+        lambda: vmap(lambda a: a, in_dims=None)(t(2)),
+        lambda: vmap(lambda a: a, in_dims=(None,))(t(2)),
+        lambda: vmap(lambda a: a, randomness="x")(t(2)),
+        lambda: vmap(lambda a: a, out_dims=(0, 0))(t(2)),
+    )
+    yield [raised(call) for call in wrong]
+
+
+def modules_with_other_parameters(lib):
+    func, t, net = lib.func, _tensors(lib), _Filled(lib)
+    x = t(5, 3)
+    twice = {name: p.detach() * 2 for name, p in net.named_parameters()}
+    buffers = {name: b.clone() for name, b in net.named_buffers()}
+    yield func.functional_call(net, (twice, buffers), (x,)), buffers["norm.num_batches_tracked"]
+    yield net.norm.num_batches_tracked, net(x)
+    net.eval()
+    yield func.functional_call(net, twice, x), func.functional_call(net, {}, (x,))
+
+    def loss(given, x):
+        return func.functional_call(net, given, (x,)).square().sum()
+
+    found = func.grad(loss)(twice, x)
+    yield [[name, found[name]] for name in sorted(found)]
+    each = lib.vmap(func.grad(loss), in_dims=(None, 0))(twice, t(2, 4, 3))
+    yield each["a.weight"]
+    params, buffers = func.stack_module_state([net, net])
+    yield params["a.weight"], params["a.weight"].requires_grad, sorted(buffers)
+    call = lib.vmap(lambda p, b, x: func.functional_call(net, (p, b), (x,)))
+    yield call(params, buffers, t(2, 5, 3))
+    net.b.bias = net.norm.bias = lib.nn.Parameter(lib.ones(2).double())
+    wrong = (
+        lambda: func.functional_call(net, 3, x),
+        lambda: func.functional_call(net, (twice, twice), x),
+        lambda: func.functional_call(net, twice, (x,), strict=True),
+        lambda: func.functional_call(net, {"b.bias": t(2), "norm.bias": t(2)}, (x,)),
+        lambda: func.stack_module_state([]),
+        lambda: func.stack_module_state([net, lib.nn.Linear(1, 1)]),
+    )
+    yield [raised(call) for call in wrong]
+
+
+def registries_replaced(lib):
+    """Modules copied as meta-learning libraries do: a dict in place of the parameters'."""
+    net, x = _Filled(lib).eval(), _tensors(lib)(2, 3)
+
+    def cloned(module):
+        made = module.__new__(type(module))
+        made.__dict__ = module.__dict__.copy()
+        made._parameters = {k: p * 2 for k, p in module._parameters.items()}
+        made._modules = {k: cloned(m) for k, m in module._modules.items()}
+        return made
+
+    other = cloned(net)
+    yield other(x), net(x), [name for name, _ in other.named_parameters()]
+    other(x).sum().backward()
+    yield [p.grad for p in net.parameters()]
+    other.a._parameters["weight"] = net.a.weight * 3
+    yield other(x), other.a.weight
+    yield raised(lambda: other.a.nothing)
+
+
+def pruned_weights(lib):
+    prune = importlib.import_module(f"{lib.__name__}.nn.utils.prune")
+    net, x = _Filled(lib).eval(), _tensors(lib)(2, 3)
+    a, b = net.a, net.b
+
+    def names(module):
+        return [n for n, _ in module.named_parameters()], [n for n, _ in module.named_buffers()]
+
+    prune.l1_unstructured(a, "weight", amount=0.3)
+    yield a.weight, a.weight_mask, *names(a)
+    prune.ln_structured(a, "weight", amount=0.5, n=2, dim=0)
+    (hook,) = a._forward_pre_hooks.values()
+    yield a.weight, list(a.state_dict()), len(hook), type(hook).__name__
+    net(x).sum().backward()
+    yield a.weight_orig.grad, prune.is_pruned(net)
+    prune.remove(a, "weight")
+    yield a.weight, names(a), prune.is_pruned(net)
+    prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=0.4)
+    yield a.weight, b.weight
+    prune.custom_from_mask(b, "bias", lib.tensor([1, 0]))
+    prune.identity(a, "bias")
+    yield a.bias, b.bias
+    prune.random_structured(b, "weight", amount=1, dim=1)
+    yield int((b.weight_mask.sum(0) == 0).sum()) >= 1
+
+    class Second(prune.BasePruningMethod):
+        PRUNING_TYPE = "unstructured"
+
+        def compute_mask(self, t, default_mask):
+            mask = default_mask.clone()
+            mask.view(-1)[::2] = 0
+            return mask
+
+    Second.apply(b, "bias")
+    yield b.bias, Second().prune(lib.ones(5))
+    fresh = lib.nn.Linear(3, 2)
+    wrong = (
+        lambda: prune.l1_unstructured(fresh, "bias", amount=1.5),
+        lambda: prune.l1_unstructured(fresh, "bias", amount=-1),
+        lambda: prune.l1_unstructured(fresh, "bias", amount="x"),
+        lambda: prune.l1_unstructured(fresh, "bias", amount=99),
+        lambda: prune.remove(fresh, "bias"),
+        lambda: prune.ln_structured(fresh, "bias", amount=1, n=2, dim=0),
+        lambda: prune.ln_structured(fresh, "weight", amount=1, n=2, dim=5),
+        lambda: prune.custom_from_mask(fresh, "weight", lib.ones(3)),
+        lambda: prune.global_unstructured(3, prune.L1Unstructured, amount=1),
+        lambda: prune.global_unstructured([(fresh, "bias")], prune.LnStructured, amount=1, n=2),
+    )
+    yield [raised(call) for call in wrong]
+
+
+def complex_parameters(lib):
+    stream = np.random.default_rng(12)
+    start, far = (stream.standard_normal(3) + 1j * stream.standard_normal(3) for _ in range(2))
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"):
+        p = lib.tensor(start).requires_grad_()
+        optimizer = getattr(lib.optim, name)([p], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (p - lib.tensor(far)).abs().square().sum().backward()
+            optimizer.step()
+        yield p, p.grad
+
+
+def views_made_in_inference_mode(lib):
+    outer = lib.ones(2, 3, requires_grad=True)
+    with lib.inference_mode():
+        x = lib.arange(6.0).reshape(2, 3)
+        inside = x[0], x.t(), x.view(3, 2), outer[0], outer.t()
+    yield [one.requires_grad for one in inside], [one.is_inference() for one in inside]
+    yield x[1], x.view(-1), x.t().reshape(-1), (x * 2).sum(), inside[0] + 1, inside[3].clone()
+    yield raised(lambda: x.add_(1)), raised(lambda: (outer * x).sum().backward())
+    yield raised(x[0].requires_grad_), x.clone().requires_grad_().requires_grad
+
+
+SCRIPTS = [
+    complex_parameters,
+    views_made_in_inference_mode,
+    gradients_of_functions,
+    batches_of_functions,
+    modules_with_other_parameters,
+    registries_replaced,
+    pruned_weights,
+]

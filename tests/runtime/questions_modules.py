@@ -1,0 +1,298 @@
+"""Questions about what is built on modules: lazy layers, parametrizations, containers, hooks."""
+
+# ruff: noqa: ARG005
+
+import copy
+
+import numpy as np
+
+from . import questions_functions
+from .raised import raised
+
+
+def filled(lib, module):
+    """With weights that are the same in both libraries."""
+    stream = np.random.default_rng(3)
+    for value in module.state_dict().values():
+        if value.is_floating_point():
+            drawn = stream.uniform(0.2, 1, tuple(value.shape)).astype(np.float32)
+            value.copy_(lib.tensor(drawn))
+    return module
+
+
+def image(lib, *shape):
+    values = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
+    return lib.tensor(values, requires_grad=True)
+
+
+def trained(lib, module, x, steps=2):
+    """Outputs over some steps, then what is learned, and its gradients."""
+    optimizer, found = lib.optim.SGD([*module.parameters(), lib.zeros(1)], 0.1), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        out = module(x)
+        (out * out).sum().sqrt().backward()
+        optimizer.step()
+        found.append(out)
+    state = [[k, v] for k, v in module.state_dict().items()]
+    return [*found, state, [p.grad for p in module.parameters()], x.grad]
+
+
+def described(module):
+    return [repr(module), [[k, list(v.shape)] for k, v in module.state_dict().items()]]
+
+
+def parametrized_norms(lib):
+    nn, new = lib.nn, lib.nn.utils.parametrizations
+    makers = (
+        lambda: (new.weight_norm(nn.Linear(3, 2)), (4, 3)),
+        lambda: (new.weight_norm(nn.Conv2d(2, 3, 2), dim=None), (1, 2, 3, 3)),
+        lambda: (new.weight_norm(nn.Conv1d(2, 3, 2), "weight", 1), (1, 2, 3)),
+        lambda: (new.spectral_norm(nn.Linear(3, 2)), (4, 3)),
+        lambda: (new.spectral_norm(nn.Conv2d(2, 3, 2), n_power_iterations=2), (1, 2, 3, 3)),
+        lambda: (new.spectral_norm(nn.ConvTranspose2d(2, 3, 2)), (1, 2, 3, 3)),
+        lambda: (new.spectral_norm(nn.LayerNorm(3)), (2, 3)),
+    )
+    for make in makers:
+        module, shape = make()
+        yield described(module)
+        filled(lib, module)
+        twin = copy.deepcopy(module)
+        yield twin.eval()(image(lib, *shape)), type(twin).__name__
+        yield trained(lib, module, image(lib, *shape))
+        module.eval()
+        yield module(image(lib, *shape))
+        nn.utils.parametrize.remove_parametrizations(module, "weight")
+        yield described(module), module(image(lib, *shape))
+        yield list(twin.state_dict())
+
+
+def hooked_norms(lib):
+    nn, old = lib.nn, lib.nn.utils
+    makers = (
+        lambda: (old.weight_norm(nn.Linear(3, 2)), (4, 3), old.remove_weight_norm),
+        lambda: (old.weight_norm(nn.Conv2d(2, 3, 2), dim=1), (1, 2, 3, 3), old.remove_weight_norm),
+        lambda: (old.spectral_norm(nn.Linear(3, 2)), (4, 3), old.remove_spectral_norm),
+        lambda: (
+            old.spectral_norm(nn.ConvTranspose1d(2, 3, 2), n_power_iterations=2),
+            (1, 2, 3),
+            old.remove_spectral_norm,
+        ),
+    )
+    for make in makers:
+        module, shape, remove = make()
+        yield described(module)
+        filled(lib, module)
+        yield trained(lib, module, image(lib, *shape))
+        module.eval()
+        yield module(image(lib, *shape))
+        remove(module)
+        yield described(module), module(image(lib, *shape))
+        yield raised(lambda module=module, remove=remove: remove(module))
+    state = filled(lib, old.weight_norm(nn.Linear(3, 2))).state_dict()
+    newer = lib.nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+    yield repr(newer.load_state_dict(state)), newer(image(lib, 2, 3)), len(state)
+    yield raised(lambda: old.spectral_norm(nn.Linear(2, 2), n_power_iterations=0))
+
+
+def own_parametrizations(lib):
+    nn, parametrize = lib.nn, lib.nn.utils.parametrize
+
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).transpose(-1, -2)
+
+        def right_inverse(self, a):
+            return a.triu()
+
+    class Twice(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    class Wrong(nn.Module):
+        def forward(self, x):
+            return x[0]
+
+    module = filled(lib, nn.Linear(3, 3))
+    parametrize.register_parametrization(module, "weight", Symmetric())
+    yield described(module), module.weight, module.parametrizations.weight.original
+    module.weight = lib.ones(3, 3)
+    yield module.weight, module.parametrizations.weight.original
+    parametrize.register_parametrization(module, "weight", Twice())
+    yield repr(module), module.weight, len(module.parametrizations["weight"])
+    yield parametrize.is_parametrized(module), parametrize.is_parametrized(module, "bias")
+    yield [n for n, _ in module.named_parameters()], trained(lib, module, image(lib, 2, 3))
+    with parametrize.cached():
+        yield module.weight is module.weight
+    yield module.weight is module.weight
+    parametrize.remove_parametrizations(module, "weight", leave_parametrized=False)
+    yield described(module), module.weight, parametrize.is_parametrized(module)
+    norm = parametrize.register_parametrization(nn.BatchNorm1d(3), "running_mean", Twice())
+    yield described(norm)
+    calls = (
+        lambda: parametrize.register_parametrization(module, "none", Twice()),
+        lambda: parametrize.register_parametrization(module, "weight", Wrong()),
+        lambda: parametrize.remove_parametrizations(nn.Linear(1, 1), "weight"),
+        lambda: copy.copy(norm).__reduce_ex__(2),
+    )
+    yield [raised(call) for call in calls]
+
+
+def lazy_layers(lib):
+    nn = lib.nn
+    every = (
+        ("LazyLinear(2)", (4, 3)),
+        ("LazyConv1d(2, 2)", (1, 3, 4)),
+        ("LazyConv2d(4, 3, padding=1, bias=False)", (2, 3, 4, 4)),
+        ("LazyConv2d(4, 3)", (2, 4, 4)),
+        ("LazyConvTranspose2d(2, 3, stride=2)", (1, 2, 3, 3)),
+        ("LazyBatchNorm1d()", (4, 3)),
+        ("LazyBatchNorm2d(affine=False, momentum=0.3)", (2, 3, 2, 2)),
+        ("LazyInstanceNorm2d()", (2, 3, 2, 2)),
+    )
+    for text, shape in every:
+        module = eval(f"nn.{text}", {"nn": nn})  # noqa: S307
+        before = [repr(module), list(module.state_dict()), module.has_uninitialized_params()]
+        learned = list(module.parameters())
+        yield before, [raised(lambda p=p: p.shape) for p in learned]
+        twin = eval(f"nn.{text}", {"nn": nn}).double()  # noqa: S307
+        x = image(lib, *shape)
+        module(x)
+        yield described(module), type(module).__name__
+        yield all(p is q for p, q in zip(learned, module.parameters(), strict=True))
+        yield trained(lib, filled(lib, module), x)
+        if "Instance" in text:
+            continue  # PyTorch counts none of its channels after that
+        yield (
+            repr(twin.load_state_dict(module.state_dict())),
+            repr(twin),
+            twin(x.detach().double()).float(),
+        )
+        yield str(next(iter([*twin.parameters(), x.double()])).dtype)[-7:]
+
+
+def parameter_containers(lib):
+    nn = lib.nn
+    held = nn.ParameterList([lib.ones(2, 3), nn.Parameter(lib.zeros(2)), 3, "word"])
+    yield repr(held), len(held), list(held.state_dict()), held[-1], held[1] is held[-3]
+    held.append(lib.ones(1)).extend([nn.Parameter(lib.zeros(1))])
+    held += [lib.ones(2)]
+    held[0] = lib.zeros(2)
+    yield repr(held), [type(x).__name__ for x in held], [len(held[1:3]), type(held[1:3]).__name__]
+    yield [raised(lambda: held[9]), raised(lambda: held.extend(3)), raised(lambda: held["a"])]
+    pairs = nn.ParameterDict({"a": lib.ones(2, 3), "b": nn.Parameter(lib.zeros(2)), "c": "word"})
+    yield repr(pairs), len(pairs), list(pairs), list(pairs.state_dict()), "a" in pairs
+    pairs["d"] = lib.ones(1, dtype=lib.float64)
+    pairs.update({"e": lib.ones(1)})
+    del pairs["a"]
+    yield repr(pairs), pairs.pop("b"), list(pairs.keys()), pairs.get("none"), pairs.get("c")
+    yield [list(pairs.copy()), [k for k, _ in pairs.items()], len(list(pairs.values()))]
+    yield [raised(lambda: pairs["none"]), raised(lambda: pairs.pop("none")), hasattr(pairs, "a")]
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.ParameterList([nn.Parameter(lib.ones(3) * i) for i in range(3)])
+            self.d = nn.ParameterDict({"k": lib.ones(3)})
+
+        def forward(self, x):
+            return sum(x * w for w in self.w) + self.d["k"] * x
+
+    net = Net()
+    yield list(net.state_dict()), trained(lib, copy.deepcopy(net), image(lib, 2, 3))
+
+
+def state_hooks(lib):
+    nn, seen = lib.nn, []
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    first = net[0]
+    first.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append(["pre", prefix, keep]))
+    first.register_state_dict_post_hook(
+        lambda m, state, prefix, meta: state.update({prefix + "more": lib.ones(1)})
+    )
+    state = net.state_dict(keep_vars=True)
+    yield list(state), seen[:]
+
+    def renamed(m, state, prefix, *rest):
+        seen.append([prefix, rest[1], len(rest)])
+        state[prefix + "bias"] = state.pop(prefix + "older") + 1
+
+    net[2].register_load_state_dict_pre_hook(renamed)
+    post = net.register_load_state_dict_post_hook(
+        lambda m, keys: (seen.append([*map(list, keys)]), keys.unexpected_keys.clear())[0]
+    )
+    given = {k: v for k, v in state.items() if k != "2.bias"} | {"2.older": lib.zeros(1)}
+    yield repr(net.load_state_dict(given)), net[2].bias, sorted(given), seen[2:]
+    post.remove()
+    yield raised(lambda: net.load_state_dict(given))
+
+
+def further_methods(lib):
+    nn = lib.nn
+    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Linear(2, 1))
+    net.set_submodule("0.1", nn.Tanh())
+    net.set_submodule("0.2", nn.ELU())
+    net.set_submodule("new", nn.GELU())
+    yield repr(net)
+    yield [
+        raised(lambda: net.set_submodule("", nn.ReLU())),
+        raised(lambda: net.set_submodule("0.9", nn.ReLU(), strict=True)),
+        raised(lambda: net.set_submodule("5.9", nn.ReLU())),
+        raised(lambda: net.set_submodule("0.0.weight", nn.ReLU())),
+        raised(lambda: net.set_submodule("0.0", 3)),
+    ]
+    yield str(net.type(lib.float64)[1].weight.dtype)[-7:], net.share_memory() is net
+    yield net.to_empty(device="cpu")[1].weight.shape == (1, 2)
+
+
+def initial_values(lib):
+    init = lib.nn.init
+    yield (
+        init.eye_(lib.ones(2, 3)),
+        init.dirac_(lib.ones(3, 2, 3)),
+        init.dirac_(lib.ones(4, 2, 2, 3), 2),
+    )
+    yield init.dirac_(lib.ones(2, 3, 3, 3, 3)), init.constant(lib.ones(2), 3.0)
+    sparse = init.sparse_(lib.ones(10, 4), 0.35)
+    yield (sparse == 0).sum(0)
+    calls = (
+        lambda: init.eye_(lib.ones(2)),
+        lambda: init.dirac_(lib.ones(2, 2)),
+        lambda: init.dirac_(lib.ones(3, 2, 2), 2),
+        lambda: init.sparse_(lib.ones(2), 0.1),
+    )
+    yield [raised(call) for call in calls]
+
+
+def clipped_and_fused(lib):
+    nn, utils = lib.nn, lib.nn.utils
+    net = filled(lib, nn.Linear(3, 2))
+    net(image(lib, 4, 3)).sum().backward()
+    grads = [p.grad for p in net.parameters()]
+    yield utils.get_total_norm(grads), utils.get_total_norm(grads, 1.0)
+    utils.clip_grads_with_norm_(net.parameters(), 0.5, lib.tensor(2.0))
+    yield grads, utils.skip_init(nn.Linear, 3, 2).weight.shape == (2, 3)
+    yield raised(
+        lambda: utils.get_total_norm([lib.tensor([float("nan")])], error_if_nonfinite=True)
+    )
+    x = image(lib, 2, 3, 4, 4)
+    for conv in (nn.Conv2d(3, 4, 3, bias=False), nn.Conv2d(3, 4, 3)):
+        pair = filled(lib, nn.Sequential(conv, nn.BatchNorm2d(4))).eval()
+        yield pair(x), utils.fuse_conv_bn_eval(*pair)(x)
+    pair = filled(lib, nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))).eval()
+    yield pair(x[0, 0]), utils.fuse_linear_bn_eval(*pair)(x[0, 0])
+    yield raised(lambda: utils.fuse_linear_bn_eval(*pair.train()))
+
+
+SCRIPTS = [
+    parametrized_norms,
+    hooked_norms,
+    own_parametrizations,
+    lazy_layers,
+    parameter_containers,
+    state_hooks,
+    further_methods,
+    initial_values,
+    clipped_and_fused,
+    *questions_functions.SCRIPTS,
+]

@@ -1,0 +1,230 @@
+"""Questions about optimizers: the same steps and states; and what they and schedulers refuse."""
+
+import numpy as np
+
+CASES = {
+    "SGD": [
+        {},
+        {"lr": 0.1, "weight_decay": 0.1},
+        {"lr": 0.1, "momentum": 0.9},
+        {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True},
+        {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+    ],
+    "Adam": [
+        {},
+        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
+        {"lr": 0.1, "amsgrad": True, "maximize": True},
+    ],
+    "AdamW": [{}, {"lr": 0.1, "weight_decay": 0.2, "amsgrad": True, "eps": 1e-3}],
+    "RMSprop": [
+        {},
+        {"lr": 0.1, "centered": True, "maximize": True},
+        {"lr": 0.1, "alpha": 0.8, "momentum": 0.9, "weight_decay": 0.1, "centered": True},
+    ],
+    "Adagrad": [
+        {},
+        {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5, "weight_decay": 0.1},
+        {"lr": 0.1, "maximize": True},
+    ],
+    "Adadelta": [
+        {},
+        {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.1},
+        {"maximize": True},
+    ],
+    "Adamax": [
+        {},
+        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1},
+        {"lr": 0.1, "eps": 1e-3, "maximize": True},
+    ],
+    "NAdam": [
+        {},
+        {"lr": 0.1, "betas": (0.8, 0.9), "weight_decay": 0.1, "momentum_decay": 0.1},
+        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
+    ],
+    "RAdam": [
+        {},
+        {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1},
+        {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True},
+    ],
+    "Rprop": [
+        {},
+        {"lr": 0.1, "etas": (0.4, 1.5), "step_sizes": (0.02, 0.3)},
+        {"lr": 0.1, "maximize": True},
+    ],
+    "ASGD": [
+        {},
+        {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 5, "weight_decay": 0.1},
+        {"lr": 0.1, "maximize": True},
+    ],
+    "Adafactor": [
+        {},
+        {"lr": 0.5, "beta2_decay": -0.5, "eps": (1e-4, 1e-2), "d": 2.0, "weight_decay": 0.1},
+        {"lr": 0.1, "maximize": True},
+    ],
+}
+VARIANTS = {
+    f"{name}-{number}-{foreach}": (name, {**options, "foreach": foreach})
+    for name, several in CASES.items()
+    for number, options in enumerate(several)
+    for foreach in (None, True)
+}
+SHAPES = [(3, 2), (4,), ()]
+STEPS = 20
+
+
+def gradients(steps=STEPS):
+    rng = np.random.default_rng(1)
+    return [[rng.standard_normal(s) for s in SHAPES] for _ in range(steps)]
+
+
+def start(t, name, options):
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(s) for s in SHAPES]
+    params = [t.tensor(v, dtype=t.float64).requires_grad_() for v in values]
+    return params, getattr(t.optim, name)(params, **options)
+
+
+def give(t, params, grads):
+    for p, g in zip(params, grads, strict=True):
+        p.grad = t.tensor(g, dtype=t.float64)
+
+
+def trained(t, name, options, steps=STEPS):
+    params, optimizer = start(t, name, options)
+    for grads in gradients(steps):
+        give(t, params, grads)
+        optimizer.step()
+    return params, optimizer
+
+
+def arrays(tensors):
+    return [t.detach().numpy() for t in tensors]
+
+
+def close(ours, theirs, tolerance=1e-10):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def tolerance(question):
+    """How far two libraries may be apart: the last bit of a power in float32 is the machine's."""
+    name, options = question
+    return 1e-6 if name == "ASGD" and options["foreach"] else 1e-10
+
+
+def steps_and_state(lib, question):
+    """The parameters and the optimizer's state after some steps, and how it is shown."""
+    params, optimizer = trained(lib, *question)
+    state = optimizer.state_dict()
+    groups = [sorted((k, listed(v)) for k, v in group.items()) for group in state["param_groups"]]
+    kept = [
+        [number, sorted(each), [each[key] for key in sorted(each)]]
+        for number, each in state["state"].items()
+    ]
+    return arrays(params), groups, kept, repr(optimizer)
+
+
+def listed(value):
+    return list(value) if isinstance(value, tuple) else value
+
+
+# Errors
+
+
+CAPTURABLE = "Adam AdamW RMSprop Adadelta Adamax NAdam RAdam Rprop ASGD".split()
+
+
+def mistakes(t):
+    optim = t.optim
+
+    def leaf():
+        return t.zeros(2, requires_grad=True)
+
+    def stepped(make, **options):
+        p = leaf()
+        p.grad = t.ones(2)
+        make([p], **options).step()
+
+    def searched(optimizer, p):
+        optimizer.step(lambda: (p - 1).square().sum().backward() or t.ones(()))
+
+    x = leaf()
+    sgd = optim.SGD([x], lr=0.1)
+    other = optim.SGD([leaf()], lr=0.1)
+    s = optim.lr_scheduler
+    return [
+        lambda: optim.SGD([], lr=0.1),
+        lambda: optim.SGD(x, lr=0.1),
+        lambda: optim.SGD([x * 2], lr=0.1),
+        lambda: optim.SGD([1.0], lr=0.1),
+        lambda: optim.SGD([{"params": {x}}], lr=0.1),
+        lambda: optim.SGD([{"params": [x]}, {"params": [x]}], lr=0.1),
+        lambda: optim.SGD([x], lr=-0.1),
+        lambda: optim.SGD([x], momentum=-1),
+        lambda: optim.SGD([x], nesterov=True),
+        lambda: optim.SGD([x], 0.1, nesterov=True, momentum=0.9, dampening=0.5),
+        lambda: optim.Adam([x], betas=(1.0, 0.9)),
+        lambda: optim.Adam([x], eps=-1.0),
+        lambda: optim.RMSprop([x], alpha=-1.0),
+        lambda: optim.Adagrad([x], lr_decay=-1.0),
+        lambda: optim.Adam([x], learning=1),
+        lambda: optim.Adam([x], 0.1, (0.9, 0.99), 1e-8, 0.0, False, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+        lambda: optim.Adam([x], lr=t.ones(2)),
+        lambda: optim.RMSprop([x], fused=True),
+        lambda: optim.ASGD([x], alpha=-1.0),
+        lambda: optim.ASGD([x], weight_decay=-1.0),
+        lambda: optim.Adadelta([x], rho=1.5),
+        lambda: optim.Adadelta([x], eps=-1.5),
+        lambda: optim.Adamax([x], betas=(0.9, 1.0)),
+        lambda: optim.Adamax([x], fused=True),
+        lambda: optim.NAdam([x], momentum_decay=-1.0),
+        lambda: optim.RAdam([x], weight_decay=-1.0),
+        lambda: optim.RAdam([x], lr=t.ones(2)),
+        lambda: optim.Rprop([x], etas=(0.5, 0.9)),
+        lambda: optim.Rprop([x], etas=(0.0, 1.9)),
+        lambda: optim.Rprop([x], weight_decay=0.1),
+        lambda: optim.SparseAdam([x], lr=0.0),
+        lambda: optim.LBFGS([x], lr=-1.0),
+        lambda: optim.LBFGS([x], maximize=True),
+        lambda: optim.LBFGS([{"params": [x]}, {"params": [leaf()]}]),
+        lambda: optim.LBFGS([x]).step(),
+        lambda: searched(optim.LBFGS([x], line_search_fn="wolfe"), x),
+        *[lambda name=name: stepped(getattr(optim, name), capturable=True) for name in CAPTURABLE],
+        *[lambda name=name: stepped(getattr(optim, name), fused=None) for name in CAPTURABLE],
+        lambda: sgd.add_param_group([x]),
+        lambda: sgd.add_param_group({"params": x}),
+        lambda: sgd.load_state_dict({"state": {}, "param_groups": []}),
+        lambda: sgd.load_state_dict(optim.SGD([leaf(), leaf()]).state_dict()),
+        lambda: s.StepLR(1, 2),
+        lambda: s.StepLR(sgd),
+        lambda: s.LambdaLR(sgd, [abs, abs]),
+        lambda: s.OneCycleLR(sgd, 0.1),
+        lambda: s.OneCycleLR(sgd, 0.1, total_steps=-1),
+        lambda: s.OneCycleLR(sgd, 0.1, total_steps=5, pct_start=2.0),
+        lambda: s.OneCycleLR(sgd, 0.1, total_steps=5, anneal_strategy="sine"),
+        lambda: s.OneCycleLR(optim.Rprop([leaf()]), 0.1, total_steps=5),
+        lambda: s.CyclicLR(sgd, 0.1),
+        lambda: s.CyclicLR(sgd, 0.1, [0.1, 0.2]),
+        lambda: s.CyclicLR(sgd, 0.1, 0.2, mode="round"),
+        lambda: s.CyclicLR(optim.Adagrad([leaf()]), 0.1, 0.2),
+        lambda: s.CosineAnnealingWarmRestarts(sgd, 0),
+        lambda: s.CosineAnnealingWarmRestarts(sgd, 2.5),
+        lambda: s.CosineAnnealingWarmRestarts(sgd, 2, T_mult=0),
+        lambda: s.CosineAnnealingWarmRestarts(sgd, 2, eta_min="low"),
+        lambda: s.CosineAnnealingWarmRestarts(sgd, 2).step(-1),
+        lambda: s.ConstantLR(sgd, factor=1.5),
+        lambda: s.LinearLR(sgd, start_factor=0),
+        lambda: s.LinearLR(sgd, end_factor=2.0),
+        lambda: s.MultiplicativeLR(sgd, 0.5),
+        lambda: s.LRScheduler(sgd),
+        lambda: s.ChainedScheduler([]),
+        lambda: s.ChainedScheduler([s.StepLR(sgd, 2), s.StepLR(other, 2)]),
+        lambda: s.ChainedScheduler([s.ReduceLROnPlateau(sgd)]),
+        lambda: s.ChainedScheduler([sgd]),
+        lambda: s.SequentialLR(sgd, [], []),
+        lambda: s.ReduceLROnPlateau(sgd, factor=2.0),
+        lambda: s.ReduceLROnPlateau(sgd, mode="mean"),
+        lambda: s.SequentialLR(sgd, [s.StepLR(sgd, 2)], [3]),
+        lambda: s.SequentialLR(sgd, [s.StepLR(other, 2)], []),
+        lambda: s.StepLR(sgd, 2, last_epoch=3) if sgd.param_groups[0].pop("initial_lr", 1) else 0,
+    ]

@@ -1,0 +1,143 @@
+"""More scripts: what a Function may be made of, and what its backward may return."""
+
+# ruff: noqa: ARG004, ARG005  (hooks and Functions have the arguments they have)
+
+from .scripts import error, leaf, script
+
+
+def function_of(torch, forward, backward):
+    """A Function made of two functions; `forward` may be None."""
+    members = {"backward": staticmethod(backward)} if backward else {}
+    if forward:
+        members["forward"] = staticmethod(forward)
+    return type("Made", (torch.autograd.Function,), members)
+
+
+@script
+def functions_with_wrong_gradients(torch):
+    x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+
+    def run(backward, *inputs):
+        made = function_of(torch, lambda ctx, *args: args[0] * 2, backward)
+        made.apply(*inputs).sum().backward()
+
+    shape, count = "returned an invalid gradient at index 0", "an incorrect number of gradients"
+    return (
+        error(lambda: run(lambda ctx, g: torch.ones(3).double(), x), shape),
+        error(lambda: run(lambda ctx, g: (g, g), x, 2), ""),
+        error(lambda: run(lambda ctx, g: 3.0, x), ""),
+        error(lambda: run(lambda ctx, g: g, x, y), f"{count} (expected 2, got 1)"),
+        error(lambda: run(lambda ctx, g: (g, None, g), x, 2), "(expected 2, got 3)"),
+    )  # fmt: skip
+
+
+@script
+def functions_with_gradients_that_fit(torch):
+    """None at the end is left out, dtypes are converted, and what was broadcast is summed."""
+    x, half = leaf(torch, 1.0, 2.0), torch.ones(2, dtype=torch.float16, requires_grad=True)
+
+    def run(backward, forward, *inputs):
+        function_of(torch, forward, backward).apply(*inputs).sum().backward()
+
+    run(lambda ctx, g: (g, None, None, None), lambda ctx, a: a * 2, x)
+    run(lambda ctx, g: g * 2.5, lambda ctx, a: a.double(), half)
+    run(lambda ctx, g: torch.ones(3, 2).double(), lambda ctx, a: a * 2, x)
+    run(lambda ctx, g: None, lambda ctx, a: a * 2, x)
+    return x.grad.tolist(), half.grad.tolist(), half.grad.dtype == torch.float16
+
+
+@script
+def functions_without_parts(torch):
+    x = leaf(torch, 1.0)
+    none = function_of(torch, None, None)
+    forward = function_of(torch, lambda ctx, a: a * 2, None)
+    return (
+        not_implemented(lambda: none.apply(x)),
+        not_implemented(lambda: forward.apply(x).sum().backward()),
+    )
+
+
+def not_implemented(call):
+    try:
+        call()
+    except NotImplementedError:
+        return True
+    return False
+
+
+@script
+def functions_with_setup_context(torch):
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor, [1, 2]
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.factor = inputs
+            ctx.save_for_backward(x, None)
+
+        @staticmethod
+        def backward(ctx, grad, other):
+            x, nothing = ctx.saved_tensors
+            return grad * ctx.factor + 0 * x, nothing
+
+    x = leaf(torch, 1.0, 2.0)
+    y, plain = Scaled.apply(x, 3.0)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    return (
+        plain,
+        x.grad.tolist(),
+        error(lambda: y.sum().backward(), "backward through the graph a second time"),
+        y.grad_fn.name(),
+    )
+
+
+@script
+def functions_that_return_their_input(torch):
+    same = function_of(torch, lambda ctx, x: x, lambda ctx, g: g * 3)
+    view = function_of(torch, lambda ctx, x: x.view(-1), lambda ctx, g: g.reshape(1, 2) * 5)
+    x = leaf(torch, 1.0, 2.0)
+    out = same.apply(x)
+    out.sum().backward()
+    w = torch.ones(1, 2, dtype=torch.float64, requires_grad=True)
+    flat = view.apply(w * 1)
+    flat.sum().backward()
+    with torch.no_grad():
+        alone = same.apply(x)
+        alone.mul_(2)
+    return (
+        out is x,
+        x.grad.tolist(),
+        w.grad.tolist(),
+        flat.tolist(),
+        alone.requires_grad,
+        x.tolist(),
+        x._version == alone._version,
+    )
+
+
+@script
+def once_differentiable_twice(torch):
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x, w = leaf(torch, 3.0), leaf(torch, 2.0)
+    (g,) = torch.autograd.grad((Once.apply(x) * w).sum(), x, create_graph=True)
+    plain = torch.autograd.grad(Once.apply(x).sum(), x)[0]
+    return (
+        g.tolist(),
+        g.requires_grad,
+        error(g.sum().backward, "once_differentiable"),
+        plain.tolist(),
+    )

@@ -1,0 +1,169 @@
+"""Modules that scripts name beside the operators: what they give, take, or refuse."""
+
+# ruff: noqa: ARG004
+
+import copy
+import importlib
+import warnings
+
+import pytest
+
+import tidy.runtime as rt
+
+
+@pytest.mark.parametrize("name", ["torch.onnx.export", "torch.hub.load", "torch.jit.save"])
+def test_what_is_not_here_can_be_named_and_says_so_when_called(name):
+    _, module, function = name.split(".")
+    with pytest.raises(NotImplementedError, match=module):
+        getattr(getattr(rt, module), function)()
+
+
+def test_nothing_is_compiled():
+    def step(x):
+        return x * 2
+
+    compiler = rt.compiler
+    assert compiler.disable(step) is compiler.disable()(step) is compiler.allow_in_graph(step)
+    assert not compiler.is_compiling()
+    assert not rt.jit.is_scripting()
+    with compiler.set_stance("force_eager"):
+        assert compiler.set_stance("default")(step)(3) == 6
+    assert rt.jit.annotate(int, 3) == rt.jit.wait(rt.jit.fork(lambda: 3)) == 3
+    assert rt.jit.ScriptModule is rt.nn.Module
+
+
+@pytest.mark.parametrize("name", ["mps", "xpu"])
+def test_devices_that_are_never_there(name):
+    device = getattr(rt, name)
+    assert not device.is_available()
+    assert device.device_count() == 0
+    device.manual_seed(3)
+    with pytest.raises(NotImplementedError):
+        device.synchronize()
+
+
+def test_types_and_marks_of_devices():
+    assert not isinstance(rt.ones(2), rt.cuda.FloatTensor)
+    with pytest.raises(RuntimeError):
+        rt.cuda.LongTensor([1])
+    with rt.cuda.nvtx.range("forward"):
+        rt.cuda.nvtx.range_push("inner")
+        rt.cuda.nvtx.range_pop()
+    rt.cuda.set_rng_state_all(rt.cuda.get_rng_state_all())
+
+
+def test_fork_rng_leaves_the_stream_of_numbers_as_it_was():
+    rt.manual_seed(3)
+    expected = rt.rand(2).tolist()
+    rt.manual_seed(3)
+    with rt.random.fork_rng():
+        assert rt.rand(2).tolist() == expected
+        rt.rand(5)
+    assert rt.rand(2).tolist() == expected
+    with rt.random.fork_rng(enabled=False):
+        other = rt.rand(2)
+    assert other.tolist() != expected
+
+
+def test_default_tensor_type():
+    try:
+        rt.set_default_tensor_type(rt.DoubleTensor)
+        assert rt.ones(1).dtype == rt.float64
+        rt.set_default_tensor_type("torch.FloatTensor")
+        assert rt.ones(1).dtype == rt.float32
+    finally:
+        rt.set_default_dtype(rt.float32)
+    rt.set_default_device("cpu")
+    with pytest.raises(NotImplementedError):
+        rt.set_default_device("cuda")
+
+
+def test_summary_writer_takes_what_is_logged_and_says_once_that_it_writes_nothing():
+    board = importlib.import_module("tidy.runtime.utils.tensorboard")
+    board._said.clear()
+    with pytest.warns(UserWarning, match="writes nothing"), board.SummaryWriter("runs") as writer:
+        writer.add_scalar("loss", 0.5, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        writer = board.SummaryWriter()
+    writer.add_histogram("weights", rt.ones(3))
+    with pytest.raises(AttributeError):
+        writer.add_nothing("x")
+
+
+def test_multiprocessing_is_pythons_and_spawn_is_refused():
+    processes = rt.multiprocessing
+    assert processes.cpu_count() > 0
+    processes.set_sharing_strategy("file_system")
+    assert processes.get_sharing_strategy() == "file_system"
+    with pytest.raises(NotImplementedError):
+        processes.spawn(print, (), 2)
+
+
+def test_backends_of_attention_are_taken():
+    attention = importlib.import_module("tidy.runtime.nn.attention")
+    q = rt.ones(1, 2, 3, 4)
+    plain = rt.nn.functional.scaled_dot_product_attention(q, q, q)
+    with attention.sdpa_kernel(attention.SDPBackend.MATH):
+        assert rt.equal(rt.nn.functional.scaled_dot_product_attention(q, q, q), plain)
+    with pytest.raises(AssertionError):
+        attention.sdpa_kernel("math").__enter__()
+
+
+def test_benchmark_timer_gives_times():
+    found = rt.utils.benchmark.Timer("x + 1", globals={"x": rt.ones(2)}).timeit(3)
+    assert len(found.times) == 1
+    assert found.mean > 0
+
+
+def test_marked_functions_cast_their_inputs_and_remember_the_mode():
+    pytest.importorskip("ml_dtypes")
+    seen = []
+
+    class Doubled(rt.autograd.Function):
+        @staticmethod
+        @rt.amp.custom_fwd(device_type="cpu", cast_inputs=rt.float32)
+        def forward(ctx, x):
+            seen.append((x.dtype, rt.is_autocast_enabled("cpu")))
+            return x * 2
+
+        @staticmethod
+        @rt.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, grad):
+            seen.append(rt.is_autocast_enabled("cpu"))
+            return grad * 2
+
+    x = rt.ones(2, dtype=rt.bfloat16, requires_grad=True)
+    with rt.autocast("cpu"):
+        out = Doubled.apply(x)
+    out.sum().backward()
+    assert seen == [(rt.float32, False), False]
+    assert x.grad.tolist() == [2, 2]
+    Doubled.apply(copy.deepcopy(x))
+    assert seen[-1] == (rt.bfloat16, False)
+
+
+def test_subclasses_with_a_constructor_of_their_own():
+    class Weighed(rt.Tensor):
+        def __new__(cls, data, weight=1.0):
+            made = rt.Tensor._make_subclass(cls, data.detach(), True)
+            made.weight = weight
+            return made
+
+    class Scaled(rt.nn.Parameter):
+        def __new__(cls, data, scale, requires_grad=True):
+            made = super().__new__(cls, data, requires_grad)
+            made.scale = scale
+            return made
+
+    one = Weighed(rt.ones(2), weight=3.0)
+    (one * one.weight).sum().backward()
+    assert one.grad.tolist() == [3, 3]
+    module = rt.nn.Module()
+    module.p = Scaled(rt.ones(2), 4.0)
+    assert [(type(p).__name__, p.scale) for p in module.parameters()] == [("Scaled", 4.0)]
+    assert module.p.requires_grad
+    with pytest.raises(TypeError):
+        rt.nn.Parameter(rt.ones(2), scale=4.0)
+    with pytest.raises(TypeError):
+        rt.Tensor([1], scale=4.0)

@@ -1,0 +1,125 @@
+"""Layers, parametrizations and data sets that few scripts use, against PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as rt
+
+from .answers import plain, same
+from .raised import raised
+
+pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
+
+
+def _array(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def _filled(lib: Any, module: Any) -> Any:
+    """Parameters that are the same in both libraries."""
+    module = module.double()
+    for number, (_, each) in enumerate(sorted(module.named_parameters())):
+        each.data = lib.tensor(_array(*each.shape, seed=number) / 4)
+    return module
+
+
+def _gradients(module: Any) -> list[Any]:
+    return [[name, each.grad] for name, each in sorted(module.named_parameters())]
+
+
+def adaptive_softmax(lib: Any) -> list[Any]:
+    layer = _filled(lib, lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [3, 7], div_value=2.0))
+    x = lib.tensor(_array(6, 16), requires_grad=True)
+    target = lib.tensor([0, 2, 3, 6, 7, 11])
+    out, loss = layer(x, target)
+    loss.backward()
+    alone = layer(x.detach()[0], target[0])
+    return [
+        out, loss, x.grad, *_gradients(layer), layer.log_prob(x.detach()),
+        layer.predict(x.detach()), alone.output, alone.loss,
+        raised(lambda: layer(x, target + 1)), raised(lambda: layer(x, target[:3])),
+        raised(lambda: lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [7, 3])),
+        raised(lambda: lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [3, 12])),
+    ]  # fmt: skip
+
+
+def orthogonal(lib: Any) -> list[Any]:
+    """What the map makes of one weight, and its gradient; it starts where the weight is."""
+    answers = []
+    for how in ("matrix_exp", "cayley", "householder"):
+        for shape in ((5, 5), (3, 6), (6, 3)):
+            layer = lib.nn.Linear(shape[1], shape[0], bias=False).double()
+            layer.weight.data = lib.tensor(np.linalg.qr(_array(6, 6))[0][: shape[0], : shape[1]])
+            lib.nn.utils.parametrizations.orthogonal(layer, orthogonal_map=how)
+            held = layer.parametrizations.weight.original
+            held.data = held.data + lib.tensor(_array(*held.shape, seed=3) / 5)
+            weight = layer.weight
+            tall = weight if shape[0] >= shape[1] else weight.T
+            product = tall.T @ tall
+            weight.square().mul(lib.tensor(_array(*shape, seed=5))).sum().backward()
+            is_random = shape[0] != shape[1]  # a base is completed to a square one
+            answers.append([product.round(decimals=9), *([] if is_random else [weight, held.grad])])
+    return answers
+
+
+def sync_batch_norm(lib: Any) -> list[Any]:
+    """In one process it is a batch norm; models are converted, and keep what they know."""
+    norm = _filled(lib, lib.nn.BatchNorm2d(3))
+    net = lib.nn.SyncBatchNorm.convert_sync_batchnorm(lib.nn.Sequential(norm, lib.nn.ReLU()))
+    x = lib.tensor(_array(4, 3, 2, 2))
+    return [type(net[0]).__name__, repr(net), [[k, v] for k, v in net.state_dict().items()],
+            net.eval()(x)]  # fmt: skip
+
+
+def data_sets(lib: Any) -> list[Any]:
+    data = lib.utils.data
+    rows = data.TensorDataset(lib.arange(5))
+    stack, named = data.StackDataset(rows, [1, 2, 3, 4, 5]), data.StackDataset(a=rows, b=rows)
+
+    class Counted(data.IterableDataset):
+        def __init__(self, upto: int) -> None:
+            self.upto = upto
+
+        def __iter__(self) -> Any:
+            return iter(range(self.upto))
+
+        def __len__(self) -> int:
+            return self.upto
+
+    chain = Counted(2) + Counted(3)
+    sampled = []
+    for rank in range(3):
+        for drop in (False, True):
+            options = {"num_replicas": 3, "rank": rank, "shuffle": False, "drop_last": drop}
+            sampler = data.distributed.DistributedSampler(rows, **options)
+            sampled.append([list(sampler), len(sampler)])
+    return [
+        len(stack), [stack[i] for i in range(5)], named[3]["a"], sorted(named[3]),
+        list(chain), len(chain), list(data.ChainDataset([Counted(1), Counted(2)])), sampled,
+        raised(lambda: data.StackDataset(rows, [1])), raised(data.StackDataset),
+        raised(lambda: data.distributed.DistributedSampler(rows, num_replicas=2, rank=2)),
+    ]  # fmt: skip
+
+
+def further_paths(lib: Any) -> list[Any]:
+    """What is reached by attributes alone, as scripts do."""
+    data, dist = lib.utils.data, lib.distributions
+    named = [
+        data.sampler.SubsetRandomSampler, data.dataset.Subset, data.dataloader.default_collate,
+        data.distributed.DistributedSampler, dist.normal.Normal, dist.categorical.Categorical,
+        lib.nn.utils.clip_grad.clip_grad_norm_, lib.autograd.grad_mode.no_grad,
+    ]  # fmt: skip
+    return [*(each.__name__ for each in named), raised(lambda: dist.no_such)]
+
+
+@pytest.mark.parametrize(
+    "ask", [adaptive_softmax, orthogonal, sync_batch_norm, data_sets, further_paths]
+)
+def test_as_with_pytorch(ask: Callable[[Any], list[Any]]) -> None:
+    torch = pytest.importorskip("torch")
+    same(plain(ask(rt)), plain(ask(torch)), lambda _: (1e-9, 1e-9), 1e-9)

@@ -1,0 +1,50 @@
+"""The end of a run says how many cases were not run, by cause: see conftest.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CASES = """
+import pytest
+
+def test_runs(): pass
+
+@pytest.mark.parametrize("number", range(3))
+def test_package(number): pytest.importorskip("no_such_package" + number * ".part")
+
+@pytest.mark.skipif(True, reason="another platform")
+def test_platform(): pass
+
+@pytest.mark.parametrize("case", [])
+def test_nothing(case): pass
+
+@pytest.mark.slow
+def test_slow(): pass
+
+@pytest.mark.xfail
+def test_known(): assert False
+"""
+
+
+def _last_lines(folder: Path, *options: str) -> str:
+    conftest = Path(__file__).with_name("conftest.py")
+    (folder / "conftest.py").write_text(conftest.read_text("utf-8"), "utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    oracle\n", "utf-8")
+    (folder / "test_cases.py").write_text(CASES, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_causes_are_counted(tmp_path: Path) -> None:
+    assert (
+        "6 cases were not run: 3 without the package no_such_package, 1 another platform, "
+        "1 without cases: an empty list, 1 not asked for (-m slow)\n"
+    ) in _last_lines(tmp_path, "-m", "not slow")
+
+
+def test_a_run_of_everything_says_nothing(tmp_path: Path) -> None:
+    assert "not run" not in _last_lines(tmp_path, "-k", "test_runs or test_slow", "-m", "")

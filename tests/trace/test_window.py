@@ -1,0 +1,144 @@
+"""Which steps count, and what a run without steps leaves out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidy.trace import EventKind, Trace, TraceInfo, build_trace
+from tidy.trace.raw_columns import RawColumns, Track
+
+_MS = 1_000_000
+
+
+class Host(NamedTuple):
+    """An event of the host's only thread, in milliseconds; `work_ms` is of a kernel it launches."""
+
+    name: str
+    start_ms: float
+    length_ms: float
+    kind: EventKind = EventKind.Annotation
+    work_ms: float = 0
+
+
+def _trace(*events: Host) -> Trace:
+    raw = RawColumns()
+    names, tracks = raw.strings.names, raw.strings.tracks
+    for number, event in enumerate(events, 1):
+        start = int(event.start_ms * _MS)
+        row = {"name_id": [names[event.name]], "correlation": [number], "kind": event.kind}
+        row |= {"start_ns": [start], "duration_ns": [int(event.length_ms * _MS)]}
+        raw.append(1, track_id=[tracks[Track(1, 1)]], **row)
+        if event.work_ms:
+            row |= {"name_id": [names["kernel"]], "kind": EventKind.Kernel}
+            row |= {"start_ns": [start], "duration_ns": [int(event.work_ms * _MS)]}
+            where = {"track_id": [tracks[Track(0, 7)]], "device": [0], "stream": [7]}
+            raw.append(1, **where, **row)
+    return build_trace(raw, TraceInfo("made"))
+
+
+def _call(name: str, start_ms: float, length_ms: float, work_ms: float = 0) -> Host:
+    return Host(name, start_ms, length_ms, EventKind.Runtime, work_ms)
+
+
+def _steps(*lengths_ms: float, extra: tuple[Host, ...] = ()) -> Trace:
+    """Steps one after the other, each with a launch at its start."""
+    events, at = list(extra), 0.0
+    for number, length in enumerate(lengths_ms):
+        events.append(Host(f"ProfilerStep#{number}", at, length))
+        events.append(_call("cudaLaunchKernel", at + 0.1, 0.01, work_ms=0.5))
+        at += length
+    return _trace(*events)
+
+
+def _left_out(trace: Trace) -> dict[str, str]:
+    return {each.label: each.reason for each in trace.window.left_out}
+
+
+def test_a_cold_first_step() -> None:
+    compiles = Host("dynamo_timed backend_compile", 1, 80)
+    assert _left_out(_steps(100, 10, 10, 10, extra=(compiles,))) == {
+        "step 0": "80 ms of it in compilation"
+    }
+
+
+def test_a_first_step_of_which_a_part_is_known() -> None:
+    """What else it did, such as importing, is not in the recording: the largest cause is named."""
+    extra = Host("dynamo_timed backend_compile", 60, 30), _call("cudaMalloc", 92, 5)
+    assert _left_out(_steps(100, 10, 10, 10, extra=extra)) == {
+        "step 0": "the first one recorded, 30 ms of it in compilation, others take 10.0 ms"
+    }
+
+
+def test_a_first_step_of_which_next_to_nothing_is_known() -> None:
+    extra = (Host("dynamo_timed backend_compile", 60, 2),)
+    assert _left_out(_steps(100, 10, 10, 10, extra=extra)) == {
+        "step 0": "the first one recorded, others take 10.0 ms"
+    }
+
+
+def test_a_long_step_in_the_middle_that_says_why() -> None:
+    grows = (_call("cudaMalloc", 22, 30), _call("cudaMalloc", 55, 30))
+    trace = _steps(10, 10, 100, 10, extra=grows)
+    assert _left_out(trace) == {"step 2": "60 ms of it in allocator growth"}
+    assert trace.window.time_ns == 30 * _MS
+
+
+def test_what_most_steps_do_is_no_reason_to_leave_one_out() -> None:
+    """A function that is compiled anew each time: of two that take longer, both count."""
+    starts = zip((0, 10, 60, 160, 210), (9, 40, 90, 40, 40), strict=True)
+    compiles = tuple(Host("dynamo_timed backend_compile", at, long) for at, long in starts)
+    assert not _left_out(_steps(10, 50, 100, 50, 50, 10, 100, extra=compiles))
+
+
+def test_one_long_step_among_many() -> None:
+    left_out = _left_out(_steps(10, 10, 10, 11, 90, 10, 9))
+    assert left_out == {"step 4": "the only one of its length, others take 10.0 ms"}
+
+
+def test_steps_that_are_long_again_and_again_count() -> None:
+    assert not _left_out(_steps(10, 10, 90, 10, 10, 90, 10, 10))
+
+
+def test_of_few_steps_a_long_one_counts() -> None:
+    assert not _left_out(_steps(10, 10, 90, 10))
+
+
+def test_a_step_somewhat_longer_counts() -> None:
+    assert not _left_out(_steps(10, 10, 10, 20, 10, 10, 10))
+
+
+def test_a_launch_that_loads_its_kernel_is_left_out_of_a_run() -> None:
+    trace = _trace(
+        _call("cudaLaunchKernel", 0, 1, work_ms=2),
+        _call("cudaLaunchKernel", 10, 300),
+        _call("cudaStreamCreateWithFlags", 320, 40),
+        _call("cudaLaunchKernel", 400, 1, work_ms=5),
+    )
+    assert _left_out(trace) == dict.fromkeys(
+        ("cudaLaunchKernel", "cudaStreamCreateWithFlags"), "a call that happens once"
+    )
+    assert trace.window.time_ns == (405 - 340) * _MS
+
+
+def test_a_launch_that_waits_for_a_full_queue_counts() -> None:
+    trace = _trace(
+        _call("cudaLaunchKernel", 0, 1, work_ms=300),
+        _call("cudaLaunchKernel", 10, 280, work_ms=0),
+        _call("cudaLaunchKernel", 400, 1, work_ms=5),
+    )
+    assert not _left_out(trace)
+
+
+def test_a_wait_counts_however_long() -> None:
+    trace = _trace(
+        _call("cudaLaunchKernel", 0, 1, work_ms=2),
+        _call("cudaDeviceSynchronize", 10, 300),
+        _call("cudaLaunchKernel", 400, 1, work_ms=5),
+    )
+    assert not _left_out(trace)
+
+
+def test_slow_calls_that_recur_count() -> None:
+    frees = [_call("cudaFree", 20 * each, 10) for each in range(1, 6)]
+    first, last = (_call("cudaLaunchKernel", at, 1, work_ms=2) for at in (0, 200))
+    assert not _left_out(_trace(first, *frees, last))

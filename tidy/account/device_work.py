@@ -1,0 +1,88 @@
+"""What a device with work does: each nanosecond belongs to one kernel, copy or fill.
+
+Where several streams have work at once, computing comes before communication, and that before
+copies: what computing hides is not exposed. Among the same kind the first to start has the time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import EventKind, Intervals, Trace
+from ..trace.intervals import repeated
+from . import work_kinds
+from .pieces import Stretches, joined
+from .work_kinds import kernel_kind
+
+COPIES, FILLS = "copies", "fills"
+# What communication is where several ranks' traces tell it; see ranks.py.
+WAITING_FOR_RANKS, TRANSFER = "waiting for other ranks", "transfer"
+KINDS = (
+    work_kinds.TENSOR_CORES,
+    work_kinds.ORDINARY,
+    work_kinds.ATTENTION,
+    work_kinds.REDUCTION,
+    work_kinds.ELEMENTWISE,
+    work_kinds.OPTIMIZER,
+    work_kinds.OTHER,
+    work_kinds.COMMUNICATION,
+    COPIES,
+    FILLS,
+    WAITING_FOR_RANKS,
+    TRANSFER,
+)
+_CODE = {kind: code for code, kind in enumerate(KINDS)}
+_IN_OPTIMIZER = "Optimizer.step#*"
+
+
+def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+    """For each device row the index of its kind in `KINDS`."""
+    names, inverse = np.unique(trace.name_id[rows], return_inverse=True)
+    by_name = np.array([_CODE[kernel_kind(trace.names[name])] for name in names], np.int8)
+    result = by_name[inverse] if len(rows) else np.empty(0, np.int8)
+    kind = trace.kind[rows]
+    result = np.where(kind == EventKind.Memcpy, _CODE[COPIES], result)
+    result = np.where(kind == EventKind.Memset, _CODE[FILLS], result)
+    named = [trace.names[name].startswith(("MEMORY_COPY_", "__amd_rocclr_copy")) for name in names]
+    result = np.where(np.array(named, bool)[inverse] if len(rows) else False, _CODE[COPIES], result)
+    steps = trace.rows_named(_IN_OPTIMIZER)
+    steps = steps[steps < trace.tree_count]
+    if len(steps):
+        call = trace.caller[rows].astype(np.int64)
+        launched = np.where(call >= 0, trace.start_ns[np.maximum(call, 0)], -1)
+        inside = trace.time_of(steps).contains(launched)
+        computes = result < _CODE[work_kinds.COMMUNICATION]
+        result = np.where(inside & computes, _CODE[work_kinds.OPTIMIZER], result)
+    return result
+
+
+def busy_pieces(trace: Trace, device: int, window: Intervals) -> Stretches:
+    """Time with work inside the window: `cause` is an index into `KINDS`, `row` the work's."""
+    rows = trace.rows_of_device(device)
+    rows = rows[trace.duration_ns[rows] > 0]
+    kind = kinds_of(trace, rows)
+    communicates = _CODE[work_kinds.COMMUNICATION]
+    left, parts = window, []
+    for chosen in (kind < communicates, kind == communicates, kind > communicates):
+        mine = rows[chosen]
+        starts, ends = trace.start_ns[mine], trace.end_ns[mine]
+        # By start: each has the time from where all before it have ended.
+        free_from = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, ends))[:-1]
+        cut = Stretches(np.maximum(starts, free_from), ends, kind[chosen], mine.astype(np.int32))
+        parts.append(_inside(left, cut.at(cut.end_ns > cut.start_ns)))
+        left = left - Intervals(starts, ends)
+    return joined(parts)
+
+
+def _inside(time: Intervals, pieces: Stretches) -> Stretches:
+    """The parts of the pieces that lie in `time`; one may come out as several."""
+    first = np.searchsorted(time.ends_ns, pieces.start_ns, side="right")
+    last = np.searchsorted(time.starts_ns, pieces.end_ns, side="left")
+    which, at = repeated(np.maximum(last - first, 0), first)
+    return Stretches(
+        np.maximum(time.starts_ns[at], pieces.start_ns[which]),
+        np.minimum(time.ends_ns[at], pieces.end_ns[which]),
+        pieces.cause[which],
+        pieces.row[which],
+    )

@@ -1,0 +1,248 @@
+"""How fast a device computed and read memory, against what it can do at the most.
+
+The operations of products, convolutions and attention, and the bytes of elementwise operators,
+follow from the dims of their inputs; the time is that of the kernels they launched. What has no
+dims, or no formula, is uncounted, and its time is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import EventKind, Trace, Window
+from . import work_kinds
+from .device_rates import DeviceRates, rates_of
+from .op_flops import COUNTED_OPS, op_dtype, op_flops
+from .op_nbytes import is_elementwise, moved
+from .work_kinds import kernel_kind
+
+Rows = NDArray[np.int64]
+_PRECISION = {
+    "double": "float64", "float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16",
+    "c10::Float8_e4m3fn": "float8", "c10::Float8_e5m2": "float8",
+    "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
+}  # fmt: skip
+_MOST = 1 << 53  # a call with more would take hours: its sizes are damaged
+_PRODUCTS = (work_kinds.TENSOR_CORES, work_kinds.ORDINARY, work_kinds.ATTENTION)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductRate:
+    """Products, convolutions and attention of one precision, on one sort of cores.
+
+    Attributes:
+        precision: "float32", "tf32", "float16", ...
+        on_matrix_cores: whether on Tensor Cores (Matrix Cores on AMD).
+        flops: operations, a multiplication and an addition counting as two.
+        time_ns: of their kernels.
+        peak_flops_per_s: what the device can do at the most; None where that is not known.
+    """
+
+    precision: str
+    on_matrix_cores: bool
+    flops: int
+    time_ns: int
+    peak_flops_per_s: float | None
+
+    @property
+    def flops_per_s(self) -> float:
+        """The rate reached."""
+        return self.flops / max(self.time_ns, 1) * 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """What one device did in the window.
+
+    Attributes:
+        products: by precision, what took longest first.
+        uncounted_ns: time of kernels of products and attention whose operations are not known.
+        elementwise_nbytes: read and written by elementwise operators.
+        elementwise_ns: time of their kernels.
+        elementwise_uncounted_ns: time of elementwise kernels whose bytes are not known.
+        window_ns: the time of the window.
+        rates: what the device can do at the most; None where its name tells nothing.
+    """
+
+    products: tuple[ProductRate, ...]
+    uncounted_ns: int
+    elementwise_nbytes: int
+    elementwise_ns: int
+    elementwise_uncounted_ns: int
+    window_ns: int
+    rates: DeviceRates | None
+
+    @property
+    def model_flops_utilization(self) -> float | None:
+        """The part of the window that the counted operations would take at the peak, 0 to 1.
+
+        None where less than half of the time of products was counted, or a peak is not known.
+        """
+        peaks = [(each.flops, each.peak_flops_per_s) for each in self.products]
+        counted_ns = sum(each.time_ns for each in self.products)
+        if not peaks or not self.window_ns or self.uncounted_ns > counted_ns:
+            return None
+        needed_s = 0.0
+        for flops, peak in peaks:
+            if peak is None:
+                return None
+            needed_s += flops / peak
+        return needed_s / (self.window_ns / 1e9)
+
+    @property
+    def nbytes_per_s(self) -> float | None:
+        """The bandwidth that elementwise operators reached; None where none was counted."""
+        return self.elementwise_nbytes / self.elementwise_ns * 1e9 if self.elementwise_ns else None
+
+
+class OpWork:
+    """Operators whose operations are counted, and which kernels they launched.
+
+    Attributes:
+        rows: tree rows of the operators; none holds another.
+        flops: operations of each; 0 where its inputs do not tell.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        rows = trace.rows_named(*COUNTED_OPS)
+        rows = rows[rows < trace.tree_count]
+        inside = np.append(rows[1:], trace.tree_count) < trace.subtree_end[rows]
+        self.rows: Rows = rows[~inside]
+
+    @cached_property
+    def flops(self) -> Rows:
+        """Operations of each op; 0 where its inputs do not tell."""
+        return self._by_call(lambda name, inputs_id: op_flops(name, self._trace.inputs, inputs_id))
+
+    @cached_property
+    def dtypes(self) -> list[str]:
+        """What each op multiplies, as `Input type` has it; "" where that is not recorded."""
+        known = dict[str, int]()
+        codes = self._by_call(
+            lambda name, inputs_id: known.setdefault(
+                op_dtype(name, self._trace.inputs, inputs_id), len(known)
+            )
+        )
+        names = list(known)
+        return [names[code] for code in codes.tolist()]
+
+    def op_of(self, kernels: Rows) -> Rows:
+        """For each device row the index in `rows` of the op that it was launched in, or -1."""
+        ops = launching_ops(self._trace, kernels)
+        if not len(self.rows):
+            return np.full(len(kernels), -1, np.int64)
+        at = np.searchsorted(self.rows, ops, side="right") - 1
+        inside = (at >= 0) & (ops < self._trace.subtree_end[self.rows[np.maximum(at, 0)]])
+        return np.where(inside, at, -1)
+
+    def _by_call(self, value: Callable[[str, int], int]) -> Rows:
+        """`value(name, inputs_id)` of each op, computed once for what is alike."""
+        return by_call(self._trace, self.rows, value)
+
+
+def by_call(trace: Trace, rows: Rows, value: Callable[[str, int], int]) -> Rows:
+    """`value(name, inputs_id)` for each tree row, computed once for what is alike."""
+    calls = trace.name_id[rows].astype(np.int64) << 32
+    calls += trace.inputs_id[rows] + 1  # -1 stands for none
+    alike, inverse = np.unique(calls, return_inverse=True)
+    names, inputs = (alike >> 32).tolist(), ((alike & (1 << 32) - 1) - 1).tolist()
+    values = map(value, (trace.names[name] for name in names), inputs)
+    known = np.array([min(each, _MOST) for each in values], np.int64)
+    return known[inverse]
+
+
+def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
+    """What a device did in the window, and how fast."""
+    rows = trace.rows_of_device(device)
+    rows = rows[trace.kind[rows] == EventKind.Kernel]
+    rows = rows[window.time.contains(trace.start_ns[rows])]
+    kinds = _kinds(trace, rows)
+    properties = trace.devices[device]
+    rates = rates_of(properties.name)
+    products, uncounted_ns = _products(trace, rows, kinds, properties.vendor, rates)
+    elementwise = rows[kinds == work_kinds.ELEMENTWISE]
+    nbytes, counted_ns = _elementwise(trace, elementwise)
+    whole_ns = int(trace.duration_ns[elementwise].sum())
+    return Efficiency(
+        products, uncounted_ns, nbytes, counted_ns, whole_ns - counted_ns, window.time_ns, rates
+    )
+
+
+def precision_of(dtype: str, on_matrix_cores: bool, vendor: str) -> str | None:
+    """What cores compute in; None where the dtype is none that is multiplied on a GPU."""
+    precision = _PRECISION.get(dtype)
+    tf32 = precision == "float32" and on_matrix_cores and vendor == "nvidia"
+    return "tf32" if tf32 else precision
+
+
+def _kinds(trace: Trace, kernels: Rows) -> NDArray[np.object_]:
+    """The kind of each kernel by its name."""
+    ids, inverse = np.unique(trace.name_id[kernels], return_inverse=True)
+    kinds = np.array([kernel_kind(trace.names[each]) for each in ids], object)
+    return kinds[inverse] if len(ids) else np.empty(0, object)
+
+
+def _products(
+    trace: Trace,
+    kernels: Rows,
+    kinds: NDArray[np.object_],
+    vendor: str,
+    rates: DeviceRates | None,
+) -> tuple[tuple[ProductRate, ...], int]:
+    """The products by precision, and the time of those that are not counted."""
+    work, is_product = OpWork(trace), np.isin(kinds, _PRODUCTS)
+    op = work.op_of(kernels)
+    # A kernel with another name counts where a product launched it, but not what moves its inputs.
+    takes_part = is_product | ((op >= 0) & (kinds == work_kinds.OTHER))
+    kernels, kinds, op = kernels[takes_part], kinds[takes_part], op[takes_part]
+    spent = trace.duration_ns[kernels]
+    sums: dict[tuple[str, bool], list[int]] = {}
+    counted_ns, count = 0, len(work.rows)
+    time_ns = np.bincount(op[op >= 0], spent[op >= 0], count).astype(np.int64)
+    matrix = np.isin(kinds, (work_kinds.TENSOR_CORES, work_kinds.ATTENTION)) & (op >= 0)
+    on_matrix = np.bincount(op[matrix], minlength=count) > 0
+    dtypes = work.dtypes
+    for at in np.flatnonzero((time_ns > 0) & (work.flops > 0)).tolist():
+        precision = precision_of(dtypes[at], bool(on_matrix[at]), vendor)
+        if precision is not None:
+            each = sums.setdefault((precision, bool(on_matrix[at])), [0, 0])
+            each[0] += int(work.flops[at])
+            each[1] += int(time_ns[at])
+            counted_ns += int(time_ns[at])
+    found = [
+        ProductRate(*key, flops, ns, rates.peak(*key) if rates else None)
+        for key, (flops, ns) in sums.items()
+    ]
+    found.sort(key=lambda each: -each.time_ns)
+    return tuple(found), int(spent.sum()) - counted_ns
+
+
+def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
+    """Bytes that elementwise operators moved, and the time of the kernels of those."""
+    ops = launching_ops(trace, kernels)
+    known, inverse = np.unique(ops, return_inverse=True)
+
+    def nbytes(name: str, inputs_id: int) -> int:
+        what = moved(name, trace.inputs, inputs_id) if is_elementwise(name) else None
+        return what.nbytes if what is not None else -1
+
+    if not len(known):
+        return 0, 0
+    at = np.maximum(known, 0)
+    of_op = np.where(known >= 0, by_call(trace, at, nbytes), -1)
+    counted = of_op[inverse] >= 0
+    return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[counted]].sum())
+
+
+def launching_ops(trace: Trace, rows: Rows) -> Rows:
+    """For each device row the innermost tree row that launched it, -1 where that is not known."""
+    launch = trace.caller[rows]
+    via_call = launch >= trace.tree_count
+    ops = np.where(via_call, trace.caller[np.maximum(launch, 0)], launch)
+    return ops.astype(np.int64)

@@ -1,0 +1,156 @@
+"""Why a device has no work: what the thread that makes the next launch was doing meanwhile.
+
+    device   ####............................####
+    host     [ wait ][ fetch ][python][ launch ]
+             |waiting|loading.|Python.|launch|gap|
+
+From the end of the call that launches the next work to its start the device is on its own: a
+launch's latency, or where it is long, work that the profiler did not record. Before that the time
+is the launching thread's. A thread that waited for the device has lost the lead that it had: what
+it takes to launch again is the wait's, up to the time that was waited.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..trace import EventKind, Intervals, Trace, Window
+from ..trace.intervals import repeated
+from .host_time import (
+    CAUSES,
+    COPYING,
+    GAP,
+    LAUNCHING,
+    LEFT_OUT,
+    LOST,
+    LOST_IN_GRAPHS,
+    NOT_RECORDED,
+    OPTIMIZER,
+    PYTHON,
+    RECORDING,
+    UNKNOWN,
+    WAITING,
+    HostTime,
+)
+from .lost_work import LostWork
+from .pieces import NO_STRETCHES, Column, Stretches, concatenated, cut_at, joined
+
+_CODE = {cause: code for code, cause in enumerate(CAUSES)}
+# A launch takes microseconds to arrive; a device that begins later had something else to do.
+_LONG_GAP_NS = 50_000
+_NEVER = np.iinfo(np.int64).max
+_KEPT = "_host_in_window"  # where a trace keeps what `host_in_window` found
+
+
+def host_in_window(trace: Trace, device: int | None, host: HostTime | None = None) -> Stretches:
+    """What the host does in the window of its trace while a device is idle; None: all the time.
+
+    Rules and the account of one report ask for the same, so the trace keeps it.
+    """
+    kept: dict[int | None, tuple[Window, Stretches]] = trace.__dict__.setdefault(_KEPT, {})
+    window, pieces = kept.get(device, (None, NO_STRETCHES))
+    if window is not trace.window:
+        host, time = HostTime(trace) if host is None else host, trace.window.time
+        if device is None:
+            pieces = cut_by_host(host, host.main, time.starts_ns, time.ends_ns)
+        else:
+            pieces = idle_pieces(trace, host, device, time - trace.device_busy(device))
+        kept[device] = trace.window, pieces
+    return pieces
+
+
+def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> Stretches:
+    """Idle time of a device, cut by cause; `row` is the event that the launching thread was in."""
+    if not len(idle):
+        return NO_STRETCHES
+    work = trace.rows_of_device(device)
+    following = np.searchsorted(trace.start_ns[work], idle.ends_ns, side="left")
+    launch = trace.caller[work[np.minimum(following, len(work) - 1)]].astype(np.int64)
+    launch = np.where(following < len(work), launch, -1)
+    known, at = launch >= 0, np.maximum(launch, 0)
+    track = np.where(known, trace.track_id[at], host.main)
+    launched = np.clip(trace.end_ns[at], idle.starts_ns, idle.ends_ns)
+    launched = np.where(known, launched, idle.ends_ns)
+    late = launched < idle.ends_ns
+    starts, ends = launched[late], idle.ends_ns[late]
+    before = trace.caller[work[np.maximum(following[late] - 1, 0)]].astype(np.int64)
+    cause = np.where(
+        ends - starts < _LONG_GAP_NS, _CODE[GAP], _why_late(trace, before, launch[late])
+    )
+    parts = [Stretches(starts, ends, cause.astype(np.int8), launch[late].astype(np.int32))]
+    parts += [
+        cut_by_host(host, int(each), idle.starts_ns[track == each], launched[track == each])
+        for each in np.unique(track)
+    ]
+    return _recording_apart(trace, _after_waits(trace, joined(parts)))
+
+
+def _why_late(trace: Trace, before: Column, launch: Column) -> Column:
+    """Why work begins long after its launch, though the device has nothing else to do.
+
+    Args:
+        before: the call that launched the work before it, -1 for none.
+        launch: the call that launched it.
+    """
+    lost, upto = LostWork(trace), trace.start_ns[launch]
+    since = np.minimum(np.where(before >= 0, trace.start_ns[before], upto), upto)
+    other = LEFT_OUT if trace.info.is_thinned else NOT_RECORDED
+    cause = np.where(lost.in_launches(since, upto), _CODE[LOST], _CODE[other])
+    return np.where(lost.in_graphs(since, upto), _CODE[LOST_IN_GRAPHS], cause)
+
+
+def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Stretches:
+    """The given stretches, cut where a thread turns to something else."""
+    pieces = host.pieces(track)
+    if not len(pieces.starts_ns):
+        unknown = np.full(len(starts), _CODE[UNKNOWN], np.int8)
+        return Stretches(starts, ends, unknown, np.full(len(starts), -1, np.int32))
+    first = np.searchsorted(pieces.starts_ns, starts, side="right") - 1
+    last = np.searchsorted(pieces.starts_ns, ends, side="left")
+    which, piece = repeated(np.where(ends > starts, last - first, 0), first)
+    low, high = pieces.starts_ns[piece], np.append(pieces.starts_ns, _NEVER)[piece + 1]
+    np.maximum(low, starts[which], out=low)
+    np.minimum(high, ends[which], out=high)
+    cut = Stretches(low, high, pieces.cause[piece], pieces.row[piece])
+    if track == host.main:
+        return cut
+    # Where the launching thread had nothing to do yet (a backward's, before it is called), the main
+    # thread is what it waited for.
+    free = cut.row < 0
+    below = cut_by_host(host, host.main, low[free], high[free])
+    return concatenated([cut.at(~free), below])
+
+
+def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
+    """Give to each wait the launching that follows it, up to the time that was waited."""
+    waits = (pieces.cause == _CODE[WAITING]) | (pieces.cause == _CODE[COPYING])
+    waits &= pieces.row >= 0
+    waited = np.where(waits, pieces.start_ns - trace.start_ns[np.maximum(pieces.row, 0)], 0)
+    begins = waited > 0
+    if not begins.any():
+        return pieces
+    group = np.cumsum(begins) - 1  # the last wait before each piece
+    lead = np.where(group >= 0, waited[begins][np.maximum(group, 0)], 0)
+    host_work = np.isin(pieces.cause, (_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]))
+    length = np.where(host_work, pieces.end_ns - pieces.start_ns, 0)
+    upto = np.cumsum(length)
+    spent = upto - np.where(group >= 0, upto[begins][np.maximum(group, 0)], 0)
+    charged = np.clip(lead - (spent - length), 0, length)  # of each piece, from its start
+    cause = np.where(charged > 0, _CODE[WAITING], pieces.cause)
+    row = np.where(charged > 0, pieces.row[begins][np.maximum(group, 0)], pieces.row)
+    parted = (charged > 0) & (charged < length)
+    middle = pieces.start_ns + charged
+    end = np.where(parted, middle, pieces.end_ns)
+    rest = Stretches(middle, pieces.end_ns, pieces.cause, pieces.row)
+    whole = Stretches(pieces.start_ns, end, cause, row)
+    return concatenated([whole, rest.at(parted)])
+
+
+def _recording_apart(trace: Trace, pieces: Stretches) -> Stretches:
+    """The time in which the profiler itself was at work, as a cause of its own."""
+    own = trace.time_of(trace.rows_of_kind(EventKind.Overhead))
+    if not len(own):
+        return pieces
+    pieces = cut_at(pieces, np.sort(np.concatenate([own.starts_ns, own.ends_ns])))
+    cause = np.where(own.contains(pieces.start_ns), _CODE[RECORDING], pieces.cause)
+    return pieces._replace(cause=cause)

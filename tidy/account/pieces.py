@@ -1,0 +1,66 @@
+"""Stretches of time, each with what it was spent on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.intervals import repeated
+
+Column = NDArray[np.int64]
+
+
+class Stretches(NamedTuple):
+    """Disjoint stretches [start, end); shape (n,) each.
+
+    `cause` is an index into the names that the maker of the pieces uses; `row` is the event that a
+    stretch is spent in, -1 for none.
+    """
+
+    start_ns: Column
+    end_ns: Column
+    cause: NDArray[np.int8]
+    row: NDArray[np.int32]
+
+    def at(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Stretches:
+        """The chosen ones."""
+        return Stretches(
+            self.start_ns[chosen], self.end_ns[chosen], self.cause[chosen], self.row[chosen]
+        )
+
+
+NO_STRETCHES = Stretches(
+    np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.int32)
+)
+
+
+def joined(parts: Iterable[Stretches]) -> Stretches:
+    """All pieces of several, by start."""
+    parts = list(parts)
+    order = np.argsort(np.concatenate([part.start_ns for part in parts]), kind="stable")
+    return concatenated(parts).at(order)
+
+
+def concatenated(parts: Sequence[Stretches]) -> Stretches:
+    """All pieces of several, one after the other."""
+    return Stretches(
+        np.concatenate([part.start_ns for part in parts]),
+        np.concatenate([part.end_ns for part in parts]),
+        np.concatenate([part.cause for part in parts]),
+        np.concatenate([part.row for part in parts]),
+    )
+
+
+def cut_at(pieces: Stretches, edges_ns: Column) -> Stretches:
+    """The pieces, parted at each of the given times; `edges_ns` ascending."""
+    first = np.searchsorted(edges_ns, pieces.start_ns, side="right")
+    last = np.searchsorted(edges_ns, pieces.end_ns, side="left")
+    which, edge = repeated(np.maximum(last - first, 0) + 1, first)
+    bounds = np.concatenate([edges_ns, [np.iinfo(np.int64).max]])
+    starts, ends = pieces.start_ns[which], pieces.end_ns[which]
+    low = np.where(edge > first[which], bounds[edge - 1], starts)
+    high = np.where(edge < last[which], bounds[edge], ends)
+    return Stretches(low, high, pieces.cause[which], pieces.row[which])

@@ -1,0 +1,171 @@
+"""Where in the user's source time goes: for all rows at once what `Trace.location` says of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import EventKind, Location, Trace
+from ..trace.location import is_user_file, parse_call_stack, parse_frame
+
+Rows = NDArray[np.int32]
+_FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall, EventKind.TorchOp)
+_MOST = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the source, or where none is known an op or a call, and its time."""
+
+    location: Location | None
+    name: str
+    time_ns: int
+
+
+class Places:
+    """The places of a trace's tree rows."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.locations: list[Location] = []
+        own = self._own()
+        place, forward, above = self._on_thread(own)
+        # Where a thread has no frame of the user's it is that of the forward, or of the thread that
+        # called the backward.
+        for link in (forward, above):
+            missing = (place < 0) & (link >= 0)
+            place[missing] = place[link[missing]]
+        self.of_row = place
+
+    def _own(self) -> Rows:
+        """For each tree row the number of the location that it itself gives, or -1."""
+        trace, count = self._trace, self._trace.tree_count
+        numbers: dict[Location, int] = {}
+
+        def number(location: Location | None) -> int:
+            if location is None or not is_user_file(location.file):
+                return -1
+            return numbers.setdefault(location, len(numbers))
+
+        frames = trace.kind[:count] == EventKind.PyCall
+        used = np.flatnonzero(
+            np.bincount(trace.name_id[:count][frames], minlength=len(trace.names))
+        )
+        by_name = np.full(len(trace.names) + 1, -1, np.int32)
+        by_name[used] = [number(parse_frame(trace.names[name])) for name in used.tolist()]
+        own = np.where(frames, by_name[trace.name_id[:count]], np.int32(-1))
+        stacks = trace.stack_id[:count]
+        with_stack = np.flatnonzero(stacks >= 0)
+        if len(with_stack):
+            which = np.unique(stacks[with_stack], return_inverse=True)[1]
+            rows = with_stack[np.unique(which, return_index=True)[1]]
+            found = [number(parse_call_stack(trace.call_stack(row))) for row in rows.tolist()]
+            own[with_stack] = np.array(found, np.int32)[which]
+        self.locations = list(numbers)
+        return own
+
+    def _on_thread(self, own: Rows) -> tuple[Rows, Rows, Rows]:
+        """Nearest location, nearest link to a forward, and what stands above, thread by thread."""
+        trace, count = self._trace, self._trace.tree_count
+        forward = np.full(count, -1, np.int32)
+        if trace.forward:
+            forward[list(trace.forward)] = list(trace.forward.values())
+        parent = trace.parent[:count]
+        # Where there is no parent the last row stands for it, and the test of it is overruled.
+        same = trace.track_id[:count] == trace.track_id[parent]
+        same &= parent >= 0
+        above = np.where(same, np.int32(-1), parent)
+        within = _enclosing(trace)
+        order = np.argsort(trace.depth[:count], kind="stable")
+        bounds = np.cumsum(np.bincount(trace.depth[:count]))
+        for level in np.split(order, bounds[:-1])[1:]:
+            rows = level[same[level]]
+            up = within[rows]
+            for column in (own, forward, above):
+                column[rows] = np.where(column[rows] >= 0, column[rows], column[up])
+        return own, forward, above
+
+    def dearest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
+        """The places with the most time, given rows of any kind (-1 for none) and their time."""
+        return tuple(sorted(self.sums(rows, spent_ns), key=_order)[:most])
+
+    def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
+        """Every place with its time; arguments as for `dearest`."""
+        trace = self._trace
+        tree = self.tree_rows(rows)
+        # An index of -1 takes the last row's value, which the condition beside it overrules.
+        place = np.where(tree >= 0, self.of_row[tree], -1) if len(self.of_row) else tree
+        named = np.where(tree >= 0, tree, rows)
+        names = np.where(rows >= 0, trace.name_id[named], -1)
+        known = place >= 0
+        sums = np.bincount(place[known], spent_ns[known], len(self.locations))
+        for number in np.flatnonzero(sums).tolist():
+            location = self.locations[number]
+            yield Place(location, location.function or "", int(sums[number]))
+        sums = np.bincount(names[~known] + 1, spent_ns[~known], len(trace.names) + 1)
+        for number in np.flatnonzero(sums).tolist():
+            yield Place(None, trace.names[number - 1] if number else "", int(sums[number]))
+
+    def mostly_in(self, rows: Rows, spent_ns: NDArray[np.int64]) -> str:
+        """The name of the innermost Python function or operator that most of the time is in.
+
+        "" where no function holds most of it.
+        """
+        trace, count = self._trace, self._trace.tree_count
+        tree = self.tree_rows(rows)
+        known = tree >= 0
+        upto = np.zeros(count + 1)
+        np.cumsum(np.bincount(tree[known], spent_ns[known], count), out=upto[1:])
+        chosen = np.flatnonzero(self._is_function)
+        whole = upto[trace.subtree_end[chosen]] - upto[chosen]
+        by_name = np.bincount(trace.name_id[chosen], whole, len(trace.names))
+        most = np.flatnonzero(by_name >= _MOST * spent_ns.sum())
+        most = most[by_name[most] <= spent_ns.sum()]  # a function that calls itself counts twice
+        if not len(most):
+            return ""
+        # Of functions that hold the same time it is the innermost.
+        depth = np.zeros(len(trace.names), np.int64)
+        np.maximum.at(depth, trace.name_id[chosen], trace.depth[chosen])
+        innermost: int = most[np.lexsort((-depth[most], by_name[most]))[0]]
+        return trace.names[innermost]
+
+    @cached_property
+    def _is_function(self) -> NDArray[np.bool_]:
+        kinds = self._trace.kind[: self._trace.tree_count]
+        return np.isin(np.arange(256), _FUNCTIONS)[kinds]
+
+    def tree_rows(self, rows: Rows) -> Rows:
+        """For device work and calls the tree row they were made in; tree rows stay; -1: unknown."""
+        rows = rows.copy()
+        for _ in range(2):
+            outside = np.flatnonzero(rows >= self._trace.tree_count)
+            rows[outside] = self._trace.caller[rows[outside]]
+        rows[rows >= self._trace.tree_count] = -1
+        return rows
+
+
+def _enclosing(trace: Trace) -> Rows:
+    """The parent of each tree row; of a range that outlives its parent, the ancestor it is in.
+
+    The next step begins inside of what ended the one before: a hook of the optimizer's.
+    """
+    count = trace.tree_count
+    within = trace.parent[:count].copy()
+    ranges = trace.rows_of_kind(EventKind.Annotation)
+    ranges = ranges[ranges < count]
+    while len(ranges):
+        up = within[ranges]
+        # Only for those that have one: -1 would be the last row.
+        outlived = (up >= 0) & (trace.end_ns[ranges] > trace.end_ns[up])
+        outlived &= trace.parent[up] >= 0
+        ranges = ranges[outlived]
+        within[ranges] = trace.parent[within[ranges]]
+    return within
+
+
+def _order(place: Place) -> tuple[int, str, str]:
+    return -place.time_ns, str(place.location or ""), place.name

@@ -1,0 +1,199 @@
+"""Waiting for other ranks, told from transfer where several ranks' traces are there.
+
+A collective's kernel runs on each rank from when that rank arrives until all are done, so the rank
+that arrives last has the shortest, and what the others' take beyond that is waiting. Clocks of the
+ranks need not agree for this. Collectives are matched by their step, their operation, their order
+in it and their size; that they end together shows that the match is right.
+
+Where one process drives several devices, these are matched in the same way. Gloo, MPI and UCC have
+no kernels: what they record of their work on the host takes the place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Trace, TraceInfo
+from . import work_kinds
+from .device_work import KINDS, TRANSFER, WAITING_FOR_RANKS, kinds_of
+from .pieces import Stretches, joined
+
+Rows = NDArray[np.int64]
+# Each rank may have a size of its own in these.
+_OWN_SIZE = ("all_to_all", "alltoall", "send", "recv", "gather", "scatter")
+# How far apart the ends of one collective may lie on different ranks, clocks set right.
+_ENDS_TOGETHER_NS = 200_000
+# The same on the host, where a thread may wait for a processor before it sees that one is done.
+_ENDS_TOGETHER_ON_HOST_NS = 10_000_000
+_LONG = np.iinfo(np.int64).max
+_ANY_TIME = np.iinfo(np.int64).min // 2
+_ON_HOST = ("gloo:*", "mpi:*", "ucc:*")
+_Key = tuple[int, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RankWaits:
+    """Of one rank's collectives that were matched.
+
+    Attributes:
+        rows: their kernels, or what was recorded of them on the host.
+        waiting_ns: how long each waits for the rank that arrives last.
+        earliest_ns: when each may begin, as long as it is, without ending before the other ranks
+            let it end, if they stay as they are.
+        last: the rank that arrives last to each; of one process the device that does.
+    """
+
+    rows: Rows
+    waiting_ns: Rows
+    earliest_ns: Rows
+    last: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Collectives:
+    """The collectives of one rank by key: step, operation, and number among those in the step."""
+
+    trace: Trace
+    number: int  # the rank, or the device
+    rows: dict[_Key, int]
+    counts: dict[tuple[int, str], int]
+    sizes: dict[_Key, object]
+
+
+def is_rank_of(info: TraceInfo, others: Sequence[TraceInfo]) -> bool:
+    """Whether a trace is a further rank of a job: as large a world, and a rank not yet seen."""
+    if info.rank is None or (info.world_size or 1) < 2:
+        return False
+    same_world = others[0].world_size == info.world_size
+    return same_world and info.rank not in [other.rank for other in others]
+
+
+def jobs_of(infos: Sequence[TraceInfo]) -> list[list[int]]:
+    """The numbers of the traces of each job, in order of the traces given."""
+    jobs: list[list[int]] = []
+    for number, info in enumerate(infos):
+        job = next((j for j in jobs if is_rank_of(info, [infos[each] for each in j])), None)
+        if job is None:
+            jobs.append([number])
+        else:
+            job.append(number)
+    return jobs
+
+
+def waits_for_ranks(traces: Sequence[Trace]) -> list[RankWaits | None]:
+    """For each of the traces how long its collectives wait for other ranks; None: nothing tells."""
+    result: list[RankWaits | None] = [None] * len(traces)
+    for job in jobs_of([trace.info for trace in traces]):
+        whole = [number for number in job if not traces[number].info.is_thinned]
+        if len(whole) > 1:
+            ranks = [
+                _collectives(traces[number], traces[number].info.rank or 0) for number in whole
+            ]
+            for number, each in zip(whole, _of_job(ranks), strict=True):
+                result[number] = each
+        elif whole:
+            result[whole[0]] = waits_for_devices(traces[whole[0]])
+    return result
+
+
+def waits_for_devices(trace: Trace) -> RankWaits | None:
+    """The same of the devices that one process drives; None where not several communicate."""
+    rows = _communication(trace)
+    devices = np.unique(trace.device[rows]).tolist()
+    if len(devices) < 2 or trace.info.is_thinned:
+        return None
+    ranks = [_collectives(trace, device, rows[trace.device[rows] == device]) for device in devices]
+    waits = _of_job(ranks)
+    rows, waiting_ns, last = (
+        np.concatenate([getattr(each, name) for each in waits])
+        for name in ("rows", "waiting_ns", "last")
+    )
+    # A replay of this trace moves all of them.
+    return RankWaits(rows, waiting_ns, np.full(len(rows), _ANY_TIME), last)
+
+
+def told_apart(trace: Trace, busy: Stretches, waits: RankWaits) -> Stretches:
+    """Communication of matched collectives, parted into waiting for other ranks and transfer."""
+    wait = np.full(len(trace), -1, np.int64)
+    wait[waits.rows] = waits.waiting_ns
+    matched = (busy.cause == KINDS.index(work_kinds.COMMUNICATION)) & (wait[busy.row] >= 0)
+    mine = busy.at(matched)
+    arrived = np.clip(trace.start_ns[mine.row] + wait[mine.row], mine.start_ns, mine.end_ns)
+    parts = [busy.at(~matched)]
+    for code, start, end in (
+        (KINDS.index(WAITING_FOR_RANKS), mine.start_ns, arrived),
+        (KINDS.index(TRANSFER), arrived, mine.end_ns),
+    ):
+        some = end > start
+        cause = np.full(np.count_nonzero(some), code, np.int8)
+        parts.append(Stretches(start[some], end[some], cause, mine.row[some]))
+    return joined(parts)
+
+
+def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
+    keys = [key for key in ranks[0].rows if _on_all(key, ranks)]
+    rows = np.array([[rank.rows[key] for key in keys] for rank in ranks], np.int64)
+    rows = rows.reshape(len(ranks), len(keys))
+    of_each = list(zip(ranks, rows, strict=True))
+    ends = np.array([rank.trace.end_ns[mine] for rank, mine in of_each], np.int64)
+    took = np.array([rank.trace.duration_ns[mine] for rank, mine in of_each], np.int64)
+    apart = ends - ends[0]
+    if keys:
+        apart = apart - np.median(apart, axis=1)[:, None].astype(np.int64)
+    on_host = np.array([rank.trace.device[mine] < 0 for rank, mine in of_each], bool).any(axis=0)
+    most_ns = np.where(on_host, _ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
+    together = (np.abs(apart) < most_ns).all(axis=0)
+    waiting = took - took.min(axis=0, initial=_LONG)
+    unsure = np.where(on_host, np.ptp(apart, axis=0), 0)
+    waiting = np.maximum(waiting - unsure, 0)
+    last = np.array([rank.number for rank in ranks])[took.argmin(axis=0)]
+    result = []
+    for number, mine in enumerate(rows):
+        # The rank that arrives last may begin so much earlier until another one is the last.
+        lead = np.delete(waiting, number, axis=0).min(axis=0, initial=_LONG)
+        earliest = ends[number] - took[number] - lead
+        told = (mine, waiting[number], earliest, last)
+        result.append(RankWaits(*(each[together] for each in told)))
+    return result
+
+
+def _on_all(key: _Key, ranks: Sequence[_Collectives]) -> bool:
+    """Whether all ranks have a collective: as many in its step, and of the same size."""
+    step, operation, _ = key
+    counts = {rank.counts.get((step, operation), 0) for rank in ranks}
+    own_size = any(word in operation for word in _OWN_SIZE)
+    return len(counts) == 1 and (own_size or len({rank.sizes[key] for rank in ranks}) == 1)
+
+
+def _communication(trace: Trace) -> Rows:
+    """Kernels of collectives; where there are none, what was recorded of them on the host."""
+    rows = trace.device_rows
+    rows = rows[kinds_of(trace, rows) == KINDS.index(work_kinds.COMMUNICATION)]
+    return rows if len(rows) else trace.rows_named(*_ON_HOST)
+
+
+def _collectives(trace: Trace, number: int, rows: Rows | None = None) -> _Collectives:
+    rows = _communication(trace) if rows is None else rows
+    call = trace.caller[rows].astype(np.int64)
+    launched = np.where(call >= 0, trace.start_ns[call], trace.start_ns[rows])
+    op = np.where(call >= trace.tree_count, trace.caller[call], call)
+    steps = sorted((step.start_ns, step.end_ns, step.number) for step in trace.steps)
+    starts = [start for start, _, _ in steps]
+    at = np.searchsorted(starts, launched, side="right") - 1
+    result = _Collectives(trace, number, {}, defaultdict(int), {})
+    order = np.argsort(launched, kind="stable")
+    columns = (column[order].tolist() for column in (rows, op, launched, at))
+    for row, op_row, time_ns, step in zip(*columns, strict=True):
+        in_step = steps[step][2] if step >= 0 and time_ns < steps[step][1] else -1
+        named = op_row if op_row >= 0 else row
+        operation = trace.names[trace.name_id[named]]
+        key = in_step, operation, result.counts[in_step, operation]
+        result.counts[in_step, operation] += 1
+        result.rows[key] = row
+        result.sizes[key] = trace.inputs.shapes(int(trace.inputs_id[named]))
+    return result

@@ -1,0 +1,114 @@
+"""What a kernel or an operator computes, by its name.
+
+Names are those of cuBLAS and cuDNN (volta_sgemm, sm80_xmma, nvjet), CUTLASS, PyTorch's own kernels,
+Triton as torch.compile writes them (triton_poi, triton_red, triton_tem), FlashAttention, rocBLAS
+(Cijk), MIOpen (igemm), NCCL and RCCL.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+TENSOR_CORES = "products on Tensor Cores"
+ORDINARY = "products on ordinary cores"
+ATTENTION = "attention"
+REDUCTION = "normalisation and reductions"
+ELEMENTWISE = "elementwise"
+OPTIMIZER = "optimizer"
+OTHER = "other kernels"
+COMMUNICATION = "communication"
+
+
+class _AnyOf:
+    """Whether a name holds one of the alternatives of a pattern, in capitals or not.
+
+    Most alternatives are plain words. Looking for each of them by itself, and for the others as
+    expressions of their own, is many times faster than one expression with all: kernels' names are
+    long, and there are hundreds.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        parts = re.findall(r"(?:[^|()]|\([^()]*\))+", pattern.lower())
+        self.words = [part for part in parts if re.fullmatch(r"[\w:]+", part)]
+        self.expressions = [re.compile(part) for part in parts if part not in self.words]
+
+    def __call__(self, lower: str) -> bool:
+        """Whether one fits a name in small letters."""
+        return any(word in lower for word in self.words) or any(
+            expression.search(lower) for expression in self.expressions
+        )
+
+
+# The first that fits decides.
+_KINDS = tuple(
+    (kind, _AnyOf(pattern))
+    for kind, pattern in (
+        (COMMUNICATION, r"^(void )?(nccl\w*Kernel|rccl|msccl|hccl)|AllReduce|all_gather_kernel"),
+        (ATTENTION, r"flash|fmha|attn_(fwd|bwd)|attention(?!.*soft_?max_warp)|mha_|mem_eff"),
+        (OPTIMIZER, r"(adam\w*|sgd|lamb|adagrad|rmsprop|lion|adafactor)(math)?(functor|kernel)"
+         r"|fused_?(adam|sgd|adagrad|lamb)|distributed_adam"),
+        # Those of sums and factors in float32 are named like the kernels of Tensor Cores.
+        (ORDINARY, r"_f32f32_f32f32|^(?!.*tf32).*gemm_f32f32_f32_"),
+        (TENSOR_CORES, r"(?<!sub)tensorop|tf32|[hsi]\d*(884|1688|16816|161616|8816|16832)\w*(gemm"
+         r"|cudnn|conv)"
+         r"|(884|1688|16816|161616)gemm|hmma|imma|wgmma|nvjet|xmma_\w*(bf16|f16|e4m3|int8)"
+         r"|sm(80|86|89|90|100|120)_xmma|Cijk_\w*_MI\d+x|igemm_\w*gtcx|mfma|xdl|gemm_bf16|hgemm"
+         r"|(884|1688|16816)fprop|(884|1688|16816)[dw]grad|turing_h|triton_tem_|_fp8_gemm"
+         r"|deep_gemm"),
+        (ORDINARY, r"gemm|gemv|gemvx|gemmk1|splitK|cutlass|Cijk_|scudnn|convolve|fprop|dgrad|wgrad"
+         r"|winograd|conv(?!ert)\w*(2d|3d|depthwise|engine|fwd|bwd)|depthwise|naive_conv|dot_kernel"
+         r"|fft\w*(r2c|c2r)|flip_filter|matmul"),
+        (REDUCTION, r"batch_?norm|bn_(fw|bw)|layer_?norm|group_?norm|rms_?norm|instance_?norm"
+         r"|welford"
+         r"|soft_?max|reduce|norm_(fwd|bwd)|moments|lpnorm|nll_loss|cross_entropy|triton_(red|per)"
+         r"|cub::Device(Reduce|Scan|SegmentedReduce)|GammaBeta|ComputeInternalGradients"
+         r"|compute_(grad_)?(weight|bias)|arg(max|min)|max_pool|avg_pool|adaptive_.*pool|cumsum"
+         r"|MIOpenBatchNorm|logsumexp"),
+        (ELEMENTWISE, r"elementwise|CatArray|cat_?kernel|copy|transpose|permute|triton_poi"
+         r"|pointwise"
+         r"|nchwToNhwc|nhwcToNchw|dropout|masked|where|fill|index|gather|scatter|multi_tensor_apply"
+         r"|distribution|triu_tril|im2col|col2im|upsample|pad\w*(1d|2d|3d)|scalePacked|AddTensor"
+         r"|op_tensor|SubTensorOp|rotary|gelu|silu|relu|convert|cast|arange"),
+    )
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 14)
+def kernel_kind(name: str) -> str:
+    """The kind of a kernel by its name."""
+    # FBGEMM has the kernels of embeddings, which multiply nothing, beside its products.
+    lower = name.lower().replace("fbgemm_gpu", "")
+    return next((kind for kind, any_of in _KINDS if any_of(lower)), OTHER)
+
+
+# The same of operators that compute on the CPU; the first that fits decides.
+PRODUCTS = "products and convolutions"
+MEMORY = "views, copies and new tensors"
+_OP_KINDS = tuple(
+    (kind, re.compile(rf"(aten|mkldnn|quantized|torch\w*)::_?({pattern})"))
+    for kind, pattern in (
+        (ATTENTION, r"(scaled_dot_product|flash_attention|efficient_attention"
+         r"|native_multi_head)\w*"),
+        (PRODUCTS, r"(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|dot|matmul|linear|bilinear|einsum"
+         r"|thnn_conv\w*|slow_conv\w*|mkldnn_\w*conv\w*|conv\w*|\w*lstm\w*|\w*gru\w*)\w*"),
+        (OPTIMIZER, r"(foreach|fused)_\w+"),
+        (REDUCTION, r"(\w*norm\w*|\w*softmax\w*|sum|mean|var\w*|std\w*|amax|amin|max|min"
+         r"|arg\w+|prod"
+         r"|cum\w+|\w*pool\w*|nll_loss\w*|cross_entropy\w*|logsumexp|any|all|topk|sort)(_\w*)?"),
+        (MEMORY, r"(view|reshape|t|transpose|permute|expand|slice|select|narrow|split\w*|chunk"
+         r"|unbind"
+         r"|squeeze|unsqueeze|as_strided|alias|detach|empty\w*|zeros\w*|ones\w*|full\w*|to|to_copy"
+         r"|copy_|clone|contiguous|cat|stack|resize_|fill_|zero_|index\w*|gather|scatter\w*"
+         r"|item|local_scalar_dense|lift_fresh|pin_memory|set_|random_|randperm|arange"
+         r"|embedding\w*)_?"),
+        (ELEMENTWISE, r"\w+"),
+    )
+)  # fmt: skip
+OTHER_OPS = "other operators"
+OP_KINDS = (PRODUCTS, ATTENTION, REDUCTION, ELEMENTWISE, MEMORY, OPTIMIZER, OTHER_OPS)
+
+
+def op_kind(name: str) -> str:
+    """The kind of an operator by its name."""
+    return next((kind for kind, pattern in _OP_KINDS if pattern.fullmatch(name)), OTHER_OPS)

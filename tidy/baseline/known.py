@@ -1,0 +1,175 @@
+"""Which findings a baseline knows, which of them are dearer now, and which are gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity
+from ..formats.fingerprint import fingerprint_at, without_numbers
+from ..sources.places import Sources
+from ..trace import Trace
+from .entries import Baseline, Entry
+
+_DIGITS = 3  # of shares in the file
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """The findings of one rule at one line of one trace, which have one fingerprint."""
+
+    entry: Entry
+    findings: tuple[Finding, ...]
+
+
+def _spots(findings: Iterable[Finding], sources: Sources) -> list[_Spot]:
+    """Findings by fingerprint; those that are alike are numbered by line."""
+    alike: dict[str, dict[int, list[Finding]]] = {}
+    for each in findings:
+        lines = alike.setdefault(_fingerprint(each, sources), {})
+        lines.setdefault(each.location.line if each.location else 0, []).append(each)
+    return [
+        _Spot(_entry(lines[line], f"{key}:{number}", sources), tuple(lines[line]))
+        for key, lines in alike.items()
+        for number, line in enumerate(sorted(lines), 1)
+    ]
+
+
+def _fingerprint(finding: Finding, sources: Sources) -> str:
+    if finding.location is None:
+        where = sources.place_of_file("")
+        return fingerprint_at(finding, replace(where, path="", in_project=True))
+    return fingerprint_at(finding, sources.place(finding.location))
+
+
+def _entry(findings: Sequence[Finding], fingerprint: str, sources: Sources) -> Entry:
+    first = max(findings, key=lambda each: (each.severity, each.cost_ns))
+    where = None if first.location is None else sources.place(first.location)
+    return Entry(
+        file="" if where is None else where.path,
+        function="" if first.location is None else first.location.function,
+        code=first.code,
+        name=first.name,
+        source=(where.text.strip() if where else "") or without_numbers(first.message),
+        cost_share=_share(findings),
+        severity=first.severity.label,
+        fingerprint=fingerprint,
+    )
+
+
+def _share(findings: Iterable[Finding]) -> float | None:
+    shares = [each.cost_share for each in findings if each.cost_share is not None]
+    return round(min(sum(shares), 1.0), _DIGITS) if shares else None
+
+
+def found_entries(reports: Iterable[Iterable[Finding]], sources: Sources) -> dict[str, Entry]:
+    """The entries for the findings of several traces; of ranks that share one the dearest."""
+    entries: dict[str, Entry] = {}
+    for findings in reports:
+        counting = (f for f in findings if f.acceptance is None or f.acceptance.by != "comment")
+        for spot in _spots(counting, sources):
+            new, old = spot.entry, entries.get(spot.entry.fingerprint)
+            if old is None or (old.cost_share or 0.0) < (new.cost_share or 0.0):
+                entries[new.fingerprint] = new
+    return entries
+
+
+def marked(
+    outcomes: Mapping[str, Outcome],
+    baseline: Baseline,
+    sources: Sources,
+    *,
+    worth: float,
+    dearer_from: float,
+) -> dict[str, Outcome]:
+    """The outcomes, with each finding marked as new, as known, or as known and dearer now.
+
+    Args:
+        worth: the share of the steps that a warning has to be about.
+        dearer_from: what a known finding has to cost more to count again, as a part of what it
+            cost, both against the rest of the steps; and no less than `worth` more.
+    """
+    findings = [f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings]
+    states: dict[int, Finding] = {}
+    for spot in _spots(findings, sources):
+        entry = baseline.entries.get(spot.entry.fingerprint)
+        state = "new" if entry is None else "unchanged"
+        if entry is not None and is_dearer(spot.entry, entry, worth, dearer_from):
+            state = "updated"
+        share = None if entry is None else entry.cost_share
+        for each in spot.findings:
+            accepted = each.acceptance
+            if state == "unchanged" and accepted is None:
+                accepted = Acceptance("baseline", baseline.file.name)
+            states[id(each)] = replace(each, known=Known(state, share), acceptance=accepted)
+    return {
+        code: replace(outcome, findings=tuple(states[id(each)] for each in outcome.findings))
+        if isinstance(outcome, Checked)
+        else outcome
+        for code, outcome in outcomes.items()
+    }
+
+
+def is_dearer(now: Entry, then: Entry, worth: float, dearer_from: float) -> bool:
+    """Whether a finding is clearly dearer than it was, or became an error; as for `marked`."""
+    if now.severity == Severity.ERROR.label != then.severity:
+        return True
+    before, after = then.cost_share or 0.0, now.cost_share or 0.0
+    is_much = _against_the_rest(after) >= (1 + dearer_from) * _against_the_rest(before)
+    return is_much and after > before and after - before >= worth
+
+
+def _against_the_rest(share: float) -> float:
+    """What takes a share of the steps, as a multiple of the rest of them."""
+    return share / max(1 - share, 0.001)
+
+
+def gone_entries(
+    checked: Sequence[tuple[Trace, Mapping[str, Outcome]]], baseline: Baseline, sources: Sources
+) -> list[Entry]:
+    """The entries of which nothing was found, as far as these runs can tell.
+
+    Their rule was checked, and the function that they are in ran, or is not there any more.
+    """
+    found = set[str]()
+    for _, outcomes in checked:
+        findings = (f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings)
+        found |= {spot.entry.fingerprint for spot in _spots(findings, sources)}
+    codes = {
+        code for _, outcomes in checked for code, o in outcomes.items() if isinstance(o, Checked)
+    }
+    unclear = {
+        code
+        for _, outcomes in checked
+        for code, o in outcomes.items()
+        if not isinstance(o, Checked)
+    }
+    ran = {
+        (sources.place(each).path, each.function)
+        for trace, _ in checked
+        for each in trace.user_places
+    }
+    return [
+        entry
+        for entry in baseline.entries.values()
+        if entry.fingerprint not in found
+        and entry.code in codes - unclear
+        and (not entry.file or (entry.file, entry.function) in ran or _is_removed(entry, baseline))
+    ]
+
+
+def _is_removed(entry: Entry, baseline: Baseline) -> bool:
+    """Whether the file of an entry, or its function, is no more; only files of the project."""
+    path = Path(entry.file)
+    file = Sources(baseline.root).file(entry.file)
+    if path.is_absolute() or ".." in path.parts or path.suffix != ".py":
+        return False
+    if file is None:
+        return not (baseline.root / path).exists()
+    source = Sources(baseline.root).text_of(file)
+    name = entry.function.rpartition(".")[2]
+    if source is None or not name.isidentifier():
+        return False
+    return re.search(rf"\b(def|class)\s+{re.escape(name)}\b", source.text) is None

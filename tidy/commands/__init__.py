@@ -1,0 +1,1 @@
+"""What each command of the command line does, a file a command; `cli.py` only parses."""

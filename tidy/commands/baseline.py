@@ -1,0 +1,54 @@
+"""`tidy baseline`: what is found in traces, or in a run of a script, is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..baseline import DEFAULT_NAME
+from ..errors import UsageError
+from .configured import report_options_of
+from .report import run_report
+
+
+def run_baseline(
+    command: Sequence[str],
+    *,
+    runs: bool,
+    output: str | None,
+    prune: bool,
+    no_stack: bool,
+    no_shapes: bool,
+    no_memory: bool,
+    **options: Any,
+) -> int:
+    """Write or prune the baseline; gives the exit code.
+
+    Args:
+        command: the traces; or a script with its arguments.
+        runs: whether it is a script.
+        output: the file; None for that of the configuration, or the usual one of the project.
+        prune: whether what is gone is taken out, and nothing else done.
+        options: further ones of `tidy run`.
+
+    Raises:
+        TidyError: as `run_report` and `run_script`.
+    """
+    script = command[0] if runs and not options["module"] else None
+    report = report_options_of(options, script)
+    folder = report.settings.root or Path.cwd()
+    target = output or report.baseline or str(folder / DEFAULT_NAME)
+    report = replace(
+        report, form="text", output=(), quiet=True, baseline=None, baseline_to=target, prune=prune
+    )
+    if not runs:
+        late = next((each for each in command if each.startswith("-") and each != "-"), None)
+        if late is not None:
+            raise UsageError(f"baseline: {late}: options stand before the traces")
+        return run_report(command, report)
+    from ..run import RunOptions, run_script
+
+    options |= {"stack": not no_stack, "shapes": not no_shapes, "memory": not no_memory}
+    return run_script(RunOptions(command, to_stderr=True, **options), report)

@@ -1,0 +1,113 @@
+"""`tidy config`: what holds, and which file says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..config.keys import KEYS, PATH_IGNORES, RULES
+from ..config.schema import schema_of
+from ..config.settings import Settings
+from ..config.toml import shown
+from ..errors import UsageError
+from ..patterns.base import Pattern
+from ..patterns.option import options_of
+from ..patterns.registry import load_patterns
+from ..report.json_report import written_by
+from .configured import settings_for
+
+SCHEMA_VERSION = 1
+_DEFAULT = "default"
+
+
+def show_config(
+    scripts: Sequence[str],
+    config_file: str | None,
+    no_config: bool,
+    patterns: Sequence[str],
+    form: str,
+    schema: bool,
+) -> str:
+    """What holds for a script, or in the working directory, as text or JSON; or the schema.
+
+    Raises:
+        TidyError: a configuration cannot be read or says what makes no sense.
+    """
+    if len(scripts) > 1:
+        raise UsageError(f"config: {scripts[1]}: name one script")
+    settings = settings_for(config_file, no_config, scripts[0] if scripts else None)
+    rules = load_patterns([*settings.get("patterns"), *patterns])
+    if schema:
+        return json.dumps(schema_of(rules), indent=1)
+    settings.check(rules)
+    if form == "json":
+        return json.dumps(_document(settings, rules), indent=1)
+    return "\n".join(_lines(settings, rules))
+
+
+def _source(settings: Settings, key: str) -> str:
+    return shown(settings.values[key].file) if key in settings.values else _DEFAULT
+
+
+def _lines(settings: Settings, rules: Sequence[type[Pattern]]) -> Iterator[str]:
+    where = "no configuration was found" if settings.file is None else shown(settings.file)
+    yield f"# {where}"
+    for key in KEYS:
+        value = settings.get(key)
+        set_ = f"# no {key}" if value is None else f"{key} = {_toml(value)}"
+        yield f"{set_}  # {_source(settings, key)}"
+    if settings.path_ignores:
+        yield from ("", f"[{PATH_IGNORES}]")
+        # Of two files that say the same pattern, the last comes first.
+        for pattern in dict.fromkeys(each.pattern for each in settings.path_ignores):
+            same = [each for each in settings.path_ignores if each.pattern == pattern]
+            codes = sorted({code for each in same for code in each.codes})
+            files = ", ".join(dict.fromkeys(shown(each.file) for each in same))
+            yield f"{_toml(pattern)} = {_toml(codes)}  # {files}"
+    options = settings.rule_options(rules)
+    for rule in rules:
+        known = options_of(rule)
+        if known:
+            yield from ("", f"[{RULES}.{rule.code}]  # {rule.slug()}")
+        for name, option in known.items():
+            value = options.get(rule.code, {}).get(name)
+            if value is None:
+                yield f"{name} = {_toml(option.default)}  # {_DEFAULT}"
+            else:
+                yield f"{name} = {_toml(value.value)}  # {shown(value.file)}"
+
+
+def _toml(value: Any) -> str:
+    """A value of a key as TOML: texts, lists of them, and numbers are written as in JSON."""
+    return json.dumps(value)
+
+
+def _document(settings: Settings, rules: Sequence[type[Pattern]]) -> dict[str, Any]:
+    options = settings.rule_options(rules)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": written_by(),
+        "file": None if settings.file is None else str(settings.file),
+        "keys": {
+            key: {"value": settings.get(key), "source": _source(settings, key)} for key in KEYS
+        },
+        PATH_IGNORES: [
+            {"pattern": each.pattern, "codes": list(each.codes), "source": shown(each.file)}
+            for each in settings.path_ignores
+        ],
+        RULES: {
+            rule.code: {
+                name: {
+                    "value": value.value if value else option.default,
+                    "source": shown(value.file) if value else _DEFAULT,
+                    "default": option.default,
+                    "reason": option.reason,
+                }
+                for name, option in options_of(rule).items()
+                for value in [options.get(rule.code, {}).get(name)]
+            }
+            for rule in rules
+            if options_of(rule)
+        },
+    }

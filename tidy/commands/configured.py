@@ -1,0 +1,68 @@
+"""From the options on the command line and the project's configuration to what holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ..config.keys import KEYS
+from ..config.settings import Settings, find_settings, load_settings
+from ..errors import UsageError
+from .report_options import ReportOptions
+
+# What is given on the command line also sets these aside: who selects a rule wants to see it, and
+# who asks for a form does not want it in the project's files.
+_SETS_ASIDE = {"select": "ignore", "form": "output", "output": "form"}
+
+
+def report_options_of(options: dict[str, Any], script: str | None = None) -> ReportOptions:
+    """The options of a report, which are taken out of `options`.
+
+    The command line comes before the configuration, and that before the defaults.
+
+    Args:
+        options: what click made of the command line.
+        script: the script that is to run.
+
+    Raises:
+        TidyError: the configuration cannot be read, or says what makes no sense.
+    """
+    settings = settings_for(options.pop("config_file"), options.pop("no_config"), script)
+    names = [each.name for each in fields(ReportOptions) if each.name in options]
+    taken = {name: options.pop(name) for name in names}
+    given = set(_given(names))
+    given |= {_SETS_ASIDE[name] for name in given & _SETS_ASIDE.keys()}
+    for key in settings.values:
+        option = KEYS[key].option
+        if option not in given:
+            taken[option] = settings.get(key)
+    taken["baseline"] = taken.get("baseline") or None  # '' is for none where the file names one
+    return ReportOptions(**taken, script=script, settings=settings)
+
+
+def settings_for(config_file: str | None, no_config: bool, script: str | None = None) -> Settings:
+    """The configuration that holds.
+
+    Raises:
+        TidyError: it cannot be read, or says what makes no sense.
+    """
+    if no_config:
+        if config_file is not None:
+            raise UsageError("--no-config: this does not go together with --config")
+        return Settings()
+    if config_file is not None:
+        return load_settings(Path(config_file))
+    starts = [Path.cwd()] if script is None else [Path(script).parent, Path.cwd()]
+    return find_settings(*starts)
+
+
+def _given(names: Iterable[str]) -> list[str]:
+    """Those that the command line has."""
+    ctx = click.get_current_context()
+    default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    return [name for name in names if ctx.get_parameter_source(name) not in default]

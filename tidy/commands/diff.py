@@ -1,0 +1,113 @@
+"""`tidy diff`: two runs beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..config.path_ignores import without_ignored
+from ..diff import Comparison, Side, is_report, side_of_report, side_of_traces
+from ..diff.wording import difference_text
+from ..errors import TidyError, UsageError
+from ..report.ranks import among_ranks
+from ..report.report import Report
+from .files import check_output, find_files, opened, say
+from .outputs import Output
+from .report import check_jobs
+from .report_options import ReportOptions
+
+FORMS = ("text", "json", "markdown", "github")
+
+
+def run_diff(
+    base: str,
+    new: str,
+    allow: Sequence[str],
+    fail_on_regression: float | None,
+    options: ReportOptions,
+) -> int:
+    """Read both, compare and print. Gives the exit code.
+
+    Args:
+        base, new: a trace, a folder of traces, or a JSON report each.
+        allow: what may differ: words of `WHATS`, or "all".
+        fail_on_regression: by what part steps may grow; None where nothing is asked.
+        options: the rules to run, and how the comparison is printed.
+
+    Raises:
+        TidyError: one of them cannot be read, or the output cannot be written.
+    """
+    outputs = options.outputs
+    for each in outputs:
+        if each.form not in FORMS:
+            raise UsageError(f"--output {each.path}: tidy diff writes {', '.join(FORMS)}")
+        check_output(each.path, sources=[base, new])
+    pair = Comparison(_side(base, options), _side(new, options), allow)
+    for difference in pair.differences:
+        say(f"not comparable: {difference_text(difference)}")
+    exit_code = _exit_code(pair, fail_on_regression)
+    for each in outputs:
+        _write(each, pair, exit_code, fail_on_regression, options)
+    return exit_code
+
+
+def _exit_code(pair: Comparison, allowed: float | None) -> int:
+    if pair.differences:
+        return TidyError.exit_code
+    least = pair.least_regression
+    return int(allowed is not None and least is not None and least > allowed)
+
+
+def _side(path: str, options: ReportOptions) -> Side:
+    content = _report_in(path)
+    if content is not None:
+        try:
+            return side_of_report(path, content)
+        except ValueError as error:
+            raise UsageError(f"{path}: {error}") from None
+    inputs = find_files([path])
+    ignored = options.settings.path_ignores
+    # Comments that accept findings are not read: the sources of at least one side have changed.
+    reports = among_ranks(
+        [
+            Report(trace, without_ignored(outcomes, ignored), savings=options.savings)
+            for trace, outcomes in check_jobs(inputs.read(), options.rules())
+        ]
+    )
+    inputs.say_what_is_missing()
+    if inputs.unreadable or not reports:
+        raise UsageError(f"{path}: could not be read, so that nothing is compared")
+    return side_of_traces(path, reports)
+
+
+def _report_in(path: str) -> bytes | None:
+    """What stands in a file that is a report; None for traces, folders and what is not there."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4096)
+            return head + file.read() if is_report(head) else None
+    except OSError:
+        return None
+
+
+def _write(
+    to: Output, pair: Comparison, exit_code: int, allowed: float | None, options: ReportOptions
+) -> None:
+    with opened(to.path, even_empty=True) as file:
+        if to.form == "text":
+            from ..diff.text import print_comparison
+            from ..report.console import make_console
+
+            console = make_console(file, options.width, is_written=to.path is not None)
+            print_comparison(console, pair, options.top, allowed)
+            return
+        from ..diff import forms
+
+        if to.form == "json":
+            text = json.dumps(forms.to_json(pair, exit_code, allowed), indent=1) + "\n"
+        elif to.form == "markdown":
+            text = forms.to_markdown(pair, allowed)
+        else:
+            text = "".join(f"{line}\n" for line in forms.to_annotations(pair, allowed))
+        file.write(text)

@@ -1,0 +1,152 @@
+"""The files that a command line names: the traces to read, and where the output goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import IO
+
+from ..errors import TraceFormatError, UnreadableFile, UsageError
+from ..progress import reading
+from ..readers import read_trace
+from ..report.units import printable
+from ..trace import Trace
+
+_SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
+
+
+@dataclass(slots=True)
+class InputFiles:
+    """The files to read, and what became of those that could not be read.
+
+    Attributes:
+        files: each file once, as (path, folder it was found in); the folder is "" for a file that
+            was given itself.
+        asked: the paths of the files that were given themselves.
+        unreadable: what was asked for and could not be read: the problem by path.
+        skipped: how many files of each folder are not traces.
+    """
+
+    files: list[tuple[str, str]] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def read(self) -> Iterator[Trace]:
+        """Read one file after the other; on a terminal a bar shows how far it is."""
+        read: list[tuple[str, str]] = []
+        with reading([path for path, _ in self.files]) as start:
+            for path, folder in self.files:
+                try:
+                    trace = read_trace(path, start(path))
+                except TraceFormatError as error:
+                    foreign = folder and path not in self.asked
+                    if foreign and not isinstance(error, UnreadableFile):
+                        self.skipped[folder] = self.skipped.get(folder, 0) + 1
+                    else:
+                        self.unreadable[error.path] = error.problem
+                    continue
+                read.append((path, folder))
+                yield trace
+        self.files = read
+
+    def say_what_is_missing(self) -> None:
+        """Name on stderr what was left out or could not be read. Call it when all are read."""
+        for folder, count in self.skipped.items():
+            if all(found_in != folder for _, found_in in self.files):
+                self.unreadable[folder] = "a folder without traces that tidy can read"
+            else:
+                say(f"{folder}: {count:,} other JSON file(s) or databases left out, no traces")
+        for path, problem in self.unreadable.items():
+            say(f"{path}: {problem}")
+
+
+def find_files(traces: Sequence[str]) -> InputFiles:
+    """The files that were given, and all files in the given folders that may be traces."""
+    inputs = InputFiles()
+    files: dict[str, str] = {}
+    for given in dict.fromkeys(traces):
+        folder = Path(given)
+        if given == "-" or not _is(folder.is_dir):
+            files.setdefault(given, "")
+            inputs.asked.add(given)
+            continue
+        likely = [path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES)]
+        in_folder = sorted(path for path in likely if _is(path.is_file))
+        files |= {str(path): given for path in in_folder}
+        if not in_folder:
+            inputs.unreadable[given] = "a folder without traces (no .json, .json.gz, .sqlite in it)"
+    inputs.files += files.items()
+    return inputs
+
+
+def check_output(output: str | None, option: str = "--output", sources: Iterable[str] = ()) -> None:
+    """Before the work begins, look whether a file can be written and is none that is read.
+
+    Args:
+        output: the file, None for no file.
+        option: what names it on the command line.
+        sources: files that are read, or run.
+
+    Raises:
+        UsageError: it cannot, or it is.
+    """
+    if output is None or output == "-":
+        return
+    path = Path(output)
+    problem = None
+    if _is(path.is_dir):
+        problem = "cannot be written: this is a folder; name a file in it"
+    elif not _is(path.parent.is_dir):
+        problem = "cannot be written: no such folder"
+    elif not os.access(path if _is(path.exists) else path.parent, os.W_OK):
+        problem = "cannot be written: permission denied"
+    for source in sources:
+        if _is(lambda source=source: path.samefile(source)):  # type: ignore[misc]
+            problem = f"this is {source}, which would be lost; name another file"
+    if problem is not None:
+        raise UsageError(f"{option} {output}: {problem}")
+
+
+@contextmanager
+def opened(output: str | None, *, even_empty: bool = False) -> Iterator[IO[str]]:
+    """Standard output for None and "-", else a text that becomes the file once it is complete.
+
+    Args:
+        output: the file.
+        even_empty: whether an empty text becomes a file, too.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if output is None or output == "-":
+        yield sys.stdout
+        return
+    text = StringIO()
+    yield text
+    if not text.tell() and not even_empty:
+        return
+    try:
+        Path(output).write_text(text.getvalue(), encoding="utf-8", newline="\n")
+    except OSError as error:
+        sys.stdout.write(text.getvalue())  # it is not lost where there is a terminal
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--output {output}: cannot be written: {reason}") from error
+
+
+def _is(question: Callable[[], bool]) -> bool:
+    """The answer, or False where the system refuses one: the path is too long, or forbidden."""
+    try:
+        return question()
+    except OSError:
+        return False
+
+
+def say(message: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"tidy: {printable(message)}\n")

@@ -1,0 +1,101 @@
+"""The sorts of options that commands have: a number, a choice, a file, and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from . import completion
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def file_size(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """The number of bytes in `5000000`, `5M` or `0.5 GB`; a usage error where it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)B?\s*", value, re.IGNORECASE)
+    nbytes = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if nbytes < 1:
+        problem = f"{value!r} is no size, such as 5000000, 5M or 0.5G"
+        raise click.BadParameter(problem, ctx, param)
+    return nbytes
+
+
+def percentage(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """0.05 for `5%` and for `5`; a usage error for what is no percentage."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%?\s*", value)
+    if not match:
+        raise click.BadParameter(f"{value!r} is no percentage, such as 5%", ctx, param)
+    return float(match[1]) / 100
+
+
+Command = Callable[..., Any]
+Option = Callable[[Command], Command]
+
+
+def format_option(*forms: str, text: str = "For people or for programs.") -> Option:
+    """`--format`, the first of them by default."""
+    return choice_option("--format form", forms, text)
+
+
+def number_option(name: str, text: str, default: int | None = None, *, least: int = 0) -> Option:
+    """A whole number; a default that is not 0 is shown."""
+    return click.option(
+        name,
+        type=click.IntRange(min=least),
+        default=default,
+        show_default=bool(default),
+        metavar="N",
+        help=text,
+    )
+
+
+def choice_option(
+    names: str, words: Sequence[str], text: str, default: str | None = None
+) -> Option:
+    """One of several words, the first by default."""
+    return click.option(
+        *names.split(),
+        type=click.Choice(words),
+        default=default or words[0],
+        show_default=True,
+        help=text,
+    )
+
+
+def path_option(
+    names: str, text: str, metavar: str = "FILE", complete: Any = completion.files
+) -> Option:
+    """What the shell completes."""
+    return click.option(*names.split(), metavar=metavar, shell_complete=complete, help=text)
+
+
+def codes_option(names: str, text: str) -> Option:
+    """Codes of rules, given once or several times."""
+    return click.option(
+        *names.split(),
+        metavar="CODES",
+        multiple=True,
+        shell_complete=completion.codes,
+        help=text,
+    )
+
+
+def flag_option(names: str, text: str) -> Option:
+    return click.option(*names.split(), is_flag=True, help=text)
+
+
+def operands(name: str, metavar: str, *, required: bool) -> Option:
+    """What stands on the command line without a name."""
+    return click.argument(
+        name, nargs=-1, required=required, metavar=metavar, shell_complete=completion.files
+    )
+
+
+def one_operand(name: str, metavar: str) -> Option:
+    """A single one."""
+    return click.argument(name, metavar=metavar, shell_complete=completion.files)

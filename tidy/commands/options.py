@@ -1,0 +1,348 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+
+from ..config.keys import FORMS, SAVINGS, SEVERITIES
+from . import completion
+from .option_kinds import (
+    Command,
+    choice_option,
+    codes_option,
+    file_size,
+    flag_option,
+    format_option,
+    number_option,
+    one_operand,
+    operands,
+    path_option,
+    percentage,
+)
+
+PATTERNS = click.option(
+    "--patterns",
+    metavar="FILE_OR_MODULE",
+    multiple=True,
+    shell_complete=completion.files,
+    help="Load further rules from a Python file or module.",
+)
+# What two runs have to have in common; a test holds it against `tidy.diff`, which takes numpy.
+_COMPARED = ("framework", "device", "world-size", "recorded", "steps", "shapes", "dtype")
+FORMAT = format_option("text", "json", text="For people or for programs (docs/report.schema.json).")
+_REPORT_FORMAT = format_option(
+    *FORMS,
+    text="For people, or for programs: JSON (docs/report.schema.json), SARIF 2.1.0, annotations of"
+    " GitHub Actions, Markdown.",
+)
+_OUTPUTS = click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    multiple=True,
+    shell_complete=completion.files,
+    help="Write the report there, not to the terminal; several times for several forms. .json,"
+    " .sarif and .md say the form, or FORM=FILE does.",
+)
+OUTPUT = path_option("--output -o", "Write the report there, not to the terminal.")
+TRACES = operands("traces", "TRACE...", required=True)
+WIDTH = number_option(
+    "--width",
+    "Columns of the text; by default those of the terminal or of COLUMNS, else 80.",
+    least=40,
+)
+# Which configuration holds (docs/configuration.md).
+CONFIG = (
+    path_option(
+        "--config config_file",
+        "Take what this TOML file says; else the nearest tidy.toml, or pyproject.toml with"
+        " [tool.tidy], upwards from the script or the working directory.",
+    ),
+    flag_option("--no-config", "Take no configuration."),
+)
+# The options of `report`, which `run` has too.
+_REPORT_OPTIONS = (
+    _REPORT_FORMAT,
+    _OUTPUTS,
+    codes_option(
+        "--select",
+        "Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
+    ),
+    codes_option("--ignore", "Leave these rules out."),
+    choice_option(
+        "--fail-on",
+        SEVERITIES,
+        "The least severity that makes the exit code 1.",
+        default="warning",
+    ),
+    choice_option(
+        "--savings",
+        SAVINGS,
+        "Run the recorded graph again with what each fix changes, or weigh findings by cost.",
+    ),
+    click.option(
+        "--warn-from",
+        type=click.FloatRange(min=0, max=100),
+        show_default="1",
+        metavar="PERCENT",
+        help="What a finding has to save of the steps (or to cost, where nothing is replayed) to be"
+        " a warning.",
+    ),
+    PATTERNS,
+    click.option(
+        "--name", metavar="REGEX", help="Also list the events whose name matches (TDY000)."
+    ),
+    number_option(
+        "--top",
+        "Show the N findings that matter most; 0 shows all. JSON always has all.",
+        20,
+    ),
+    WIDTH,
+    flag_option("--quiet -q", "Print a line for each finding and nothing else."),
+    path_option(
+        "--baseline",
+        "Only what is new, or clearly dearer than in this file, counts: `tidy baseline` writes it"
+        " (docs/baseline.md).",
+    ),
+    flag_option(
+        "--add-ignores",
+        "Write `# tidy: ignore[CODE]` at the findings that make the exit code 1, in the sources of"
+        " the project (docs/suppressions.md).",
+    ),
+    *CONFIG,
+)
+# A script to run, and how; of `run` and `verify`.
+_SCRIPT_OPTIONS = (
+    operands("command", "SCRIPT [ARGS]...", required=True),
+    flag_option("-m module", "SCRIPT is a module, as for python -m."),
+    path_option("--python", "Run with this Python: a program or a virtual environment.", "PATH"),
+    choice_option(
+        "--framework",
+        ("auto", "runtime", "torch"),
+        "What to record: what the script imports first, or one. With runtime, `import torch`"
+        " gives tidy.runtime.",
+    ),
+    path_option(
+        "--device",
+        "Give tidy.runtime N modelled CUDA devices: v100, t4, a100-40, a100-80, l4, h100,"
+        " h200, b200 or generic. numpy computes; the device's times come from a model.",
+        "KIND[:N]",
+        completion.devices,
+    ),
+)
+# What `run` records.
+_RUN_OPTIONS = (
+    number_option(
+        "--steps",
+        "Record N steps of the first optimizer; then the script goes on at full speed.",
+        10,
+        least=1,
+    ),
+    number_option(
+        "--warmup",
+        "Recorded before them, but not counted as steps. The first reaches from the import of"
+        " the framework to the end of the first optimizer step.",
+        1,
+    ),
+    number_option("--after", "Begin to record after N steps.", 0),
+    number_option(
+        "--every",
+        "Record anew every N steps, 20 times at most; report the last recording, and what"
+        " changed from one to the next. --trace t.json becomes t-1.json, t-2.json, ...",
+        0,
+    ),
+    click.option(
+        "--seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60,
+        show_default=True,
+        metavar="S",
+        help="Record no longer than this.",
+    ),
+    click.option(
+        "--max-size",
+        callback=file_size,
+        default="400M",
+        show_default=True,
+        metavar="BYTES",
+        help="Record no more than about this: bytes, or with k, M or G after the number.",
+    ),
+    flag_option("--stop-after", "End the script, too, when the steps are recorded."),
+    path_option("--trace", "Keep the trace (.json or .json.gz); of ranks, a folder."),
+    flag_option("--no-stack", "Record no Python frames and lines: cheaper."),
+    flag_option("--no-shapes", "Record no input shapes."),
+    flag_option("--no-memory", "Record no allocations."),
+    flag_option(
+        "--quickest",
+        "Take each part of a step to be as long as in the quickest steps: without a device, the"
+        " times that differ least from run to run. For tidy diff.",
+    ),
+    flag_option(
+        "--all-threads",
+        "PyTorch: record ops of all threads of the script. It then records no memory.",
+    ),
+)
+# What `verify` times.
+_VERIFY_OPTIONS = (
+    number_option("--steps", "Record and time N steps of the first optimizer.", 20, least=3),
+    number_option("--warmup", "Leave out N steps before them.", 3),
+    codes_option(
+        "--finding codes", "Verify only these: codes or names of rules, separated by commas."
+    ),
+    number_option("--runs", "Time each form of the script N times; they take turns.", 2, least=1),
+    FORMAT,
+    OUTPUT,
+    WIDTH,
+)
+# What `account` shows.
+_ACCOUNT_OPTIONS = (
+    FORMAT,
+    OUTPUT,
+    WIDTH,
+    flag_option("--by-step", "Also an account of each step."),
+    flag_option("--by-line", "Also the lines of source that take most time."),
+    number_option("--rows", "How many lines.", 20, least=1),
+)
+# How `diff` compares.
+_DIFF_OPTIONS = (
+    click.option(
+        "--fail-on-regression",
+        metavar="PERCENT",
+        callback=percentage,
+        help="End with 1 where steps are certainly more than so much longer: the whole interval is"
+        " above it, not only the estimate.",
+    ),
+    click.option(
+        "--allow",
+        type=click.Choice(("all", *_COMPARED)),
+        multiple=True,
+        help="Compare even where this differs; several times for several things.",
+    ),
+    format_option(
+        "text",
+        "json",
+        "markdown",
+        "github",
+        text="For people, or for programs: JSON (docs/diff.md), Markdown, annotations of GitHub"
+        " Actions.",
+    ),
+    click.option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        multiple=True,
+        shell_complete=completion.files,
+        help="Write the comparison there; several times for several forms. .json and .md say the"
+        " form, or FORM=FILE does.",
+    ),
+    number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),
+    WIDTH,
+    *CONFIG,
+)
+# What `table` shows.
+_TABLE_OPTIONS = (
+    click.option(
+        "--sort-by",
+        metavar="KEY",
+        help="cpu_time_total, self_device_time_total, self_cpu_memory_usage, count, ...; by "
+        "default the self time on the device, or on the CPU where no device was recorded.",
+    ),
+    flag_option("--group-by-shape", "A row for each combination of input shapes."),
+    number_option(
+        "--group-by-stack",
+        "A row for each combination of the N innermost Python frames.",
+        0,
+    ),
+    number_option("--rows", "Show N rows; 0 shows all. 20 by default, and all in JSON and CSV."),
+    flag_option("--top-level", "Leave out what only runs inside other rows."),
+    number_option("--name-width", "Cut longer names; 0 cuts none.", 55),
+    format_option("text", "json", "csv", text="For people or for programs (docs/table.md)."),
+    OUTPUT,
+    WIDTH,
+)
+
+
+def report_traces(command: Command) -> Command:
+    """Give a command traces, or with --recover folders that killed runs left."""
+    recover = "TRACE is a folder that a killed tidy run left; without one, the latest."
+    options = (operands("traces", "TRACE...", required=False), flag_option("--recover", recover))
+    return _with(command, options)
+
+
+def report_options(command: Command) -> Command:
+    """Give a command the options of `tidy report`."""
+    return _with(command, _REPORT_OPTIONS)
+
+
+def script_options(command: Command) -> Command:
+    """Give a command a script, its arguments, and how to run it."""
+    return _with(command, _SCRIPT_OPTIONS)
+
+
+def run_options(command: Command) -> Command:
+    """Give a command the options that say what is recorded."""
+    return _with(command, _RUN_OPTIONS)
+
+
+def verify_options(command: Command) -> Command:
+    """Give a command the options that say what is timed, and how that is reported."""
+    return _with(command, _VERIFY_OPTIONS)
+
+
+def config_options(command: Command) -> Command:
+    """Give a command a place for which a configuration holds, and how to show it."""
+    options = (
+        operands("scripts", "[SCRIPT]", required=False),
+        *CONFIG,
+        PATTERNS,
+        format_option("text", "json"),
+        flag_option("--schema", "Print the JSON schema of configurations, for editors."),
+    )
+    return _with(command, options)
+
+
+def baseline_options(command: Command) -> Command:
+    """Give a command what a baseline is made of: traces, or a script to run."""
+    options = (
+        operands("command", "TRACE... | --run SCRIPT [ARGS]...", required=True),
+        flag_option(
+            "--run runs", "Record a script, as `tidy run` does, in place of reading traces."
+        ),
+        path_option(
+            "--output -o",
+            "The file; by default that of the configuration, or"
+            " tidy-baseline.json in the folder of the project.",
+        ),
+        flag_option("--prune", "Take out what is gone, and put in nothing new."),
+        codes_option("--select", "Run only these rules."),
+        codes_option("--ignore", "Leave these rules out."),
+        PATTERNS,
+        *CONFIG,
+        *_SCRIPT_OPTIONS[1:],
+        *_RUN_OPTIONS,
+    )
+    return _with(command, options)
+
+
+def account_options(command: Command) -> Command:
+    """Give a command the options of an account."""
+    return _with(command, _ACCOUNT_OPTIONS)
+
+
+def diff_options(command: Command) -> Command:
+    """Give a command two runs, and the options of a comparison."""
+    sides = (one_operand("base", "BASE"), one_operand("new", "NEW"))
+    return _with(command, (*sides, *_DIFF_OPTIONS))
+
+
+def table_options(command: Command) -> Command:
+    """Give a command the options of a table."""
+    return _with(command, _TABLE_OPTIONS)
+
+
+def _with(command: Command, options: Iterable[Callable[[Command], Command]]) -> Command:
+    for option in reversed(tuple(options)):
+        command = option(command)
+    return command

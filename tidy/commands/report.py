@@ -1,0 +1,182 @@
+"""`tidy report`: from paths on the command line to a report and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from ..account import jobs_of
+from ..errors import TidyError
+from ..finding import Outcome
+from ..formats import Results
+from ..patterns.base import Pattern
+from ..patterns.runner import run_on_ranks, run_patterns
+from ..report.changes import OneOfSeveral, changes_text
+from ..report.json_report import reports_to_json
+from ..report.overlap import Overlaps
+from ..report.report import Report
+from ..report.units import printable
+from ..trace import Trace
+from .files import check_output, find_files, opened, say
+from .outputs import Output
+from .project import Project, entry_text
+from .report_options import ReportOptions
+
+
+def check_trace(trace: Trace, options: ReportOptions) -> Report:
+    """The report on one trace."""
+    rules = options.rules()
+    (report,) = Project(options).reports([(trace, run_patterns(trace, rules))], rules)
+    return report
+
+
+def check_jobs(
+    traces: Iterable[Trace], rules: Sequence[Pattern]
+) -> list[tuple[Trace, Mapping[str, Outcome]]]:
+    """Each trace with the outcome of each rule, ranks of a job seen together; no step twice."""
+    overlaps = Overlaps()
+    checked = [(trace, run_patterns(trace, rules)) for trace in overlaps.apart(traces)]
+    for job in jobs_of([trace.info for trace, _ in checked]):
+        if len(job) > 1:
+            told = run_on_ranks([checked[number][0] for number in job], rules)
+            for number, outcomes in zip(job, told, strict=True):
+                checked[number][1].update(outcomes)
+    for note in overlaps.notes:
+        say(note)
+    return [*checked]
+
+
+def run_report(
+    traces: Sequence[str | Trace],
+    options: ReportOptions,
+    script_status: int = 0,
+    recordings: Sequence[OneOfSeveral] = (),
+) -> int:
+    """Read, check and print. Gives the exit code: the script's own where it failed.
+
+    Args:
+        traces: files, folders or "-" for standard input; or traces.
+        options: those of the command.
+        script_status: how the script ended that was recorded.
+        recordings: those of a run that was recorded several times; the changes between them are
+            said, too.
+
+    Raises:
+        TidyError: a rule cannot be loaded, or the output cannot be written.
+    """
+    rules = options.rules()
+    inputs = find_files([each for each in traces if isinstance(each, str)])
+    for each in options.outputs:
+        check_output(each.path, sources=[path for path, _ in inputs.files])
+    known = (each for each in traces if isinstance(each, Trace))
+    checked = check_jobs(chain(known, inputs.read()), rules)
+    project = Project(options)
+    reports = project.reports(checked, rules)
+    if options.add_ignores and project.write_ignores(reports):
+        reports = Project(options).reports(checked, rules)
+    inputs.say_what_is_missing()
+    codes = [report.exit_code(options.threshold) for report in reports]
+    exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
+    exit_code = script_status or exit_code
+    _show_tracebacks(reports)
+    if options.baseline_to is not None:
+        return _write_baseline(reports, project, options, exit_code, script_status)
+    results = Results(
+        reports,
+        rules,
+        Path.cwd(),
+        inputs.unreadable,
+        exit_code,
+        script_status,
+        options.script,
+        [entry_text(each) for each in project.gone(reports)],
+    )
+    for each in options.outputs:
+        if reports or each.is_document:
+            _write(results, each, options, recordings)
+    return exit_code
+
+
+def _write_baseline(
+    reports: Sequence[Report],
+    project: Project,
+    options: ReportOptions,
+    exit_code: int,
+    script_status: int,
+) -> int:
+    """Write the baseline where all could be checked, to the end of the script; the exit code."""
+    if script_status or exit_code == TidyError.exit_code or not reports:
+        say(f"{options.baseline_to}: not written: not all could be checked")
+        return exit_code or TidyError.exit_code
+    target = Path(str(options.baseline_to))
+    for line in project.write_baseline(reports, target, options.prune):
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def _show_tracebacks(reports: Sequence[Report]) -> None:
+    """On stderr, of rules that crashed, where `TIDY_TRACEBACK` is set."""
+    if os.environ.get("TIDY_TRACEBACK"):
+        for report in reports:
+            for code, crash in report.crashed.items():
+                say(f"{code} crashed on {report.trace.info.path}")
+                sys.stderr.write(crash.traceback)
+
+
+def _write(
+    results: Results, to: Output, options: ReportOptions, recordings: Sequence[OneOfSeveral]
+) -> None:
+    with opened(to.path, even_empty=options.quiet or to.is_document) as file:
+        if to.form == "text":
+            _write_text(file, results, options, recordings)
+        else:
+            file.write(_document(to.form, results, recordings))
+
+
+def _document(form: str, results: Results, recordings: Sequence[OneOfSeveral]) -> str:
+    if form == "markdown":
+        from ..formats.markdown import to_markdown
+
+        return to_markdown(results)
+    if form == "github":
+        from ..formats.github import to_annotations
+
+        return "".join(f"{line}\n" for line in to_annotations(results))
+    if form == "sarif":
+        from ..formats.sarif import to_sarif
+
+        made = to_sarif(results)
+    else:
+        made = reports_to_json(
+            results.reports,
+            results.unreadable,
+            results.exit_code,
+            results.script_status,
+            recordings,
+            results.gone,
+        )
+    return json.dumps(made, indent=1) + "\n"
+
+
+def _write_text(
+    file: IO[str], results: Results, options: ReportOptions, recordings: Sequence[OneOfSeveral]
+) -> None:
+    from ..report.console import make_console
+    from ..report.text import print_lines, print_report
+
+    console = make_console(file, options.width, is_written=file is not sys.stdout)
+    if options.quiet:
+        print_lines(console, results.reports)
+    else:
+        print_report(console, results.reports, options.top)
+    for each in results.gone:
+        console.show(printable(f"gone, but in the baseline: {each} (tidy baseline --prune)"))
+    for line in changes_text(recordings):
+        console.show(printable(line))
+    if results.script_status:
+        console.show(f"The script itself ended with {results.script_status}; so does tidy run")

@@ -1,0 +1,99 @@
+"""The options of `tidy report`, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..api import prepare
+from ..baseline import read_baseline
+from ..config.settings import Settings
+from ..finding import Severity
+from ..patterns.base import Pattern
+from .files import check_output
+from .outputs import Output, outputs_of
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """The options of `tidy report`, which `tidy run` has too.
+
+    Attributes:
+        form: "text", "json", "sarif", "github" or "markdown": of standard output, and of files
+            whose name does not say it.
+        output: files, as `FORM=FILE` or as a name whose ending may say the form.
+        fail_on: the least severity, by its label, that makes the exit code 1; or "never".
+        top: how many findings to show, 0 for all.
+        savings: "replay" or "off".
+        warn_from: the percentage of the steps from which a finding is a warning, None for 1.
+        width: of the text, in columns; None for that of the terminal.
+        quiet: a line for each finding and nothing else.
+        script: the script that is recorded.
+        baseline: a file with the findings that are accepted.
+        dearer_from: how many percent more than then such a finding has to cost to count again.
+        baseline_to: a file that the findings are written to, in place of a report.
+        prune: take out of that file what is gone, and write nothing new into it.
+        add_ignores: whether comments are written at the findings that make the exit code 1.
+        settings: the configuration that holds, for what is no option: those of rules, and rules
+            that are left out in some files.
+    """
+
+    form: str = "text"
+    output: Sequence[str] = ()
+    select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    fail_on: str = "warning"
+    patterns: Sequence[str] = ()
+    name: str | None = None
+    top: int = 20
+    savings: str = "replay"
+    warn_from: float | None = None
+    width: int | None = None
+    quiet: bool = False
+    script: str | None = None
+    baseline: str | None = None
+    dearer_from: float = 200.0
+    baseline_to: str | None = None
+    prune: bool = False
+    add_ignores: bool = False
+    settings: Settings = field(default_factory=Settings)
+
+    def rules(self) -> list[Pattern]:
+        """The rules to run.
+
+        Raises:
+            TidyError: a rule cannot be loaded, or the output cannot be written.
+        """
+        rules = prepare(
+            _codes(self.select),
+            _codes(self.ignore),
+            self.patterns,
+            self.name,
+            settings=self.settings,
+        )
+        for each in self.outputs:
+            check_output(each.path)
+        check_output(self.baseline_to)
+        if self.baseline is not None:
+            read_baseline(Path(self.baseline))  # before a script is run for it
+        return rules
+
+    @property
+    def threshold(self) -> Severity | None:
+        """The least severity that makes the exit code 1; None where none does."""
+        return None if self.fail_on == "never" else Severity[self.fail_on.upper()]
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Where the report goes, and in which form."""
+        return outputs_of(self.form, self.output)
+
+    @property
+    def uses_stdout_alone(self) -> bool:
+        """Whether standard output is to hold a document and nothing else."""
+        return any(each.path is None and each.is_document for each in self.outputs)
+
+
+def _codes(choices: Iterable[str]) -> list[str]:
+    return [code for choice in choices for code in choice.split(",") if code.strip()]

@@ -1,0 +1,66 @@
+"""`tidy rules` and `tidy explain`: what the rules say of themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from ..patterns.base import Pattern
+from ..patterns.document import explain_text
+from ..patterns.registry import load_patterns, matching_patterns
+from ..report.json_report import written_by
+
+SCHEMA_VERSION = 1
+_WIDTH = 80
+_INDENT = " " * 8
+_RULER = "-" * 78
+
+
+def list_rules(sources: Sequence[str], form: str) -> str:
+    """All rules, as text or JSON.
+
+    Args:
+        sources: files or modules with further rules.
+        form: "text" or "json".
+
+    Raises:
+        PatternLoadError: one of them does not load.
+    """
+    rules = load_patterns(sources)
+    if form == "json":
+        records = [_record(rule) for rule in rules]
+        made = {"schema_version": SCHEMA_VERSION, "tool": written_by(), "rules": records}
+        return json.dumps(made, indent=1)
+    lines = []
+    for rule in rules:
+        name = click.style(rule.slug(), bold=True)
+        lines.append(f"{rule.code}  {name} {rule.severity.label}")
+        lines.append(click.wrap_text(rule.summary(), _WIDTH, _INDENT, _INDENT))
+    return "\n".join(lines)
+
+
+def _record(rule: type[Pattern]) -> dict[str, object]:
+    return {
+        "code": rule.code,
+        "name": rule.slug(),
+        "severity": rule.severity.label,
+        "summary": rule.summary(),
+        "needs": sorted(need.value for need in rule.needs),
+        "fix": rule.fix,
+    }
+
+
+def explain_rules(choices: Sequence[str], sources: Sequence[str]) -> str:
+    """What the chosen rules look for, one after the other.
+
+    Args:
+        choices: codes, beginnings of codes, or names.
+        sources: files or modules with further rules.
+
+    Raises:
+        TidyError: a choice names no rule, or one of the sources does not load.
+    """
+    chosen = matching_patterns(choices, load_patterns(sources))
+    return f"\n\n{_RULER}\n\n".join(map(explain_text, chosen))

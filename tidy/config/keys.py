@@ -1,0 +1,146 @@
+"""The keys of a configuration: name, type, default, and what each is for.
+
+The reader, `tidy config` and the schema for editors are made from this table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+FORMS = ("text", "json", "sarif", "github", "markdown")
+SEVERITIES = ("error", "warning", "info", "never")
+SAVINGS = ("replay", "off")
+
+
+class Key(NamedTuple):
+    """One key.
+
+    Attributes:
+        name: as files write it.
+        kind: "text", "file", "texts", "files", "choice", "number" or "count".
+        default: what holds where nobody says otherwise.
+        text: what it is for, one line.
+        choices: what a choice is one of.
+        most: the bound of a number; None for none.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    text: str
+    choices: tuple[str, ...] = ()
+    most: float | None = None
+
+    @property
+    def option(self) -> str:
+        """The name of the option of `tidy report` that comes before it."""
+        return {"format": "form"}.get(self.name, self.name.replace("-", "_"))
+
+    def problem_of(self, value: object) -> str | None:
+        """Why the key cannot have a value; None where it can."""
+        is_right = _IS_OF_KIND[self.kind](value)
+        if is_right and self.choices and value not in self.choices:
+            is_right = False
+        if is_right and isinstance(value, (int, float)):
+            is_right = value >= 0 and (self.most is None or value <= self.most)
+        return None if is_right else f"{_shown(value)} is no {self.what}"
+
+    @property
+    def what(self) -> str:
+        """What a value has to be, in words."""
+        if self.choices:
+            return f"word of {', '.join(self.choices)}"
+        bound = "" if self.most is None else f" to {self.most:g}"
+        return {
+            "text": "text",
+            "file": "file name",
+            "texts": "list of texts",
+            "files": "list of file names",
+            "number": f"number from 0{bound}",
+            "count": f"whole number from 0{bound}",
+        }[self.kind]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_count(value) or isinstance(value, float)
+
+
+_IS_OF_KIND = {
+    "text": _is_text,
+    "file": _is_text,
+    "choice": _is_text,
+    "texts": _are_texts,
+    "files": _are_texts,
+    "number": _is_number,
+    "count": _is_count,
+}
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+KEYS = {
+    key.name: key
+    for key in (
+        Key("select", "texts", [], "run only these rules: codes, prefixes (TDY4) or names"),
+        Key("ignore", "texts", [], "leave these rules out"),
+        Key(
+            "fail-on",
+            "choice",
+            "warning",
+            "the least severity that makes the exit code 1",
+            SEVERITIES,
+        ),
+        Key(
+            "warn-from",
+            "number",
+            1.0,
+            "percent of the steps that a finding has to save (or to cost, where nothing is"
+            " replayed) to be a warning",
+            most=100,
+        ),
+        Key(
+            "savings",
+            "choice",
+            "replay",
+            "run the recorded graph again with what each fix changes, or weigh findings by cost",
+            SAVINGS,
+        ),
+        Key("patterns", "files", [], "further rules: Python files, or names of modules"),
+        Key("format", "choice", "text", "the form of the report", FORMS),
+        Key(
+            "output",
+            "files",
+            [],
+            "files that the report is written to, as --output has them; - is the terminal",
+        ),
+        Key("baseline", "file", None, "findings that are accepted, as `tidy baseline` writes them"),
+        Key(
+            "dearer-from",
+            "number",
+            200.0,
+            "percent that a finding of the baseline has to cost more than it did, against the rest"
+            " of the steps, to count again; few steps on a busy machine differ by as much as twice",
+        ),
+        Key("top", "count", 20, "show the findings that matter most; 0 shows all"),
+    )
+}
+# Keys that are no values: another file, and two tables.
+EXTEND, RULES, PATH_IGNORES = "extend", "rules", "per-path-ignores"
+EXTEND_TEXT = "a further configuration; what stands here comes before what stands there"
+RULES_TEXT = "options of rules, by code or name: [rules.TDY402] least-idle = 0.2"
+PATH_IGNORES_TEXT = "rules that are left out in some files: 'tests/**' = ['TDY4']"

@@ -1,0 +1,81 @@
+"""Rules that are left out in some files: `"tests/**" = ["TDY4"]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from ..finding import Checked, Finding, Outcome
+from ..patterns.registry import is_named
+
+_PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]]+\]|.", re.DOTALL)
+_AS_REGEX = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(frozen=True)
+class PathIgnore:
+    """One pattern and the rules that are left out in what it matches.
+
+    A pattern is matched against the path from the folder of its file, or against the path as the
+    trace has it where that lies elsewhere; one without a slash against the name of the file.
+
+    Attributes:
+        pattern: with `*` (no slash), `**` (anything), `?` and `[abc]`.
+        codes: codes, prefixes and names of rules.
+        folder: that of the file which says so.
+        file, key: where it is said.
+    """
+
+    pattern: str
+    codes: tuple[str, ...]
+    folder: Path
+    file: Path
+    key: str
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        parts = _PART.findall(self.pattern.replace("\\", "/").removeprefix("./"))
+        return re.compile("".join(map(_regex_of, parts)), re.DOTALL)
+
+    def matches(self, path: str) -> bool:
+        """Whether a file, as a trace names it, is meant."""
+        posix = path.replace("\\", "/").removeprefix("./")
+        folder = self.folder.as_posix().rstrip("/") + "/"
+        inside = posix.removeprefix(folder)
+        if "/" not in self.pattern:
+            return self._regex.fullmatch(PurePosixPath(inside).name) is not None
+        return self._regex.fullmatch(inside) is not None
+
+    def is_about(self, finding: Finding) -> bool:
+        """Whether it leaves out the rule of a finding, in the finding's file."""
+        choices = (each for said in self.codes for each in said.split(","))
+        names = any(is_named(each, finding.code, finding.name) for each in choices)
+        return names and finding.location is not None and self.matches(finding.location.file)
+
+
+def _regex_of(part: str) -> str:
+    if part in _AS_REGEX:
+        return _AS_REGEX[part]
+    if len(part) > 1:  # a set
+        negated, inside = ("^", part[2:-1]) if part[1] == "!" else ("", part[1:-1])
+        return f"[{negated}{re.escape(inside).replace(chr(92) + '-', '-')}]"
+    return re.escape(part)
+
+
+def without_ignored(
+    outcomes: Mapping[str, Outcome], ignores: Sequence[PathIgnore]
+) -> dict[str, Outcome]:
+    """The outcomes without the findings in files where their rule is left out."""
+    if not ignores:
+        return dict(outcomes)
+    return {code: _without(outcome, ignores) for code, outcome in outcomes.items()}
+
+
+def _without(outcome: Outcome, ignores: Sequence[PathIgnore]) -> Outcome:
+    if not isinstance(outcome, Checked):
+        return outcome
+    kept = [each for each in outcome.findings if not any(i.is_about(each) for i in ignores)]
+    return replace(outcome, findings=tuple(kept))

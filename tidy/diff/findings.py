@@ -1,0 +1,81 @@
+"""Findings of two runs, paired where they are the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from ..formats.fingerprint import fingerprint
+
+
+@dataclass(frozen=True)
+class FoundPlace:
+    """A finding of one side; `file`, `line` and `function` are "", 0 and "" where not known.
+
+    Attributes:
+        count: how often it was matched, on all ranks.
+        cost_share: the part of the window that it takes; None where it takes none of it.
+    """
+
+    code: str
+    name: str
+    severity: str
+    message: str
+    fix: str
+    file: str
+    line: int
+    function: str
+    count: int
+    cost_share: float | None
+
+    @property
+    def where(self) -> str:
+        """`train.py:42`."""
+        return f"{self.file}:{self.line}" if self.file else "place unknown"
+
+
+def changed_findings(
+    base: Sequence[FoundPlace], new: Sequence[FoundPlace]
+) -> tuple[list[FoundPlace], list[FoundPlace]]:
+    """The findings that came and those that went.
+
+    Lines are not read: those of the one run are no longer there when the other one is. So findings
+    are the same by rule, file, function and message, and of those that are left by rule, file and
+    function alone.
+    """
+    came, went = list(new), list(base)
+    for key in (_fingerprint, _function):
+        came, went = _unpaired(came, went, key)
+    return came, went
+
+
+def _fingerprint(found: FoundPlace) -> Hashable:
+    return fingerprint(found.code, _file(found), found.function, "", found.message)
+
+
+def _function(found: FoundPlace) -> Hashable:
+    return found.code, _file(found), found.function
+
+
+def _file(found: FoundPlace) -> str:
+    """Without folders: the same code may have been run elsewhere."""
+    return PurePosixPath(found.file.replace("\\", "/")).name
+
+
+def _unpaired(
+    new: Sequence[FoundPlace], base: Sequence[FoundPlace], key: Callable[[FoundPlace], Hashable]
+) -> tuple[list[FoundPlace], list[FoundPlace]]:
+    """What is left of both when each finding takes one of the other side that has its key."""
+    waiting: dict[Hashable, list[FoundPlace]] = {}
+    for each in base:
+        waiting.setdefault(key(each), []).append(each)
+    came = []
+    for each in new:
+        others = waiting.get(key(each))
+        if others:
+            others.pop(0)
+        else:
+            came.append(each)
+    left = {id(each) for others in waiting.values() for each in others}
+    return came, [each for each in base if id(each) in left]

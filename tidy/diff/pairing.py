@@ -1,0 +1,104 @@
+"""The rows of two tables of ops, paired: by name, shapes and place, and else by what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .op_table import OpKey, OpRow, OpTable
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is the same of both runs; a side is None where it has nothing of the kind.
+
+    Attributes:
+        how: what differs between the two beside their times: "", "place", "shapes" or both.
+    """
+
+    key: OpKey
+    base: OpRow | None
+    new: OpRow | None
+    how: str = ""
+
+
+class _KeyedRow(NamedTuple):
+    key: OpKey
+    row: OpRow
+
+
+def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
+    """All rows of both tables, each once.
+
+    Lines move when code is edited above them. So the calls of an op in one function are paired in
+    their order where both runs have as many of them, and taken together where they have not. What
+    is left is paired by name and shapes, then by name and place, then by name and function.
+    """
+    mine, theirs = _by_place(base), _by_place(new)
+    for place in dict.fromkeys([*mine, *theirs]):
+        ours, others = mine.get(place, []), theirs.get(place, [])
+        if len(ours) == len(others):
+            for one, other in zip(ours, others, strict=True):
+                yield Pair(other.key, one.row, other.row)
+            del mine[place], theirs[place]
+        elif ours and others:
+            one, other = _merged(ours), _merged(others)
+            yield Pair(other.key, one.row, other.row)
+            del mine[place], theirs[place]
+    for how, looser in _LOOSER:
+        mine, theirs = _grouped(mine, looser), _grouped(theirs, looser)
+        for key in [each for each in mine if each in theirs]:
+            one, other = _merged(mine.pop(key)), _merged(theirs.pop(key))
+            yield Pair(other.key, one.row, other.row, how)
+        mine, theirs = _apart(mine), _apart(theirs)
+    for rows in mine.values():
+        one = _merged(rows)
+        yield Pair(one.key, one.row, None)
+    for rows in theirs.values():
+        other = _merged(rows)
+        yield Pair(other.key, None, other.row)
+
+
+def _function(key: OpKey) -> Hashable:
+    return key.sort, key.name, key.shapes, key.file, key.function
+
+
+# The Python code of a function has neither name nor shapes: its function tells it.
+_LOOSER: tuple[tuple[str, Callable[[OpKey], Hashable]], ...] = (
+    ("place", lambda key: (key.sort, key.name, key.shapes, "" if key.name else key.function)),
+    ("shapes", lambda key: (key.sort, key.name, key.file, key.function)),
+    ("place and shapes", lambda key: (key.sort, key.name, key.function)),
+)
+_Places = dict[Hashable, list[_KeyedRow]]
+
+
+def _by_place(table: OpTable) -> _Places:
+    """The rows of each op in each function, by line."""
+    places: _Places = {}
+    for key in sorted(table):
+        places.setdefault(_function(key), []).append(_KeyedRow(key, table[key]))
+    return places
+
+
+def _grouped(places: _Places, looser: Callable[[OpKey], Hashable]) -> _Places:
+    groups: _Places = {}
+    for rows in places.values():
+        groups.setdefault(looser(rows[0].key), []).extend(rows)
+    return groups
+
+
+def _apart(groups: _Places) -> _Places:
+    """What was grouped and found no counterpart, by op and function again."""
+    return _grouped({row.key: [row] for rows in groups.values() for row in rows}, _function)
+
+
+def _merged(rows: list[_KeyedRow]) -> _KeyedRow:
+    """Several rows as one, with the place of the one that takes longest."""
+    if len(rows) == 1:
+        return rows[0]
+    most = max(rows, key=lambda each: float(each.row.step_ns.sum()))
+    step_ns = np.sum([each.row.step_ns for each in rows], axis=0)
+    return _KeyedRow(most.key, OpRow(most.row.location, step_ns, sum(r.row.count for r in rows)))

@@ -1,0 +1,37 @@
+"""Which finding it is: the same number for the same finding of another run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import PurePosixPath
+
+from ..finding import Finding
+from ..sources.places import SourcePlace
+
+
+def fingerprint(code: str, path: str, function: str, statement: str, message: str) -> str:
+    """A number that stays while lines come and go, variables are renamed, and counts differ.
+
+    Args:
+        code: of the rule.
+        path: of the file, as far as it is the same in each run.
+        function: that the finding is in, "" where it is not known.
+        statement: what the source does there; "" where it is not read.
+        message: what was seen, which tells findings apart where no source does.
+    """
+    said = statement or without_numbers(message)
+    parts = (code, path, function, said)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def without_numbers(message: str) -> str:
+    """A message as it reads in each run: counts and times are left open."""
+    return re.sub(r"\d+(\.\d+)?", "#", message)
+
+
+def fingerprint_at(finding: Finding, where: SourcePlace) -> str:
+    """The same of a finding that is at a place; of files elsewhere the name alone counts."""
+    function = finding.location.function if finding.location else ""
+    path = where.path if where.in_project else PurePosixPath(where.path.replace("\\", "/")).name
+    return fingerprint(finding.code, path, function, where.statement, finding.message)

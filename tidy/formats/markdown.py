@@ -1,0 +1,124 @@
+"""The report as Markdown, for a comment on a pull request or the summary of a CI job.
+
+What stands in a trace is written so that it shows as it is: no markup, no HTML, no mention of a
+person and no reference to an issue comes from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..account import Account
+from ..finding import Severity
+from ..report.account_text import bar_text
+from ..report.sections import PlaceOnRanks, Section
+from ..report.units import count_text, printable, share_text, time_text
+from ..report.wording import after_all_text, crashed_text, replay_is_off_text, run_line
+from .results import Results, cost_of, message_of, saving_of
+
+_BAR = 40  # characters
+_MOST_PARTS = 8
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()<>&|~!$]")
+# People, issues and addresses are looked for in the text that is shown, and lists and headings at
+# the beginning of a line: a space of no width is in their way.
+_REFERENCE = re.compile(
+    r"(?<=[@#])(?=\w)|(?<=GH)(?=-\d)|(?<=:)(?=//)|(?<=www)(?=\.)|^(?=[-+=#]|\d+[.)])"
+)
+
+
+def to_markdown(results: Results) -> str:
+    """The whole report."""
+    lines = [f"## tidy: {escaped(results.summary)}"]
+    for path, problem in results.unreadable.items():
+        lines += ["", f"**Could not be read**: {escaped(path)}: {escaped(problem)}"]
+    for section in results.sections:
+        lines += ["", *_section(section)]
+    if results.gone:
+        lines += _details(f"{len(results.gone)} gone, but in the baseline", _listed(results.gone))
+    if results.script_status:
+        lines += ["", f"The script itself ended with {results.script_status}."]
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that shows as it is, on one line."""
+    text = _REFERENCE.sub("\u200b", printable(text))
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
+
+
+def _section(section: Section) -> Iterator[str]:
+    names = " ".join(f"**{escaped(run.path)}**" for run in section.runs[:4])
+    yield f"{names}  "
+    yield escaped(run_line(section))
+    for run in section.runs:
+        for warning in run.warnings:
+            yield ""
+            yield f"> {escaped(warning)}"
+    yield ""
+    yield from _account(section.accounts[0])
+    worse = [p for p in section.places if p.finding.severity > Severity.INFO]
+    rest = [p for p in section.places if p.finding.severity <= Severity.INFO and not p.is_small]
+    if worse:
+        yield ""
+        yield from _table(section, worse)
+    if section.error is not None:
+        yield ""
+        yield escaped(replay_is_off_text(section.error, section.runs[0].unit))
+    if (said := after_all_text(section)) is not None:
+        yield ""
+        yield f"**{escaped(said)}**"
+    for code, crash in section.crashed.items():
+        yield ""
+        yield f"**{escaped(crashed_text(code, crash))}**"
+    if rest:
+        yield from _details(f"{len(rest)} info", list(_table(section, rest)))
+    if section.not_checked:
+        codes = sum(len(gap.codes) for gap in section.not_checked)
+        lines = [
+            f"- {', '.join(gap.codes)}: {escaped(gap.why.reason)}; {escaped(gap.why.remedy)}"
+            for gap in section.not_checked
+        ]
+        yield from _details(f"{count_text(codes, 'rule')} not checked", lines)
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    return [f"- {escaped(each)}" for each in texts]
+
+
+def _details(summary: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from ("", f"<details><summary>{summary}</summary>", "", *lines, "", "</details>")
+
+
+def _account(account: Account) -> Iterator[str]:
+    """Where the window went: a bar, and a row for each of the largest parts."""
+    yield f"`{bar_text(account, _BAR)}`"
+    yield ""
+    yield "| share | time | where it goes |"
+    yield "|---:|---:|---|"
+    for part in account.parts[:_MOST_PARTS]:
+        what = escaped(f"{part.part}: {part.cause}" if part.part != "host" else part.cause)
+        yield f"| {share_text(part.share)} | {time_text(part.time_ns)} | {what} |"
+    rest = account.parts[_MOST_PARTS:]
+    if rest:
+        share, time_ns = sum(p.share for p in rest), sum(p.time_ns for p in rest)
+        more = count_text(len(rest), "smaller part")
+        yield f"| {share_text(share)} | {time_text(time_ns)} | {more} |"
+
+
+def _table(section: Section, places: Sequence[PlaceOnRanks]) -> Iterator[str]:
+    yield "| | rule | where | what, and what to write instead | cost | saving |"
+    yield "|---|---|---|---|---|---|"
+    for place in places:
+        finding = place.finding
+        where = "place unknown" if finding.location is None else escaped(str(finding.location))
+        said = f"{escaped(message_of(section, place))}<br>→ {escaped(finding.fix)}"
+        cells = (
+            finding.severity.label,
+            f"{finding.code} {finding.name}",
+            where,
+            said,
+            escaped(cost_of(section, place)),
+            escaped(saving_of(section, place)),
+        )
+        yield f"| {' | '.join(cells)} |"

@@ -1,0 +1,92 @@
+"""What a command found, for whatever form it is written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..finding import Severity
+from ..patterns.base import Pattern
+from ..report.report import Report
+from ..report.sections import PlaceOnRanks, Section, make_sections
+from ..report.text import summary
+from ..report.wording import cost_text, ranks_label, said_text, saving_text
+
+
+@dataclass(frozen=True)
+class Results:
+    """The reports of one command, and how it ended.
+
+    Attributes:
+        reports: one a trace.
+        rules: those that were run.
+        root: the folder of the project, where the command was called.
+        unreadable: problem of each file that could not be read, by path.
+        exit_code: of the command.
+        script_status: how the script ended that was recorded.
+        script: the script, where one was run.
+        gone: what the baseline has and was not found.
+    """
+
+    reports: Sequence[Report]
+    rules: Sequence[Pattern]
+    root: Path
+    unreadable: Mapping[str, str]
+    exit_code: int
+    script_status: int = 0
+    script: str | None = None
+    gone: Sequence[str] = ()
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """What is said of each job, ranks together."""
+        return make_sections(self.reports)
+
+    @property
+    def summary(self) -> str:
+        """`2 warnings, 1 info`."""
+        return summary(self.reports)
+
+    @cached_property
+    def places(self) -> list[tuple[Section, PlaceOnRanks]]:
+        """All findings of all jobs: by severity, and in each what matters most first."""
+        return _by_severity((each, place) for each in self.sections for place in each.places)
+
+    @cached_property
+    def accepted(self) -> list[tuple[Section, PlaceOnRanks]]:
+        """Those that comments in the sources, or the baseline, accept; in the same order."""
+        return _by_severity((each, place) for each in self.sections for place in each.accepted)
+
+    def of(self, severity: Severity) -> list[tuple[Section, PlaceOnRanks]]:
+        """The findings of one severity."""
+        return [each for each in self.places if each[1].finding.severity == severity]
+
+    def source_of(self, section: Section) -> str:
+        """What stands for the place of a finding that has none: the script, or the trace."""
+        return self.script or section.runs[0].path
+
+
+def _by_severity(
+    places: Iterable[tuple[Section, PlaceOnRanks]],
+) -> list[tuple[Section, PlaceOnRanks]]:
+    return sorted(places, key=lambda each: -each[1].finding.severity)
+
+
+def cost_of(section: Section, place: PlaceOnRanks) -> str:
+    """`x6, 273 ms, 29.7% of step`."""
+    cost = cost_text(place, section.runs[0].unit)
+    return ", ".join(part.strip() for part in cost.split("  ") if part.strip())
+
+
+def saving_of(section: Section, place: PlaceOnRanks) -> str:
+    """`mended: 152 ms to 116-126 ms (median step)`; "" where it is not known."""
+    saving = place.finding.saving
+    return "" if saving is None else saving_text(saving, section.runs[0].unit)
+
+
+def message_of(section: Section, place: PlaceOnRanks) -> str:
+    """What was seen, and on which ranks where the job has several."""
+    ranks = f" ({ranks_label(place.ranks)})" if section.rank_count > 1 else ""
+    return f"{said_text(place.finding)}{ranks}"

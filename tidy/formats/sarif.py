@@ -1,0 +1,241 @@
+"""SARIF 2.1.0, which GitHub code scanning and editors read.
+
+Sources: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"; GitHub's "SARIF
+support for code scanning", for what it shows and how much it takes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+from .._version import __version__
+from ..finding import Finding, Severity
+from ..patterns.base import Pattern
+from ..patterns.document import sections_of
+from ..report.sections import PlaceOnRanks, Section
+from ..report.units import count_text, printable
+from ..sources.places import SourcePlace, Sources
+from .fingerprint import fingerprint_at
+from .results import Results, cost_of, message_of, saving_of
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed
+_MOST_RELATED = 8
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_SEVERITIES = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "recommendation",
+}
+Json = dict[str, Any]
+
+
+def to_sarif(results: Results) -> Json:
+    """The log, with as many results as GitHub takes: those that matter most."""
+    made = _results(results)
+    count = min(len(made), MOST_RESULTS)
+    while True:
+        log = _log(results, made[:count], lost=len(made) - count)
+        text = json.dumps(log).encode()
+        if count == 0 or len(text) <= MOST_NBYTES or len(gzip.compress(text)) <= MOST_NBYTES:
+            return log
+        count = count * 3 // 4
+
+
+def _log(results: Results, made: Sequence[Json], lost: int) -> Json:
+    driver = {
+        "name": "tidy",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in results.rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": _category(results)},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(results, lost)],
+        "results": list(made),
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _category(results: Results) -> str:
+    """What tells the results of one script or trace from those of others, up to the slash."""
+    paths = (
+        [results.script] if results.script else sorted({r.summary.path for r in results.reports})
+    )
+    name = PurePath(paths[0]).name if len(paths) == 1 and paths[0] else ""
+    return f"tidy/{re.sub(r'[^-.A-Za-z0-9_]', '_', name)}/" if name else "tidy/"
+
+
+def _rule(rule: Pattern) -> Json:
+    sections = sections_of(type(rule))
+    long = " ".join((sections.get("") or rule.summary()).split())
+    plain = "\n\n".join(f"{h}: {' '.join(t.split())}" if h else t for h, t in sections.items())
+    parts = [f"**{h}**\n\n{t}" if h else t for h, t in sections.items()]
+    return {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.slug().split("-")),
+        "shortDescription": {"text": _text(rule.summary())},
+        "fullDescription": {"text": _text(long)},
+        "help": {
+            "text": _text(f"{plain}\n\nFix: {rule.fix}"),
+            "markdown": "\n\n".join([*parts, f"**Fix:** {rule.fix}"]),
+        },
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {
+            "precision": "high",
+            "problem.severity": _SEVERITIES[rule.severity],
+            "tags": ["performance", "training"],
+        },
+    }
+
+
+def _results(results: Results) -> list[Json]:
+    sources = Sources(results.root)
+    numbers = {rule.code: number for number, rule in enumerate(results.rules)}
+    same = Counter[str]()
+    is_suppressed = any(_suppressions(place.finding) for _, place in results.accepted)
+    made = []
+    for section, place in [*results.places, *results.accepted]:
+        finding = place.finding
+        where = _place(results, section, place, sources)
+        key = fingerprint_at(finding, where)
+        same[key] += 1
+        result: Json = {
+            "ruleId": finding.code,
+            "ruleIndex": numbers.get(finding.code, -1),
+            "level": _LEVELS[finding.severity],
+            "message": {"text": _message(section, place)},
+            "locations": [_location(place, where)],
+            "partialFingerprints": {"primaryLocationLineHash": f"{key}:{same[key]}"},
+            "properties": _properties(place),
+        }
+        if is_suppressed:  # all results have the list, or none
+            result["suppressions"] = _suppressions(finding)
+        if finding.known is not None:
+            result["baselineState"] = finding.known.state
+        if (further := _related(place, sources)) != []:
+            result["relatedLocations"] = further
+        made.append(result)
+    return made
+
+
+def _suppressions(finding: Finding) -> list[Json]:
+    if finding.acceptance is None or finding.acceptance.by != "comment":
+        return []
+    reason = finding.acceptance.reason
+    why = {"justification": _text(reason)} if reason else {}
+    return [{"kind": "inSource", "status": "accepted", **why}]
+
+
+def _message(section: Section, place: PlaceOnRanks) -> str:
+    sentences = [
+        f"{message_of(section, place)} ({cost_of(section, place)}).",
+        f"Instead: {place.finding.fix}.",
+    ]
+    if saving := saving_of(section, place):
+        sentences.append(f"{saving[0].upper()}{saving[1:]}.")
+    return _text(" ".join(sentences))
+
+
+def _text(text: str) -> str:
+    """Text of which no viewer makes a link or a placeholder."""
+    lines = "\n".join(map(printable, text.split("\n")))
+    return lines.replace("](", "] (").replace("{", "{{").replace("}", "}}")
+
+
+def _properties(place: PlaceOnRanks) -> Json:
+    finding = place.finding
+    known: Json = {
+        "count": place.count,
+        "cost_ns": place.cost_ns,
+        "cost_share": place.cost_share,
+        "in_window": finding.in_window,
+    }
+    if finding.saving is not None:
+        known["step_ns"] = finding.saving.step_ns
+        known["step_ns_after"] = list(finding.saving.step_ns_after)
+    return known
+
+
+def _place(
+    results: Results, section: Section, place: PlaceOnRanks, sources: Sources
+) -> SourcePlace:
+    location = place.finding.location
+    if location is None:
+        return sources.place_of_file(results.source_of(section))
+    return sources.place(location)
+
+
+def _location(place: PlaceOnRanks, where: SourcePlace) -> Json:
+    location: Json = {"physicalLocation": _physical(where)}
+    if place.finding.location is not None:
+        location["logicalLocations"] = [
+            {"name": printable(place.finding.location.function), "kind": "function"}
+        ]
+    return location
+
+
+def _physical(where: SourcePlace) -> Json:
+    region = where.region
+    shown: Json = {"startLine": region.start_line, "endLine": region.end_line}
+    if region.start_column is not None:
+        shown |= {"startColumn": region.start_column, "endColumn": region.end_column}
+    artifact = {"uri": where.uri}
+    if where.in_project:
+        artifact["uriBaseId"] = "%SRCROOT%"
+    return {"artifactLocation": artifact, "region": shown}
+
+
+def _related(place: PlaceOnRanks, sources: Sources) -> list[Json]:
+    """The user's calls around the first match, innermost first, without the finding's own line."""
+    finding = place.finding
+    if finding.location is None or not finding.events:
+        return []
+    first = finding.events[0]
+    frames = dict.fromkeys(each.location for each in (first, *first.ancestors()))
+    calling = [frame for frame in frames if frame not in (None, finding.location)]
+    return [
+        {
+            "id": number,
+            "physicalLocation": _physical(sources.place(frame)),
+            "message": {"text": _text(f"called in {frame.function}")},
+        }
+        for number, frame in enumerate(filter(None, calling[:_MOST_RELATED]), 1)
+    ]
+
+
+def _invocation(results: Results, lost: int) -> Json:
+    problems = [f"{path}: {problem}" for path, problem in results.unreadable.items()]
+    gaps, crashed = [], []
+    for section in results.sections:
+        crashed += [(code, crash.error) for code, crash in section.crashed.items()]
+        gaps += [
+            _notification(f"not checked: {gap.why.reason}; {gap.why.remedy}", "note", code)
+            for gap in section.not_checked
+            for code in gap.codes
+        ]
+    notes = [_notification(problem, "error") for problem in problems]
+    notes += [_notification(f"crashed: {error}", "error", code) for code, error in crashed]
+    notes += [_notification(f"gone, but in the baseline: {each}", "note") for each in results.gone]
+    if lost:
+        text = f"{count_text(lost, 'result')} left out, which matter least: GitHub takes no more"
+        notes.append(_notification(text, "warning"))
+    return {
+        "executionSuccessful": not problems and not crashed,
+        "exitCode": results.exit_code,
+        "toolExecutionNotifications": notes,
+        "toolConfigurationNotifications": gaps,
+    }
+
+
+def _notification(text: str, level: str, code: str | None = None) -> Json:
+    about = {} if code is None else {"associatedRule": {"id": code}}
+    return {"level": level, "message": {"text": _text(text)}, **about}

@@ -1,0 +1,126 @@
+"""Allocations and frees, as they are seen from the operators that make arrays.
+
+An array counts from the end of the operator that made it, under which it is first seen, to the
+moment it is freed. What is made outside operators (numpy's own work space, arrays that the script
+makes) is not seen. Source: c10::reportMemoryUsageToProfiler, torch/csrc/profiler/collection.cpp.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from functools import partial
+from threading import get_ident
+from time import perf_counter_ns as clock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..runtime.accelerator import accelerators
+from ..runtime.modelled import DeviceMemory
+from .signatures import tensor_types
+
+
+class Memory(NamedTuple):
+    """One change: `nbytes` is negative when memory is freed; `out_of_memory` when none was.
+
+    `address` is the array's identity, which like an address is its own while it is alive.
+    """
+
+    time_ns: int
+    ident: int
+    address: int
+    nbytes: int
+    out_of_memory: bool = False
+
+
+def running_totals(changes: Iterable[Memory | DeviceMemory]) -> Iterator[tuple[int, int]]:
+    """What tensors hold after each change on its device, and what an allocator holds for them.
+
+    The host has no caching allocator; of it only what is in these changes is known.
+    """
+    on_host = 0
+    for change in changes:
+        if isinstance(change, DeviceMemory):
+            yield change.allocated_nbytes, change.reserved_nbytes
+        else:
+            on_host += 0 if change.out_of_memory else change.nbytes
+            yield on_host, 0
+
+
+class MemoryLog:
+    """Changes of the host's memory, in the order in which they were seen: the fields of `Memory`.
+
+    What tensors of a modelled device hold is left out: the device has a log of its own.
+    """
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[int, int, int, int] | Memory] = []
+        self._alive: dict[int, weakref.ref[Any]] = {}
+
+    def note(self, made: Any, inputs: Iterable[Any]) -> None:
+        """An operator gave `made` (a tensor, several, or anything else) for `inputs`."""
+        if made.__class__ in tensor_types:
+            if accelerators and made.device.type != "cpu":
+                return
+            array = made.array
+            if array.base is not None:
+                self._note_view(array, inputs)
+            elif id(array) not in self._alive:
+                for x in inputs:
+                    if x.__class__ in tensor_types and x.array is array:
+                        self._watch(array, 0)  # it was there before
+                        return
+                key = self._watch(array, array.nbytes)
+                self.changes.append((clock(), get_ident(), key, array.nbytes))
+        elif isinstance(made, (tuple, list)):
+            for each in made:
+                self.note(each, inputs)
+        elif isinstance(getattr(made, "array", None), np.ndarray):
+            tensor_types.add(made.__class__)
+            self.note(made, inputs)
+
+    def _note_view(self, array: Any, inputs: Iterable[Any]) -> None:
+        """The memory is that of an input, or else it is new."""
+        array = _root(array)
+        if id(array) in self._alive or not array.flags.owndata:
+            return
+        before = any(array is root for root in _roots(inputs))
+        key = self._watch(array, 0 if before else array.nbytes)
+        if not before:
+            self.changes.append((clock(), get_ident(), key, array.nbytes))
+
+    def _watch(self, array: Any, nbytes: int) -> int:
+        """Remember an array of which `nbytes` were counted: 0 if it was there before."""
+        key = id(array)
+        self._alive[key] = weakref.ref(array, partial(self._freed, key, nbytes))
+        return key
+
+    def _freed(self, key: int, nbytes: int, _: object) -> None:
+        if self._alive.pop(key, None) is not None and nbytes:
+            self.changes.append((clock(), get_ident(), key, -nbytes))
+
+    def failed(self, error: MemoryError) -> None:
+        """An operator ran out of memory; numpy says how much it asked for."""
+        shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+        nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize if shape and dtype else 0
+        self.changes.append(Memory(clock(), get_ident(), 0, nbytes, out_of_memory=True))
+
+    def stop(self) -> None:
+        """Frees from now on are not seen."""
+        self._alive.clear()
+
+
+def _roots(inputs: Iterable[Any]) -> Iterator[Any]:
+    """The arrays that own the memory of tensors."""
+    for x in inputs:
+        if isinstance(x, (tuple, list)):
+            yield from _roots(x)
+        elif isinstance(getattr(x, "array", None), np.ndarray):
+            yield _root(x.array)
+
+
+def _root(array: Any) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

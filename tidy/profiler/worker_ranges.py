@@ -1,0 +1,80 @@
+"""Batches that worker processes of a loader made, as ranges on a track of each worker.
+
+    DataLoader worker 0   |batch 0    |batch 2    |          |batch 4    |
+    DataLoader worker 1   |batch 1       |batch 3       |          |batch 5 ...
+
+A track has the number of the worker's process where that of a thread stands, within the process
+that trains. Kineto has no events of other processes; the name follows its other words. The ranges
+are no part of the tree of host events. What they do not say (which workers are of one loader, how
+long they had a processor) stands in the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..runtime.observe.worker_batches import WorkerBatch
+from ..trace.kinds import EventKind
+from ..trace.loader_workers import HEADER, range_name
+from ..trace.raw_columns import RawColumns
+from .processors import usable_cpus
+
+CATEGORY = "dataloader_worker"
+Json = dict[str, Any]
+
+
+def append_worker_ranges(
+    raw: RawColumns, pid: int, batches: Sequence[WorkerBatch], later_ns: int = 0
+) -> None:
+    """Append the rows of batches whose times are Unix times; `later_ns` is added to them."""
+    strings = raw.strings
+    raw.append(
+        len(batches),
+        name_id=[strings.names[range_name(each.worker, each.batch)] for each in batches],
+        kind=EventKind.Other,
+        start_ns=[each.start_ns + later_ns for each in batches],
+        duration_ns=[each.end_ns - each.start_ns for each in batches],
+        track_id=[strings.tracks[pid, each.pid] for each in batches],
+    )
+
+
+def worker_events(pid: int, batches: Iterable[WorkerBatch]) -> Iterator[tuple[Json, int, int]]:
+    """Each as an event of Kineto's format, with its start and its duration."""
+    for each in batches:
+        args = {"Loader": each.loader, "cpu us": each.cpu_ns // 1000}
+        args |= {"queued us": each.queued_ns // 1000}
+        event = {"ph": "X", "cat": CATEGORY, "name": range_name(each.worker, each.batch)}
+        place = {"pid": pid, "tid": each.pid, "args": args}
+        yield event | place, each.start_ns, each.end_ns - each.start_ns
+
+
+def worker_names(batches: Iterable[WorkerBatch]) -> dict[int, str]:
+    """What the tracks are called, by number."""
+    return {each.pid: f"DataLoader worker {each.worker}" for each in batches}
+
+
+def worker_header(batches: Iterable[WorkerBatch]) -> Mapping[str, Any]:
+    """What the header of a trace says of the workers; nothing where there are none."""
+    by_loader: dict[int, list[WorkerBatch]] = {}
+    for each in batches:
+        by_loader.setdefault(each.loader, []).append(each)
+    if not by_loader:
+        return {}
+    loaders = []
+    for own in by_loader.values():
+        work_ns = sum(each.work_ns for each in own)
+        cpu, queued = (
+            round(min(sum(times) / max(work_ns, 1), 1.0), 3)
+            for times in ([each.cpu_ns for each in own], [each.queued_ns for each in own])
+        )
+        loaders.append(
+            {
+                "pids": sorted({each.pid for each in own}),
+                "num_workers": own[0].num_workers,
+                "batch_ns": work_ns // len(own),
+                "cpu_share": cpu,
+                "queued_share": queued,
+            }
+        )
+    return {HEADER: {"cpu_count": usable_cpus(), "loaders": loaders}}

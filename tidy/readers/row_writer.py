@@ -1,0 +1,179 @@
+"""From decoded events to blocks of raw columns, one block a category."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..trace.kinds import ACCELERATORS, DEVICE_KINDS, KIND_OF_CATEGORY, EventKind
+from ..trace.raw_columns import Interner, RawColumns, Strings
+from .identity import Signatures, TrackIds, small, stream_of
+from .schema import AnyEvent, Args, ExactFileEvent
+from .times import Clock
+
+_MEMORY = {"[memory]": EventKind.Allocation, "[OutOfMemory]": EventKind.OutOfMemory}
+_SPANS = ("trace", "iteration")  # of Kineto itself
+# The autograd profiler of 2020 wrote no categories; its two "processes" tell.
+_KIND_OF_LEGACY_PID = {
+    "CPU functions": EventKind.TorchOp,
+    "CUDA functions": EventKind.Kernel,
+}
+_BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
+
+
+class RowWriter:
+    """Sorts events into columns; `lost` counts by reason what had to be left out.
+
+    Several may number their texts by the same `strings`.
+    """
+
+    def __init__(self, lost: Counter[str], strings: Strings | None = None) -> None:
+        self.raw = RawColumns(strings)
+        self.lost = lost
+        self.in_order: list[AnyEvent] | None = None  # set to a list, gets the event of each row
+        self.event_count = 0
+        self.accelerators: set[str] = set()  # those of `ACCELERATORS` that have events
+        self.unknown: Counter[str] = Counter()  # categories that no PyTorch profiler writes
+        self.known_count = 0  # events of a category, or a name, that PyTorch's profiler does write
+        self._clock = Clock(lost)
+        self._track_ids = TrackIds(self.raw.strings)
+        self._signatures = Signatures(self.raw.strings)
+        self._flow_categories = Interner()
+
+    def add(self, events: Sequence[AnyEvent]) -> None:
+        """Append one piece of the file."""
+        if events and type(events[0]) is not type(events[-1]):
+            first = [isinstance(event, ExactFileEvent) for event in events].index(True)
+            self.add(events[:first])
+            events = events[first:]
+        self._clock.look_at(events)
+        complete: defaultdict[str, list[AnyEvent]] = defaultdict(list)
+        other: list[AnyEvent] = []
+        for event in events:
+            (complete[event.cat] if event.ph == "X" else other).append(event)
+        kinds: defaultdict[EventKind, list[AnyEvent]] = defaultdict(list)
+        for category, group in complete.items():
+            self.accelerators.update(a for a in ACCELERATORS if category.lower().startswith(a))
+            for kind, same in _by_kind(category, group):
+                kinds[kind] += same
+                if kind == EventKind.Other and category.lower() not in _SPANS:
+                    self.unknown[category] += len(same)
+                else:
+                    self.known_count += len(same)
+        for kind, group in kinds.items():
+            self._add_kind(kind, group)
+        self._add_memory([e for e in other if e.name in _MEMORY and e.ph in ("i", "I")])
+        self._add_arrows([e for e in other if e.ph in ("s", "f")])
+        if unpaired := sum(e.ph in ("B", "E") for e in other):
+            self.lost[_BEGIN_END] += unpaired
+
+    def _add_kind(self, kind: EventKind, events: list[AnyEvent]) -> None:
+        events, starts, durations = self._clock.read(events)
+        if not events:
+            return
+        args = [event.args for event in events]
+        columns = {"start_ns": starts, "duration_ns": durations, **self._identity(events)}
+        if kind in (EventKind.TorchOp, EventKind.Annotation):
+            columns |= self._op_columns(args)
+        elif kind == EventKind.PyCall:
+            columns["tie"] = _indexes(args)
+            columns |= self._stack_column(args)
+        else:
+            columns["external_id"] = [a.external_id or a.external_id_2021 for a in args]
+            columns["correlation"] = [a.correlation for a in args]
+        if kind in DEVICE_KINDS:
+            columns |= self._device_columns(args, columns["track_id"])
+        self._append(events, kind=kind, **columns)
+
+    def _append(self, events: list[AnyEvent], **columns: Any) -> None:
+        self.event_count += len(events)
+        self.raw.append(len(events), **columns)
+        if self.in_order is not None:
+            self.in_order += events
+
+    def _op_columns(self, args: list[Args]) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            "inputs_id": self._signatures.ids(args),
+            "tie": _indexes(args),
+            "external_id": [a.external_id or a.external_id_2021 for a in args],
+            "sequence_nr": [a.sequence_nr for a in args],
+            "forward_thread": [small(a.forward_thread, 0) for a in args],
+        }
+        return columns | self._stack_column(args)
+
+    def _stack_column(self, args: list[Args]) -> dict[str, Any]:
+        if not any(a.call_stack for a in args):
+            return {}
+        stacks = self.raw.strings.stacks
+        return {"stack_id": [stacks[a.call_stack] if a.call_stack else -1 for a in args]}
+
+    def _device_columns(self, args: list[Args], track_ids: list[int]) -> dict[str, Any]:
+        tracks = list(self.raw.strings.tracks)
+        places = [(a, tracks[track_id]) for a, track_id in zip(args, track_ids, strict=True)]
+        return {
+            "device": [small(a.device if a.device >= 0 else t.pid, 0) for a, t in places],
+            "stream": [a.stream if a.stream >= 0 else stream_of(t.tid) for a, t in places],
+            "nbytes": [a.nbytes for a in args],
+        }
+
+    def _add_memory(self, events: list[AnyEvent]) -> None:
+        self.known_count += len(events)
+        events, starts, durations = self._clock.read(events)
+        if not events:
+            return
+        args = [event.args for event in events]
+        first = self.raw.row_count
+        self._append(
+            events,
+            kind=[_MEMORY[event.name] for event in events],
+            start_ns=starts,
+            duration_ns=durations,
+            nbytes=[a.memory_nbytes for a in args],
+            device=[small(a.memory_device, -1) if a.memory_device_type else -1 for a in args],
+            **self._identity(events),
+        )
+        self.raw.append_memory(
+            np.arange(first, first + len(events)),
+            address=[a.memory_address for a in args],
+            allocated_nbytes=[a.memory_allocated for a in args],
+            reserved_nbytes=[a.memory_reserved for a in args],
+        )
+
+    def _add_arrows(self, events: list[AnyEvent]) -> None:
+        numbered = [event for event in events if isinstance(event.id, int)]
+        if len(numbered) < len(events):
+            self.lost["arrows whose id is no number"] += len(events) - len(numbered)
+        events, starts, _ = self._clock.read(numbered)
+        if events:
+            categories = self._flow_categories
+            self.raw.append_flows(
+                flow_id=np.array([event.id for event in events], np.int64),
+                category_id=[categories[event.cat] for event in events],
+                is_end=[event.ph == "f" for event in events],
+                is_backward=[event.cat == "fwdbwd" for event in events],
+                track_id=self._identity(events)["track_id"],
+                time_ns=starts,
+            )
+
+    def _identity(self, events: list[AnyEvent]) -> dict[str, Any]:
+        names, tracks = self.raw.strings.names, self._track_ids
+        return {
+            "name_id": [names[event.name] for event in events],
+            "track_id": [tracks[event.pid, event.tid] for event in events],
+        }
+
+
+def _by_kind(category: str, events: list[AnyEvent]) -> Iterator[tuple[EventKind, list[AnyEvent]]]:
+    """Pairs of a kind and the complete events of one category that are of this kind."""
+    if category:
+        yield KIND_OF_CATEGORY.get(category.lower(), EventKind.Other), events
+        return
+    for event in events:
+        yield _KIND_OF_LEGACY_PID.get(str(event.pid), EventKind.Other), [event]
+
+
+def _indexes(args: list[Args]) -> list[int]:
+    return [a.index if a.index >= 0 else a.index_2022 for a in args]

@@ -1,0 +1,148 @@
+"""What the readers of both tools share: device work, strings, and how a trace is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import TraceFormatError
+from ...trace import Capability, Trace, TraceInfo, build_trace
+from ...trace.kinds import EventKind
+from ...trace.raw_columns import Column
+from ..refine import refine
+from .activities import Activities, NameOf
+from .cupti_names import memcpy_name, memset_name
+from .database import Columns, Database
+from .ranges import Ranges
+
+_DEVICE = {"start": 0, "end": 0, "deviceId": 0, "streamId": -1, "correlationId": 0}
+_PROPERTIES = (
+    "id", "name", "totalGlobalMem", "computeMajor", "computeMinor", "numSms", "warpSize",
+)  # fmt: skip
+_NO_TYPES = (
+    "NVTX ranges carry shapes but no dtypes, so rules that look at the inputs of operators are not "
+    "checked; torch.profiler records both"
+)
+
+
+class ProfileReader:
+    """Reads the tables of one profile; a subclass knows those of one tool.
+
+    Attributes:
+        strings: the table of strings, and its columns with their numbers and their texts.
+        process: the column that tells the process of a device row, and its default.
+        how_to_record: what an error message advises.
+        memory: kinds of memory by the numbers of the tool.
+    """
+
+    strings: ClassVar[tuple[str, str, str]]
+    process: ClassVar[Mapping[str, int]] = {}
+    how_to_record: ClassVar[str]
+    memory: Mapping[int, str]
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.activities = Activities()
+        self.ranges = Ranges(self.activities)
+
+    @staticmethod
+    def accepts(database: Database) -> bool:
+        """Whether the tool wrote this database."""
+        raise NotImplementedError
+
+    def read_tables(self) -> None:
+        """Add everything to `activities` and `ranges`."""
+        raise NotImplementedError
+
+    def header(self) -> dict[str, Any]:
+        """The header of the trace, with Kineto's keys."""
+        raise NotImplementedError
+
+    def read(self) -> Trace:
+        """The trace in the database.
+
+        Raises:
+            TraceFormatError: the database holds no events.
+        """
+        self.read_tables()
+        header, path = self.header(), self.database.path
+        self.ranges.write()
+        warnings = [*self.database.warnings, *self.activities.warnings()]
+        if not self.activities.row_count:
+            problem = "this profile holds no NVTX ranges, CUDA calls or device work"
+            raise TraceFormatError(path, "; ".join([problem, *warnings, self.how_to_record]))
+        if not self.ranges.op_count:
+            warnings.append(f"no operators in this profile; {self.how_to_record}")
+        elif self.ranges.has_shapes:
+            warnings.append(_NO_TYPES)
+        refine(self.activities.raw)
+        # Rules that need shapes read dtypes, too, and without any would call every run clean.
+        lacks = frozenset({Capability.SHAPES})
+        return build_trace(self.activities.raw, TraceInfo(path, header, warnings, lacks))
+
+    def texts(self, ids: Iterable[int] | Column) -> dict[int, str]:
+        """The strings with these numbers; numbers below 0 stand for no string."""
+        numbers = np.unique(np.fromiter(ids, np.int64))
+        return self.database.texts(*self.strings, numbers[numbers >= 0].tolist())
+
+    def device_rows(self, *tables: str, **more: int) -> Iterator[Columns]:
+        """The rows of tables of device work in chunks, with `more` columns and their defaults."""
+        for table in tables:
+            for columns, _ in self.database.chunks(table, {**_DEVICE, **self.process, **more}):
+                yield columns
+
+    def add_device_work(
+        self, kind: EventKind, columns: Columns, numbers: Column, name_of: NameOf
+    ) -> None:
+        """Add rows of `device_rows`; `name_of` gives the name that a number stands for."""
+        nothing = np.zeros_like(columns["start"])
+        self.activities.add_device_work(
+            kind,
+            {
+                "start": columns["start"],
+                "end": columns["end"],
+                "process": process_of(columns.get("globalPid", nothing)),
+                "device": columns["deviceId"],
+                "stream": columns["streamId"],
+                "correlation": columns["correlationId"],
+                "nbytes": columns.get("bytes", nothing),
+            },
+            self.activities.names(numbers, name_of),
+        )
+
+    def add_copies(self, columns: Columns) -> None:
+        """Add copies; columns copyKind, srcKind and dstKind have CUPTI's numbers."""
+        kinds = (np.clip(columns[name], 0, 255) for name in ("copyKind", "srcKind", "dstKind"))
+        copy, source, target = kinds
+        numbers = (copy << 16) + (source << 8) + target
+        self.add_device_work(EventKind.Memcpy, columns, numbers, self._memcpy)
+
+    def _memcpy(self, number: int) -> str:
+        source, target = self._memory((number >> 8) & 255), self._memory(number & 255)
+        return memcpy_name(number >> 16, source, target)
+
+    def add_fills(self, columns: Columns, kinds: Column) -> None:
+        """Add fills of memory of these kinds."""
+        name_of: NameOf = lambda kind: memset_name(self._memory(kind))  # noqa: E731
+        self.add_device_work(EventKind.Memset, columns, kinds, name_of)
+
+    def _memory(self, kind: int) -> str:
+        return self.memory.get(kind, "Unknown")
+
+
+def process_of(global_id: Column) -> Column:
+    """The process in a `globalTid` or `globalPid`."""
+    return (global_id >> 24) & 0xFFFFFF
+
+
+def device_properties(devices: Iterable[Iterable[Any]]) -> dict[str, Any]:
+    """A header with `deviceProperties`, if there are devices.
+
+    Args:
+        devices: of each its index, name, bytes of memory, compute capability (major and minor),
+            number of multiprocessors, and threads in a warp.
+    """
+    entries = [dict(zip(_PROPERTIES, values, strict=True)) for values in devices]
+    return {"deviceProperties": entries} if entries else {}

@@ -1,0 +1,44 @@
+"""What a fix changes in a recorded run, as a change of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Intervals
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """A change of the graph: what gets shorter, and which waits go.
+
+    Attributes:
+        model: in words what the change is, for the report.
+        host: time of host threads (by track) that the fix saves before the calls that follow it.
+        work: rows of device work that gets shorter.
+        waits: rows of calls that no longer wait for the device.
+        left: the part of `host` and `work` that stays, at best and at worst, 0 to 1.
+        work_left: the same of `work` alone, where that is another part.
+    """
+
+    model: str
+    host: Mapping[int, Intervals] = field(default_factory=dict)
+    work: Sequence[int] | Rows = ()
+    waits: Sequence[int] | Rows = ()
+    left: tuple[float, float] = (0.0, 0.0)
+    work_left: tuple[float, float] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edit) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self.model)
+
+    def _values(self) -> tuple[object, ...]:
+        rows = [*self.work], [*self.waits]
+        return self.model, dict(self.host), *rows, self.left, self.work_left

@@ -1,0 +1,203 @@
+"""The recorded run as a graph: what each call and each piece of device work waits for.
+
+Nodes are calls of the driver on host threads, and the bounds of steps; works are kernels, copies
+and fills. Each begins at the latest of what it waits for:
+
+    a call    the call before it on its thread (or on the thread that handed over to it), and the
+              time that the host needed in between
+    a work    its launch, and a launch's delay; the work before it on its stream; the work on
+              another stream that it was seen to follow
+    the return of a call that waits    the end of the work that it waits for
+
+The host's time between two calls stays as recorded, and so does the length of each work. Sources:
+Daydream (Zhu et al., USENIX ATC 2020), Lumos (Liang et al., MLSys 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import EventKind, Trace
+from .waits import find_waits
+
+Rows = NDArray[np.int64]
+Numbers = NDArray[np.int32]  # of rows, nodes, works: a graph of a whole run is long
+_LONG_AGO = np.iinfo(np.int64).min // 2
+_NEVER = np.iinfo(np.int64).max
+# A launch arrives within microseconds, and a stream turns to its next work within one or two. What
+# takes longer than these waited for something else.
+_LONGEST_DELAY_NS = 60_000
+_LONGEST_TURN_NS = 12_000
+_USUAL_DELAY_NS, _USUAL_TURN_NS = 5_000, 1_000
+_LATE_NS = 3_000
+# A thread that made no call for this long while another did was handed its work by that one.
+_HANDED_OVER_NS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes by their recorded start, shape (n,); works by their launch, shape (m,). -1 is none.
+
+    Attributes:
+        row: of a call; -1 for the bound of a step.
+        start_ns: as recorded.
+        before: the node that this one follows on the host.
+        gap_ns: the host's time between that one's end and this one's start.
+        length_ns: how long a call takes that has nothing to wait for.
+        waits_for: the work whose end the call waits for.
+        return_ns: from that end to the call's return.
+        first_work, last_work: the works [first, last) that a call launches.
+        work_row, work_length_ns, stream: of each work; streams are numbered from 0.
+        launcher: the node that launches a work.
+        delay_ns: from the start of that to the start of the work, at the least.
+        turn_ns: from the end of the work before it on its stream to its start, at the least.
+        follows: the work on another stream whose end it waits for.
+        not_before_ns: when other ranks let a work begin, at the earliest; long ago for most.
+        bounds: the nodes that are bounds of steps, by time.
+    """
+
+    row: Numbers
+    start_ns: Rows
+    before: Numbers
+    gap_ns: Rows
+    length_ns: Rows
+    waits_for: Numbers
+    return_ns: Rows
+    first_work: Numbers
+    last_work: Numbers
+    work_row: Numbers
+    work_length_ns: Rows
+    stream: Numbers
+    launcher: Numbers
+    delay_ns: Rows
+    turn_ns: Rows
+    follows: Numbers
+    not_before_ns: Rows
+    bounds: Rows
+
+
+def build_graph(trace: Trace, bounds_ns: Sequence[int], track: int) -> Graph:
+    """The graph of a whole trace.
+
+    Args:
+        bounds_ns: times of the host whose replayed counterparts are wanted, ascending.
+        track: the thread that they are on.
+    """
+    calls, bounds = trace.rows_of_kind(EventKind.Runtime), np.array(bounds_ns, np.int64)
+    start = np.concatenate([trace.start_ns[calls], bounds])
+    end = np.concatenate([trace.end_ns[calls], bounds])
+    row = np.concatenate([calls, np.full(len(bounds), -1)])
+    tracks = np.concatenate([trace.track_id[calls], np.full(len(bounds), track)])
+    order = np.lexsort((end, start))
+    start, end, row, tracks = start[order], end[order], row[order], tracks[order]
+    before = _before(start, end, tracks)
+    work, launcher = _launched(trace, row, start)
+    nodes = np.arange(len(row))
+    first, last = (np.searchsorted(launcher, nodes, side=side) for side in ("left", "right"))
+    length, waits_for, return_ns = find_waits(trace, row, start, end, launcher, work)
+    delay, turn, follows = _after_what(trace, work, start[launcher])
+    return Graph(
+        row=row.astype(np.int32),
+        start_ns=start,
+        before=before.astype(np.int32),
+        gap_ns=np.where(before >= 0, start - end[np.maximum(before, 0)], 0),
+        length_ns=length,
+        waits_for=waits_for.astype(np.int32),
+        return_ns=return_ns,
+        first_work=first.astype(np.int32),
+        last_work=last.astype(np.int32),
+        work_row=work.astype(np.int32),
+        work_length_ns=trace.duration_ns[work],
+        stream=np.unique(trace.track_id[work], return_inverse=True)[1].astype(np.int32),
+        launcher=launcher.astype(np.int32),
+        delay_ns=delay,
+        turn_ns=turn,
+        follows=follows.astype(np.int32),
+        not_before_ns=np.full(len(work), _LONG_AGO),
+        bounds=np.flatnonzero(row < 0),
+    )
+
+
+def _before(start: Rows, end: Rows, tracks: Rows) -> Rows:
+    """For each node the one before it on its thread, or on the thread that handed over to it."""
+    nodes = np.arange(len(start))
+    if not len(nodes) or (tracks == tracks[0]).all():
+        return nodes - 1
+    own = _previous(tracks, nodes)
+    # The node that ended last among all before each, the later one of two that ended together.
+    highest = np.maximum.accumulate(end)
+    latest = np.maximum.accumulate(np.where(end >= highest, nodes, -1))
+    latest = np.append(-1, latest[:-1])
+    free_since = np.where(own >= 0, end[own], _LONG_AGO)
+    latest_end = np.where(latest >= 0, end[latest], _LONG_AGO)
+    handed_over = (free_since < latest_end) & (latest_end <= start)
+    return np.where(handed_over & (start - free_since > _HANDED_OVER_NS), latest, own)
+
+
+def _previous(groups: Rows, by: Rows) -> Rows:
+    """For each number the one before it in its group, in the order of `by`; -1 for none."""
+    order = np.lexsort((by, groups))
+    same = groups[order][1:] == groups[order][:-1]
+    result = np.full(len(groups), -1, np.int64)
+    result[order[1:][same]] = order[:-1][same]
+    return result
+
+
+def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
+    """Device work by launch, and the node that launched each.
+
+    Work whose launch is not known is given to the last node before it.
+    """
+    work = trace.device_rows if len(row) else np.empty(0, np.int64)
+    node_of_row = np.full(len(trace), -1, np.int64)
+    node_of_row[row[row >= 0]] = np.flatnonzero(row >= 0)
+    call = trace.caller[work].astype(np.int64)
+    launcher = np.where(call >= 0, node_of_row[np.maximum(call, 0)], -1)
+    latest = np.maximum(np.searchsorted(start, trace.start_ns[work], side="right") - 1, 0)
+    launcher = np.where(launcher >= 0, launcher, latest)
+    order = np.lexsort((trace.start_ns[work], launcher))
+    return work[order], launcher[order]
+
+
+def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, Rows]:
+    """The least delay after the launch and after the stream's last work, and work to follow."""
+    began, ended = trace.start_ns[work], trace.end_ns[work]
+    previous = _previous(trace.track_id[work].astype(np.int64), began)
+    has = previous >= 0
+    free = np.where(has, ended[np.maximum(previous, 0)], _LONG_AGO)
+    delay, turn = began - launched, np.where(has, began - free, 0)
+    usual_delay = _usual(delay[launched >= free], _LONGEST_DELAY_NS, _USUAL_DELAY_NS)
+    by_launch = launched + usual_delay >= free  # the launch arrives when the stream is free
+    usual_turn = _usual(turn[has & ~by_launch], _LONGEST_TURN_NS, _USUAL_TURN_NS)
+    follows = _followed(trace, work, np.maximum(launched + usual_delay, free))
+    alone = follows < 0
+    most_delay = np.where(by_launch & alone, _LONGEST_DELAY_NS, usual_delay)
+    most_turn = np.where(~by_launch & alone, _LONGEST_TURN_NS, usual_turn)
+    # Kernels of a graph run at once; what was recorded late followed others that were not.
+    in_graph = np.isin(trace.caller[work], trace.rows_named("*GraphLaunch*"))
+    most_turn = np.where(in_graph & has & ~by_launch, _NEVER, most_turn)
+    most_delay = np.where(in_graph & by_launch, _NEVER, most_delay)
+    return np.minimum(delay, most_delay), np.clip(turn, 0, most_turn), follows
+
+
+def _usual(values: Rows, longest: int, default: int) -> int:
+    values = values[values < longest]
+    return int(np.median(values)) if len(values) else default
+
+
+def _followed(trace: Trace, work: Rows, expected: Rows) -> Rows:
+    """For work that begins later than expected: the work of another stream that ended just then."""
+    result = np.full(len(work), -1, np.int64)
+    tracks, began, ended = trace.track_id[work], trace.start_ns[work], trace.end_ns[work]
+    late = np.flatnonzero(began - expected > _LATE_NS)
+    by_end = np.argsort(ended, kind="stable")
+    at = np.searchsorted(ended[by_end], began[late], side="right") - 1
+    candidate = by_end[np.maximum(at, 0)] if len(work) else at
+    fits = (at >= 0) & (candidate < late) & (began[late] - ended[candidate] < _LONGEST_TURN_NS)
+    fits &= tracks[candidate] != tracks[late]
+    result[late[fits]] = candidate[fits]
+    return result

@@ -1,0 +1,244 @@
+"""How long the steps take after a fix: the recorded graph with the fix's edit, run again.
+
+All edits together are run as one, so that what two fixes would save twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..trace import Trace
+from .edit import Edit
+from .graph import Graph, build_graph
+from .host_saved import HostSaved
+from .simulate import Simulator
+
+Rows = NDArray[np.int64]
+# Above this median error of the unchanged replay nothing is said about savings, nor where some
+# steps are off by twice as much.
+MOST_ERROR = 0.05
+# A replay gives recorded steps back within a tenth of a percent (docs/savings.md), and measured
+# ones within a few; how much a fix may take away is for its edit to say. So much less may be saved.
+_LESS = 0.02
+# What a fix takes from the host leaves caches and the clock rate to what remains; and work that
+# goes to other processes takes memory and cores from it. Over measured pairs (docs/savings.md) the
+# rest of the host's time was up to a fifth shorter, or some hundredths longer where work was moved,
+# when a quarter of the step and more was taken away; less in proportion.
+_FASTER, _SLOWER = 0.2, 0.08
+# Of the same pairs the measured saving was up to so much less than a replay without that says.
+_OFF = 0.06
+_IN_FULL_FROM = 0.25
+_HARDLY = 0.005  # of the host's time; what changes by less is left as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How far the unchanged replay is from what was recorded, as shares of a step's time."""
+
+    median_error: float
+    p90_error: float
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the replay is too far off to say anything about changes."""
+        return self.median_error > MOST_ERROR or self.p90_error > 2 * MOST_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class _After:
+    """A run after some edits.
+
+    Attributes:
+        best, worst: the graph with what they take away at the most and at the least.
+        least, most: what each step gets shorter by.
+    """
+
+    edits: tuple[Edit, ...]
+    best: Graph
+    worst: Graph
+    least: Rows
+    most: Rows
+
+
+class Savings:
+    """Replays of one trace over given steps."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        steps: Sequence[tuple[int, int]],
+        track: int,
+        others: tuple[Rows, Rows] | None = None,
+        is_run: bool = False,
+    ) -> None:
+        """Take the steps as times of the host, [start, end) each, and the thread they are on.
+
+        Args:
+            others: rows of collectives, and how early each may begin for the other ranks' sake.
+            is_run: the steps are stretches of one run, whose length is one in what follows.
+        """
+        self._steps, self._is_run = steps, is_run
+        self._marks = sorted({time for step in steps for time in step})
+        self._graph = graph = build_graph(trace, self._marks, track)
+        # No host waits for the end of such a run: it is the end of its last work.
+        last_ns = trace.end_ns[trace.device_rows].max(initial=0)
+        self._ends_with_work = is_run and bool(self._marks) and self._marks[-1] == last_ns
+        tracks = np.where(graph.row >= 0, trace.track_id[graph.row], track)
+        self._host_saved = HostSaved(graph, tracks)
+        self._simulator = Simulator(graph)
+        self._work_of_row = np.full(len(trace), -1, np.int32)
+        self._work_of_row[graph.work_row] = np.arange(len(graph.work_row))
+        self._node_of_row = np.full(len(trace), -1, np.int32)
+        self._others = others
+        is_call = graph.row >= 0
+        self._node_of_row[graph.row[is_call]] = np.flatnonzero(is_call)
+        self._call_ns = np.where(is_call, trace.duration_ns[graph.row], 0)
+        self._kept: tuple[tuple[int, ...], _After] | None = None
+
+    @cached_property
+    def unchanged(self) -> Rows:
+        """The replayed lengths of the steps with no edit."""
+        return self._unchanged[0]
+
+    @cached_property
+    def _unchanged(self) -> tuple[Rows, Rows]:
+        return self._step_lengths(self._graph)
+
+    @cached_property
+    def fidelity(self) -> Fidelity:
+        """The errors of the unchanged replay over the steps."""
+        recorded = self._lengths([end - start for start, end in self._steps]).astype(np.float64)
+        errors = np.abs(self.unchanged - recorded) / np.maximum(recorded, 1)
+        if not len(errors):
+            return Fidelity(0.0, 0.0)
+        return Fidelity(float(np.median(errors)), float(np.quantile(errors, 0.9)))
+
+    def saved(self, edits: Iterable[Edit], *, alike: bool = False) -> tuple[Rows, Rows]:
+        """What each step gets shorter by with all of these edits: at the least, at the most.
+
+        Args:
+            alike: whether all ranks are mended alike; else the others may stay as they are.
+        """
+        after = self._after(tuple(edits), alike)
+        return after.least, after.most
+
+    def stated(self, edits: Iterable[Edit], *, alike: bool = False) -> tuple[Rows, Rows]:
+        """The same with what the host does besides up to so much faster or slower."""
+        edits = tuple(edits)
+        after = self._after(edits, alike)
+        least, most = after.least, after.most
+        faster, slower = self._eased(edits)
+        if faster >= _HARDLY:
+            least = np.minimum(self._shorter(_with_host(after.worst, 1 + slower)), least)
+            most = np.maximum(self._shorter(_with_host(after.best, 1 - faster)), most)
+        return ((1 - _OFF) * least).astype(np.int64), most
+
+    def _after(self, edits: tuple[Edit, ...], alike: bool) -> _After:
+        """The run after the edits; kept until others are asked for, as both questions need it."""
+        key = *map(id, edits), alike
+        if self._kept is None or self._kept[0] != key:
+            self._kept = None  # its graphs are not needed beside the next ones
+            best = worst = self._edited(edits, 0)
+            among_others = self._others is not None and not alike
+            if among_others or any(_is_range(edit) for edit in edits):
+                worst = self._edited(edits, 1)
+                worst = self._among_others(worst) if among_others else worst
+            most = self._shorter(best)
+            least = most if worst is best else np.minimum(self._shorter(worst), most)
+            least = ((1 - _LESS) * least).astype(np.int64)
+            self._kept = key, _After(edits, best, worst, least, most)
+        return self._kept[1]
+
+    def _eased(self, edits: Sequence[Edit]) -> tuple[float, float]:
+        """By what part the rest of the host's time gets shorter at best, and longer at worst."""
+        all_ns = max(_IN_FULL_FROM * sum(end - start for start, end in self._steps), 1.0)
+        worked_ns = sum(time.total_ns for edit in edits for time in edit.host.values())
+        calls = [self._known(self._node_of_row, edit.waits) for edit in edits]
+        waited_ns = sum(int(self._call_ns[each].sum()) for each in calls)
+        relief, moved = ((each / all_ns) for each in (worked_ns + waited_ns, worked_ns))
+        return _FASTER * min(1.0, relief), _SLOWER * min(1.0, moved)
+
+    def _among_others(self, graph: Graph) -> Graph:
+        """The graph where the other ranks stay as they are: its collectives wait for them.
+
+        Where all are mended alike, what this rank waits for them stays as recorded.
+        """
+        if self._others is None:
+            return graph
+        rows, earliest_ns = self._others
+        not_before = graph.not_before_ns.copy()
+        work = self._work_of_row[rows]
+        not_before[work[work >= 0]] = earliest_ns[work >= 0]
+        return replace(graph, not_before_ns=not_before)
+
+    def _shorter(self, graph: Graph) -> Rows:
+        """What each step is shorter by in an edited graph.
+
+        A host that waits for nothing runs ahead of the devices, in the recorded steps and no
+        further: in the long run a step takes as long as the devices take to finish its work.
+        """
+        before, after = self._unchanged, self._step_lengths(graph)
+        saved = np.maximum(*before) - np.maximum(*after)
+        most_ns = min(int((b - a).sum()) for b, a in zip(before, after, strict=True))
+        # A change never makes a step longer: where the replay says so, it is the replay's error.
+        clipped: Rows = np.clip(saved, 0, np.maximum(before[0] - after[0], 0))
+        if clipped.sum() > most_ns:
+            clipped = (clipped * (max(most_ns, 0) / max(int(clipped.sum()), 1))).astype(np.int64)
+        return clipped
+
+    def _step_lengths(self, graph: Graph) -> tuple[Rows, Rows]:
+        """How long the host takes for each step, and from the end of one's work to the next's."""
+        times = self._simulator.run(graph)
+        starts = times.start_ns[graph.bounds]
+        finished = np.maximum.accumulate(np.append(starts[:1], times.work_end_ns))
+        finished = finished[graph.first_work[graph.bounds]]
+        if self._ends_with_work:
+            starts[-1] = finished[-1]
+        finished = np.maximum(finished, starts)
+        first, last = np.searchsorted(self._marks, self._steps).reshape(-1, 2).T
+        on_host, on_devices = starts[last] - starts[first], finished[last] - finished[first]
+        return self._lengths(on_host), self._lengths(on_devices)
+
+    def _lengths(self, lengths: ArrayLike) -> Rows:
+        each = np.asarray(lengths, np.int64)
+        return each.sum(keepdims=True) if self._is_run else each
+
+    def _edited(self, edits: Sequence[Edit], end: int) -> Graph:
+        """The graph after the edits; where two save the same time, what saves more of it counts."""
+        graph = self._graph
+        gap_ns, length_ns = graph.gap_ns.copy(), graph.length_ns.copy()
+        work_ns, waits = graph.work_length_ns.copy(), graph.waits_for.copy()
+        edits = sorted(edits, key=lambda each: each.left[end])
+        for edit, saved in zip(edits, self._host_saved.of(edits), strict=True):
+            left = edit.left[end]
+            for nodes, gap_saved, length_saved in saved:
+                gap_ns[nodes] -= ((1 - left) * gap_saved).astype(np.int64)
+                length_ns[nodes] -= ((1 - left) * length_saved).astype(np.int64)
+            work = self._known(self._work_of_row, edit.work)
+            part = (edit.work_left or edit.left)[end]
+            shorter = (part * graph.work_length_ns[work]).astype(np.int64)
+            work_ns[work] = np.minimum(work_ns[work], shorter)
+            waits[self._known(self._node_of_row, edit.waits)] = -1
+        return replace(
+            graph, gap_ns=gap_ns, length_ns=length_ns, work_length_ns=work_ns, waits_for=waits
+        )
+
+    @staticmethod
+    def _known(number_of_row: NDArray[np.int32], rows: Sequence[int] | Rows) -> NDArray[np.int32]:
+        numbers = number_of_row[np.asarray(rows, np.int64)]
+        return numbers[numbers >= 0]
+
+
+def _with_host(graph: Graph, part: float) -> Graph:
+    """The graph where the host needs this part of its time for what it does."""
+    gap_ns, length_ns = ((part * each).astype(np.int64) for each in (graph.gap_ns, graph.length_ns))
+    return replace(graph, gap_ns=gap_ns, length_ns=length_ns)
+
+
+def _is_range(edit: Edit) -> bool:
+    return any(part is not None and part[0] != part[1] for part in (edit.left, edit.work_left))

@@ -1,0 +1,63 @@
+"""Which calls wait for which work: those that synchronise, and copies that return when done."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Trace
+
+Rows = NDArray[np.int64]
+# A call that returns this soon after the end of some work waited for it.
+_LONGEST_RETURN_NS = 120_000
+# A copy's end may be recorded a little after the return of the call that waited for it.
+_CLOCKS_NS = 5_000
+
+
+def find_waits(
+    trace: Trace, row: Rows, start: Rows, end: Rows, launcher: Rows, work: Rows
+) -> tuple[Rows, Rows, Rows]:
+    """How long each call takes without waiting, the work it waits for, and its return after that.
+
+    Args:
+        row, start, end: of the nodes.
+        launcher, work: the node that launched each work, and its row.
+    """
+    length, waits_for = end - start, np.full(len(row), -1, np.int64)
+    return_ns = np.zeros(len(row), np.int64)
+    ended = trace.end_ns[work]
+    by_end = np.argsort(ended, kind="stable")
+    ends = ended[by_end]
+    usual = int(np.median(length[row >= 0])) if (row >= 0).any() else 0
+    last = np.searchsorted(launcher, np.arange(len(row)), side="right") - 1
+    launches = (
+        (last >= 0) & (launcher[np.maximum(last, 0)] == np.arange(len(row)))
+        if len(work)
+        else last >= 0
+    )
+    synchronizes = _named(trace, row, "ynchronize", "EventWait", "EventsWait", "QueueFinish")
+    copies = _named(trace, row, "Memcpy", "memcpy", "AppendMemoryCopy")
+    copies &= launches & (length > 2 * usual)
+    for node in np.flatnonzero(synchronizes).tolist():
+        at = int(np.searchsorted(ends, end[node], side="right")) - 1
+        while at >= 0 and max(start[node], end[node] - _LONGEST_RETURN_NS) < ends[at]:
+            if launcher[by_end[at]] < node:
+                waits_for[node] = by_end[at]
+                break
+            at -= 1
+    own = np.flatnonzero(copies)
+    own = own[ended[last[own]] <= end[own] + _CLOCKS_NS] if len(own) else own
+    waits_for[own] = last[own]
+    waiting = np.flatnonzero(waits_for >= 0)
+    return_ns[waiting] = end[waiting] - ended[waits_for[waiting]]
+    length[waiting] = np.minimum(length[waiting], 3 * usual)
+    return length, waits_for, return_ns
+
+
+def _named(trace: Trace, row: Rows, *parts: str) -> NDArray[np.bool_]:
+    """Which nodes are calls whose name holds one of `parts`."""
+    fits = np.array([any(part in name for part in parts) for name in trace.names] or [False])
+    result: NDArray[np.bool_] = (
+        (row >= 0) & fits[trace.name_id[np.maximum(row, 0)]] if len(trace) else row >= 0
+    )
+    return result

@@ -1,0 +1,183 @@
+"""The account as a person reads it: a bar, and a line for each of the largest parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from ..account import Account, Part
+from ..account.host_time import (
+    ALLOCATOR,
+    COLLECTING,
+    COMPILING,
+    COPYING,
+    CPU_OP,
+    GAP,
+    LAUNCHING,
+    LOADING,
+    LOST,
+    LOST_IN_GRAPHS,
+    OPTIMIZER,
+    PYTHON,
+    RECORDING,
+    WAITING,
+    WORKERS,
+)
+from ..account.work_kinds import COMMUNICATION
+from ..trace import LeftOut, Window
+from ..trace.location import parse_frame
+from .console import ReportConsole
+from .units import count_text, location_text, printable, share_text, shortened, time_text
+
+_MOST_LINES = 8
+_NARROWEST_PLACE = 12
+_MOST_LEFT_OUT = 3
+# An idle share from which "nothing found" would mislead.
+_WORTH_SAYING = 0.1
+_WORTH_A_NOTE = 0.01
+_STYLES = {
+    "compute": "green",
+    "communication": "magenta",
+    "copy": "blue",
+    "idle": "yellow",
+    "host": "cyan",
+}
+_WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
+# What a person can do about a cause.
+REMEDIES = {
+    LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
+    WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
+    WAITING: "read values less often: keep them on the device, read every N steps",
+    LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
+    PYTHON: "move Python work out of the step, or into fewer and larger operators",
+    OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
+    ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
+    COMPILING: "warm up before recording; keep shapes alike",
+    COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
+    CPU_OP: "move this work to the device, to workers, or out of the step",
+    COPYING: "pinned memory and .to(device, non_blocking=True)",
+    RECORDING: "record less: without stacks, shapes or memory",
+    GAP: "larger kernels, or CUDA graphs",
+    LOST_IN_GRAPHS: "record without CUDA graphs to see the kernels of this time",
+    LOST: "record fewer steps at once, so that no kernel is lost",
+}
+
+
+def print_account(console: ReportConsole, account: Account, others: int = 0) -> None:
+    """Print where the window of one device went.
+
+    Args:
+        others: how many further devices there are, whose accounts are in the JSON report.
+    """
+    head = (
+        "Where the time goes" if account.device is None else f"Where the {account.sort}'s time goes"
+    )
+    console.show(Text(f"{head}: {_window_text(account.window)}", "bold"))
+    for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
+        console.show(
+            Text(shortened_line(_left_out_text(left_out), console.room(console.width)), "dim")
+        )
+    if len(account.window.left_out) > _MOST_LEFT_OUT:
+        more = len(account.window.left_out) - _MOST_LEFT_OUT
+        console.show(Text(f"  and {more} more left out", "dim"))
+    console.show(_bar(account, console.width - 2))
+    for part in account.parts[: _MOST_LINES - (len(account.parts) > _MOST_LINES)]:
+        console.show(_line(part, console))
+    rest = account.parts[_MOST_LINES - 1 :] if len(account.parts) > _MOST_LINES else ()
+    if rest:
+        time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
+        words = f"{count_text(len(rest), 'smaller part')}"
+        console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
+    if any(p.cause == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
+        said = "  communication may be waiting for other ranks: their traces, given too, tell"
+        console.show(Text(said, "dim"))
+    if account.idle_is_upper_bound:
+        idle = share_text(sum(part.share for part in account.parts if part.part == "idle"))
+        said = f"  idle for {idle} at the most: work of the {account.sort} is not in the recording"
+        console.show(Text(said, "dim"))
+    if others:
+        console.show(Text(f"  {count_text(others, 'further device')}: see --format json", "dim"))
+    console.show()
+
+
+def idle_text(account: Account) -> str | None:
+    """What a report says of a device that idles though no rule found why; None where it is busy."""
+    idle = [part for part in account.parts if part.part == "idle"]
+    if not idle or sum(part.share for part in idle) < _WORTH_SAYING:
+        return None
+    at_most = "at most " if account.idle_is_upper_bound else ""
+    share = at_most + share_text(sum(part.share for part in idle))
+    said = f"the {account.sort} idles for {share} of the time, most of it {idle[0].cause}"
+    remedy = REMEDIES.get(idle[0].cause)
+    return f"{said}; {remedy}" if remedy else said
+
+
+def _window_text(window: Window) -> str:
+    if not window.steps:
+        return f"{time_text(window.time_ns)} of the run"
+    count = count_text(len(window.steps), window.unit)
+    return f"{count}, {time_text(window.time_ns)} together"
+
+
+def _left_out_text(left_out: LeftOut) -> str:
+    return f"  {left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
+
+
+def shortened_line(text: str, width: int) -> str:
+    """A line that fits; one too long loses its end."""
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _bar(account: Account, width: int) -> Text:
+    """The window as one line of blocks, a stretch for each part in the order of the lines."""
+    bar = Text("  ")
+    for part, blocks in _stretches_of_bar(account, width):
+        bar.append(blocks, _STYLES[part.part])
+    return bar
+
+
+def bar_text(account: Account, width: int) -> str:
+    """The bar without colours, `width` characters."""
+    return "".join(blocks for _, blocks in _stretches_of_bar(account, width))
+
+
+def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]]:
+    done, drawn = 0.0, 0
+    for part, block in zip(account.parts, _blocks(account.parts), strict=True):
+        done += part.share
+        upto = min(round(done * width), width)
+        yield part, block * (upto - drawn)
+        drawn = upto
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[str]:
+    """A block for each part: full where a device works, light where it idles."""
+    for part in parts:
+        yield {"idle": "\u2591", "host": "\u2593"}.get(part.part, "\u2588")
+
+
+def _function(name: str) -> str:
+    """`preprocess` for `a/video.py(12): preprocess`, `tanh` for `<built-in method tanh ...>`."""
+    frame = parse_frame(name)
+    if frame is not None:
+        return printable(frame.function)
+    return printable(name.removeprefix("<built-in ").removeprefix("method ").split(" of ")[0])
+
+
+def _line(part: Part, console: ReportConsole) -> Text:
+    words = _WORDS.get(part.part)
+    cause = f"{words}: {part.cause}" if words else part.cause
+    line = Text(f"  {share_text(part.share):>6} {time_text(part.time_ns):>8}  ")
+    line.append(cause, _STYLES[part.part])
+    if part.mostly_in:
+        line.append(f" ({_function(part.mostly_in)})")
+    place = next((each for each in part.places if each.location or each.name), None)
+    room = console.room(console.width - line.cell_len - 2)
+    if place is not None and room >= _NARROWEST_PLACE:
+        where = location_text(place.location, room) if place.location else printable(place.name)
+        where = shortened(where, room)
+        line.append(" " * max(console.width - line.cell_len - cell_len(where), 2) + where)
+    return line

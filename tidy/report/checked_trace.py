@@ -1,0 +1,105 @@
+"""`CheckedTrace`: one trace and the outcome of each rule on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from ..account import Account, RankWaits, make_accounts
+from ..finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome, Severity
+from ..trace import Location, Trace
+from ..weigh import Weighed, weigh
+from .summary import RunSummary, summarize
+
+Kind = TypeVar("Kind", NotChecked, NotApplicable, Crashed)
+
+
+@dataclass(frozen=True)
+class CheckedTrace:
+    """A trace, and for each rule what came of checking it.
+
+    Attributes:
+        trace: the trace.
+        outcomes: the outcome of each rule, by its code.
+        title: the name that reports give the trace; None for the path it was read from.
+        waits: how long its collectives wait for other ranks, where their traces tell it.
+        everywhere: code and place of the findings that all these ranks have.
+        notes: what is to be said of it before the warnings of its reader.
+        savings: "replay", or "off" where nothing is to be replayed.
+        warn_from: the share of the window from which a finding is a warning; None for that of
+            `tidy.weigh`.
+    """
+
+    trace: Trace
+    outcomes: Mapping[str, Outcome]
+    title: str | None = None
+    notes: Sequence[str] = ()
+    waits: RankWaits | None = None
+    everywhere: Set[tuple[str, Location | None]] = frozenset()
+    savings: str = "replay"
+    warn_from: float | None = None
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """All findings with what their fixes save, and what all fixes together save."""
+        findings = [f for o in self.outcomes.values() if isinstance(o, Checked) for f in o.findings]
+        return weigh(
+            self.trace,
+            findings,
+            savings=self.savings,
+            warn_from=self.warn_from,
+            waits=self.waits,
+            everywhere=self.everywhere,
+        )
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, what matters most first: by severity, then by what the fix saves."""
+        return self.weighed.findings
+
+    @cached_property
+    def accounts(self) -> tuple[Account, ...]:
+        """Where the time of the window went: one account a device, or that of the host."""
+        return make_accounts(self.trace, waits=self.waits)
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """What ran and what was recorded of it."""
+        return summarize(self.trace, self.title, self.notes)
+
+    def _of(self, kind: type[Kind]) -> dict[str, Kind]:
+        return {code: o for code, o in self.outcomes.items() if isinstance(o, kind)}
+
+    @property
+    def not_checked(self) -> dict[str, NotChecked]:
+        """Rules that need something the trace does not hold."""
+        return self._of(NotChecked)
+
+    @property
+    def not_applicable(self) -> dict[str, NotApplicable]:
+        """Rules about something that had no part in the run."""
+        return self._of(NotApplicable)
+
+    @property
+    def crashed(self) -> dict[str, Crashed]:
+        """Rules that raised an exception."""
+        return self._of(Crashed)
+
+    @property
+    def counts(self) -> Counter[Severity]:
+        """Number of findings by severity, without those that are accepted."""
+        return Counter(each.severity for each in self.findings if each.acceptance is None)
+
+    @property
+    def accepted(self) -> Counter[str]:
+        """Number of findings that are accepted, by what accepts them: "comment" or "baseline"."""
+        return Counter(each.acceptance.by for each in self.findings if each.acceptance)
+
+    def exit_code(self, fail_on: Severity | None = Severity.WARNING) -> int:
+        """2 where a rule crashed, 1 where a finding at or above `fail_on` is not accepted."""
+        if self.crashed:
+            return 2
+        return int(fail_on is not None and any(each >= fail_on for each in self.counts))

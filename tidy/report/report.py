@@ -1,0 +1,38 @@
+"""`Report`: a checked trace with ways to show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .checked_trace import CheckedTrace
+
+
+class Report(CheckedTrace):
+    """What was found in one trace, and what could not be looked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `docs/report.schema.json` describes it."""
+        from .json_report import report_to_json
+
+        return report_to_json(self)
+
+    def __repr__(self) -> str:
+        from .text import summary
+
+        said = summary([self])
+        return f"<Report on {self.summary.path}: {said}; print() shows it>"
+
+    def __rich__(self) -> Any:
+        from rich.text import Text
+
+        return Text(str(self))
+
+    def __str__(self) -> str:
+        from .text import render
+
+        return render([self])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"

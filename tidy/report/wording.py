@@ -1,0 +1,137 @@
+"""What a report says, as plain sentences: for the terminal, and for the other forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..finding import Crashed, Finding, Saving
+from .sections import PlaceOnRanks, Section
+from .summary import RunSummary
+from .units import count_text, printable, range_text, ranges_text, share_text, time_text
+
+_MOST_LEFT_OUT = 2
+# Time besides the window that is less than this part of all goes without saying.
+_WORTH_SAYING = 0.001
+_COUNTING = {
+    "step": "steps that count",
+    "round": "rounds that count",
+    "run": "time that counts",
+}
+
+
+def run_line(section: Section) -> str:
+    """`A100, rank 0 of 8, 5 steps of 153 ms, 765 ms together, GPU busy 61% of that; left out: ...`.
+
+    Where steps are left out it is `6 steps of which 5 count, 153 ms each, ...`. All figures are of
+    the window; of the rest it says how much it is.
+    """
+    run = section.runs[0]
+    parts = [printable(run.framework), _devices(run)] if run.framework else [_devices(run)]
+    ranks = [r.rank for r in section.runs if r.rank is not None]
+    if ranks and run.world_size and run.world_size > 1:
+        parts.append(f"{ranks_label(ranks)} of {run.world_size}")
+    if run.unit != "step":
+        parts.append("no steps marked")
+    if run.step_count and run.step_ns is not None:
+        count, length = count_text(run.step_count, run.unit), time_text(run.step_ns)
+        if run.counted < run.step_count:
+            parts.append(f"{count} of which {run.counted:,} count, {length} each")
+        else:
+            parts.append(f"{count} of {length}")
+        parts.append(f"{time_text(run.window_ns)} together")
+    else:
+        parts.append(f"{time_text(run.window_ns)} of the run")
+    busy = [r.busy_share for r in section.runs if r.busy_share is not None]
+    if busy:
+        low, high = f"{min(busy):.0%}", f"{max(busy):.0%}"
+        at_least = "at least " if run.busy_is_lower_bound else ""
+        busy_text = low if low == high else f"{low} to {high}"
+        parts.append(f"{run.device_sort} busy {at_least}{busy_text} of that")
+    recorded = ", ".join(run.recorded) or "names and times only"
+    left_out = f"left out: {', '.join(_left_out(run))}; " if _left_out(run) else ""
+    return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
+
+
+def _left_out(run: RunSummary) -> list[str]:
+    """What the file holds besides the window, with its time."""
+    named = [f"{each.label} ({time_text(each.time_ns)})" for each in run.left_out]
+    if len(named) > _MOST_LEFT_OUT:
+        time_ns = sum(each.time_ns for each in run.left_out)
+        unit = run.unit if run.step_count else "call"
+        named = [f"{count_text(len(named), unit)} ({time_text(time_ns)})"]
+    rest_ns = run.span_ns - run.window_ns - sum(each.time_ns for each in run.left_out)
+    if rest_ns > _WORTH_SAYING * run.span_ns:
+        where = f"outside of {run.unit}s" if run.step_count else "before and after it"
+        named.append(f"{time_text(rest_ns)} {where}")
+    return named
+
+
+def ranks_label(ranks: Sequence[int]) -> str:
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {ranges_text(ranks)}"
+
+
+def _devices(run: RunSummary) -> str:
+    if not run.devices:
+        return "CPU run" if run.is_cpu_run else "no device activity"
+    names = (name + (f" x {count}" if count > 1 else "") for name, count in run.devices)
+    return " and ".join(names)
+
+
+def said_text(finding: Finding) -> str:
+    """What was seen, and whether it is dearer than the baseline has it."""
+    known = finding.known
+    if known is None or known.state != "updated":
+        return finding.message
+    then = (
+        "" if known.cost_share is None else f": it was {share_text(known.cost_share)} of the time"
+    )
+    return f"{finding.message}; dearer than in the baseline{then}"
+
+
+def saving_text(saving: Saving, unit: str) -> str:
+    """`mended: 152 ms to 116-126 ms (median step)`."""
+    text = after_text(saving.step_ns, saving.step_ns_after, unit)
+    saved_ns = saving.step_ns - saving.step_ns_after[0]
+    if time_text(saving.step_ns_after[0]) == time_text(saving.step_ns):
+        text = f"{time_text(saved_ns) if saved_ns else 'nothing'} saved of a {unit}"
+    if saving.hidden:
+        return f"hidden behind the GPU's work; mended: {text}"
+    return f"mended: {text}"
+
+
+def after_text(step_ns: int, after_ns: tuple[int, int], unit: str) -> str:
+    whose = "the run" if unit == "run" else f"median {unit}"
+    return f"{time_text(step_ns)} to {range_text(*after_ns)} ({whose})"
+
+
+def cost_text(place: PlaceOnRanks, whole: str) -> str:
+    """`x6    273 ms  29.7% of step`."""
+    count = f"x{place.count:,}"
+    if not place.finding.in_window:
+        return f"{count}  outside of the {_COUNTING[whole]}"
+    if not place.cost_ns:
+        return count
+    where = "GPU " if place.finding.on_device else ""
+    share = place.cost_share
+    part = "outside steps" if share is None else f"{share_text(share)} of {whole}"
+    return f"{count}  {where + time_text(place.cost_ns):>8}  {part:>13}"
+
+
+def crashed_text(code: str, crash: Crashed) -> str:
+    return f"{code} crashed: {crash.error} (TIDY_TRACEBACK=1 shows where)"
+
+
+def replay_is_off_text(error: float, unit: str) -> str:
+    """Why no saving is said."""
+    said = "savings are not estimated: a replay of the recorded run is off by"
+    return f"{said} {share_text(error)} of a {unit}"
+
+
+def after_all_text(section: Section) -> str | None:
+    """`all of it: 152 ms to 108-117 ms (median step); replayed unchanged, it is off by 0.1%`."""
+    after = section.after_all
+    if after is None:
+        return None
+    where = f" of rank {after.rank}" if section.rank_count > 1 else ""
+    text = after_text(after.step_ns, after.after_ns, section.runs[0].unit)
+    return f"all of it: {text}{where}; replayed unchanged, it is off by {share_text(after.error)}"

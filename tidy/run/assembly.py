@@ -1,0 +1,247 @@
+"""From the pieces of a recording to one trace.
+
+The pieces are put one after the other: what went by between two of them is left out. Numbers that
+start anew in each piece (External id, correlation, Ev Idx, flows) are moved apart, and the
+optimizer's steps become `ProfilerStep#N`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..profiler.kineto import SPAN, SPAN_TRACK, base_of, events_of
+from ..profiler.piece import Piece
+from ..profiler.piece_rows import append_piece
+from ..profiler.processors import HEADER, machine_facts
+from ..profiler.worker_ranges import append_worker_ranges, worker_header
+from ..readers.container import Progress
+from ..readers.refine import refine
+from ..runtime.observe.worker_batches import WorkerBatch
+from ..trace import Trace, TraceInfo, build_trace
+from ..trace.kinds import EventKind
+from ..trace.raw_columns import RawColumns, Track
+from .kineto_pieces import KinetoPieces
+from .light import LightSteps
+from .recording import Json
+from .retimed_piece import retimed
+from .retiming import TimeMap, time_map
+from .worker_batches import PieceTimes
+
+# What was open at a cut ends there, and begins anew with the next piece. Were both at one moment,
+# the tree would take the second to be in the first.
+_APART_NS = 100
+
+
+class RuntimePieces:
+    """The pieces of tidy's own profiler, one at a time, as `KinetoPieces` has PyTorch's.
+
+    Attributes:
+        header: what the piece says beside its events.
+        base_ns: what times in a file that begins with the piece count from.
+        op_count: ops in the piece.
+        has_device_work: whether anything ran on a modelled device.
+        device_end_ns: 0, since no cut waits for modelled devices.
+        worker_batches: what worker processes made that was received meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.worker_batches: list[WorkerBatch] = []
+        self._first = self._next = self.device_end_ns = 0
+        self.has_device_work = False
+        self._named: set[object] = set()
+
+    def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
+        """Read the next piece. Raises OSError or msgspec.DecodeError where it is not whole."""
+        self._piece = Piece.read(str(path))
+        # They may have begun in an earlier piece: the assembly knows where that is.
+        self.worker_batches, self._piece.worker_batches = self._piece.worker_batches, []
+        if progress is not None:
+            progress(path.stat().st_size)
+        self.base_ns = base_of(self._piece.start_ns)
+        self.header = {"schemaVersion": 1, **self._piece.header}
+        self.op_count = sum(each.kind == EventKind.TorchOp for each in self._piece.events)
+        self.has_device_work = bool(self._piece.device.work)
+
+    def append(self, raw: RawColumns, facts: Json, later_ns: int) -> None:
+        """Append the rows of the piece; `later_ns` is added to all times."""
+        self._first, self._next = self._next, self._next + self._piece.number_count
+        piece = self._piece
+        append_piece(raw, piece, later_ns, self._first)
+        raw.append(  # the last of its texts
+            1,
+            name_id=raw.strings.names[SPAN],
+            kind=EventKind.Other,
+            start_ns=piece.start_ns + later_ns,
+            duration_ns=piece.end_ns - piece.start_ns,
+            track_id=raw.strings.tracks[SPAN_TRACK],
+        )
+
+    def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[str]:
+        """Its events as they stand in the file, once they are appended."""
+        piece = self._piece
+        if times is not None:
+            piece, later_ns = retimed(piece, later_ns, times), 0
+        return events_of(piece, base_ns - later_ns, self._first, self._named)
+
+
+class Assembly:
+    """Takes the pieces of one recording in order.
+
+    Attributes:
+        op_count: ops in all pieces.
+        has_modelled_work: whether anything ran on a modelled device in one of them.
+        strings: their texts.
+        steps: number, start and end of each step after the warm-up.
+        ends_ns: the ends of steps in each piece.
+        step_count: how many steps ended in all pieces, those of the warm-up among them.
+        base_ns: what times in a file count from.
+        header: keys beside the events.
+        main: where the steps are.
+        worker_batches: of all pieces, as worker processes reported them.
+        recorded_ns, queued_ns: how long all pieces are, and how long threads waited for a
+            processor meanwhile, all threads together.
+    """
+
+    def __init__(self, warmup: int) -> None:
+        self.op_count = self.step_count = self.base_ns = 0
+        self.recorded_ns = self.queued_ns = 0
+        self.has_modelled_work = False
+        self.steps: list[tuple[int, int, int]] = []
+        self.ends_ns: list[list[int]] = []
+        self.header: Json = {}
+        self.main: Track | None = None
+        self.worker_batches: list[WorkerBatch] = []
+        self._piece_times = PieceTimes()
+        self._times: TimeMap | None = None
+        self.raw = RawColumns()
+        self.strings = self.raw.strings
+        self._warmup = warmup
+        self._last_step_ns = 0
+        self._cut_ns = 0
+        self._next_number = 0
+        self.left_out_ns = 0  # between pieces, up to the last one
+
+    def add(self, pieces: RuntimePieces | KinetoPieces, facts: Json) -> None:
+        """Take the piece that was read last."""
+        if self.main is not None:
+            self.left_out_ns += facts["start_ns"] - self._cut_ns - _APART_NS
+        else:
+            self.base_ns = pieces.base_ns
+        self.main = Track(facts["pid"], facts["thread"])
+        done_ns = self._cut_ns = max(facts["cut_ns"], pieces.device_end_ns)
+        # What earlier pieces said stays, but a script may set up its devices in a later one.
+        devices = pieces.header if pieces.header.get("tidy_modelled_device") else {}
+        self.header = {**pieces.header, **self.header, **devices}
+        for key, value in (facts.get("header") or {}).items():
+            known = self.header.get(key)
+            # What the profiler wrote itself, or an earlier piece, may say more.
+            self.header[key] = {**value, **known} if isinstance(known, dict) else value
+        pieces.append(self.raw, facts, -self.left_out_ns)
+        self.op_count += pieces.op_count
+        self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
+        self.queued_ns += facts.get("queued_ns", 0)
+        self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
+        self.worker_batches += pieces.worker_batches
+        self._piece_times.add(facts["start_ns"], done_ns, -self.left_out_ns)
+        ends = _step_ends(facts, pieces.device_end_ns)
+        self.step_count += len(ends)
+        self.steps += self._steps(facts, ends)
+        # What warms up in the first step of all has done so for a later piece.
+        starts = [facts["start_ns"]] if self.ends_ns and facts["began_at_step"] else []
+        self.ends_ns.append([moment - self.left_out_ns for moment in starts + ends])
+
+    def _steps(self, facts: Json, ends: list[int]) -> Iterator[tuple[int, int, int]]:
+        """Each step reaches from the end of the one before, or from a recording begun there.
+
+        One that began in a piece that is lost is left out.
+        """
+        start_ns = facts["start_ns"] - self.left_out_ns
+        is_known = facts["number"] == self._next_number or facts["began_at_step"]
+        self._next_number = facts["number"] + 1
+        if facts["began_at_step"] or not self._last_step_ns:
+            self._last_step_ns = start_ns
+        for number, moment_ns in enumerate(ends, facts["steps_before"]):
+            begin_ns, end_ns = self._last_step_ns, moment_ns - self.left_out_ns
+            self._last_step_ns = max(end_ns, start_ns)
+            if number >= self._warmup and end_ns > start_ns and is_known:
+                yield number, begin_ns, end_ns
+            is_known = True
+
+    def retime(self, light: LightSteps) -> TimeMap | None:
+        """Give the steps the times of lightly recorded ones; None where those are too unlike."""
+        refine(self.raw)
+        table, flows = self.raw.join()
+        bounds = [(start, end) for _, start, end in self.steps]
+        times = time_map(table, flows, self.strings, bounds, light)
+        if times is None:
+            return None
+        self._times = times
+        times.change(table, self.strings)
+        for number, place in enumerate(self.strings.tracks):
+            drawn = np.flatnonzero(flows["track_id"] == number)
+            flows["time_ns"][drawn] = times.of(Track(*place), flows["time_ns"][drawn])
+        self.steps = [
+            (number, *bounds)
+            for (number, _, _), bounds in zip(self.steps, times.steps, strict=True)
+        ]
+        return times
+
+    def finish(self, title: str, more: Json, warnings: list[str]) -> Trace:
+        """The trace.
+
+        Args:
+            title: what reports call it.
+            more: further keys beside the events.
+            warnings: what reports say of it.
+        """
+        times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": self.base_ns}
+        batches = self.shown_batches()
+        self.header = {**self.header, **times, **worker_header(batches), **more}
+        if HEADER in self.header:
+            self.header[HEADER] = {**machine_facts(), **self.header[HEADER]}
+        if self.main is not None:
+            append_worker_ranges(self.raw, int(self.main.pid), batches)
+        for number, start_ns, end_ns in self.steps:
+            self.raw.append(
+                1,
+                name_id=self.strings.names[step_name(number)],
+                kind=EventKind.Annotation,
+                start_ns=start_ns,
+                duration_ns=end_ns - start_ns,
+                track_id=self.strings.tracks[self.main],
+            )
+        refine(self.raw)
+        return build_trace(self.raw, TraceInfo(title, self.header, warnings))
+
+    def shown_batches(self) -> list[WorkerBatch]:
+        """The batches of workers where the trace has them."""
+        batches, times = self._piece_times.moved(self.worker_batches), self._times
+        if times is None or self.main is None or not batches:
+            return batches
+        starts, ends = (
+            times.of(self.main, np.array(each, np.int64)).tolist()
+            for each in ([b.start_ns for b in batches], [b.end_ns for b in batches])
+        )
+        return [
+            batch._replace(start_ns=start_ns, end_ns=end_ns)
+            for batch, start_ns, end_ns in zip(batches, starts, ends, strict=True)
+        ]
+
+
+def _step_ends(facts: Json, device_end_ns: int) -> list[int]:
+    """When the steps of a piece ended.
+
+    PyTorch's profiler waits for the devices when it stops. After a step that ended with the piece
+    they have nothing left to do in the next one, so what they did meanwhile is of that step.
+    """
+    ends: list[int] = list(facts["steps_ns"])
+    if ends and facts.get("ended_at_step"):
+        ends[-1] = max(ends[-1], device_end_ns)
+    return ends
+
+
+def step_name(number: int) -> str:
+    return f"ProfilerStep#{number}"

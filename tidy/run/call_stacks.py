@@ -1,0 +1,167 @@
+"""Putting the user's functions and lines into the rows of a piece that PyTorch exported.
+
+Python functions become rows of their own (python_calls.py). Each op, range and function of a
+library gets `Call stack`: the user's frames when it started, innermost first. A backward op gets
+the frames of its forward, and what runs inside it gets frames only where code of the user runs
+there (a hook, a custom function); all else inside has the place of the backward op above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.build import find_forward_threads
+from ..trace.kinds import EventKind
+from ..trace.location import NO_LINE_KNOWN
+from ..trace.raw_columns import Column, Strings
+from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines
+from .python_calls import PythonCall, PythonCalls, rows_of
+from .recording import Json, Triples
+from .shown_path import shown_path
+
+Table = dict[str, Column]
+Rows = NDArray[np.int64]
+
+_PLACED = (EventKind.TorchOp, EventKind.Annotation, EventKind.PyCall)
+_MOST_FRAMES = 50
+
+
+class CallStacks:
+    """Knows the frames of all threads; pieces are given in order.
+
+    Attributes:
+        calls: the Python functions of the piece that was given last.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[PythonCall] = []
+        self._python_calls = PythonCalls()
+        self._stacks = FrameStacks()
+        self._replays: dict[int, Replay] = {}
+        self._texts: dict[int, str] = {}
+        self._codes: Sequence[Any] = ()
+        self._forward: dict[tuple[int | str, int], int] = {}  # thread, sequence number: stack
+        self._threads: dict[int, int | str] = {}  # of PyTorch's small thread ids
+
+    def add(
+        self,
+        table: Table,
+        strings: Strings,
+        flows: Table,
+        facts: Json,
+        logs: Mapping[int, Triples],
+    ) -> Table:
+        """The rows of the next piece and, after them, those of its functions, with their places."""
+        self._codes = facts.get("codes") or ()
+        lines = self._replay(facts, logs)
+        self.calls = self._python_calls.read(
+            lines, self._codes, facts["pid"], _starts_by_thread(table, strings)
+        )
+        some = rows_of(self.calls, strings)
+        table = {name: np.concatenate([table[name], some[name]]) for name in table}
+        start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
+        rows = np.flatnonzero(np.isin(kind, _PLACED))
+        tracks = list(strings.tracks)
+        threads = np.unique(track_id[rows])
+        for small, number in find_forward_threads(table, rows, threads, flows).items():
+            self._threads.setdefault(small, tracks[threads[number]].tid)
+        # An outer event first; of equal ones a Python function.
+        is_op = kind[rows] != EventKind.PyCall
+        rows = rows[np.lexsort((is_op, -table["duration_ns"][rows], start[rows]))]
+        placed: list[tuple[Rows, Rows, Rows]] = []
+        for track in threads.tolist():
+            tid, mine = tracks[track].tid, rows[track_id[rows] == track]
+            known = lines[tid] if isinstance(tid, int) and tid in lines else NOT_FOLLOWED
+            stacks, since_ns = known.at(start[mine])
+            self._learn_forward(tid, table, mine, stacks)
+            placed.append((mine, stacks, since_ns))
+        users = [strings.names[each.name] for each in self.calls if each.is_users]
+        for mine, stacks, since_ns in placed:
+            found = self._place(table, mine, stacks, since_ns)
+            known_ids = table["name_id"][mine]
+            found[np.isin(known_ids, users) & (kind[mine] == EventKind.PyCall)] = NONE
+            some_rows = np.flatnonzero(found != NONE)
+            texts = [strings.stacks[self._text(stack)] for stack in found[some_rows].tolist()]
+            table["stack_id"][mine[some_rows]] = texts
+        return table
+
+    def _replay(self, facts: Json, logs: Mapping[int, Triples]) -> dict[int, ThreadLines]:
+        """What was open on each thread; one that logged nothing is still where it was."""
+        kinds = [each[3] for each in self._codes]
+        for thread in logs:
+            self._replays.setdefault(thread, Replay(self._stacks))
+        nothing = np.empty((0, 3), np.int64)
+        return {
+            thread: replay.read(
+                logs.get(thread, nothing), kinds, facts["start_ns"], facts["cut_ns"]
+            )
+            for thread, replay in self._replays.items()
+        }
+
+    def _learn_forward(
+        self, tid: int | str, table: Table, rows: Rows, stacks: NDArray[np.int64]
+    ) -> None:
+        """Among forward ops with one sequence number the latest start wins."""
+        numbers = table["sequence_nr"][rows]
+        some = (numbers >= 0) & (table["forward_thread"][rows] == 0)
+        for number, stack in zip(numbers[some].tolist(), stacks[some].tolist(), strict=True):
+            self._forward[tid, number] = stack
+
+    def _place(self, table: Table, rows: Rows, stacks: Rows, since_ns: Rows) -> Rows:
+        """The stack of each row of a thread, NONE for none."""
+        starts = table["start_ns"][rows]
+        columns = (
+            starts,
+            starts + table["duration_ns"][rows],
+            table["forward_thread"][rows],
+            table["sequence_nr"][rows],
+            stacks,
+            since_ns,
+        )
+        found: list[int] = []
+        inside: list[tuple[int, int]] = []  # open backward ops: (end, start)
+        for start, end, small, number, current, since in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            while inside and inside[-1][0] < start:
+                inside.pop()
+            stack = current
+            if small:
+                forward = self._forward.get((self._threads.get(small, NONE), number), NONE)
+                stack = forward if forward != NONE else current
+                inside.append((end, start))
+            elif inside and since < inside[-1][1]:
+                stack = NONE
+            found.append(stack)
+        return np.array(found, np.int64)
+
+    def _text(self, stack: int) -> str:
+        text = self._texts.get(stack)
+        if text is None:
+            frames = list[str]()
+            at = stack
+            while at != NONE and len(frames) < _MOST_FRAMES:
+                at, code, line = self._stacks.nodes[at]
+                file, function, first_line, _ = self._codes[code]
+                if line == NO_LINE:
+                    frames.append(f"{shown_path(file)}({first_line}): {function}{NO_LINE_KNOWN}")
+                else:
+                    frames.append(f"{shown_path(file)}({line}): {function}")
+            text = self._texts[stack] = ";".join(frames)
+        return text
+
+
+def _starts_by_thread(table: Table, strings: Strings) -> dict[int, NDArray[np.int64]]:
+    """When the operators and ranges of each thread began, ascending."""
+    some = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
+    track_id, start = table["track_id"][some], table["start_ns"][some]
+    tracks = list(strings.tracks)
+    return {
+        tracks[track].tid: np.sort(start[track_id == track])
+        for track in np.unique(track_id).tolist()
+        if isinstance(tracks[track].tid, int)
+    }

@@ -1,0 +1,166 @@
+"""`import torch` that gives tidy.runtime, in this process alone.
+
+What the runtime lacks ends the script, as any missing name does, but with one line that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType, TracebackType
+from typing import Any
+
+_RUNTIME = "tidy.runtime"
+# Modules that are elsewhere.
+_ELSEWHERE = {
+    "torch.profiler": "tidy.profiler",
+    "torch.autograd.profiler": "tidy.profiler.autograd_profiler",
+}
+# What `import torch` alone makes usable.
+_AT_ONCE = ("nn", "optim", "utils.data")
+_said = set[str]()  # what has been said to be missing
+_MISSING = (
+    re.compile(r"(?P<module>tidy\.runtime)() has no '(?P<name>\w+)'"),
+    re.compile(r"module '(?P<module>tidy\.\w+[\w.]*)' has no attribute '(?P<name>\w+)'"),
+    re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<module>tidy\.\w+[\w.]*)'"),
+    re.compile(r"No module named '(?P<module>torch(\.\w+)*?)\.(?P<name>\w+)'"),
+    re.compile(r"No module named '(?P<module>tidy\.runtime[\w.]*)\.(?P<name>\w+)'"),
+    re.compile(r"(type object )?'(?P<module>Tensor)'( object)? has no attribute '(?P<name>\w+)'"),
+)
+
+
+def install(settings: dict[str, Any]) -> AliasFinder:
+    """Make `torch` an alias, from now on.
+
+    Raises:
+        SystemExit: there is no tidy for this Python.
+    """
+    make_importable(settings)
+    try:
+        import_module(_RUNTIME)
+    except ImportError as error:
+        lacking = error.name or str(error)
+        raise SystemExit(
+            f"tidy: {settings['script']}: tidy.runtime cannot be used with {sys.executable}:"
+            f" it has no {lacking} (pip install torchtidy there)"
+        ) from None
+    finder = AliasFinder(settings)
+    sys.meta_path.insert(0, finder)
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _say_what_is_missing
+    return finder
+
+
+def make_importable(settings: dict[str, Any]) -> None:
+    """Let the Python that runs tidy find tidy in the child, too."""
+    if settings["same_python"] and find_spec("tidy") is None:
+        sys.path.append(settings["tidy_path"])
+
+
+class AliasFinder:
+    """Finds `torch` and what is below it."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._recorded = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        real = _ELSEWHERE.get(name, _RUNTIME + name.removeprefix("torch"))
+        try:
+            module = import_module(real)
+        except ModuleNotFoundError as error:
+            if error.name != real and not (error.name or "").startswith(_RUNTIME):
+                raise
+            return None
+        alias: Any = _Alias(module, self)
+        return ModuleSpec(name, alias, is_package=hasattr(module, "__path__"))
+
+    def imported(self) -> None:
+        """`torch` is there: begin to record."""
+        if not self._recorded:
+            self._recorded = True
+            for name in _AT_ONCE:
+                import_module(f"{_RUNTIME}.{name}")
+            for name, real in _ELSEWHERE.items():
+                package, _, last = name.rpartition(".")
+                setattr(import_module(_RUNTIME + package[5:]), last, import_module(real))
+            self._say_what_is_lacking()
+            from .start import record
+
+            record("runtime", self._settings)
+
+    def _say_what_is_lacking(self) -> None:
+        """All that the script names and the runtime has not, before it begins to train."""
+        from .lacking import lacking_in_files
+
+        script = os.path.abspath(self._settings["script"])
+        found = lacking_in_files(script, sys.modules[_RUNTIME])
+        _said.update(name for _, _, name in found)
+        if found:
+            here = os.getcwd() + os.sep
+            each = [f"{file.removeprefix(here)}:{line}: {name}" for file, line, name in found]
+            _say(", ".join(each), len(found))
+
+
+class _Alias:
+    """A loader that loads nothing: the module is there."""
+
+    def __init__(self, module: ModuleType, finder: AliasFinder) -> None:
+        self._module, self._finder, self._spec = module, finder, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import has put the alias's there
+        if module.__name__ == _RUNTIME:
+            self._finder.imported()
+
+
+def _say_what_is_missing(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    missing = _missing(error) if isinstance(error, (AttributeError, ImportError)) else None
+    if missing is None:
+        sys.__excepthook__(kind, error, trace)
+        return
+    if missing not in _said:
+        _say(f"{_place(trace)}{missing}", 1)
+
+
+def _say(what: str, count: int) -> None:
+    verb = "is" if count == 1 else "are"
+    sys.stderr.write(f"tidy: {what} {verb} not in tidy.runtime (docs/runtime.md lists what is)\n")
+
+
+def _missing(error: BaseException) -> str | None:
+    """The name that is missing, as PyTorch has it."""
+    for pattern in _MISSING:
+        match = pattern.match(str(error))
+        if match is not None:
+            module, name = match["module"], match["name"]
+            module = "torch.Tensor" if module == "Tensor" else module
+            module = re.sub(r"^tidy\.(runtime)?", "torch.", module).rstrip(".").replace("..", ".")
+            return f"{module}.{name}" if name else module
+    return None
+
+
+def _place(trace: TracebackType | None) -> str:
+    """`train.py:12: `, the innermost line that is not tidy's or Python's own."""
+    tidy = os.path.dirname(os.path.abspath(sys.modules["tidy"].__file__ or ""))
+    runtime = os.path.dirname(os.path.abspath(sys.modules[_RUNTIME].__file__ or ""))
+    found = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        path = os.path.abspath(file)
+        if not file.startswith("<") and not path.startswith((tidy + os.sep, runtime + os.sep)):
+            here = os.getcwd() + os.sep
+            found = f"{path.removeprefix(here)}:{trace.tb_lineno}: "
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,191 @@
+"""The ways a process can end, and a call from the main thread."""
+
+from __future__ import annotations
+
+from .kept import MAIN_THREAD, atexit, is_finalizing, os, signal, thread, time
+from .patches import Preceded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_WAIT_S = 15.0  # how long a thread that calls os._exit waits for the thread that records
+_terminating = False
+_to_call: list[Callable[[], None]] = []  # by the main thread
+_callback: list[Any] = []  # what calls them, for as long as the process is there
+
+
+def install(recorder: Any) -> None:
+    """Let the recorder end before the process does, however that happens."""
+    import os as module
+
+    atexit.register(recorder.end)
+    pid = os.getpid()
+
+    def end() -> None:
+        if os.getpid() == pid:
+            recorder.end_from_elsewhere(_WAIT_S)
+
+    for name in ("_exit", "abort", "execv", "execve"):
+        if hasattr(module, name):
+            setattr(module, name, Preceded(getattr(module, name), end))
+    _end_on_sigterm(recorder)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=recorder.leave)
+
+
+def _end_on_sigterm(recorder: Any) -> None:
+    """Die of SIGTERM as without us, but later; a script that handles it goes first."""
+    is_main = thread.get_ident() == MAIN_THREAD
+    if os.name == "nt" or not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return
+
+    def die(number: int, frame: Any) -> None:
+        global _terminating
+        if recorder.busy:
+            _terminating = True
+            return
+        recorder.end()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def in_fork() -> None:
+        if signal.getsignal(signal.SIGTERM) is die:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    signal.signal(signal.SIGTERM, die)
+    os.register_at_fork(after_in_child=in_fork)
+
+
+def signals_now() -> None:
+    """Take the signal that came while the recorder was busy."""
+    global _terminating
+    if _terminating:
+        _terminating = False
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+class interrupts_later:  # noqa: N801 - it is used as a function, as those of contextlib are
+    """Hold back the signals that Python handles: what their handlers raise would be lost here.
+
+    Those of SIGTERM that are ours hold it back themselves.
+    """
+
+    def __enter__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._came: list[int] = []
+        if os.name == "nt" or thread.get_ident() != MAIN_THREAD:
+            return
+        for number in range(1, signal.NSIG):
+            handler = signal.getsignal(number)
+            # asyncio learns of a signal in another way, and would learn of it twice.
+            is_asyncio = getattr(handler, "__name__", "") == "_sighandler_noop"
+            if callable(handler) and not is_asyncio:
+                signal.signal(number, self._note)
+                self._before[number] = handler
+
+    def _note(self, number: int, frame: Any) -> None:
+        self._came.append(number)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._came:
+            thread.start_new_thread(_send, (self._came,))
+
+
+def _send(numbers: list[int]) -> None:
+    time.sleep(0.02)  # the call that they were held back in is over by then
+    for number in numbers:
+        os.kill(os.getpid(), number)
+
+
+def call_in_main_thread(function: Callable[[], None]) -> None:
+    """Have the main thread call a function, soon, between two of its bytecodes.
+
+    Where that thread waits for another one (`join()`) soon may be in minutes. The function is
+    called once then, however often it was asked for, and what Python calls is there until then.
+    """
+    import ctypes
+
+    if function in _to_call:
+        return
+    _to_call.append(function)
+    if not _callback:
+        _callback.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_call_all))
+    if ctypes.pythonapi.Py_AddPendingCall(_callback[0], None):  # the interpreter's list is full
+        _to_call.remove(function)
+
+
+def _call_all(_: Any) -> int:
+    while _to_call:
+        _call(_to_call.pop(0))
+    return 0
+
+
+def _call(function: Callable[[], None]) -> None:
+    try:
+        with interrupts_later():
+            function()
+    except SystemExit:
+        return  # it comes again at the next step, where it can be raised
+
+
+def call_every(seconds: float, function: Callable[[], bool]) -> Ticker:
+    """Call from a thread that `threading` does not see, until it is stopped or gives False.
+
+    It is gone while the process forks: Python warns of a fork that has threads beside it.
+    """
+    ticker = Ticker(seconds, function)
+    ticker.start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=ticker.pause, after_in_parent=ticker.go_on)
+    return ticker
+
+
+class Ticker:
+    """Calls a function again and again, from a thread of its own."""
+
+    def __init__(self, seconds: float, function: Callable[[], bool]) -> None:
+        self._seconds, self._function = seconds, function
+        self._is_stopped = False
+
+    def start(self) -> None:
+        """Call from now on."""
+        self._wake, self._ended = thread.allocate_lock(), thread.allocate_lock()
+        self._wake.acquire()
+        self._ended.acquire()
+        thread.start_new_thread(self._run, (self._wake, self._ended))
+
+    def stop(self) -> None:
+        """Call no more."""
+        self.pause()
+        self._is_stopped = True
+        self._function = _nothing
+
+    def go_on(self) -> None:
+        """Call again, unless it is stopped."""
+        if not self._is_stopped:
+            self.start()
+
+    def pause(self) -> None:
+        """Come back when the thread is gone, or is busy for longer than a second."""
+        if self._is_stopped:
+            return
+        self._wake.release()
+        if self._ended.acquire(timeout=1):
+            time.sleep(0.001)  # from the end of its Python code to that of the thread
+
+    def _run(self, wake: Any, ended: Any) -> None:
+        try:
+            while not wake.acquire(timeout=self._seconds) and not is_finalizing():
+                if not self._function():
+                    break
+        finally:
+            ended.release()
+
+
+def _nothing() -> bool:
+    """What a stopped clock calls: it holds on to nothing."""
+    return False

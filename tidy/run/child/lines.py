@@ -1,0 +1,180 @@
+"""Which line of the user's files runs when.
+
+Kineto's frames know the first line of a function, not the line that runs. What is written here is
+a log per thread, as flat int64 triples (time_ns, code, line):
+
+    line > 0    the line of the frame on top is now this one
+    line < 0    a frame was entered (or a generator resumed), at line -line
+    line == 0   the frame of this code was left (or a generator suspended)
+
+or, in place of a line, what stands in markers.py.
+
+`code` is an index into a table of (file, function, first line, kind). Only files under the script's
+folder or the working directory count, without what is installed and Python's own. Of libraries
+those functions are logged that the rules look for (library.py), when they begin and when they end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, NamedTuple
+
+from .kept import time
+from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions
+from .markers import AFRESH
+
+# What a person typed: a cell of IPython or of a notebook's kernel, and lines of Python's own REPL.
+_TYPED = re.compile(r"^<(ipython-input|python-input|stdin)\b|[/\\]ipykernel_\d+[/\\]")
+_OURS = os.path.dirname(os.path.abspath(__file__))
+
+
+class UserFiles(dict[str, bool]):
+    """Whether a file, named as in a code object, is the user's own."""
+
+    def __init__(self, folders: list[str], ours: str) -> None:
+        super().__init__()
+        self.folders = tuple({_folder(f) for each in folders for f in _both(each)})
+        libraries = {os.path.dirname(os.__file__), *(_both(os.path.dirname(os.__file__)))}
+        self._not = (*(_folder(path) for path in libraries), _folder(ours))
+
+    def __missing__(self, name: str) -> bool:
+        path = _path(name)
+        installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+        self[name] = found = _TYPED.search(name) is not None or (
+            not name.startswith("<")
+            and path.startswith(self.folders)
+            and not path.startswith(self._not)
+            and not any(each in path for each in installed)
+        )
+        return found
+
+
+def _both(path: str) -> tuple[str, str]:
+    return os.path.abspath(path), os.path.realpath(path)
+
+
+def _folder(path: str) -> str:
+    return path.rstrip(os.sep) + os.sep
+
+
+class Log(NamedTuple):
+    """What was logged since the last time, ready to be written.
+
+    Attributes:
+        codes: [file, function, first line, kind] of what was logged, all since the beginning; of a
+            module that is called ["nn.Module", its class, its identity, kind].
+        threads: [native thread id, number of triples] for each of `parts`.
+    """
+
+    codes: list[tuple[str, str, int, int]]
+    threads: list[tuple[int, int]]
+    parts: list[bytes]
+
+
+class Logs:
+    """The logs of all threads; subclasses fill them."""
+
+    no_code = (lambda: None).__code__  # stands where a log needs no code
+
+    def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        script = os.path.abspath(main) if main and os.path.isabs(main) else ""
+        folders = [os.path.dirname(script)] if script else []
+        with suppress(OSError):  # it may have been removed
+            folders.append(os.getcwd())
+        self.user = UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
+        self.recording = False
+        self.on_time = on_time
+        self.library = LibraryFunctions()
+        self._codes: dict[Any, int] = {}
+        self._logs: list[tuple[int, list[Any]]] = []
+
+    def start(self) -> None:
+        """Log from now on; goes on where it is already."""
+        if not self.recording:
+            self.recording = True
+            self._install()
+
+    def stop(self, final: bool) -> Log:
+        """Take what was logged; `final` means that nothing more is wanted."""
+        if final:
+            self.recording = False
+            self._remove()
+        return self._take()
+
+    def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
+        """Take what a piece shows of where operators begin; `starts_ns` tells when they did."""
+
+    def refresh(self) -> None:
+        """At a step: what is not logged because it starts no operators has to show it again."""
+
+    def forget(self) -> None:
+        """In a forked child."""
+        self.recording = False
+        self._logs = []
+        self._remove()
+
+    def _install(self) -> None:
+        raise NotImplementedError
+
+    def _remove(self) -> None:
+        raise NotImplementedError
+
+    def new_log(self) -> list[Any]:
+        """A log for this thread."""
+        log: list[Any] = []
+        self._logs.append((threading.get_native_id(), log))
+        return log
+
+    def enter_open_frames(self, log: list[Any], frame: FrameType | None) -> list[FrameType]:
+        """Log the user's frames that are open already, outermost first."""
+        frames = []
+        while frame is not None:
+            if self.user[frame.f_code.co_filename]:
+                frames.append(frame)
+            frame = frame.f_back
+        now = time.time_ns()
+        log.extend((now, self.no_code, AFRESH))
+        for each in reversed(frames):
+            log.extend((now, each.f_code, -(each.f_lineno or each.f_code.co_firstlineno)))
+        return frames
+
+    def _take(self) -> Log:
+        threads, parts, codes = list[tuple[int, int]](), list[bytes](), self._codes
+        for thread, log in self._logs:
+            some = log[:]
+            del log[: len(some)]
+            if not some:
+                continue
+            for code in {id(each): each for each in some[1::3]}.values():
+                codes.setdefault(code, len(codes))
+            some[1::3] = [codes[code] for code in some[1::3]]
+            threads.append((thread, len(some) // 3))
+            parts.append(array("q", some).tobytes())
+        return Log([self._named(each) for each in codes], threads, parts)
+
+    def _named(self, code: Any) -> tuple[str, str, int, int]:
+        if isinstance(code, tuple):
+            return "nn.Module", *code, MODULE
+        file, kind = _path(code.co_filename), USER
+        if not self.user[code.co_filename]:
+            file, kind = self.library.shown(code), LIBRARY
+            if code is self.library.module_call:
+                kind = MODULE_CALL
+        return file, code.co_name, code.co_firstlineno, kind
+
+
+def _path(name: str) -> str:
+    if name.startswith("<"):
+        return name
+    try:
+        return os.path.abspath(name)
+    except OSError:  # relative to a folder that is gone
+        return name

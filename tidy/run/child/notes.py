@@ -1,0 +1,37 @@
+"""Lines for the parent that can be left where no file can be written."""
+
+from __future__ import annotations
+
+from .kept import os
+
+NO_TORCH, PROBLEM = "no-torch", "problem"  # their names
+
+
+def leave_note(folder: str, name: str, text: str) -> None:
+    """Leave a text in the folder of the recording, if that can be done in any way.
+
+    It is the target of a symbolic link: that takes neither a descriptor nor, where it is short,
+    room on the disk. Where there are no such links (on Windows) it is a file.
+    """
+    path = f"{folder}{os.sep}{name}"
+    try:
+        os.symlink(text or "-", path)
+    except (OSError, NotImplementedError, ValueError, AttributeError):
+        try:
+            with open(path, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        except (OSError, ValueError):
+            return
+
+
+def read_note(folder: str, name: str) -> str | None:
+    """The text of a note, None where there is none."""
+    path = f"{folder}{os.sep}{name}"
+    try:
+        return os.readlink(path)
+    except (OSError, NotImplementedError, ValueError, AttributeError):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except (OSError, ValueError):
+            return None

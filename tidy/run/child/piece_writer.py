@@ -1,0 +1,106 @@
+"""The files of a recording, in a temporary folder that the parent made.
+
+    piece-0.now           how the piece stands: "recording", "writing", or why it cannot be written
+    piece-0.trace.json    of PyTorch: what its profiler exported
+    piece-0.piece         of tidy.runtime: see tidy/profiler/piece.py
+    piece-0.lines         int64 triples (time_ns, code, line) by thread; see lines.py
+    piece-0.json          facts: when, which steps, code objects; written last: the piece is whole
+    state.json            how the recording stands
+    problem               why there is no more of it, where state.json cannot say so; see notes.py
+
+A step is a moment here, the end of an optimizer's step.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .kept import os
+from .notes import PROBLEM, leave_note
+from .plain_json import json_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+FRAMEWORKS = {"torch": "torch", "tidy.runtime": "runtime"}  # their modules, and what they go by
+
+
+class PieceWriter:
+    """Writes the pieces of one process.
+
+    Attributes:
+        state: what `state.json` says.
+    """
+
+    def __init__(self, folder: str, framework: str) -> None:
+        self.state: dict[str, Any] = {
+            "framework": framework,
+            "script": (sys.argv or [""])[0],
+            "pid": os.getpid(),
+        }
+        self._folder = folder
+        self._number = -1
+        if not os.path.isdir(folder):  # that of a rank
+            os.mkdir(folder)
+        self.write_state()
+
+    @property
+    def _start(self) -> str:
+        return f"{self._folder}{os.sep}piece-{self._number}"
+
+    def begin(self) -> None:
+        """From now on the next piece is recorded."""
+        self._number += 1
+        self.say("recording")
+
+    def say(self, how_it_stands: str) -> None:
+        """Say how the piece stands, for a process that dies before it is written."""
+        try:
+            with open(f"{self._start}.now", "w", encoding="utf-8") as file:
+                file.write(how_it_stands)
+        except OSError:
+            return
+
+    def write(self, backend: Any, facts: dict[str, Any], lines: Any) -> int:
+        """Write the piece; about the size of its trace in bytes.
+
+        Raises:
+            OSError: there is no room for it; the piece is then incomplete.
+        """
+        start = self._start
+        nbytes: int = backend.save(start + backend.suffix)
+        if lines is not None:
+            facts["codes"], facts["threads"] = lines.codes, lines.threads
+            with open(f"{start}.lines", "wb") as file:
+                file.writelines(lines.parts)
+        _write(f"{start}.json", facts)
+        return nbytes
+
+    def write_state(self, **more: Any) -> None:
+        """Say how the recording stands.
+
+        Where that cannot be written, what was said stays, and a problem is left as a note.
+        """
+        self.state.update(more)
+        for module, framework in FRAMEWORKS.items():
+            is_there = getattr(sys.modules.get(module), "__name__", "") == module
+            if is_there and framework != self.state["framework"]:
+                self.state["also_imported"] = framework
+        try:
+            _write(f"{self._folder}{os.sep}state.json", self.state)
+        except OSError:
+            if "problem" in self.state:
+                leave_note(self._folder, PROBLEM, self.state["problem"])
+
+
+def _write(path: str, value: Any) -> None:
+    with open(f"{path}.part", "w", encoding="ascii") as file:
+        file.write(json_text(value))
+    os.replace(f"{path}.part", path)
+
+
+def too_large(nbytes: int) -> str:
+    """Why a recording of so many bytes ended."""
+    return f"it had grown to {nbytes / 1e6:.0f} MB; --max-size allows more"

@@ -1,0 +1,400 @@
+"""The recording: when its stages begin, are cut in pieces, and end.
+
+It is cut in pieces, each written when it is done, so that a process that is killed leaves all but
+the last. PyTorch's profiler must be stopped on the thread that started it, and not inside a
+backward; where a cut is due at another moment it waits for the next call of Python on that thread.
+
+Steps may come from any thread, and a cut from the main one: a lock lets one of them at the recorder
+at a time. `busy` is for what a signal handler does on the thread that has it.
+
+When to cut and to end goes by real time. What is said of a piece (when it began and was cut, its
+steps) is in the backend's time, as its events are: that of a modelled device is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import endings
+from .guard import Harmless, harmless, one_line
+from .kept import os, thread, time
+from .line_logs import make_lines
+from .piece_length import PieceLength
+from .piece_writer import PieceWriter, too_large
+from .recorded_thread import RecordedThread
+from .stage_run import BareStages, StageRun
+from .stages import BARE, FULL, RECORDED, Stage, round_of, stages_of
+from .step_source import StepSource
+
+_MOST_NBYTES = 400_000_000  # where the settings do not say
+
+
+class Recorder(Harmless):
+    """Starts and stops a backend, by optimizer steps and by the clock.
+
+    Args:
+        settings: of `tidy run`; `stack` and `stop_after` are read here.
+        stages: how which steps are recorded, one after another; see stages.py.
+
+    Attributes:
+        busy: whether it is starting, stopping or writing right now.
+        state: "new", then "recording", "counting" (steps that are not recorded), "waiting" (for
+            the step at which the stage begins), "leaving" (the script is to end at the next step),
+            and "ended" when all is recorded that was to be.
+        step_count: how many steps were counted.
+    """
+
+    def __init__(
+        self,
+        backend: Any,
+        pieces: PieceWriter,
+        settings: dict[str, Any],
+        stages: Iterable[Stage] | None = None,
+    ) -> None:
+        self._backend, self._pieces = backend, pieces
+        self._pid = os.getpid()
+        self._most_nbytes = settings.get("max_size", _MOST_NBYTES)
+        self._stage = StageRun(iter(stages_of(settings) if stages is None else stages))
+        self._stop_after = settings["stop_after"]
+        self.step_count = self._first_step = 0  # the latter before the piece under way
+        self._steps_ns: list[int] = []  # of the piece under way
+        self._bare = BareStages(backend)
+        self._source = StepSource(is_loop=settings.get("loop", False))
+        self._thread = RecordedThread(backend.has_all_threads, self._end_of_thread)
+        self._lock = thread.RLock()
+        self.busy = self._requested = False
+        # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
+        self._due = ""
+        self.state = "new"
+        self._length = PieceLength()
+        self._lines: Any = None
+        if settings["stack"] and not backend.has_lines:
+            self._lines = make_lines(self._look_at_clock, settings.get("ours", ""))
+        self._at_step = self._began_at_step = False
+        self._clock: Any = None
+
+    @harmless
+    def begin(self) -> None:
+        """Begin the first stage, on this thread."""
+        try:
+            self._backend.on_step(self._step)
+            self._backend.watch_own_profiler(self.yield_to_script)
+        except Exception as error:
+            self.fail(error)
+            return
+        self._begin_stage()
+        if self.state != "ended":
+            self._clock = endings.call_every(0.1, self._look_at_clock)
+
+    def _begin_stage(self) -> None:
+        """For as long as it may take; again where its time was over before the first step."""
+        if self._stage.how not in RECORDED:
+            self.state = "counting"
+            self._stage.set_end()
+            if self._stage.how == BARE:
+                self._bare.begin()
+            return
+        self.busy = True
+        try:
+            self._start()
+            self._stage.set_end()  # to start the first time may take long
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self.busy = False
+        endings.signals_now()
+
+    def _next_stage(self) -> None:
+        """Begin it here, between two steps, or else at the next one; after the last one end."""
+        self._bare.stop()
+        if self._stage.how == FULL and self._stage.is_late():
+            self._pieces.state.setdefault("out_of_time", []).append(round_of(self._stage.number))
+        self._write_state()
+        if self.step_count:
+            if not self._stage.go_on():
+                self._finish()
+                return
+            self._length.begin_stage()
+        if self._at_step:
+            self._begin_stage()
+        else:
+            self.state = "waiting"
+
+    def _finish(self) -> None:
+        """All stages are over."""
+        self.state = "leaving" if self._stop_after else "ended"
+        if not self._stop_after:
+            self._backend.forget_steps()
+        elif self._at_step:
+            self._leave_script()
+
+    def _leave_script(self) -> None:
+        self.state = "ended"
+        self._backend.forget_steps()
+        raise SystemExit(0)
+
+    @harmless
+    def end(self) -> None:
+        """Stop and write, wherever the script ends; again does nothing."""
+        if self._pid != os.getpid() or self.state == "new":
+            return
+        with self._lock:
+            self._after("end")
+            if self.state != "recording":  # it may be that it cannot be stopped here
+                self._write_state()
+
+    def close(self) -> None:
+        """End, and take away all that was put into the framework; not while a step is counted."""
+        self.end()
+        self.state = "ended"
+        self._bare.stop()
+        self._backend.close()
+        if self._clock is not None:
+            self._clock.stop()
+
+    @harmless
+    def end_from_elsewhere(self, seconds: float) -> None:
+        """The same from a thread that is about to end the process."""
+        if self.state == "recording" and not self._thread.is_here:
+            self._due = "end"
+            endings.call_in_main_thread(self._do_due)
+            limit = time.monotonic() + seconds
+            while (self.state == "recording" or self.busy) and time.monotonic() < limit:
+                time.sleep(0.01)
+        self.end()
+
+    @harmless
+    def _end_of_thread(self) -> None:
+        """Stop here; the next thread that steps is recorded."""
+        if self.state == "recording" and self._thread.is_here:
+            with self._lock:
+                self._after("move")
+
+    @harmless
+    def leave(self) -> None:
+        """In a forked child: nothing there is recorded."""
+        self.state = "ended"
+        self._bare.stop()
+        if self._lines is not None:
+            self._lines.forget()
+        self._backend.leave()
+
+    @harmless
+    def yield_to_script(self) -> None:
+        """End because the script uses the profiler itself."""
+        if self.state == "recording" and not self.busy:
+            self._pieces.state["own_profiler"] = True
+            with self._lock:
+                self._after("end")
+        elif self.state in ("counting", "waiting"):
+            self.state = "ended"
+            self._bare.stop()
+            self._write_state()
+
+    @harmless
+    def step(self) -> None:
+        """A round of the script's loop is over; from the first call on optimizers do not count.
+
+        Those that an optimizer counted before are parts of the same round.
+        """
+        is_first = self._source.give_to_loop()
+        if not is_first or not self.step_count or self.state != "recording":
+            self._count()
+        elif self._steps_ns:
+            too_many = len(self._steps_ns) - 1
+            self.step_count -= too_many
+            self._stage.step_count -= too_many
+            self._steps_ns = [self._backend.now_ns()]
+
+    @harmless
+    def _step(self, optimizer: Any, *_: Any) -> None:
+        """After each step of any optimizer; those of the first one seen are counted."""
+        if self._source.counts(optimizer):
+            self._count()
+
+    def _count(self) -> None:
+        if self.state == "ended" or self._pid != os.getpid():
+            return
+        with self._lock:
+            moment = self._backend.pause()
+            self.step_count += 1
+            self._at_step = True
+            try:
+                if self._lines is not None and self._stage.how == FULL:
+                    self._lines.refresh()
+                self._after_step(moment)
+            finally:
+                self._at_step = False
+                self._backend.resume()
+
+    def _after_step(self, moment: int) -> None:
+        if self.state == "leaving":
+            self._leave_script()
+        elif self.state == "waiting":
+            self._stage.step_count += self._stage.how == FULL  # it begins anew at its first step
+            self._begin_stage()
+        elif self.state == "counting":
+            self._stage.step_count += 1
+            if self._stage.how == BARE:
+                self._bare.add(moment)
+            if self._stage.has_all_steps or self._stage.is_late():
+                self._next_stage()
+        else:
+            if self._thread.must_move():
+                self._due = "move"
+                self._request()
+                return
+            self._steps_ns.append(moment)
+            self._stage.step_count += 1
+            now = time.time_ns()
+            if self._stage.has_all_steps:
+                self._after("next")
+            elif now > self._length.cut_ns and self.state == "recording" and not self._due:
+                self._due = "next" if self._stage.is_late(now) else "cut"
+            if self._due:
+                self._do_due()
+
+    @harmless
+    def _look_at_clock(self, now: int = 0) -> bool:
+        """Ask for a cut or the stage's end where it is time; called often, from any thread.
+
+        Whether it is to be called again.
+        """
+        if self.state != "recording" or self.busy:
+            return self.state != "ended"
+        now = now or time.time_ns()
+        if not self._due and now > min(self._length.late_ns, self._stage.end_ns):
+            self._due = "next" if self._stage.is_late(now) else "cut"
+        if self._due:
+            self._request()
+        return True
+
+    def _request(self) -> None:
+        if not self._requested:
+            self._requested = True
+            endings.call_in_main_thread(self._do_due)
+
+    @harmless
+    def _do_due(self) -> None:
+        self._requested = False
+        # Where another thread is at work it is asked for again.
+        if self._due and self.state == "recording" and self._lock.acquire(blocking=False):
+            try:
+                self._after(self._due)
+            finally:
+                self._lock.release()
+
+    def _after(self, what: str) -> None:
+        """Cut, go to the next stage, or end; now, or as soon as it can be."""
+        if self.state != "recording" or self.busy:
+            return
+        is_end = what == "end"
+        can_stop = self._thread.may_stop and self._backend.can_stop(self._at_step)
+        if not can_stop or not (is_end or self._backend.is_between_ops(self._at_step)):
+            self._due = what
+            return
+        self._due, self.busy = "", True
+        self._backend.has_moved |= what == "move"
+        if not self._at_step:
+            self._backend.pause()
+        try:
+            if what != "cut":
+                self.state = "ended" if is_end else "waiting"
+            with endings.interrupts_later():
+                self._stop_or_drop(final=what != "cut")
+                if what == "cut" and self._stage.nbytes < self._most_nbytes:
+                    self._start()
+                elif what == "cut":
+                    self.state, what = "waiting", "next"
+                    if self._lines is not None:
+                        self._lines.stop(final=True)
+                    self._pieces.state["problem"] = too_large(self._stage.nbytes)
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self.busy = False
+            if not self._at_step:
+                self._backend.resume()
+        if self.state == "waiting" and what != "move":
+            self._next_stage()
+        elif self.state == "ended":
+            self._write_state()
+        endings.signals_now()
+
+    def _stop_or_drop(self, final: bool) -> None:
+        try:
+            self._stop(final)
+        except (IndexError, RuntimeError) as error:
+            # PyTorch's may fail so when it puts the events together.
+            self._pieces.say(f"the profiler failed ({one_line(error)})")
+            self._first_step, self._steps_ns = self.step_count, []
+            self._backend.drop()
+
+    def _start(self) -> None:
+        is_full = self._stage.how == FULL
+        self._first_step, self._steps_ns = self.step_count, []
+        self._pieces.begin()
+        self._stage.queue.begin()
+        self._backend.start(light=not is_full)
+        self._thread.begin()
+        self.state = "recording"
+        self._began_at_step = self._at_step
+        self._length.begin()
+        if self._lines is not None and is_full:
+            self._lines.start()
+
+    def _stop(self, final: bool) -> None:
+        self._pieces.say("writing")
+        has_lines = self._lines is not None and self._stage.how == FULL
+        lines = self._lines.stop(final=final) if has_lines else None
+        stopped_ns, queued_ns = time.time_ns(), self._stage.queue.since_ns()
+        start_ns, cut_ns = self._backend.stop()
+        if lines is not None:
+            self._lines.learn(lines, self._backend.starts_ns)
+        facts = {
+            "start_ns": start_ns,
+            "cut_ns": cut_ns,
+            **self._stage.facts(queued_ns),
+            "steps_ns": self._steps_ns,
+            "steps_before": self._first_step,
+            "began_at_step": self._began_at_step,
+            "ended_at_step": self._at_step,
+            "thread": self._thread.of_steps(),
+            "pid": self._pid,
+            "header": self._backend.header(),
+            "has_lines": has_lines,
+        }
+        self._first_step, self._steps_ns = self.step_count, []
+        try:
+            nbytes = self._pieces.write(self._backend, facts, lines)
+        finally:
+            self._backend.drop()
+        self._stage.nbytes += nbytes
+        self._length.took(stopped_ns, nbytes)
+        # Time that went into writing is not recorded time.
+        self._stage.end_ns += time.time_ns() - stopped_ns
+
+    def fail(self, error: BaseException) -> None:
+        """End the recording because something in it went wrong."""
+        self.state, self.busy = "ended", False
+        if "problem" not in self._pieces.state:
+            self._pieces.write_state(problem=one_line(error))
+        self._bare.stop()
+        self._backend.forget_steps()
+        if self._thread.is_free and self._backend.abandon(self._at_step):
+            lines, self._lines = self._lines, None
+            if lines is not None:
+                lines.stop(final=True)
+        else:
+            self.failure = error  # again from the thread that can stop it
+            endings.call_in_main_thread(self._do_due)
+
+    def _write_state(self) -> None:
+        """How it stands; `steps` are those up to the end of the last piece, `counted` all."""
+        self._pieces.write_state(
+            steps=self._first_step,
+            counted=self.step_count,
+            steps_elsewhere=self._thread.steps_elsewhere,
+            **self._bare.noted(),
+        )

@@ -1,0 +1,133 @@
+"""Which locations of pure Python may switch themselves off, and what is known of a line meanwhile.
+
+An operator that PyTorch's profiler records takes at least half a microsecond. A line that was
+shorter than that many times over, without the event's own cost, starts none: its events are
+switched off. So are those of a function whose calls are that short.
+
+A line that is logged as it is was reached while all lines of its code object were on, so the next
+line would have been seen. From a line on that switches itself off the log says that the line is not
+sure, until another one is seen; what runs there has the place of the function. Where a line that
+is on is reached while others are off they are all switched on, for the same reason. What runs in a
+function that is off altogether has the line that called it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import CodeType
+from typing import Any
+
+MANY = 64  # executions that are short before a location is switched off
+AGAIN = 4  # the same, after it was switched on again
+SHORT_NS = 400  # no operator is as short
+_SOON_NS = 1_000  # lines are not worth switching off for a shorter time
+_HELD = 256  # events until it is tried again
+
+
+class Spot:
+    """A line, or the calls of a function: how often it was short, of late."""
+
+    __slots__ = ("is_entry", "short")
+
+    def __init__(self, is_entry: bool = False) -> None:
+        self.is_entry = is_entry
+        self.short = 0
+
+    def took(self, is_short: bool) -> None:
+        self.short = self.short + 1 if is_short else self.short >> 1
+
+
+class Code:
+    """A code object that is followed.
+
+    Attributes:
+        rests: whether it has no events at all.
+        since_ns: since when it has lines that are off.
+    """
+
+    __slots__ = (
+        "_held",
+        "_is_shared",
+        "code",
+        "entry",
+        "events",
+        "has_resting_lines",
+        "is_library",
+        "rests",
+        "since_ns",
+        "spots",
+        "thread",
+    )
+
+    def __init__(self, code: CodeType, events: int, is_library: bool) -> None:
+        self.code, self.events, self.is_library = code, events, is_library
+        self.entry = Spot(is_entry=True)
+        self.spots: dict[int, Spot] = {}
+        self.has_resting_lines = self.rests = self._is_shared = False
+        self.since_ns = self._held = 0
+        self.thread: Thread | None = None
+
+    def may_rest(self) -> bool:
+        """Whether locations may be switched off: not where two threads run them."""
+        if self._held:
+            self._held -= 1
+        return not self._held and not self._is_shared
+
+    def hold_if_short(self, now_ns: int) -> None:
+        """Stay on for a while where it was off for a moment only."""
+        if now_ns - self.since_ns < _SOON_NS:
+            self._held = _HELD
+
+    def is_of_another(self, thread: Thread) -> bool:
+        """Note the thread; whether another one ran it before."""
+        if self.thread is None:
+            self.thread = thread
+            return False
+        is_new = not self._is_shared
+        self._is_shared = True
+        return is_new and (self.has_resting_lines or self.rests)
+
+    def doubt(self) -> None:
+        """Have all locations show a few times more that they are short."""
+        for spot in (self.entry, *self.spots.values()):
+            spot.short = min(spot.short, MANY - AGAIN)
+
+
+class Thread:
+    """What is followed on one thread.
+
+    Attributes:
+        spot: the location that runs, None where that is not known.
+        since_ns: when it was reached.
+        unsure: whether the line on top is not known.
+        open: (code, location of its caller, code of the caller if its line was unsure).
+    """
+
+    __slots__ = ("log", "open", "since_ns", "spot", "unsure")
+
+    def __init__(self, log: list[Any]) -> None:
+        self.log = log
+        self.open: list[tuple[Code, Spot | None, Code | None]] = []
+        self.spot: Spot | None = None
+        self.since_ns = 0
+        self.unsure = False
+
+    def close(self, state: Code) -> tuple[Spot | None, Code | None]:
+        """Leave a function: where its caller was."""
+        while self.open:
+            each, spot, caller = self.open.pop()
+            if each is state:
+                # Of a call as a whole nothing is known where there was another one in it.
+                return None if spot is not None and spot.is_entry else spot, caller
+        return None, None
+
+
+def calibrated_ns(times_ns: list[int]) -> int:
+    """What an event takes, where lines between events do nothing."""
+    gaps = sorted(after - before for before, after in pairwise(times_ns))
+    return gaps[len(gaps) // 2] if gaps else 0
+
+
+def is_short_below_ns(own_ns: int) -> int:
+    """From when on a line, with the cost of its event, may have run an operator."""
+    return own_ns + min(SHORT_NS, own_ns)

@@ -1,0 +1,149 @@
+"""Recording with the profiler of tidy.runtime, which knows the lines itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .backend import Backend
+from .kept import os, time
+from .patches import Patches
+
+_EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
+
+
+class RuntimeBackend(Backend):
+    """Starts, stops and saves `tidy.profiler.profile`."""
+
+    suffix = ".piece"
+    has_lines = True
+    has_all_threads = True
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        from tidy.profiler import profile
+        from tidy.profiler.pure_python import PurePython
+        from tidy.runtime.core.thread_state import thread as per_thread
+        from tidy.runtime.modelled import clock
+        from tidy.runtime.observe.record_function import record_function
+
+        self._modelled_clock, self._ranges = clock, record_function
+        self._profile, self._settings, self._per_thread = profile, settings, per_thread
+        self._profiler: Any = None
+        self._paused_ns = 0  # since when the recorder has been at work, on the real clock
+        self._hook: Any = None
+        self._patches = Patches()
+        self._forward_lines: Any = {}
+        self._pure_python = PurePython()
+        # Loads all that is needed to save. To import it when the script has ended would be too
+        # late: code run then makes Python forget that it was Ctrl-C that ended it.
+        self.start(light=False)
+        self.stop()
+        self.save(os.devnull)
+        self.drop()
+
+    def on_step(self, step: Callable[..., None]) -> None:
+        """Have `step(optimizer, args, kwargs)` called after each optimizer step."""
+        from tidy.runtime.optim.optimizer import register_optimizer_step_post_hook
+
+        self._hook = register_optimizer_step_post_hook(step)
+
+    def forget_steps(self) -> None:
+        """Call nothing of ours after steps any more."""
+        if self._hook is not None:
+            self._hook.remove()
+
+    def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
+        """Call back before the script starts a profiler of its own; there can be only one."""
+
+        def give_way(profiler: Any) -> None:
+            if profiler is not self._profiler:
+                yield_to_script()
+
+        self._patches.call_first(self._profile, "start", give_way)
+
+    def close(self) -> None:
+        """Take away all that `on_step` and `watch_own_profiler` put into the framework."""
+        self.forget_steps()
+        self._patches.undo()
+
+    def has_profiler(self) -> bool:
+        """Whether a profiler runs; where one does, making this backend has failed before."""
+        return False
+
+    def can_stop(self, at_step: bool) -> bool:
+        """Neither inside a backward, whose operators have the lines of their nodes, nor in the
+        middle of an optimizer's step.
+        """
+        in_step = not at_step and self._profiler.is_inside("Optimizer.step#")
+        return self._per_thread.depth == 0 and not in_step
+
+    def is_between_ops(self, at_step: bool) -> bool:
+        return not self._profiler.is_inside_operator()
+
+    @property
+    def ranges(self) -> Any:
+        """The class of ranges."""
+        return self._ranges
+
+    def now_ns(self) -> int:
+        """The time on the clock of what is recorded: a modelled device has one of its own."""
+        return time.time_ns() - self._modelled_clock.offset_ns
+
+    def start(self, light: bool) -> None:
+        """Begin a piece; a light one has times alone."""
+        settings = self._settings
+        self._profiler = self._profile(
+            record_shapes=settings["shapes"] and not light,
+            with_stack=settings["stack"] and not light and not self._is_profiled(),
+            profile_memory=settings["memory"] and not light,
+        )
+        self._profiler.forward_lines = self._forward_lines
+        self._profiler.waits_for_devices = False  # they go on when the script does
+        self._profiler.pure_python = self._pure_python
+        self._take_off()
+        self._profiler.start()
+
+    def _is_profiled(self) -> bool:
+        """Whether a profiler of the script's would see nothing while we look at functions."""
+        return sys.version_info < (3, 12) and sys.getprofile() is not None
+
+    def stop(self) -> tuple[int, int]:
+        """Ends the piece; when it began and when it was cut."""
+        self._take_off()
+        self._profiler.stop()
+        piece = self._profiler.piece
+        return piece.start_ns, piece.end_ns
+
+    def save(self, path: str) -> int:
+        """Write the piece; about how large its trace will be, in bytes."""
+        piece = self._profiler.piece
+        self._forward_lines = piece.forward_lines
+        with open(path, "wb") as file:
+            file.write(piece.packed())
+        return _EVENT_NBYTES * len(piece.events)
+
+    def pause(self) -> int:
+        """The time; until `resume` no time passes on the clock of modelled devices."""
+        self._paused_ns = time.perf_counter_ns()
+        return self.now_ns()
+
+    def resume(self) -> None:
+        """The script goes on."""
+        self._take_off()
+        self._paused_ns = 0
+
+    def _take_off(self) -> None:
+        """Have the time since the pause began, or since this was last done, not count."""
+        clock = self._modelled_clock
+        if self._paused_ns and clock.offset_ns:
+            clock.count(self._paused_ns, time.perf_counter_ns(), 0)
+
+    def drop(self) -> None:
+        self._profiler = None
+
+    def leave(self) -> None:
+        """In a forked child."""
+
+    def header(self) -> dict[str, Any]:
+        return {}

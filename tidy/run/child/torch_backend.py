@@ -1,0 +1,238 @@
+"""Recording with PyTorch's profiler."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from . import worker_reports
+from .backend import Backend
+from .kept import gc, os, thread, time
+from .kineto_log import KinetoLog
+from .op_frames import OpFrames
+from .other_threads import OtherThreads
+from .patches import Patches
+
+
+class TorchBackend(Backend):
+    """Starts, stops and exports `torch.profiler.profile`."""
+
+    suffix = ".trace.json"
+    has_lines = False
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self.has_all_threads = bool(settings["all_threads"])
+        self._torch = sys.modules["torch"]
+        self._profiler: Any = None
+        self._hooks: dict[int, Any] = {}
+        self._hook_id = -1
+        self._patches = Patches()
+        self._starting = self._started = False
+        self._others, self._owner = OtherThreads(self._torch), 0
+        self._log = KinetoLog(self._torch)
+        self._frames = OpFrames(self._torch)
+
+    def on_step(self, step: Callable[..., None]) -> None:
+        """Have `step(optimizer, args, kwargs)` called after each optimizer step."""
+        import torch.optim.optimizer as module
+
+        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self._profiler is not None and not self.has_all_threads:
+                self._others.look(self._owner)
+            step(optimizer, args, kwargs)
+
+        self._hooks = module._global_optimizer_post_hooks
+        self._hook_id = module.register_optimizer_step_post_hook(stepped).id
+
+    def forget_steps(self) -> None:
+        """Call nothing of ours after steps any more.
+
+        It may be called from that hook, which cannot be taken out while PyTorch goes through them.
+        """
+        if self._hook_id in self._hooks:
+            self._hooks[self._hook_id] = _nothing
+
+    def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
+        """Call back before the script starts a profiler of its own; there can be only one."""
+        import torch.autograd.profiler as module
+
+        def give_way(_: Any) -> None:
+            if not self._starting:
+                yield_to_script()
+
+        for name in ("_prepare_profiler", "_enable_profiler"):
+            if hasattr(module, name):
+                self._patches.call_first(module, name, give_way)
+
+    def close(self) -> None:
+        """Take away all that `on_step` and `watch_own_profiler` put into the framework."""
+        self._hooks.pop(self._hook_id, None)
+        self._patches.undo()
+
+    def has_profiler(self) -> bool:
+        """Whether a profiler of this thread runs."""
+        return bool(self._torch.autograd._profiler_enabled())
+
+    def can_stop(self, at_step: bool) -> bool:
+        """Not inside a backward, which puts back the thread's state when it ends."""
+        task = getattr(self._torch._C, "_current_graph_task_id", None)
+        return task is None or task() == -1
+
+    def is_between_ops(self, at_step: bool) -> bool:
+        return at_step or self._frames.are_between_ops(sys._getframe(1))
+
+    @property
+    def ranges(self) -> Any:
+        """The class of ranges."""
+        return self._torch.autograd.profiler.record_function
+
+    def now_ns(self) -> int:
+        """The time on the clock of what is recorded."""
+        return time.time_ns()
+
+    def start(self, light: bool) -> None:
+        """Begin a piece; a light one has times alone."""
+        from torch.profiler import ProfilerActivity, profile
+
+        with open(os.devnull, "rb"):  # without a descriptor PyTorch complains on stderr
+            pass
+        torch, settings = self._torch, self._settings
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+        worker_reports.hang(settings["folder"])
+        self._starting = self._started = True
+        try:
+            self._profiler = profile(
+                activities=activities,
+                record_shapes=settings["shapes"] and not light,
+                profile_memory=settings["memory"] and not light and not self.has_moved,
+                experimental_config=self._config(light),
+            )
+            with self._log:
+                self._profiler.start()
+        finally:
+            self._starting = False
+        self._start_ns, self._owner = time.time_ns(), thread.get_ident()
+
+    def _config(self, light: bool) -> Any:
+        from torch._C._profiler import _ExperimentalConfig
+
+        wanted: dict[str, Any] = {"enable_cuda_sync_events": True}
+        if light:  # a good third of what an op takes, for External ids
+            wanted["disable_external_correlation"] = True
+        if self.has_all_threads:
+            wanted["profile_all_threads"] = True
+        known = _ExperimentalConfig.__init__.__doc__ or ""
+        return _ExperimentalConfig(**{k: v for k, v in wanted.items() if f"{k}:" in known})
+
+    def stop(self) -> tuple[int, int]:
+        """Ends the piece; when it began and when it was cut."""
+        cut_ns = time.time_ns()
+        worker_reports.take_down()
+        try:
+            with self._log:
+                self._profiler.stop()
+        finally:
+            self._end_open_ranges()
+        return self._start_ns, cut_ns
+
+    def starts_ns(self) -> list[int]:
+        """When operators and ranges of the piece that was ended began, ascending."""
+        results = self._profiler.profiler.kineto_results
+        return sorted(each.start_ns() for each in results.events())
+
+    def _end_open_ranges(self) -> None:
+        """End all `record_function` that are open while no profiler runs; again does nothing.
+
+        That of an optimizer's step is open where the step's hook cuts. PyTorch writes the end of a
+        range into its event. Where the next profiler runs by then, that is memory which was freed,
+        and one in some thousand pieces crashes or fails.
+        """
+        kind = self._torch.autograd.profiler.record_function
+        for each in gc.get_referrers(kind):
+            if type(each) is kind and getattr(each, "record", None) is not None:
+                self._torch.ops.profiler._record_function_exit._RecordFunction(each.record)
+
+    def save(self, path: str) -> int:
+        """Export what was recorded; the size of the file in bytes.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with open(path, "wb"):  # PyTorch would say on stderr that it cannot
+            pass
+        try:
+            with self._log:
+                self._profiler.export_chrome_trace(path)
+        except RuntimeError as error:
+            raise OSError(0, f"{error}") from error
+        return os.path.getsize(path)
+
+    def drop(self) -> None:
+        """Let go of what was exported, and give the memory back."""
+        profiler, self._profiler = self._profiler, None
+        if profiler is None:
+            return
+        # The profiler is in a circle, and to collect the script's garbage is not for us to do.
+        inner = getattr(profiler, "profiler", None)
+        if inner is not None:
+            inner.kineto_results = None
+        _trim_heap()
+
+    def leave(self) -> None:
+        """In a forked child: PyTorch would go on collecting there, and never give it back."""
+        if not self._started:
+            return
+        sys.setprofile(None)
+        enable = getattr(self._torch.autograd, "_enable_record_function", None)
+        if enable is not None:
+            enable(False)
+        _leave_out_destructors()
+
+    def header(self) -> dict[str, Any]:
+        """Keys for the trace that the profiler did not know when it started."""
+        version = str(getattr(self._torch, "__version__", ""))
+        header: dict[str, Any] = {"framework": "PyTorch", "framework_version": version}
+        header["tidy_threads"] = {
+            "intra_op": self._torch.get_num_threads(),
+            "inter_op": self._torch.get_num_interop_threads(),
+        }
+        if self._others.count:
+            header["tidy_other_threads"] = self._others.count
+        if "rank" in self._settings:
+            header["distributedInfo"] = dict(self._settings["rank"])
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            header["distributedInfo"] = {
+                "backend": distributed.get_backend(),
+                "rank": distributed.get_rank(),
+                "world_size": distributed.get_world_size(),
+            }
+        return header
+
+
+def _trim_heap() -> None:
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # only the GNU C library keeps so much
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _nothing(optimizer: Any, args: Any, kwargs: Any) -> None:
+    pass
+
+
+def _leave_out_destructors() -> None:
+    """End this process without C++'s: Kineto's wait for a thread that a forked child has not.
+
+    What is registered last runs first, and gets the status.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # only the GNU C library has on_exit
+        libc = ctypes.CDLL(None)
+        libc.on_exit(libc._exit, None)

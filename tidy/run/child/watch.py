@@ -1,0 +1,104 @@
+"""Noticing the first import of a framework, and beginning to record when it is done."""
+
+from __future__ import annotations
+
+import sys
+
+from .guard import Harmless, harmless, one_line
+from .kept import os
+from .notes import NO_TORCH, PROBLEM, leave_note
+from .piece_writer import FRAMEWORKS
+
+TYPE_CHECKING = False  # `typing` is left to the script to import
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+
+class Watcher(Harmless):
+    """A finder that finds nothing itself; it looks at what is being imported."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._pid = os.getpid()
+        self._looking = False
+        self._is_first = True
+
+    @harmless
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if self._is_first:
+            self._is_first = False
+            _forget_hook()
+        wanted = self._settings["framework"]
+        if name not in FRAMEWORKS or self._looking or self._pid != os.getpid():
+            return None
+        if name == "torch" and wanted == "runtime":
+            from .alias import install
+
+            sys.meta_path.remove(self)
+            return install(self._settings).find_spec(name)
+        if wanted not in ("auto", FRAMEWORKS[name]):
+            return None
+        from importlib.util import find_spec
+
+        self._looking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._looking = False
+        if spec is None and name == "torch":
+            leave_note(self._settings["folder"], NO_TORCH, "")
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            announcing: Any = _Announcing(spec.loader, self)
+            spec.loader = announcing
+        return spec
+
+    @harmless
+    def imported(self, name: str) -> None:
+        """Begin to record with the framework that was imported first."""
+        if self not in sys.meta_path or self._pid != os.getpid():
+            return
+        sys.meta_path.remove(self)
+        from .start import record
+
+        record(FRAMEWORKS[name], self._settings)
+
+    def fail(self, error: BaseException) -> None:
+        """Say that there is no recording, and why."""
+        leave_note(self._settings["folder"], PROBLEM, f"cannot be recorded: {one_line(error)}")
+
+
+def _forget_hook() -> None:
+    """Take out the module that began the recording, if no other of its name took its place."""
+    found = sys.modules.get("sitecustomize")
+    here = os.path.dirname(os.path.abspath(__file__))
+    if (getattr(found, "__file__", None) or "").startswith(here):
+        del sys.modules["sitecustomize"]
+
+
+class _Announcing:
+    """The loader of a framework, which tells when the module is there."""
+
+    def __init__(self, loader: Any, watcher: Watcher) -> None:
+        self._loader, self._watcher = loader, watcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._watcher.imported(module.__name__)
+
+    # From the traceback of an import that fails Python takes the frames of importlib, which it
+    # tells by their file. This one is among them.
+    exec_module.__code__ = exec_module.__code__.replace(
+        co_filename="<frozen importlib._bootstrap_external>"
+    )

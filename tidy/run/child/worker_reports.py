@@ -1,0 +1,161 @@
+"""PyTorch's loader workers say when they began and ended each batch.
+
+PyTorch's own function for a worker process runs as it is; what it takes tasks from and puts batches
+into stand behind two thin doors that look at the clock. What each worker saw is appended to a file
+of its own in the folder of the recording, which is opened and closed for each batch: a script may
+close all descriptors it does not know. Where that fails once, the worker says nothing more.
+
+The door is hung while the recorder records, and taken down again. A process that is started anew
+(spawn, forkserver) finds this file by its path.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from contextlib import suppress
+from typing import Any
+
+if __package__:
+    from .kept import os, time
+else:  # in a process that was started anew, which loads this file alone
+    import os
+    import time
+
+FOLDER = "workers"
+# Worker, how many there are, seed of the iterator, batch, start, end, time on a processor, time
+# waiting for one.
+RECORD = struct.Struct("<8q")
+_MOST_RECORDS = 20_000
+_LOAD = (
+    "(lambda spec: (lambda module: (spec.loader.exec_module(module), module)[1])"
+    "(__import__('importlib.util').util.module_from_spec(spec)))"
+    "(__import__('importlib.util').util.spec_from_file_location('_tidy_worker_reports', {path!r}))"
+    ".ReportingLoop({folder!r})"
+)
+
+
+class ReportingLoop:
+    """Stands where `torch.utils.data._utils.worker._worker_loop` was."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __reduce__(self) -> Any:
+        return eval, (_LOAD.format(path=os.path.abspath(__file__), folder=self._folder),)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module: Any = sys.modules.get("torch.utils.data._utils.worker")
+        if module is None:
+            from torch.utils.data._utils import worker as module
+        real = module._worker_loop
+        if isinstance(real, ReportingLoop):
+            real = _real[0]
+        try:
+            names = real.__code__.co_varnames
+            given = list(args)
+            tasks, batches = names.index("index_queue"), names.index("data_queue")
+            known = [given[names.index(n)] for n in ("worker_id", "num_workers", "base_seed")]
+            reports = _Reports(self._folder, *known)
+            given[tasks] = _Tasks(given[tasks], reports)
+            given[batches] = _Batches(given[batches], reports)
+        except (ValueError, IndexError, AttributeError, TypeError):  # of another version
+            given = list(args)
+        return real(*given, **kwargs)
+
+
+class _Reports:
+    """What one worker says."""
+
+    def __init__(self, folder: str, worker: int, count: int, seed: int) -> None:
+        self._path = os.path.join(folder, str(os.getpid()))
+        self._who = worker, count, seed
+        self._left = _MOST_RECORDS
+        self._batch = -1
+
+    def begin(self, task: Any) -> None:
+        """It got a task."""
+        self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
+        self._start_ns, self._started = time.time_ns(), _processor_ns()
+
+    def end(self, answer: Any) -> None:
+        """It made a batch."""
+        if self._batch < 0 or not self._left or answer[0] != self._batch:
+            return
+        end_ns, now = time.time_ns(), _processor_ns()
+        on_processor = [now[0] - self._started[0], now[1] - self._started[1]]
+        self._left -= 1
+        try:
+            times = self._start_ns, end_ns, *on_processor
+            record = RECORD.pack(*self._who, self._batch, *times)
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, record)
+            finally:
+                os.close(file)
+        except (OSError, struct.error):
+            self._left = 0
+
+
+def _processor_ns() -> tuple[int, int]:
+    """How long this thread has had a processor, and how long it waited for one (Linux tells).
+
+    Workers of tidy.runtime have the same function. Neither can have that of the other: this file is
+    loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who records it.
+    """
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        try:
+            queued = int(os.read(file, 100).split()[1])
+        finally:
+            os.close(file)
+    except (OSError, ValueError, IndexError):
+        queued = 0
+    return time.thread_time_ns(), queued
+
+
+class _Door:
+    def __init__(self, queue: Any, reports: _Reports) -> None:
+        self._queue, self._reports = queue, reports
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+
+class _Tasks(_Door):
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        task = self._queue.get(*args, **kwargs)
+        self._reports.begin(task)
+        return task
+
+
+class _Batches(_Door):
+    def put(self, answer: Any, *args: Any, **kwargs: Any) -> None:
+        self._reports.end(answer)
+        self._queue.put(answer, *args, **kwargs)
+
+
+_real: list[Any] = []  # PyTorch's own function
+
+
+def hang(folder: str) -> None:
+    """Have workers that are started from now on report; again does nothing."""
+    try:
+        from torch.utils.data._utils import worker
+
+        if isinstance(worker._worker_loop, ReportingLoop):
+            return
+        folder = os.path.join(os.path.abspath(folder), FOLDER)
+        with suppress(FileExistsError):  # not makedirs, which calls what a script has replaced
+            os.mkdir(folder)
+        _real[:] = [worker._worker_loop]
+        worker._worker_loop = ReportingLoop(folder)
+    except Exception:  # without it less is known, and nothing else changes
+        return
+
+
+def take_down() -> None:
+    """Have workers that are started from now on say nothing."""
+    worker: Any = sys.modules.get("torch.utils.data._utils.worker")
+    if worker is not None and isinstance(getattr(worker, "_worker_loop", None), ReportingLoop):
+        worker._worker_loop = _real[0]

@@ -1,0 +1,78 @@
+"""Steps that other work of the machine has disturbed, and what they are without.
+
+Where a thread waits for a processor its time says nothing of the script, and the parts of a step
+suffer unequally: a product of matrices on several threads becomes many times longer, a fetch on one
+thread hardly. Waiting only makes longer. So each part between two moments is taken to be as long as
+in the quickest of the steps that have the same moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.raw_columns import Interner
+from .assembly import Assembly
+from .light import FEWEST_STEPS, LightSteps
+from .recording import BareStep
+from .stopped_clock import interpolated
+
+Numbers = NDArray[np.int64]
+# Threads that wait for so much of the time are not alone on the machine.
+_DISTURBED = 0.1
+_QUICKEST = 5  # one in so many of the steps with nothing recorded
+
+
+def is_disturbed(light: Assembly) -> bool:
+    """Whether threads of the script waited for processors while it was recorded.
+
+    Where worker processes load data they may wait for each other: that is the script's own.
+    """
+    return not light.worker_batches and light.queued_ns > _DISTURBED * light.recorded_ns
+
+
+def can_be_undisturbed(light: LightSteps, assembly: Assembly) -> bool:
+    """Whether the quickest steps are known: no device works beside the host, and no workers."""
+    return not light.has_device and not assembly.worker_batches
+
+
+def undisturbed(light: LightSteps) -> LightSteps:
+    """The steps with each part as long as in the quickest of the steps that are like it.
+
+    Steps of a run with devices stay as they are; so does a step that is like too few others.
+    """
+    if light.has_device or light.main not in light.moments:
+        return light
+    moments = light.moments[light.main]
+    alike: dict[bytes, list[int]] = {}
+    bounds = list[Numbers]()
+    for index, (start, end) in enumerate(light.steps):
+        times, labels = moments.within(index)
+        bounds.append(np.clip(np.concatenate([[start], times, [end]]), start, end))
+        alike.setdefault(labels.tobytes(), []).append(index)
+    lengths = [np.diff(each) for each in bounds]
+    for group in alike.values():
+        if len(group) >= FEWEST_STEPS:
+            quickest = np.min([lengths[index] for index in group], axis=0)
+            for index in group:
+                lengths[index] = quickest
+    given, earlier = list[Numbers](), 0
+    for index, (was, length) in enumerate(zip(bounds, lengths, strict=True)):
+        given.append(np.append(0, np.cumsum(length)) + was[0] - earlier)
+        if index + 1 < len(bounds):  # what is between two steps stays between them
+            earlier = int(was[-1] - given[-1][-1])
+    recorded, became = np.concatenate(bounds), np.concatenate(given)
+    table = light.table
+    starts = interpolated(recorded, became, table["start_ns"])
+    ends = interpolated(recorded, became, table["start_ns"] + table["duration_ns"])
+    steps = [(int(each[0]), int(each[-1])) for each in given]
+    table = {**table, "start_ns": starts, "duration_ns": ends - starts}
+    return replace(light, table=table, recorded=steps, steps=steps, names=Interner())
+
+
+def quickest_of(steps: list[BareStep]) -> list[BareStep]:
+    """The steps with nothing recorded that were disturbed least."""
+    in_order = sorted(steps, key=lambda step: step.end_ns - step.start_ns)
+    return in_order[: max(FEWEST_STEPS, len(steps) // _QUICKEST)]

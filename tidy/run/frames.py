@@ -1,0 +1,213 @@
+"""Replaying a line log: which of the user's frames are open on a thread at any moment.
+
+A stack of frames is a number, an index into `FrameStacks`: its caller's stack, code and line. Calls
+that end on the way are given as well, those of libraries among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .child.library import MODULE, MODULE_CALL, USER
+from .child.markers import AFRESH, OFF, ON, UNKNOWN, UNSURE
+
+NONE = -1  # no frame of the user, or nothing known
+NO_LINE = 0  # as the line of a frame: it is not known
+_BEFORE_NS = int(np.iinfo(np.int64).min)
+
+
+class Call(NamedTuple):
+    """A call of a function that was logged; `code` is an index into the log's table."""
+
+    code: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass
+class FrameStacks:
+    """All stacks met, each once; `nodes[i]` is (caller's stack or NONE, code, line)."""
+
+    nodes: list[tuple[int, int, int]] = field(default_factory=list)
+    _index: dict[tuple[int, int, int], int] = field(default_factory=dict)
+
+    def index(self, caller: int, code: int, line: int) -> int:
+        key = caller, code, line
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
+
+
+@dataclass
+class ThreadLines:
+    """What was open on one thread, from each moment to the next.
+
+    Attributes:
+        times_ns: ascending, shape (n,); the first is before all others.
+        stacks: the stack from that moment on.
+        since_ns: when the line on top of it was reached.
+        calls: those that ended, and those that were open in the end, which end there.
+    """
+
+    times_ns: NDArray[np.int64]
+    stacks: NDArray[np.int64]
+    since_ns: NDArray[np.int64]
+    calls: list[Call] = field(default_factory=list)
+
+    def at(self, times_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(stack, since_ns) at each time."""
+        at = np.searchsorted(self.times_ns, times_ns, side="right") - 1
+        return self.stacks[at], self.since_ns[at]
+
+
+class _Frame(NamedTuple):
+    code: int
+    stack: int
+    since_ns: int
+    start_ns: int
+
+
+class Replay:
+    """The frames of one thread; goes on from piece to piece."""
+
+    def __init__(self, stacks: FrameStacks) -> None:
+        self._stacks = stacks
+        self._open: list[_Frame] = []
+        self._left: list[_Frame] = []  # what was open where nothing was logged from then on
+        self._left_at = -1  # the number of that entry in this part of the log
+        self._library: list[tuple[int, int, int]] = []  # code, start, frames of the user's below
+        self._calls: list[Call] = []
+        self._kinds: Sequence[int] = ()
+
+    def read(
+        self,
+        triples: NDArray[np.int64],
+        kinds: Sequence[int] = (),
+        start_ns: int = _BEFORE_NS,
+        end_ns: int = 0,
+    ) -> ThreadLines:
+        """The next part of the log, shape (n, 3), from one time to another.
+
+        Args:
+            kinds: of the log's table of code.
+        """
+        self._kinds, self._calls = kinds, []
+        # What came from the part before was called when this one begins.
+        self._open, self._left = (
+            [each._replace(start_ns=max(each.start_ns, start_ns)) for each in frames]
+            for frames in (self._open, self._left)
+        )
+        self._library = [(c, max(began, start_ns), n) for c, began, n in self._library]
+        frames, index_of = self._open, self._stacks.index
+        top = frames[-1] if frames else None
+        stacks = [NONE if top is None else top.stack]
+        since = [NONE if top is None else top.since_ns]
+        self._left_at = -1
+        for time, code, line in triples.tolist():
+            if top is not None and code == top.code and 0 < line < UNSURE:
+                # Most entries are the next line of the frame on top.
+                caller = frames[-2].stack if len(frames) > 1 else NONE
+                stack = index_of(caller, code, line)
+                top = frames[-1] = _Frame(code, stack, time, top.start_ns)
+                stacks.append(stack)
+                since.append(time)
+                continue
+            if line == ON and self._left_at >= 0:
+                stacks[self._left_at :] = [self._stack_left()] * (len(stacks) - self._left_at)
+            self._take(time, code, line)
+            if line == OFF:
+                self._left_at = len(stacks)
+            frames = self._open
+            top = frames[-1] if frames else None
+            stacks.append(NONE if top is None else top.stack)
+            since.append(NONE if top is None else top.since_ns)
+        times_ns = np.concatenate([[_BEFORE_NS], triples[:, 0]])
+        still_open = [(each.code, each.start_ns) for each in self._left or self._open]
+        still_open += [(code, began) for code, began, _ in self._library]
+        calls = [*self._calls, *(Call(code, began, end_ns) for code, began in still_open)]
+        return ThreadLines(times_ns, np.array(stacks, np.int64), np.array(since, np.int64), calls)
+
+    def _take(self, time: int, code: int, line: int) -> None:
+        kind = self._kinds[code] if self._kinds else USER
+        if line <= OFF:
+            self._mark(time, line)
+        elif kind != USER:
+            self._take_library(time, code, kind, line)
+        elif line == 0:
+            self._leave(time, code)
+        elif line < 0:
+            self._enter(code, -line, time, time)
+        else:
+            self._reach(time, code, NO_LINE if line & UNSURE else line)
+
+    def _stack_left(self) -> int:
+        """The place of what ran meanwhile, now that it is known to have come back."""
+        if not self._left:
+            return NONE
+        top = self._left[-1]
+        return self._stacks.index(self._stacks.nodes[top.stack][0], top.code, NO_LINE)
+
+    def _mark(self, time: int, marker: int) -> None:
+        if marker == OFF:
+            self._left = list(self._open)
+        else:
+            self._open, self._left, self._left_at = self._left or self._open, [], -1
+        if marker in (UNKNOWN, AFRESH):
+            self._close(time, marker == UNKNOWN)
+        if marker in (UNKNOWN, OFF) and self._open:
+            # The outermost frame is open as long as anything is; what is not followed is in it.
+            outermost = self._open[0]
+            stack = self._stacks.index(NONE, outermost.code, NO_LINE)
+            self._open = [outermost._replace(stack=stack, since_ns=time)]
+
+    def _take_library(self, time: int, code: int, kind: int, line: int) -> None:
+        if line:
+            self._library.append((code, time, len(self._open)))
+            return
+        for at in reversed(range(len(self._library))):
+            open_code = self._library[at][0]
+            if open_code == code or (kind == MODULE_CALL and self._kinds[open_code] == MODULE):
+                self._close(time, self._library[at][2])
+                self._calls += (Call(c, began, time) for c, began, _ in self._library[at:])
+                del self._library[at:]
+                return
+
+    def _reach(self, time: int, code: int, line: int) -> None:
+        frames = self._open
+        if frames and frames[-1].code != code and any(each.code == code for each in frames):
+            depth = max(at for at, each in enumerate(frames) if each.code == code)
+            self._close(time, depth + 1)
+        start_ns = time
+        if frames and frames[-1].code == code:
+            start_ns = frames.pop().start_ns
+        self._enter(code, line, time, start_ns)
+
+    def _enter(self, code: int, line: int, time: int, start_ns: int) -> None:
+        caller = self._open[-1].stack if self._open else NONE
+        stack = self._stacks.index(caller, code, line)
+        self._open.append(_Frame(code, stack, time, start_ns))
+
+    def _leave(self, time: int, code: int) -> None:
+        for depth in reversed(range(len(self._open))):
+            if self._open[depth].code == code:
+                self._close(time, depth)
+                return
+
+    def _close(self, time: int, depth: int) -> None:
+        """End all frames of the user's but the first `depth`, and what is open above them."""
+        for each in self._open[depth:]:
+            self._calls.append(Call(each.code, each.start_ns, time))
+        del self._open[depth:]
+        while self._library and self._library[-1][2] > depth:
+            code, began, _ = self._library.pop()
+            self._calls.append(Call(code, began, time))
+
+
+NOT_FOLLOWED = Replay(FrameStacks()).read(np.empty((0, 3), np.int64))

@@ -1,0 +1,93 @@
+"""The lightly recorded steps: what the steps of the script cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..trace.kinds import DEVICE_WORK
+from ..trace.raw_columns import Column, Interner, RawColumns, Strings, Track
+from .moments import Moments, moments_of
+
+Numbers = NDArray[np.int64]
+Bounds = list[tuple[int, int]]
+FEWEST_STEPS = 3
+_UNUSUAL = 2.0
+_NEARLY_ALL, _MANY = 0.9, 0.75
+
+
+@dataclass(frozen=True)
+class LightSteps:
+    """Steps that were recorded lightly, among other things.
+
+    Attributes:
+        table, strings: the rows.
+        recorded: the steps as times of the host, [start, end) each.
+        main: the track that they are on.
+        steps: the same without what was taken off.
+        given: starts and ends of rows without what was taken off; None for those recorded.
+        taken_off_ns: what was taken off each host event for being recorded.
+        names: the numbers in the labels of moments.
+    """
+
+    table: dict[str, Column]
+    strings: Strings
+    recorded: Bounds
+    main: Track
+    steps: Bounds
+    given: tuple[Numbers, Numbers] | None = None
+    taken_off_ns: int = 0
+    names: Interner = field(default_factory=Interner)
+
+    @cached_property
+    def moments(self) -> dict[Track, Moments]:
+        """Of each track."""
+        return moments_of(self.table, self.strings, self.recorded, self.names, self.given)
+
+    @cached_property
+    def lengths_ns(self) -> Numbers:
+        """Of each step."""
+        return np.array([end - start for start, end in self.steps], np.int64)
+
+    @property
+    def has_device(self) -> bool:
+        """Whether a device worked."""
+        return bool(np.isin(self.table["kind"], DEVICE_WORK).any())
+
+
+def usual(lengths_ns: ArrayLike) -> NDArray[np.bool_]:
+    """Which steps were not disturbed: rare ones that are twice as long as nearly all others."""
+    lengths = np.asarray(lengths_ns)
+    most = np.quantile(lengths, _NEARLY_ALL, method="lower") if len(lengths) else 0
+    return np.asarray(lengths <= _UNUSUAL * most)
+
+
+def typical_ns(lengths_ns: ArrayLike) -> float:
+    """How long a step takes: the median, or the mean of usual ones where they are of two kinds.
+
+    Two workers that are too slow give two batches at a time: every second step waits.
+    """
+    lengths = np.asarray(lengths_ns, np.float64)
+    low, median, high = np.quantile(lengths, (1 - _MANY, 0.5, _MANY)).tolist()
+    if low >= median / _UNUSUAL and high <= median * _UNUSUAL:
+        return float(median)
+    return float(lengths[usual(lengths)].mean())
+
+
+def light_steps(raw: RawColumns, ends_ns: list[list[int]], main: Track) -> LightSteps | None:
+    """The lightly recorded steps; None where they are too few.
+
+    Args:
+        raw: what was recorded.
+        ends_ns: the ends of steps, a list for each piece. What came before the first of them only
+            warmed up.
+        main: the track of the steps.
+    """
+    steps = [pair for ends in ends_ns for pair in pairwise(ends)]
+    if len(steps) < FEWEST_STEPS:
+        return None
+    return LightSteps(raw.join()[0], raw.strings, steps, main, steps)

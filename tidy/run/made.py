@@ -1,0 +1,197 @@
+"""From one recording to a trace with true times, and to its file where one is wanted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import MsgspecError
+
+from ..profiler.kineto import ChromeTraceFile, Written, range_text, worker_texts
+from ..progress import reading
+from ..readers.container import Progress
+from ..trace import Trace
+from .assembly import Assembly, RuntimePieces, step_name
+from .child.stages import FULL, LIGHT
+from .disturbed import can_be_undisturbed, is_disturbed, quickest_of, undisturbed
+from .kineto_pieces import KinetoPieces
+from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
+from .recording import NOT_WHOLE, Json, Recording
+from .retiming import TimeMap
+from .stopped_clock import as_short_as, unrecorded
+from .worker_batches import read_worker_batches
+
+_SLOWER = 1.05  # less is not worth a word
+_BUSY = (
+    ", since other work of this machine made them longer than recording can, compared to steps with"
+    " nothing recorded"
+)
+_DISTURBED = (
+    "; other work of this machine kept threads of the script waiting, so that each part of a step"
+    " is taken to be as long as in the quickest steps"
+)
+_QUICKEST = "; each part of a step is as long as in the quickest steps"
+
+
+@dataclass
+class Assembled:
+    """All whole pieces of one recording.
+
+    Attributes:
+        full: those that the trace is made of.
+        quickest: whether each part of a step is to be as long as in the quickest steps, also where
+            nothing disturbed them.
+        notes: what has to be said of the times, and of what was left out.
+        times: where a recorded time has become another one.
+        facts: keys for the header, about the times.
+    """
+
+    recording: Recording
+    full: Assembly
+    light: Assembly
+    quickest: bool = False
+    notes: list[str] = field(default_factory=list)
+    times: TimeMap | None = None
+    facts: Json = field(default_factory=dict)
+
+    def give_times(self) -> None:
+        """Give the steps the times that they have when little or nothing is recorded."""
+        full_ns = [end - start for _, start, end in self.full.steps]
+        steps = self.recording.bare_steps()
+        bare = [step.end_ns - step.start_ns for step in steps]
+        bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS else None
+        light = self._light_steps() if full_ns else None
+        is_busy = disturbed = False
+        if light is not None:
+            true = None if bare_ns is None else unrecorded(light, steps)
+            is_busy = bare_ns is not None and true is None
+            disturbed = is_disturbed(self.light) or (is_busy and not self.light.worker_batches)
+            disturbed = disturbed or (self.quickest and can_be_undisturbed(light, self.light))
+            if disturbed:
+                light, steps = undisturbed(light), quickest_of(steps)
+                full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
+                bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
+                true = as_short_as(light, steps) if bare_ns else None
+            light_ns = typical_ns(light.lengths_ns)
+            if true is None:
+                true, bare_ns = light, None
+            taken_off_ns = true.taken_off_ns
+            self.times = self.full.retime(true)
+        self.facts["tidy_recording_slowdown"] = (
+            round(typical_ns(full_ns) / bare_ns, 3) if full_ns and bare_ns else None
+        )
+        if self.times is None or light is None:
+            self.notes += _as_recorded(full_ns, bare, bare_ns)
+            return
+        before_ns = light_ns if bare_ns is None else bare_ns
+        by_full, by_light = typical_ns(full_ns) / before_ns, light_ns / before_ns
+        has_both = bare_ns is not None and not disturbed
+        self.facts["tidy_light_slowdown"] = round(by_light, 3) if has_both else None
+        self.facts["tidy_times"] = "light" if bare_ns is None else "unrecorded"
+        self.facts["tidy_taken_off_ns"] = taken_off_ns
+        why = _QUICKEST if self.quickest else _DISTURBED
+        count, said = len(light.steps), why if disturbed else ""
+        self.facts |= {"tidy_timed_steps": count, "tidy_quickest": disturbed}
+        if bare_ns is None:
+            self.notes.append(
+                f"full recording {_slower(by_full)} than light did; times are those of {count}"
+                " lightly recorded steps" + (_BUSY if is_busy and not disturbed else "") + said
+            )
+        else:
+            light_too = "" if disturbed else f", light {by_light:.2f}"
+            self.notes.append(
+                f"full recording {_slower(by_full)}{light_too}; times are those of {count} lightly"
+                f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
+            )
+
+    def _light_steps(self) -> LightSteps | None:
+        if self.light.main is None or self.light.main != self.full.main:
+            return None
+        return light_steps(self.light.raw, self.light.ends_ns, self.light.main)
+
+    def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
+        """The trace, with notes beside those about its times."""
+        self.notes = [*notes, *self.notes]
+        more = {**more, **self.facts, "tidy_notes": self.notes}
+        return self.full.finish(title, more, list(self.notes))
+
+    def write(self, target: Written) -> None:
+        """Write the file of the trace that was made, from the pieces again."""
+        again, file = Assembly(0), ChromeTraceFile(target)
+        pieces = _reader(self.recording, again, Counter(), with_texts=True)
+        for name, facts in self.recording.pieces():
+            if facts["how"] != FULL or not _read(pieces, name, facts, None):
+                continue
+            again.add(pieces, facts)
+            file.add(pieces.texts(self.full.base_ns, -again.left_out_ns, self.times))
+            again.raw.clear()
+        place, base_ns = self.full.main, self.full.base_ns
+        if place is not None:
+            file.add(worker_texts(int(place.pid), self.full.shown_batches(), base_ns))
+            file.add(
+                range_text(step_name(number), place, start_ns, end_ns, base_ns)
+                for number, start_ns, end_ns in self.full.steps
+            )
+        file.end(self.full.header)
+
+
+def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assembled:
+    """All whole pieces; a bar shows how far it is."""
+    full, light, lost = Assembly(warmup), Assembly(0), Counter[str]()
+    kinds = {
+        how: (assembly, _reader(recording, assembly, lost, with_texts=False))
+        for how, assembly in ((FULL, full), (LIGHT, light))
+    }
+    with reading([str(path) for path in recording.files], "putting together") as start:
+        for path, facts in recording.pieces():
+            assembly, pieces = kinds[facts["how"]]
+            if _read(pieces, path, facts, start(str(path))):
+                assembly.add(pieces, facts)
+            elif facts["how"] == FULL:
+                first = facts["steps_before"]
+                recording.leave_out(NOT_WHOLE, range(first, first + len(facts["steps_ns"])))
+    if recording.framework == "torch":
+        full.worker_batches = read_worker_batches(recording.folder)
+    made = Assembled(recording, full, light, quickest)
+    made.give_times()
+    made.notes += [f"left out {what}: {count:,}" for what, count in sorted(lost.items())]
+    return made
+
+
+def _reader(
+    recording: Recording, assembly: Assembly, lost: Counter[str], *, with_texts: bool
+) -> KinetoPieces | RuntimePieces:
+    if recording.framework == "torch":
+        return KinetoPieces(recording, assembly.strings, with_texts, lost)
+    return RuntimePieces()
+
+
+def _read(
+    pieces: KinetoPieces | RuntimePieces, path: Path, facts: Json, progress: Progress | None
+) -> bool:
+    """Whether the piece is whole."""
+    try:
+        pieces.read(path, facts, progress)
+    except (OSError, ValueError, MsgspecError):
+        return False
+    return True
+
+
+def _as_recorded(full_ns: list[int], bare: list[int], bare_ns: float | None) -> list[str]:
+    """What is to be said of steps whose times are as recorded."""
+    if not full_ns or bare_ns is None:
+        return []
+    by_full = typical_ns(full_ns) / bare_ns
+    if by_full < _SLOWER:
+        return []
+    return [
+        f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not); times"
+        " are as recorded, since no steps that are alike were recorded lightly"
+    ]
+
+
+def _slower(ratio: float) -> str:
+    if ratio < _SLOWER:
+        return "did not make the steps slower"
+    return f"made the steps {ratio:.1f} times slower"

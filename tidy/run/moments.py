@@ -1,0 +1,142 @@
+"""When what was recorded began and ended, as one sequence a thread and a stream.
+
+A moment is the start or the end of an op, a range, a call of the driver or a piece of device work.
+Its label tells which; moments of two recordings with one label are of the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.kinds import DEVICE_WORK, EventKind
+from ..trace.raw_columns import Column, Interner, Strings, Track
+
+Numbers = NDArray[np.int64]
+_ON_HOST = (EventKind.TorchOp, EventKind.Annotation, EventKind.Runtime)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of one track, ascending by time; all of shape (n,).
+
+    Attributes:
+        labels: twice the number of the name, and one more for an end.
+        step: the index of the step that it belongs to, -1 for none.
+        asked_ns: when the host asked for it: for device work the start of its call, -1 where that
+            is not known.
+        is_device: whether the track is a stream of a device.
+    """
+
+    times_ns: Numbers
+    labels: Numbers
+    step: Numbers
+    asked_ns: Numbers
+    is_device: bool
+
+    def within(self, step: int) -> tuple[Numbers, Numbers]:
+        """Times and labels of a step."""
+        some = self._of_step(step)
+        return self.times_ns[some], self.labels[some]
+
+    def asked_within(self, step: int) -> Numbers:
+        """When the host asked for the moments of a step."""
+        return self.asked_ns[self._of_step(step)]
+
+    def _of_step(self, step: int) -> Numbers:
+        order, steps = self._by_step
+        return order[slice(*np.searchsorted(steps, (step, step + 1)))]
+
+    @cached_property
+    def _by_step(self) -> tuple[Numbers, Numbers]:
+        """The moments sorted by step, within each by time, and their steps."""
+        order = np.argsort(self.step, kind="stable")
+        return order, self.step[order]
+
+
+def moments_of(
+    table: dict[str, Column],
+    strings: Strings,
+    steps: Sequence[tuple[int, int]],
+    names: Interner,
+    given: tuple[Numbers, Numbers] | None = None,
+) -> dict[Track, Moments]:
+    """The moments of each track.
+
+    Args:
+        steps: times of the host, [start, end) each, ascending.
+        names: the numbers that labels are made of; is added to.
+        given: starts and ends that rows get instead of their recorded ones, in the same order.
+    """
+    number = np.array([names[name] for name in strings.names], np.int64)
+    kind, start, track = table["kind"], table["start_ns"], table["track_id"]
+    on_host = np.isin(kind, _ON_HOST)
+    rows = np.flatnonzero(on_host | np.isin(kind, DEVICE_WORK))
+    # Device work is of the step that launched it, however late it runs.
+    caller = rows.copy()
+    calls = np.flatnonzero((kind == EventKind.Runtime) & (table["correlation"] > 0))
+    calls = calls[np.argsort(table["correlation"][calls], kind="stable")]
+    is_work = ~on_host[rows]
+    work = rows[is_work]
+    if len(calls):
+        known, wanted = table["correlation"][calls], table["correlation"][work]
+        near = np.minimum(np.searchsorted(known, wanted), len(calls) - 1)
+        caller[is_work] = np.where(known[near] == wanted, calls[near], -1)
+    else:
+        caller[is_work] = -1
+    at = np.where(caller >= 0, start[caller], -1)
+    ends = start[rows] + table["duration_ns"][rows]
+    step = step_of(at, steps)
+    # The end of what began in one step and goes on into the next is of the next one.
+    end_step = np.where(is_work, step, step_of(ends, steps))
+    times = np.concatenate([start[rows], ends])
+    labels = 2 * number[table["name_id"][rows]]
+    labels = np.concatenate([labels, labels + 1])
+    steps_at = np.concatenate([step, end_step])
+    tracks = np.concatenate([track[rows], track[rows]])
+    on_host_at = np.concatenate([~is_work, ~is_work])
+    # A stream that is never idle begins the next piece of work when the last one ends.
+    is_after = np.concatenate([np.ones(len(rows), bool), ~is_work])
+    order = np.lexsort((is_after, times, tracks))
+    if given is not None:
+        times = np.concatenate([each[rows] for each in given])
+        at = np.where(caller >= 0, given[0][caller], -1)
+    asked = np.concatenate([at, np.where(is_work, at, times[len(rows) :])])
+    bounds = np.flatnonzero(np.diff(tracks[order], prepend=-1, append=-1))
+    places = list(strings.tracks)
+    found = dict[Track, Moments]()
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        mine = order[first:last]
+        place = Track(*places[int(tracks[mine[0]])])
+        is_device = not on_host_at[mine[0]]
+        ascending = np.maximum.accumulate(times[mine])
+        found[place] = Moments(ascending, labels[mine], steps_at[mine], asked[mine], is_device)
+    return found
+
+
+class HostTimes(NamedTuple):
+    """When what the host did began and ended, each ascending."""
+
+    starts_ns: Numbers
+    ends_ns: Numbers
+
+
+def host_times(table: dict[str, Column]) -> HostTimes:
+    """The starts and ends of ops and ranges: recording them takes the host's time."""
+    rows = np.flatnonzero(np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation)))
+    starts = table["start_ns"][rows]
+    return HostTimes(np.sort(starts), np.sort(starts + table["duration_ns"][rows]))
+
+
+def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]]) -> Numbers:
+    """The index of the step that each time is in, -1 for none."""
+    if not steps:
+        return np.full(len(times_ns), -1, np.int64)
+    starts, ends = np.array(steps, np.int64).T
+    at = np.searchsorted(starts, times_ns, side="right") - 1
+    return np.where((at >= 0) & (times_ns < ends[np.maximum(at, 0)]), at, -1)

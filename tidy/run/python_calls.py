@@ -1,0 +1,121 @@
+"""Events of Python functions, made of the line log: recording Kineto's own takes far longer.
+
+Of the user's functions those are kept in which an operator or a range began, and those that take
+a while. The time of others is that of their callers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.kinds import EventKind
+from ..trace.raw_columns import COLUMNS, Column, Strings, Track
+from .child.library import MODULE, MODULE_CALL, USER
+from .frames import Call, ThreadLines
+from .shown_path import shown_path
+
+Table = dict[str, Column]
+_SHORTEST_NS = 20_000
+
+
+@dataclass
+class PythonCall:
+    """One event; `number` and that of its caller count from 1, 0 is none."""
+
+    track: Track
+    name: str
+    is_users: bool
+    start_ns: int
+    end_ns: int
+    number: int
+    caller: int
+
+
+class PythonCalls:
+    """Names functions and modules; goes on from piece to piece."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._names: dict[int, str] = {}
+        self._next = 1
+
+    def read(
+        self,
+        lines: Mapping[int, ThreadLines],
+        codes: Sequence[Any],
+        pid: int,
+        starts_ns: Mapping[int, NDArray[np.int64]],
+    ) -> list[PythonCall]:
+        """The events of all threads; `starts_ns` has by thread when its ops began, ascending."""
+        nothing = np.empty(0, np.int64)
+        return [
+            event
+            for thread, each in lines.items()
+            for event in self._events(
+                _kept(each.calls, codes, starts_ns.get(thread, nothing)), codes, Track(pid, thread)
+            )
+        ]
+
+    def _events(
+        self, calls: Iterable[Call], codes: Sequence[Any], track: Track
+    ) -> Iterable[PythonCall]:
+        around: list[PythonCall] = []
+        for call in sorted(calls, key=lambda each: (each.start_ns, -each.end_ns)):
+            while around and around[-1].end_ns <= call.start_ns:
+                around.pop()
+            caller = around[-1].number if around else 0
+            event = PythonCall(
+                track,
+                self._name(call.code, codes),
+                codes[call.code][3] == USER,
+                call.start_ns,
+                call.end_ns,
+                self._next,
+                caller,
+            )
+            self._next += 1
+            around.append(event)
+            yield event
+
+    def _name(self, code: int, codes: Sequence[Any]) -> str:
+        if code not in self._names:
+            file, function, line, kind = codes[code]
+            if kind == MODULE:
+                name = f"nn.Module: {function}_{self._counts[function]}"
+                self._counts[function] += 1
+            else:
+                name = f"{shown_path(file) if kind == USER else file}({line}): {function}"
+            self._names[code] = name
+        return self._names[code]
+
+
+def _kept(calls: list[Call], codes: Sequence[Any], starts_ns: NDArray[np.int64]) -> list[Call]:
+    if not calls:
+        return []
+    code, start, end = np.array(calls, np.int64).T
+    kinds = np.array([each[3] for each in codes])[code]
+    begun = np.searchsorted(starts_ns, end) - np.searchsorted(starts_ns, start)
+    is_kept = (kinds != USER) | (begun > 0) | (end - start >= _SHORTEST_NS)
+    is_kept &= (kinds != MODULE_CALL) & (end > start)
+    return [calls[at] for at in np.flatnonzero(is_kept).tolist()]
+
+
+def rows_of(calls: Sequence[PythonCall], strings: Strings) -> Table:
+    """The columns of these events."""
+    given = {
+        "name_id": [strings.names[each.name] for each in calls],
+        "kind": [EventKind.PyCall] * len(calls),
+        "start_ns": [each.start_ns for each in calls],
+        "duration_ns": [each.end_ns - each.start_ns for each in calls],
+        "track_id": [strings.tracks[each.track] for each in calls],
+    }
+    return {
+        name: np.array(given[name] if name in given else [default] * len(calls), dtype)
+        for name, (dtype, default) in COLUMNS.items()
+    }

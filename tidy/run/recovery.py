@@ -1,0 +1,60 @@
+"""`tidy report --recover`: the report of a run that was killed before it could be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from ..commands.report import run_report
+from ..commands.report_options import ReportOptions
+from ..errors import UsageError
+from .folders import Leftover, keep, leftover, leftovers
+from .options import RunOptions
+from .recording import find_recordings
+from .script import make_trace
+
+_NOT_KNOWN = 0  # how the script ended
+
+
+def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
+    """Report what is in the folders, or in the latest one that a run left. Gives the exit code.
+
+    Raises:
+        UsageError: there is none, or it is not one that a run left.
+    """
+    report.rules()
+    traces = []
+    for one in [_named(folder) for folder in folders] or _latest():
+        options = _options(one)
+        for recording in [r for each in find_recordings(one.folder) for r in each.rounds()]:
+            made = make_trace(recording, options, one.folder, _NOT_KNOWN)
+            if made is not None:
+                traces.append(made.trace)
+        keep(one.folder)  # it is known from now on, and stays for the rest of the day
+    if not traces:
+        raise UsageError("--recover: nothing that can be reported was recorded")
+    return run_report(traces, report)
+
+
+def _named(folder: str) -> Leftover:
+    try:
+        one = leftover(Path(folder).resolve())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--recover {folder}: {reason}") from error
+    if one is None:
+        raise UsageError(f"--recover {folder}: no folder that a run left, or the run is not over")
+    return one
+
+
+def _latest() -> list[Leftover]:
+    found = leftovers()
+    if not found:
+        raise UsageError("--recover: no run left anything behind")
+    return found[:1]
+
+
+def _options(one: Leftover) -> RunOptions:
+    known = {each.name for each in fields(RunOptions)} - {"trace"}
+    return RunOptions(**{name: value for name, value in one.settings.items() if name in known})

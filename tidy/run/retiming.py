@@ -1,0 +1,223 @@
+"""Giving the steps that were recorded in full the times of those that were recorded lightly.
+
+Full steps hold the evidence, but recording it slows small ops and Python down and large ops hardly,
+so that shares of their time would be wrong. What begins and ends in both kinds of steps is paired
+(alignment.py), and takes place when it did in the light step. What is in full steps alone, such as
+calls of Python functions, keeps its place between what is paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace.raw_columns import Column, Strings, Track
+from .alignment import align
+from .light import Bounds, LightSteps
+from .moments import Moments, moments_of
+from .paired_calls import PairedCalls
+from .stopped_clock import interpolated
+
+Numbers = NDArray[np.int64]
+# A full step that is so much longer than others had something to do that light ones had not, such
+# as compiling; it keeps its times.
+_UNLIKE = 3.0
+_LEAST_PAIRED = 0.8
+
+
+@dataclass(frozen=True)
+class TimeMap:
+    """From recorded times to those of a report.
+
+    Attributes:
+        known: for each track all its recorded times, ascending, and what they become, ascending
+            too: no two that differ become one, so that what is inside of what stays.
+        main: the track of the steps, whose times go for tracks that are not known.
+        steps: the steps as they become.
+        paired: the part of the host's moments in full steps that have a counterpart.
+    """
+
+    known: dict[Track, tuple[Numbers, Numbers]]
+    main: Track
+    steps: Bounds
+    paired: float
+
+    def of(self, track: Track, times_ns: Numbers) -> Numbers:
+        """What times of a track become."""
+        recorded, given = self.known.get(track, self.known[self.main])
+        return interpolated(recorded, given, times_ns)
+
+    def at(self, track: Track, time_ns: int) -> int:
+        """What one time of a track becomes."""
+        return int(self.of(track, np.array([time_ns]))[0])
+
+    def change(self, table: dict[str, Column], strings: Strings) -> None:
+        """Give rows their times."""
+        for number in np.unique(table["track_id"]).tolist():
+            some = np.flatnonzero(table["track_id"] == number)
+            track = Track(*list(strings.tracks)[number])
+            starts = table["start_ns"][some]
+            ends = self.of(track, starts + table["duration_ns"][some])
+            table["start_ns"][some] = self.of(track, starts)
+            table["duration_ns"][some] = ends - table["start_ns"][some]
+
+
+def time_map(
+    table: dict[str, Column],
+    flows: dict[str, Column],
+    strings: Strings,
+    steps: Bounds,
+    light: LightSteps,
+) -> TimeMap | None:
+    """How the times of full steps become those of light ones; None where these are too unlike.
+
+    Args:
+        table, flows, strings: what was recorded in full.
+        steps: its steps, as times of the host.
+    """
+    expected = light.moments  # it numbers the names
+    moments = moments_of(table, strings, steps, light.names)
+    main = light.main
+    if main not in moments or main not in expected:
+        return None
+    counterparts = _counterparts(moments[main], steps, expected[main], light)
+    bounds = _bounds(steps, counterparts, light)
+    turns: dict[Track, list[tuple[Numbers, Numbers]]] = {main: [bounds]}
+    all_count = paired_count = 0
+    # What devices did has to be paired as well, or it would stand beside what launched it.
+    have_one = np.flatnonzero(np.array(counterparts) >= 0)
+    devices = [each for each in moments.values() if each.is_device]
+    on_device = sum(int(np.isin(each.step, have_one).sum()) for each in devices)
+    paired_on_device = 0
+    both = sorted(moments.keys() & expected.keys(), key=lambda each: moments[each].is_device)
+    calls = [PairedCalls() for _ in steps]  # those of the host come first
+    for track in both:
+        mine, theirs = moments[track], expected[track]
+        found = turns.setdefault(track, [])
+        if not mine.is_device and track != main:
+            found.append(bounds)
+        if mine.is_device:
+            found.append(_with_their_calls(mine, counterparts, bounds))
+        for index, other in enumerate(counterparts):
+            if other < 0:
+                continue
+            times, labels = mine.within(index)
+            there, their_labels = theirs.within(other)
+            if mine.is_device:
+                asked, their_asked = mine.asked_within(index), theirs.asked_within(other)
+                labels, their_labels = calls[index].labels(
+                    (labels, asked), (their_labels, their_asked)
+                )
+            pairs, their_pairs = align(labels, their_labels)
+            if not mine.is_device:
+                calls[index].add(times[pairs], there[their_pairs])
+            later = bounds[1][2 * index] - light.steps[other][0]
+            found.append((times[pairs], there[their_pairs] + later))
+            if track == main:
+                all_count += len(labels)
+                paired_count += len(pairs)
+            elif mine.is_device:
+                paired_on_device += len(pairs)
+    paired = paired_count / all_count if all_count else 0.0
+    if paired < _LEAST_PAIRED or paired_on_device < _LEAST_PAIRED * on_device:
+        return None
+    by_track = {track: _joined(found) for track, found in turns.items()}
+    known = {
+        place: _distinct(times, *by_track.get(place, by_track[main]))
+        for place, times in _all_times(table, flows, strings, steps, main)
+    }
+    # As all times of their track: what is in a step stays in it.
+    recorded = np.array(steps, np.int64).reshape(-1, 2)
+    given = interpolated(*known[main], recorded.ravel()).reshape(-1, 2)
+    return TimeMap(known, main, [(start, end) for start, end in given.tolist()], paired)
+
+
+def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps) -> list[int]:
+    """For each full step the light one that is most like it, -1 for none; each in its turn."""
+    lengths = np.array([end - start for start, end in steps])
+    longest = _UNLIKE * float(np.median(lengths)) if len(lengths) else 0.0
+    shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
+    found, last = list[int](), -1
+    for index, length in enumerate(lengths.tolist()):
+        if length > longest:
+            found.append(-1)
+            continue
+        shape = _shape(mine.within(index)[1])
+        in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]
+        last = min(in_turn, key=lambda other: _unlike(shape, shapes[other]))
+        found.append(last)
+    return found
+
+
+def _shape(labels: Numbers) -> tuple[int, int]:
+    """How many moments a step has, and a number for their order: equal ones are alike."""
+    starts = labels[labels % 2 == 0]
+    return len(starts), hash(starts.tobytes())
+
+
+def _unlike(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return 0 if one == other else 1 + abs(one[0] - other[0])
+
+
+def _bounds(
+    steps: Bounds, counterparts: Sequence[int], light: LightSteps
+) -> tuple[Numbers, Numbers]:
+    """The bounds of the full steps, two each, as recorded and as they become."""
+    recorded, given = list[int](), list[int]()
+    earlier = 0  # what a time is ahead of the one that it becomes
+    for (start, end), other in zip(steps, counterparts, strict=True):
+        length = end - start if other < 0 else int(light.lengths_ns[other])
+        recorded += (start, end)
+        given += (start - earlier, start - earlier + length)
+        earlier = end - given[-1]
+    return np.array(recorded, np.int64), np.array(given, np.int64)
+
+
+def _with_their_calls(
+    work: Moments, counterparts: Sequence[int], bounds: tuple[Numbers, Numbers]
+) -> tuple[Numbers, Numbers]:
+    """Device work without a counterpart, and its times when it moves as far as its calls do."""
+    alone = np.append(np.array(counterparts, np.int64) < 0, True)[work.step]  # -1: of no step
+    times, asked = work.times_ns[alone], work.asked_ns[alone]
+    asked = np.where(asked < 0, times, asked)
+    return times, times + interpolated(*bounds, asked) - asked
+
+
+def _joined(found: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    """Turns by recorded time; what they become never goes back."""
+    recorded = np.concatenate([each for each, _ in found] or [np.empty(0, np.int64)])
+    given = np.concatenate([each for _, each in found] or [np.empty(0, np.int64)])
+    order = np.lexsort((given, recorded))
+    return recorded[order], np.maximum.accumulate(given[order])
+
+
+def _all_times(
+    table: dict[str, Column],
+    flows: dict[str, Column],
+    strings: Strings,
+    steps: Bounds,
+    main: Track,
+) -> list[tuple[Track, Numbers]]:
+    """Each time that something of a track begins or ends at."""
+    starts = table["start_ns"]
+    tracks = np.concatenate([table["track_id"], table["track_id"], flows["track_id"]])
+    times = np.concatenate([starts, starts + table["duration_ns"], flows["time_ns"]])
+    found = []
+    for number, track in enumerate(strings.tracks):
+        mine = times[tracks == number]
+        place = Track(*track)
+        if place == main:
+            mine = np.concatenate([mine, np.array(steps, np.int64).ravel()])
+        if len(mine):
+            found.append((place, np.unique(mine)))
+    return found
+
+
+def _distinct(times: Numbers, recorded: Numbers, given: Numbers) -> tuple[Numbers, Numbers]:
+    """Times of a track and what they become, no two of them the same."""
+    made = interpolated(recorded, given, times)
+    every = np.arange(len(made))
+    return times, np.maximum.accumulate(made - every) + every

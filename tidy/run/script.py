@@ -1,0 +1,227 @@
+"""From a script to a report and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..commands.files import check_output
+from ..commands.report import check_trace, run_report
+from ..commands.report_options import ReportOptions
+from ..errors import TidyError, UsageError
+from ..report.changes import compare
+from ..report.units import printable
+from ..trace import Trace
+from .child.notes import NO_TORCH, PROBLEM, read_note
+from .child.stages import steps_of_round
+from .folders import keep, offer, temporary_folder
+from .made import assemble
+from .options import RunOptions
+from .process import run_child
+from .recording import Recording, find_recordings
+from .shortfalls import shortfalls, why_no_ops
+from .trace_file import TraceFile
+
+
+@dataclass(frozen=True)
+class Made:
+    """A trace that was made, and its file where one is wanted."""
+
+    trace: Trace
+    file: TraceFile | None
+
+
+def run_script(options: RunOptions, report: ReportOptions) -> int:
+    """Run, record and report. Gives the script's own status where it failed, else the report's.
+
+    Raises:
+        TidyError: the options make no sense, or the script cannot be started.
+    """
+    report.rules()
+    check(options)
+    _check_targets(options, report)
+    offer()
+    with temporary_folder() as folder:
+        status = run_child(options, folder)
+        try:
+            code = _report(options, report, folder, status)
+        except TidyError as error:
+            if not status:
+                raise
+            _say(str(error))  # the script's own status is what counts
+            code = error.exit_code
+    return status or code
+
+
+def check(options: RunOptions) -> None:
+    """Raise UsageError where the options make no sense together."""
+    script = Path(options.script)
+    if not options.module and not script.exists() and options.python is None:
+        raise UsageError(f"{options.script}: no such file")
+    if options.device is not None:
+        _check_device(options)
+    if options.every:
+        _check_every(options)
+
+
+def _check_every(options: RunOptions) -> None:
+    takes = steps_of_round(options.settings(""))
+    if options.every <= takes:
+        raise UsageError(
+            f"--every {options.every}: a recording of --steps {options.steps} takes {takes} steps;"
+            f" the next one can begin after {takes + 1} at the earliest"
+        )
+    if options.stop_after or options.is_launcher:
+        what = "--stop-after" if options.stop_after else options.shown
+        raise UsageError(f"--every does not go together with {what}")
+
+
+def _check_targets(options: RunOptions, report: ReportOptions) -> None:
+    script = [] if options.module else [options.script]
+    if options.trace is not None and not options.is_launcher:
+        check_output(options.trace, "--trace", [*script, *report.patterns])
+    trace = [] if options.trace is None else [options.trace]
+    for each in report.outputs:
+        check_output(each.path, "--output", [*script, *trace])
+
+
+def _check_device(options: RunOptions) -> None:
+    from ..runtime.modelled.specs import find_spec, parse_kind
+
+    if options.framework == "torch":
+        raise UsageError(
+            "--device: PyTorch has the devices of this machine; --framework runtime runs the script"
+            " on tidy.runtime, which has modelled ones"
+        )
+    try:
+        kind, _ = parse_kind(str(options.device))
+        find_spec(kind)
+    except ValueError as error:
+        raise UsageError(f"--device {options.device}: {error}") from None
+
+
+def _report(options: RunOptions, report: ReportOptions, folder: Path, status: int) -> int:
+    recordings = find_recordings(folder)
+    made = []
+    for recording in [each for one in recordings for each in one.rounds()]:
+        one = make_trace(recording, options, folder, status)
+        if one is not None:
+            made.append(one)
+    if not recordings:
+        _say(_nothing(options, status, folder))
+    if not made:
+        return TidyError.exit_code
+    _say_what_is_not_kept(made, folder)
+    is_shown = ("text", None) in report.outputs and not report.quiet
+    sys.stdout.write("\n" if is_shown else "")
+    traces = [each.trace for each in made]
+    if not options.every:
+        return run_report(traces, report, status)
+    compared = compare([check_trace(each, report) for each in traces])
+    return run_report(traces[-1:], report, status, compared)
+
+
+def _nothing(options: RunOptions, status: int, folder: Path) -> str:
+    if not folder.is_dir():
+        return (
+            f"{options.shown}: something removed the folder of the recording, {folder}: nothing to"
+            " report (TMPDIR says where such folders are made)"
+        )
+    problem = read_note(str(folder), PROBLEM)
+    if problem is not None:
+        return f"{options.shown} {problem}"
+    if read_note(str(folder), NO_TORCH) is not None and options.framework == "auto":
+        return (
+            f"{options.shown}: this Python has no torch: nothing to report"
+            " (--framework runtime runs the script on tidy.runtime)"
+        )
+    if status:
+        return f"{options.shown} ended before it used torch or tidy.runtime: nothing to report"
+    wanted = {"torch": "torch was not", "runtime": "tidy.runtime was not"}.get(options.framework)
+    if wanted:
+        return f"{options.shown}: {wanted} used: nothing to report"
+    return f"{options.shown} used neither torch nor tidy.runtime: nothing to report"
+
+
+def make_trace(recording: Recording, options: RunOptions, folder: Path, status: int) -> Made | None:
+    """The trace of one process; None, after a line, where there is none."""
+    try:
+        return assemble_trace(recording, options, folder, status)
+    except NothingRecorded as error:
+        for line in error.lines:
+            _say(line)
+        return None
+
+
+class NothingRecorded(UsageError):
+    """A recording holds nothing to look at; `lines` say why."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+
+def assemble_trace(
+    recording: Recording, options: RunOptions, folder: Path, status: int = 0
+) -> Made:
+    """The trace of one process, and its file where one is wanted.
+
+    Raises:
+        NothingRecorded: there is none.
+    """
+    rank = recording.folder.name if recording.folder != folder else ""
+    script = recording.state.get("script") or options.shown
+    title = f"{script}, {rank.replace('rank', 'rank ')}" if rank else options.shown
+    file = None if options.trace is None else _trace_file(options, rank, recording.round)
+    try:
+        first = recording.first_step() if recording.round else options.after
+        made = assemble(recording, first + options.warmup, options.quickest)
+        notes = shortfalls(recording, made.full, options, None if options.is_launcher else status)
+        if made.full.op_count:
+            more = {"traceName": recording.state.get("script", "")}
+            trace = made.trace(title, more, notes)
+            if file is not None:
+                made.write(file)
+                file.close()
+            return Made(trace, file)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        line = f"{title}: the trace cannot be put together in {folder}: {reason}"
+        raise NothingRecorded([line]) from None
+    finally:
+        if file is not None:
+            file.close(is_whole=False)
+    lines = [f"{title}: {note}" for note in notes]
+    if not recording.lost and recording.end(None) is None:
+        lines.append(f"{title}: {why_no_ops(recording, options)}")
+    raise NothingRecorded(lines)
+
+
+def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
+    """Where the trace of a process is wanted; `number` is that of the recording."""
+    target = Path(str(options.trace))
+    if options.every:
+        name, dot, rest = target.name.partition(".")
+        target = target.with_name(f"{name}-{number + 1}{dot}{rest}")
+    if options.is_launcher:
+        with suppress(OSError):  # the file cannot be made then, either
+            target.mkdir(parents=True, exist_ok=True)
+        target = target / f"{rank or 'trace'}.pt.trace.json.gz"
+    return TraceFile(target)
+
+
+def _say_what_is_not_kept(made: list[Made], folder: Path) -> None:
+    """One line for each trace that could not be written; the pieces that it was made of stay."""
+    for each in made:
+        if each.file is not None and each.file.error is not None:
+            keep(folder)
+            stays = f"the recording stays in {folder} (tidy report --recover)"
+            reason = (each.file.error.strerror or str(each.file.error)).lower()
+            _say(f"--trace {each.file.target}: cannot be written: {reason}; {stays}")
+
+
+def _say(message: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"tidy: {printable(message)}\n")

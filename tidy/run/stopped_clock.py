@@ -1,0 +1,392 @@
+"""Taking off what even a light recording adds.
+
+To record an event takes the host some hundred nanoseconds before its start and after its end. So
+the host's clock is stopped for that long at each; where the next one comes sooner, it stops the
+longer there. How long is what makes a typical step as long as with nothing recorded. Where the
+parts of such steps were timed (the fetch, the optimizer), it is what makes each part as long as
+there, and what a part is off by beyond that is evened out over it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..replay.graph import build_graph
+from ..replay.simulate import Simulator, Times
+from ..trace import TraceInfo, build_trace
+from ..trace.raw_columns import Interner, RawColumns
+from .light import FEWEST_STEPS, LightSteps, typical_ns, usual
+from .moments import HostTimes, host_times
+from .recording import BareStep
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Middle = Callable[[NDArray[Any]], Any]
+# PyTorch's profiler and tidy's own take around a microsecond for an event with its times alone; on
+# a slow, busy machine some.
+MOST_NS = 5_000
+_PRECISION_NS = 5
+# What calibrating could take off a step with a device at the least for its result to tell anything.
+_TELLING = 0.02
+# Light recording makes no part of a step so much longer (the logarithm of a ratio).
+_FAR_APART = float(np.log(1.2))
+
+
+class StoppedClock:
+    """A clock that stands before each start and after each end, for half of what an event takes.
+
+    It never goes back: what does not fit before the next time is taken off later.
+
+    Args:
+        when: starts and ends of events.
+        event_ns: for how long at both together; one number for all, or those of all starts, then
+            of all ends.
+        parts: clock times, ascending, and what they become; evenly between them.
+    """
+
+    def __init__(
+        self,
+        when: HostTimes,
+        event_ns: int | Floats,
+        parts: tuple[Numbers, Numbers] | None = None,
+    ) -> None:
+        count = len(when.starts_ns)
+        each = np.broadcast_to(np.asarray(event_ns, np.float64) / 2, count + len(when.ends_ns))
+        since = np.concatenate([when.starts_ns - each[:count].astype(np.int64), when.ends_ns])
+        order = np.argsort(since, kind="stable")
+        self._since, self._parts = since[order], parts
+        self._taken = np.concatenate([[0.0], np.cumsum(each[order])]).astype(np.int64)
+        self._shown = np.maximum.accumulate(self._since - self._taken[:-1])
+
+    def at(self, times_ns: Numbers) -> Numbers:
+        """What it shows at recorded times."""
+        if not len(self._since):
+            return times_ns
+        upto = np.searchsorted(self._since, times_ns, side="right")
+        shown = self._shown[np.maximum(upto, 1) - 1]
+        found = np.where(upto > 0, np.maximum(shown, times_ns - self._taken[upto]), times_ns)
+        return found if self._parts is None else interpolated(*self._parts, found)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts between ranges of steps that have the same ranges.
+
+    Attributes:
+        bounds_ns: of light steps, shape (steps, parts + 1).
+        length_ns: of each part in steps with nothing recorded.
+        middle: for each part what its length is over many steps: the mean, as a fetch that is slow
+            now and then counts, or the median where single steps would decide.
+        usual: which of the light steps are about as long as most.
+    """
+
+    bounds_ns: Numbers
+    length_ns: Floats
+    middle: list[Middle]
+    usual: NDArray[np.bool_]
+
+    def evened_out(self, bounds_ns: Numbers) -> tuple[Numbers, Numbers]:
+        """Bounds as a clock shows them, and what they become when parts are as long as wanted."""
+        lengths = np.diff(bounds_ns)
+        like_most = lengths[self.usual].T
+        now = [middle(each) for middle, each in zip(self.middle, like_most, strict=True)]
+        scale = self.length_ns / np.maximum(now, 1.0)
+        return _scaled(bounds_ns, (lengths * scale).astype(np.int64))
+
+
+class HostOnly:
+    """Steps of a run without devices: all times are the clock's."""
+
+    def __init__(self, light: LightSteps) -> None:
+        self._light, self._host = light, host_times(light.table)
+        self._bounds = np.array(light.recorded, np.int64).ravel()
+
+    def calibrated(self, bare: list[BareStep]) -> LightSteps:
+        """The steps as they are with nothing recorded, or as near as plausible."""
+        wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
+        event_ns = calibrate(self._typical, wanted)
+        parts = _parts(self._light, bare)
+        if not event_ns and parts is None:
+            return self._light
+        return self._taken_off(self._clock(event_ns, parts), event_ns)
+
+    def scaled(self, bare: list[BareStep]) -> LightSteps:
+        """The steps, and their parts where these were timed, no longer than with nothing recorded.
+
+        Half of the steps with nothing recorded are as short in each part, or shorter.
+        """
+        parts = _parts(self._light, bare, is_disturbed=True)
+        if parts is None:
+            middle_ns = float(np.median([step.end_ns - step.start_ns for step in bare]))
+            bounds = np.array(self._light.recorded, np.int64)
+            wanted = np.array([min(middle_ns, self._typical(0))])
+            parts = Parts(bounds, wanted, [np.median], np.ones(len(bounds), bool))
+        clock = StoppedClock(self._host, 0, parts.evened_out(parts.bounds_ns))
+        return self._taken_off(clock, 0)
+
+    def _typical(self, event_ns: int) -> float:
+        bounds = self._bounds_on(StoppedClock(self._host, event_ns))
+        return typical_ns(bounds[1::2] - bounds[::2])
+
+    def _clock(self, event_ns: int, parts: Parts | None) -> StoppedClock:
+        """One that stands so long, but in parts that were timed as long as it has to there."""
+        if parts is None:
+            return StoppedClock(self._host, event_ns)
+        both = self._host.starts_ns, self._host.ends_ns
+        each = [np.full(len(times), float(event_ns)) for times in both]
+        for part, wanted in enumerate(parts.length_ns.tolist()):
+            starts, ends = parts.bounds_ns[:, part], parts.bounds_ns[:, part + 1]
+            # The pause before a range that begins a part was over when that was timed.
+            inside = _within(both[0], starts + 1, ends + 1), _within(both[1], starts, ends)
+            mine = HostTimes(*(times[some] for times, some in zip(both, inside, strict=True)))
+            stretches = starts[parts.usual], ends[parts.usual]
+            took = calibrate(partial(_long, mine, *stretches, parts.middle[part]), wanted)
+            for times, some in zip(each, inside, strict=True):
+                times[some] = took
+        all_of_them = np.concatenate(each)
+        shown = (
+            StoppedClock(self._host, all_of_them)
+            .at(parts.bounds_ns.ravel())
+            .reshape(parts.bounds_ns.shape)
+        )
+        return StoppedClock(self._host, all_of_them, parts.evened_out(shown))
+
+    def _bounds_on(self, clock: StoppedClock) -> Numbers:
+        return clock.at(self._bounds)
+
+    def _taken_off(self, clock: StoppedClock, event_ns: int) -> LightSteps:
+        table = self._light.table
+        starts = clock.at(table["start_ns"])
+        ends = clock.at(table["start_ns"] + table["duration_ns"])
+        return _changed(self._light, starts, ends, self._bounds_on(clock), event_ns)
+
+
+class WithDevice(HostOnly):
+    """Steps of a run with devices: its graph is replayed with the host's times on the clock.
+
+    Where a step takes as long as the devices need, less work of the host changes nothing.
+    """
+
+    def __init__(self, light: LightSteps) -> None:
+        super().__init__(light)
+        raw = RawColumns(light.strings)
+        raw.append(len(light.table["kind"]), **light.table)
+        self._trace = trace = build_trace(raw, TraceInfo())
+        main = light.strings.tracks[light.main]
+        self._marks = np.unique(self._bounds)
+        self._graph = graph = build_graph(trace, self._marks.tolist(), main)
+        self._tracks = np.where(graph.row >= 0, trace.track_id[graph.row], main)
+        self._simulator = Simulator(graph)
+        self._node_ends = np.where(graph.row >= 0, trace.end_ns[graph.row], graph.start_ns)
+
+    def calibrated(self, bare: list[BareStep]) -> LightSteps:
+        # Where the host hardly matters, next to nothing tells how long its events took to record.
+        before = self._typical(0)
+        if before - self._typical(MOST_NS) < _TELLING * before:
+            return self._light
+        wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
+        event_ns = calibrate(self._typical, wanted)
+        if not event_ns:
+            return self._light
+        return self._taken_off(self._clock(event_ns, None), event_ns)
+
+    def _replay(self, clock: StoppedClock) -> Times:
+        graph = self._graph
+        start, free = clock.at(graph.start_ns), clock.at(graph.start_ns - graph.gap_ns)
+        end = clock.at(graph.start_ns + graph.length_ns)
+        changed = replace(graph, start_ns=start, gap_ns=start - free, length_ns=end - start)
+        return self._simulator.run(changed)
+
+    def _bounds_on(self, clock: StoppedClock) -> Numbers:
+        at = self._replay(clock).start_ns[self._graph.bounds]
+        return at[np.searchsorted(self._marks, self._bounds)]
+
+    def _taken_off(self, clock: StoppedClock, event_ns: int) -> LightSteps:
+        times, graph, trace = self._replay(clock), self._graph, self._trace
+        starts, ends = trace.start_ns.copy(), trace.end_ns.copy()
+        on_host = np.ones(len(trace), bool)
+        on_host[trace.device_rows] = False
+        for track in np.unique(trace.track_id[on_host]).tolist():
+            nodes = np.flatnonzero(self._tracks == track)
+            rows = np.flatnonzero(on_host & (trace.track_id == track))
+            there = np.ravel(np.column_stack([times.start_ns[nodes], times.end_ns[nodes]]))
+            turns = np.ravel(np.column_stack([graph.start_ns[nodes], self._node_ends[nodes]]))
+            for column in (starts, ends):
+                column[rows] = _moved(clock, turns, there, column[rows])
+        starts[graph.work_row], ends[graph.work_row] = times.work_start_ns, times.work_end_ns
+        names = "name_id", "kind", "track_id", "correlation", "start_ns", "duration_ns"
+        table = {name: getattr(trace, name) for name in names}
+        light = replace(self._light, table=table)
+        return _changed(light, starts, ends, self._bounds_on(clock), event_ns)
+
+
+def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
+    """The steps as they are with nothing recorded, given such steps; none gets longer.
+
+    None where recording alone cannot have made the light ones so much longer: something else did.
+    """
+    kind = WithDevice if light.has_device else HostOnly
+    made = kind(light).calibrated(bare)
+    return made if made.taken_off_ns < MOST_NS - _PRECISION_NS else None
+
+
+def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
+    """The steps as long as the given ones with nothing recorded, whatever made them longer.
+
+    Args:
+        light: steps without devices.
+    """
+    return HostOnly(light).scaled(bare)
+
+
+def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
+    """How long to stand at an event, so that something is as long as it is unrecorded.
+
+    Args:
+        step_ns: how long it is when the clock stands so long; the longer, the shorter.
+    """
+    low, high = 0, MOST_NS
+    if step_ns(low) <= wanted_ns:
+        return low
+    while high - low > _PRECISION_NS:
+        middle = (low + high) // 2
+        if step_ns(middle) > wanted_ns:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def interpolated(recorded: Numbers, given: Numbers, times_ns: Numbers) -> Numbers:
+    """Evenly between two known times; before the first and after the last one to one."""
+    if not len(recorded):
+        return times_ns
+    at = np.searchsorted(recorded, times_ns, side="right") - 1
+    low = np.maximum(at, 0)
+    high = np.minimum(low + 1, len(recorded) - 1)
+    over = recorded[high] - recorded[low]
+    since = times_ns - recorded[low]
+    inside = (at >= 0) & (over > 0)
+    # Products of two times overflow; a part of a stretch is exact enough as a float.
+    part = np.where(inside, since / np.maximum(over, 1), 0.0)
+    moved = (part * (given[high] - given[low])).astype(np.int64)
+    return given[low] + np.where(inside, moved, since)
+
+
+def _parts(light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = False) -> Parts | None:
+    """The parts that steps with nothing recorded and lightly recorded ones have in common.
+
+    Args:
+        is_disturbed: whether neither kind of steps says how often something takes longer.
+    """
+    labels_of = Counter[tuple[tuple[str, int], ...]]()
+    main, names = light.moments[light.main], list(light.names)
+    # Some ranges are there only while something is recorded.
+    known = {name for step in bare for _, name, _ in step.marks}
+    kept = np.array([name in known for name in names], bool)
+    found: list[tuple[tuple[tuple[str, int], ...], list[int]]] = []
+    for index, (start, end) in enumerate(light.recorded):
+        times, labels = main.within(index)
+        some = np.flatnonzero(kept[labels // 2])
+        shape = tuple((names[label // 2], label % 2) for label in labels[some].tolist())
+        found.append((shape, [start, *times[some].tolist(), end]))
+        labels_of[shape] += 1
+    shape, _ = labels_of.most_common(1)[0]
+    alike = [step for step in bare if tuple((n, e) for _, n, e in step.marks) == shape]
+    bounds = [each for other, each in found if other == shape]
+    if not shape or len(alike) < FEWEST_STEPS or len(bounds) < FEWEST_STEPS:
+        return None
+    turns = [[step.start_ns, *(t for t, _, _ in step.marks), step.end_ns] for step in alike]
+    lengths, there = _lengths(turns), _lengths(bounds)
+    like_most = usual(there.sum(axis=1))
+    those, these = lengths[usual(lengths.sum(axis=1))].T, there[like_most].T
+    middle = [
+        np.median if is_disturbed else _middle(one, other)
+        for one, other in zip(those, these, strict=True)
+    ]
+    wanted = np.array([of(each) for of, each in zip(middle, those, strict=True)], np.float64)
+    now = np.array([of(each) for of, each in zip(middle, these, strict=True)], np.float64)
+    if is_disturbed:
+        wanted = np.minimum(wanted, now)
+    # Where the steps that were recorded lightly happen to be the shorter ones, they stay so.
+    wanted *= min(1.0, now.sum() / wanted.sum())
+    return Parts(np.array(bounds, np.int64), wanted, middle, like_most)
+
+
+def _middle(those: Numbers, these: Numbers) -> Middle:
+    """By what one part of two kinds of steps is compared.
+
+    The mean, which a single long one of few steps may decide: then their means are far apart, and
+    the medians are less so.
+    """
+    by_mean, by_median = (
+        abs(np.log(max(of(those), 1.0) / max(of(these), 1.0))) for of in (np.mean, np.median)
+    )
+    return np.mean if by_mean <= max(by_median, _FAR_APART) else np.median
+
+
+def _lengths(bounds: list[list[int]]) -> Numbers:
+    rows = np.array(bounds, np.int64)
+    return rows[:, 1:] - rows[:, :-1]
+
+
+def _within(times_ns: Numbers, starts_ns: Numbers, ends_ns: Numbers) -> NDArray[np.bool_]:
+    """Which times are in a stretch, [start, end) each."""
+    at = np.searchsorted(starts_ns, times_ns, side="right") - 1
+    return np.asarray((at >= 0) & (times_ns < ends_ns[np.maximum(at, 0)]))
+
+
+def _long(
+    when: HostTimes, starts_ns: Numbers, ends_ns: Numbers, middle: Middle, event_ns: int
+) -> float:
+    """How long stretches are on a clock that stands so long at each event."""
+    clock = StoppedClock(when, event_ns)
+    return float(middle(clock.at(ends_ns) - clock.at(starts_ns)))
+
+
+def _scaled(bounds: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
+    """Clock times of the bounds of parts, and what they become when parts have these lengths."""
+    recorded, given = list[int](), list[int]()
+    earlier = 0
+    for row, each in zip(bounds.tolist(), lengths.tolist(), strict=True):
+        at = row[0] - earlier
+        recorded.append(row[0])
+        given.append(at)
+        for bound, length in zip(row[1:], each, strict=True):
+            at += length
+            recorded.append(bound)
+            given.append(at)
+        earlier = row[-1] - at
+    return np.array(recorded, np.int64), np.array(given, np.int64)
+
+
+def _moved(clock: StoppedClock, turns: Numbers, there: Numbers, times_ns: Numbers) -> Numbers:
+    """Times of a thread after a replay: as far behind the last node as the clock says.
+
+    Args:
+        turns, there: times of the thread as recorded, ascending, and as replayed.
+    """
+    if not len(turns):
+        return clock.at(times_ns)
+    at = np.searchsorted(turns, times_ns, side="right") - 1
+    last = np.maximum(at, 0)
+    since = clock.at(times_ns) - clock.at(turns[last])
+    moved = there[last] + since
+    upto = np.append(there[1:], np.iinfo(np.int64).max)[last]
+    return np.where(at >= 0, np.minimum(moved, upto), moved)
+
+
+def _changed(
+    light: LightSteps, starts: Numbers, ends: Numbers, bounds: Numbers, event_ns: int
+) -> LightSteps:
+    steps = [(start, end) for start, end in bounds.reshape(-1, 2).tolist()]
+    return replace(
+        light, steps=steps, given=(starts, ends), taken_off_ns=event_ns, names=Interner()
+    )

@@ -1,0 +1,77 @@
+"""The file that `--trace` asks for, written while the trace is put together."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from ..profiler.kineto import open_packed
+
+_BLOCK_NBYTES = 1 << 20
+
+
+class TraceFile:
+    """A file that takes its name when it is whole; what cannot be written does not end the work.
+
+    Attributes:
+        error: why it cannot be written, None as long as it can.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.error: OSError | None = None
+        self._file: IO[bytes] | None = None
+        self._ahead = bytearray()  # not written yet: events are small
+        # A device or a pipe is written to as it is, and so is the file that a link names.
+        path = Path(os.path.realpath(target))
+        is_special = path.exists() and not path.is_file()
+        self._path = path
+        self._part = path if is_special else path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            self._file = open_packed(self._part, target.name.endswith(".gz"), 5)
+        except OSError as error:
+            self._fail(error)
+
+    def write(self, data: bytes) -> None:
+        """Write on; nothing where that failed before."""
+        self._ahead += data
+        if len(self._ahead) > _BLOCK_NBYTES:
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            if self._file is not None:
+                self._file.write(self._ahead)
+        except OSError as error:
+            self._fail(error)
+        self._ahead.clear()
+
+    def close(self, is_whole: bool = True) -> None:
+        """End the file, and give it its name if it is whole."""
+        self._write()
+        file, self._file = self._file, None
+        if file is None:
+            return
+        try:
+            file.close()
+            if is_whole and self._part != self._path:
+                self._part.replace(self._path)
+        except OSError as error:
+            self._fail(error)
+        if not is_whole:
+            self._remove()
+
+    def _fail(self, error: OSError) -> None:
+        file, self._file = self._file, None
+        self.error = self.error or error
+        if file is not None:
+            with suppress(OSError):
+                file.close()
+        self._remove()
+
+    def _remove(self) -> None:
+        if self._part != self._path:
+            with suppress(OSError):
+                self._part.unlink()

@@ -1,0 +1,120 @@
+"""Comments by which a source accepts findings.
+
+x = loss.item()  # tidy: ignore[TDY301] -- read once an epoch
+
+# tidy: ignore[TDY4] -- prototype
+for i in range(n):          all of the statement below
+    ...
+
+# tidy: ignore-file[TDY101]
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .places import SourceFile
+
+COMMENT = re.compile(
+    r"#\s*tidy\s*:\s*(?P<kind>ignore-file|ignore)\b(?P<codes>\s*\[[^\]#]*\])?(?P<rest>[^#]*)"
+)
+_REASON = re.compile(r"\s*--\s*(.*?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreComment:
+    """One comment.
+
+    Attributes:
+        line: where it stands.
+        codes: the rules that it names: codes, prefixes or names; none where it cannot be read.
+        reason: what stands behind `--`.
+        first, last: the lines whose findings it accepts.
+    """
+
+    line: int
+    codes: tuple[str, ...]
+    reason: str
+    first: int
+    last: int
+
+
+def comments_of(source: SourceFile) -> list[IgnoreComment]:
+    """The comments in a source, from top to bottom; none where Python cannot read it."""
+    if "tidy" not in source.text or not source.statements:
+        return []
+    statements = _Statements(source)
+    return [
+        _comment(match, line, *_range(match["kind"], line, is_alone, source, statements))
+        for line, is_alone, match in _found(source)
+    ]
+
+
+def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
+    """Line, whether the comment stands alone there, and what it says."""
+    try:
+        for token in source.tokens():
+            if token.type == tokenize.COMMENT:
+                is_alone = not source.lines[token.start[0] - 1][: token.start[1]].strip()
+                for match in COMMENT.finditer(token.string):
+                    yield token.start[0], is_alone, match
+    except SyntaxError:
+        return
+
+
+def _comment(match: re.Match[str], line: int, first: int, last: int) -> IgnoreComment:
+    inside = (match["codes"] or "").strip().strip("[]")
+    codes = tuple(filter(None, (each.strip() for each in inside.split(","))))
+    reason = _REASON.fullmatch(match["rest"])
+    return IgnoreComment(line, codes, reason[1] if reason else "", first, last)
+
+
+def _range(
+    kind: str, line: int, is_alone: bool, source: SourceFile, statements: _Statements
+) -> tuple[int, int]:
+    if kind == "ignore-file":
+        return 1, len(source.lines)
+    if is_alone:
+        return statements.below(line)
+    return statements.at(line)
+
+
+class _Statements:
+    """Which lines belong to which statement."""
+
+    def __init__(self, source: SourceFile) -> None:
+        self._all = source.statements
+
+    def at(self, line: int) -> tuple[int, int]:
+        """The lines of the statement that a line belongs to; of one with a body, its head."""
+        heads = [each for each in map(_head, self._all) if each[0] <= line <= each[1]]
+        return max(heads, default=(line, line))
+
+    def below(self, line: int) -> tuple[int, int]:
+        """The statement that begins next, with its body; or the one that the line is within."""
+        first, last = self.at(line)
+        if first < line:  # between the brackets of a call
+            return first, last
+        after = [(begin_of(each), each.end_lineno or each.lineno) for each in self._all]
+        after = [each for each in after if each[0] > line]
+        first = min((each[0] for each in after), default=line)
+        return first, max((each[1] for each in after if each[0] == first), default=line)
+
+
+def begin_of(statement: ast.stmt) -> int:
+    """Its first line, which is that of its first decorator."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _head(statement: ast.stmt) -> tuple[int, int]:
+    first, last = begin_of(statement), statement.end_lineno or statement.lineno
+    inside = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    if inside:
+        begins = inside[0].pattern.lineno if hasattr(inside[0], "pattern") else begin_of(inside[0])
+        last = max(min(last, begins - 1), statement.lineno)
+    return first, last

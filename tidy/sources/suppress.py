@@ -1,0 +1,138 @@
+"""Findings that a comment in the source accepts, and comments that accept none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..finding import Acceptance, Checked, Finding, Outcome
+from ..patterns.base import Pattern
+from ..patterns.evidence.timing import Cost
+from ..patterns.registry import is_named, load_builtin_patterns
+from ..patterns.rules.unused_suppression import NO_COMMENTS, UnusedSuppression
+from ..trace import Location, Trace
+from .comments import IgnoreComment, comments_of
+from .places import Sources
+
+_OURS = re.compile(r"TDY\d*", re.IGNORECASE)
+_Choice = tuple[Path, int, str]  # what the comment at a line of a file names
+
+
+class Comments:
+    """The comments of a project's sources; each source is read once."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._of_files: dict[Path, list[IgnoreComment]] = {}
+
+    def of(self, file: Path) -> list[IgnoreComment]:
+        """Those of one file."""
+        if file not in self._of_files:
+            source = self._sources.text_of(file)
+            self._of_files[file] = [] if source is None else comments_of(source)
+        return self._of_files[file]
+
+    def about(self, location: Location | None) -> list[tuple[Path, IgnoreComment]]:
+        """Those whose lines a place is in."""
+        file = None if location is None else self._sources.file(location.file)
+        if location is None or file is None:
+            return []
+        at = location.line
+        return [(file, each) for each in self.of(file) if each.first <= at <= each.last]
+
+    def files(self, places: Iterable[Location]) -> dict[Path, list[Location]]:
+        """Places by file, for the files of the project that have comments."""
+        found: dict[Path, list[Location]] = {}
+        for place in places:
+            file = self._sources.file(place.file)
+            if file is not None and self.of(file):
+                found.setdefault(file, []).append(place)
+        return found
+
+
+def suppressed(
+    trace: Trace, outcomes: Mapping[str, Outcome], rules: Iterable[Pattern], comments: Comments
+) -> dict[str, Outcome]:
+    """The outcomes, with the findings marked that a comment accepts, and with unused comments."""
+    used = set[_Choice]()
+    result = {
+        code: replace(
+            outcome, findings=tuple(_marked(each, comments, used) for each in outcome.findings)
+        )
+        if isinstance(outcome, Checked)
+        else outcome
+        for code, outcome in outcomes.items()
+    }
+    if UnusedSuppression.code in outcomes:
+        known = {rule.code: rule.slug() for rule in load_builtin_patterns()}
+        known |= {rule.code: rule.slug() for rule in rules}
+        unused = _Unused(outcomes, known, used)
+        result[UnusedSuppression.code] = unused.outcome(trace, comments)
+    return result
+
+
+def _marked(finding: Finding, comments: Comments, used: set[_Choice]) -> Finding:
+    for file, comment in comments.about(finding.location):
+        names = [each for each in comment.codes if is_named(each, finding.code, finding.name)]
+        used.update((file, comment.line, each) for each in names)
+        if names and finding.acceptance is None:
+            where = f"{finding.location.file}:{comment.line}" if finding.location else ""
+            finding = replace(finding, acceptance=Acceptance("comment", where, comment.reason))
+    return finding
+
+
+class _Unused:
+    """What comments name in vain.
+
+    Args:
+        outcomes: of the rules that ran, by code.
+        known: the names of all rules, by code.
+        used: what has accepted a finding.
+    """
+
+    def __init__(
+        self, outcomes: Mapping[str, Outcome], known: Mapping[str, str], used: set[_Choice]
+    ) -> None:
+        self._outcomes = outcomes
+        self._known = known
+        self._used = used
+
+    def outcome(self, trace: Trace, comments: Comments) -> Outcome:
+        """A finding for each comment on what ran that names something in vain."""
+        files = comments.files(trace.user_places)
+        found = [
+            self._finding(trace, file, comment, there[0])
+            for file, places in sorted(files.items())
+            for comment in comments.of(file)
+            if (there := [p for p in places if comment.first <= p.line <= comment.last])
+        ]
+        return Checked(tuple(filter(None, found))) if files else NO_COMMENTS
+
+    def _finding(
+        self, trace: Trace, file: Path, comment: IgnoreComment, there: Location
+    ) -> Finding | None:
+        said = "the comment names no rule, and accepts nothing: write ignore[TDY404]"
+        if comment.codes:
+            unused = [c for c in comment.codes if (file, comment.line, c) not in self._used]
+            vain = [choice for choice in unused if self._is_vain(choice)]
+            if not vain:
+                return None
+            said = f"nothing was found here of {', '.join(vain)}"
+        return UnusedSuppression().report(
+            trace,
+            [],
+            message=said,
+            severity=UnusedSuppression.severity,
+            location=replace(there, line=comment.line, is_call_line=True),
+            cost=Cost(trace.time_of([]), matters=False),
+            edit=None,
+        )
+
+    def _is_vain(self, choice: str) -> bool:
+        """Whether all rules that are meant were checked, or tidy has no such rule."""
+        meant = [code for code, name in self._known.items() if is_named(choice, code, name)]
+        if not meant:
+            return _OURS.fullmatch(choice) is not None
+        return all(isinstance(self._outcomes.get(code), Checked) for code in meant)

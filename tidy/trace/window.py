@@ -1,0 +1,306 @@
+"""The window: the steps that are alike. All figures of a report are of this one time.
+
+The first steps of a run pay for what later ones have: loading libraries and kernels, searching
+algorithms, compiling, growing the allocator's pool. A step much longer than the median that holds
+such work is left out, and said. So is an epoch's first step, which starts the loader's workers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .event_table import EventTable
+from .intervals import Intervals
+from .kinds import EventKind
+from .steps import Step
+
+# A step this much longer than the median is unlike the others.
+_UNLIKE = 1.5
+# So many steps make one that is this much longer than the median an exception.
+_MANY_STEPS = 6
+_FAR_UNLIKE = 2.5
+# What takes this much of a step in most of the steps does not happen once.
+_RECURS = 0.1
+# So much of what a first step takes longer is worth naming.
+_PART_OF_MORE = 0.1
+# Without steps, a call of the driver this long is no part of what a run does again and again.
+_ONE_OFF_NS = 5_000_000
+_FEW = 3
+_WAITS = r".*([Ss]ynchronize|[Mm]emcpy|EventWait|EventsWait|QueueFinish|::run).*"
+# A launch this long loads the kernel that it launches; so does the cudaFree(0) of a library.
+_SLOW_LAUNCH_NS = 1_000_000
+# So often something has to begin for its beginnings to be rounds.
+_FEWEST_ROUNDS = 3
+# What happens once: kernels and libraries are loaded, memory is taken from the driver, an algorithm
+# is searched, code is compiled, a loader starts its workers. First the words that a reason says.
+ONCE = (
+    (
+        "first launches",
+        r"Lazy Function Loading|Runtime Triggered Module Loading|(cuda|hip)GetDeviceProperties\w*"
+        r"|(cuda|cu|hip)(Module(?!Launch|Occupancy)|Library)\w*|cudaFuncGetAttributes",
+    ),
+    (
+        "allocator growth",
+        r"(cuda|hip)(Malloc|MallocAsync|HostAlloc|MallocHost)\w*|cuMem(Create|Map)",
+    ),
+    ("algorithm search", r"cudnnFind\w*|cudnnGet\w*Algorithm\w*|miopenFind\w*|.*[Aa]utotun.*"),
+    (
+        "compilation",
+        r".*(_compile|compile_fx|inductor_codecache|dynamo_timed|CompiledFxGraph.*compile"
+        r"|triton\.compile|backend_compile|entire_frame_compile).*"
+        r"|.*torch/_(dynamo|inductor)/(?!eval_frame|external_utils)[^(]*\(\d+\): .*",
+    ),
+    ("the start of a loader", r".*: _get_iterator|enumerate\(DataLoader\)#\w+\.__init__"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Time that no share counts, and why: `reason` is what a report says after its length."""
+
+    label: str
+    start_ns: int
+    end_ns: int
+    reason: str
+
+    @property
+    def time_ns(self) -> int:
+        """How long it is."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time that counts.
+
+    Attributes:
+        steps: those that count, by start; empty where none were found.
+        time: of these steps, or without steps of the run.
+        left_out: what does not count, by start.
+        unit: "step", "round" or "run": what the figures are of.
+    """
+
+    steps: tuple[Step, ...]
+    time: Intervals
+    left_out: tuple[LeftOut, ...]
+    unit: str
+
+    @property
+    def start_ns(self) -> int:
+        """Where it begins; 0 for an empty one."""
+        return int(self.time.starts_ns[0]) if len(self.time) else 0
+
+    @property
+    def end_ns(self) -> int:
+        """Where it ends."""
+        return int(self.time.ends_ns[-1]) if len(self.time) else 0
+
+    @property
+    def step_ranges(self) -> list[tuple[int, int]]:
+        """Start and end of each step that counts."""
+        return [(step.start_ns, step.end_ns) for step in self.steps]
+
+    @cached_property
+    def time_ns(self) -> int:
+        """Its length without what is left out in between."""
+        return self.time.total_ns
+
+    def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
+        """The window without the steps that start and end so."""
+        gone = [step for step in self.steps if (step.start_ns, step.end_ns) in ranges]
+        left_out = [
+            LeftOut(f"{self.unit} {step.number}", step.start_ns, step.end_ns, reason)
+            for step in gone
+        ]
+        return replace(
+            self,
+            steps=tuple(step for step in self.steps if step not in gone),
+            time=self.time - Intervals([s.start_ns for s in gone], [s.end_ns for s in gone]),
+            left_out=tuple(sorted((*self.left_out, *left_out), key=lambda each: each.start_ns)),
+        )
+
+
+def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
+    """The steps that are alike, else rounds that repeat, else the run between its device work.
+
+    Args:
+        trace: the events.
+        marked: the steps that were marked in the recording.
+    """
+    unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
+    if not steps:
+        return _of_run(trace)
+    empty = _empty_steps(trace, steps)
+    durations = [s.duration_ns for s, is_empty in zip(steps, empty, strict=True) if not is_empty]
+    # Of two steps the shorter one is the better guess at what the others are like.
+    usual_ns = sorted(durations)[(len(durations) - 1) // 2]
+    once, reasons = _Once(trace, steps), dict[Step, str]()
+    for step, is_empty in zip(steps, empty, strict=True):
+        reasons[step] = "nothing ran on a device in it" if is_empty else ""
+        if step.duration_ns > _UNLIKE * usual_ns:
+            is_first = step is steps[0] and len(durations) > 2
+            reasons[step] = once.why_longer(step, usual_ns, is_first=is_first)
+    # One long step among many is no part of what the others are; of two one cannot say that.
+    odd = [s for s in steps if not reasons[s] and s.duration_ns > _UNLIKE * usual_ns]
+    if len(odd) == 1 and len(steps) >= _MANY_STEPS and odd[0].duration_ns > _FAR_UNLIKE * usual_ns:
+        reasons[odd[0]] = f"the only one of its length, others take {usual_ns / 1e6:,.1f} ms"
+    kept = [step for step in steps if not reasons[step]]
+    left_out = [
+        LeftOut(f"{unit} {step.number}", step.start_ns, step.end_ns, reasons[step])
+        for step in steps
+        if reasons[step]
+    ]
+    time = Intervals([s.start_ns for s in kept], [s.end_ns for s in kept])
+    time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
+    return Window(tuple(kept), time, tuple(left_out), unit)
+
+
+def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
+    """Which steps are short and launch nothing, while others do: a recording was cut in them."""
+    rows = trace.device_rows
+    calls = trace.caller[rows].astype(np.int64)
+    launched = np.sort(trace.start_ns[np.where(calls >= 0, calls, rows)], kind="stable")
+    bounds = np.searchsorted(launched, [(s.start_ns, s.end_ns) for s in steps])
+    counts = bounds[:, 1] - bounds[:, 0]
+    lengths = np.array([step.duration_ns for step in steps])
+    full_ns = np.median(lengths[counts > 0]) if (counts > 0).any() else 0
+    empty: list[bool] = ((counts == 0) & (lengths < full_ns / 2)).tolist()
+    return empty
+
+
+class _Once:
+    """What happens once in a step and makes it longer."""
+
+    def __init__(self, trace: EventTable, steps: tuple[Step, ...]) -> None:
+        self._trace = trace
+        self._steps = steps
+
+    @cached_property
+    def _names(self) -> list[tuple[str, NDArray[np.bool_]]]:
+        names = [(words, _named(self._trace, pattern)) for words, pattern in ONCE]
+        return [(words, which) for words, which in names if not self._recurs(which)]
+
+    def _recurs(self, names: NDArray[np.bool_]) -> bool:
+        """Whether much of most steps is in what has these names: they have it in common."""
+        trace = self._trace
+        starts, ends = np.array([(s.start_ns, s.end_ns) for s in self._steps], np.int64).T
+        rows = np.flatnonzero(names[trace.name_id])
+        spent_ns = Intervals(trace.start_ns[rows], trace.end_ns[rows]).covered_ns(starts, ends)
+        return 2 * int(np.count_nonzero(spent_ns > _RECURS * (ends - starts))) > len(starts)
+
+    @cached_property
+    def _loads(self) -> NDArray[np.bool_]:
+        return _named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
+
+    def why_longer(self, step: Step, usual_ns: int, *, is_first: bool) -> str:
+        """Why a long step is unlike the others; "" where nothing says so."""
+        trace = self._trace
+        rows = trace.rows_within(step.start_ns, step.end_ns)
+        told = [(0, "")]
+        for words, names in self._names:
+            own = rows[names[trace.name_id[rows]]]
+            told.append((Intervals(trace.start_ns[own], trace.end_ns[own]).total_ns, words))
+        calls = rows[trace.kind[rows] == EventKind.Runtime]
+        slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
+        slow = slow[self._loads[trace.name_id[slow]]]
+        told.append((int(trace.duration_ns[slow].sum()), "first launches"))
+        spent_ns, words = max(told)
+        longer_ns = step.duration_ns - usual_ns
+        because = f"{spent_ns / 1e6:,.0f} ms of it in {words}"
+        if 2 * sum(each for each, _ in told) >= longer_ns:
+            return because
+        if not is_first:
+            return ""
+        # Much of a first step, such as imports, leaves nothing in a recording.
+        known = f", {because}" if spent_ns >= _PART_OF_MORE * longer_ns else ""
+        return f"the first one recorded{known}, others take {usual_ns / 1e6:,.1f} ms"
+
+
+def _rounds(trace: EventTable) -> tuple[Step, ...]:
+    """Times between the beginnings of what repeats: the outermost module, or a graph's launch."""
+    names, count = trace.names, trace.tree_count
+    is_module = np.array([name.startswith("nn.Module: ") for name in names] or [False])
+    rows = np.flatnonzero(is_module[trace.name_id[:count]])
+    before = np.append(-1, np.maximum.accumulate(trace.subtree_end[rows]))[: len(rows)]
+    outermost = rows[rows >= before]
+    for candidates in (outermost, trace.rows_named("cudaGraphLaunch", "hipGraphLaunch")):
+        used, counts = np.unique(trace.name_id[candidates], return_counts=True)
+        if len(used) and counts.max() >= _FEWEST_ROUNDS:
+            mine = candidates[trace.name_id[candidates] == used[counts.argmax()]]
+            starts = np.sort(trace.start_ns[mine]).tolist()
+            pairs = enumerate(pairwise(starts))
+            return tuple(Step(number, start, end) for number, (start, end) in pairs if end > start)
+    return ()
+
+
+def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
+    """For each name of the trace whether it fits wholly."""
+    fits = re.compile(pattern).fullmatch
+    return np.array([fits(name) is not None for name in trace.names], bool)
+
+
+def _launched_in(trace: EventTable, row: int) -> int:
+    """The operator that launched some device work; the work itself where that is not known."""
+    op = row
+    for _ in range(2):
+        op = int(trace.caller[op]) if op >= trace.tree_count else op
+    return op if op >= 0 and trace.kind[op] == EventKind.TorchOp else row
+
+
+def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these long calls are no part of what a run does again and again.
+
+    Some tell it by their names. Others do (a launch that loads its kernel, the making of a stream)
+    where they are few and no device works meanwhile, and the call does not wait for one.
+    """
+    by_name = _named(trace, "|".join(pattern for _, pattern in ONCE))
+    waits = _named(trace, _WAITS)
+    work = trace.device_rows
+    busy = Intervals(trace.start_ns[work], trace.end_ns[work])
+    worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
+    names = trace.name_id[calls]
+    few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
+    idle = 2 * worked < trace.duration_ns[calls]
+    result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
+    return result
+
+
+def _of_run(trace: EventTable) -> Window:
+    """From the operator that launched the first device work to the end of the last, or of its own.
+
+    Long calls that happen once are left out.
+    """
+    rows = trace.device_rows
+    if not len(rows):
+        start_ns = trace.start_ns_first
+        return Window((), Intervals([start_ns], [start_ns + trace.span_ns]), (), "run")
+    first, last = (_launched_in(trace, int(rows[at])) for at in (0, -1))
+    start_ns = min(trace.start_ns[rows].min(), trace.start_ns[first])
+    end_ns = max(trace.end_ns[rows].max(), trace.end_ns[last])
+    time = Intervals([start_ns], [end_ns])
+    if not len(time):
+        return Window((), time, (), "run")
+    calls = trace.rows_of_kind(EventKind.Runtime)
+    calls = calls[trace.duration_ns[calls] > _ONE_OFF_NS]
+    calls = calls[
+        (trace.start_ns[calls] >= time.starts_ns[0]) & (trace.end_ns[calls] <= time.ends_ns[-1])
+    ]
+    calls = calls[_happens_once(trace, calls)]
+    left_out = tuple(
+        LeftOut(
+            trace.names[trace.name_id[row]],
+            int(trace.start_ns[row]),
+            int(trace.end_ns[row]),
+            "a call that happens once",
+        )
+        for row in calls.tolist()
+    )
+    time = time - Intervals(trace.start_ns[calls], trace.end_ns[calls])
+    return Window((), time, left_out, "run")
