@@ -54,6 +54,11 @@ def row_items(trace: Trace, fetches: Rows, fewest: int, longest_ns: float) -> Ro
     return RowItems(int(np.median(taken[fits])), int(np.median(stacked[fits])))
 
 
+def take_rows(trace: Trace, fetches: Rows, fewest: int) -> bool:
+    """Whether any of these fetches takes so many rows of tensors, or more."""
+    return bool((_count(trace, fetches, *_TAKE) >= fewest).any())
+
+
 def _count(trace: Trace, fetches: Rows, *names: str) -> NDArray[np.int64]:
     """How many ops of these names each fetch holds."""
     ops = has_name(trace, *names)[trace.name_id[: trace.tree_count]]

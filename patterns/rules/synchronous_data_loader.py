@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, Trace, rows_of
 
 from ..base import Pattern
 from ..evidence import copies, devices, edits, frames, places, timing
-from ..evidence.row_items import RowItems, row_items
+from ..evidence.row_items import RowItems, row_items, take_rows
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..option import Option, warning_share
 
@@ -107,57 +108,67 @@ class SynchronousDataLoader(Pattern):
             for event in trace.named(frames.DATA_LOADER + "__iter__")
             if event.location not in known and _has_no_workers(event)
         ]
-        for events in (*places.by_line(fetches), *places.by_line(iterators)):
-            yield self._finding(trace, events)
+        for line in places.grouped(fetches, lambda event: event.location):
+            items = self._row_items(trace, line)
+            for events in places.by_window(line):
+                yield self._of_fetches(trace, events, items)
+        for events in places.by_line(iterators):
+            yield self.report(
+                trace,
+                events,
+                message="a DataLoader without workers is set up here",
+                severity=Severity.INFO,
+                cost_rows=(),
+            )
 
-    def _finding(self, trace: Trace, events: list[Event]) -> Finding:
-        fetches = [event.row for event in events if event.name == _FETCH]
-        idle = trace.time_of(fetches) - devices.any_busy(trace)
-        message = "a DataLoader without workers is set up here"
-        if fetches:
-            while_what = "while the GPU waits" if trace.devices_used else "in the training process"
-            message = f"batches are loaded {while_what}"
-        if found := self._row_items(trace, events):
-            message += f", {found.rows // found.stacks} rows of tensors in memory one by one"
+    def _of_fetches(self, trace: Trace, events: list[Event], items: RowItems | None) -> Finding:
+        while_what = "while the GPU waits" if trace.devices_used else "in the training process"
+        message = f"batches are loaded {while_what}"
+        if items:
+            message += f", {items.rows // items.stacks} rows of tensors in memory one by one"
+        rows = rows_of(events)
+        idle = trace.time_of(rows) - devices.any_busy(trace)
         return self.report(
             trace,
             events,
             message=message,
             warning_from=self.warning_from,
             share=trace.step_share(idle) or 0.0,
-            cost_rows=fetches,
+            edit=_edit(trace, rows[trace.in_window(rows)], items),
         )
 
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
-        """Workers fetch meanwhile; taking a batch from them stays, and what they cannot keep up."""
-        fetches = [event.row for event in events if event.name == _FETCH]
-        fetch_ns = (trace.time_of(fetches) & trace.step_time).total_ns
-        if not fetch_ns:
-            return None
-        if found := self._row_items(trace, events):
-            part = found.stacks / found.rows
-            left = (_INDEX * part, min(_LOOP + 4 * _INDEX * part, 1.0))
-            return Edit("one index for a batch", edits.host_time(trace, fetches), left=left)
-        others = trace.window.time_ns / fetch_ns - 1
-        many, few = (max(1 / workers - others, 0.0) for workers in (_MANY_WORKERS, _FEW_WORKERS))
-        uploads = copies.copy_rows(trace, "HtoD")
-        nbytes = int(trace.nbytes[uploads[trace.in_window(uploads)]].clip(0).sum())
-        received_ns = _RECEIVED_NS * int(trace.in_window(np.array(fetches)).sum())
-        least, most = nbytes / _FASTEST / fetch_ns, (nbytes / _SLOWEST + received_ns) / fetch_ns
-        left = (min(max(many, least), 1.0), min(max(few, most), 1.0))
-        host = edits.host_time(trace, fetches)
-        return Edit(f"the fetches in {_FEW_WORKERS} to {_MANY_WORKERS} workers", host, left=left)
-
     def fix_of(self, events: Sequence[Event]) -> str:
-        return _FIX_OF_ROWS if self._row_items(events[0].trace, events) else self.fix
+        trace, place = events[0].trace, events[0].location
+        if events[0].name != _FETCH or not take_rows(
+            trace, trace.rows_named(_FETCH), self.fewest_rows
+        ):
+            return self.fix
+        line = [event for event in trace.named(_FETCH) if event.location == place]
+        return _FIX_OF_ROWS if self._row_items(trace, line) else self.fix
 
-    def _row_items(self, trace: Trace, events: Sequence[Event]) -> RowItems | None:
-        """What all fetches at the place of these do, where that is to take rows of tensors."""
-        if events[0].name != _FETCH:
-            return None
-        place = events[0].location
-        rows = [event.row for event in trace.named(_FETCH) if event.location == place]
-        return row_items(trace, np.array(rows), self.fewest_rows, 1000 * self.longest_row_us)
+    def _row_items(self, trace: Trace, fetches: list[Event]) -> RowItems | None:
+        """What the fetches of a line do, where that is to take rows of tensors."""
+        return row_items(trace, rows_of(fetches), self.fewest_rows, 1000 * self.longest_row_us)
+
+
+def _edit(trace: Trace, fetches: NDArray[np.int64], items: RowItems | None) -> Edit | None:
+    """Workers fetch meanwhile; taking a batch from them stays, and what they cannot keep up."""
+    fetch_ns = (trace.time_of(fetches) & trace.step_time).total_ns
+    if not fetch_ns:
+        return None
+    host = edits.host_time(trace, fetches)
+    if items:
+        part = items.stacks / items.rows
+        left = (_INDEX * part, min(_LOOP + 4 * _INDEX * part, 1.0))
+        return Edit("one index for a batch", host, left=left)
+    others = trace.window.time_ns / fetch_ns - 1
+    many, few = (max(1 / workers - others, 0.0) for workers in (_MANY_WORKERS, _FEW_WORKERS))
+    uploads = copies.copy_rows(trace, "HtoD")
+    nbytes = int(trace.nbytes[uploads[trace.in_window(uploads)]].clip(0).sum())
+    received_ns = _RECEIVED_NS * len(fetches)
+    least, most = nbytes / _FASTEST / fetch_ns, (nbytes / _SLOWEST + received_ns) / fetch_ns
+    left = (min(max(many, least), 1.0), min(max(few, most), 1.0))
+    return Edit(f"the fetches in {_FEW_WORKERS} to {_MANY_WORKERS} workers", host, left=left)
 
 
 def _has_no_workers(iterator: Event) -> bool:

@@ -57,7 +57,7 @@ def _unraveled(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     fits = all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes)
     check(fits, f"shape should hold non-negative ints, but got {shape}", ValueError)
-    rest, found = indices, list[Tensor]()
+    rest, found = indices.long(), list[Tensor]()
     for size in reversed(sizes):
         found.append(aten.remainder(rest, size))
         rest = aten.floor_divide(rest, size)

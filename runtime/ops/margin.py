@@ -65,6 +65,8 @@ def _many_margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any)
 
 def _many_labels(x: Tensor, target: Tensor) -> Tensor:
     """The labels of a sample end at the first -1."""
+    if x.array.ndim == 0 and target.array.ndim <= 1:
+        return _many_labels(x.reshape(1), target.reshape(-1))
     fits = x.array.ndim in (1, 2) and x.array.shape == target.array.shape
     check(fits, f"inconsistent size {target.shape} for argument 'target'")
     given = np.logical_and.accumulate(target.array >= 0, -1)
