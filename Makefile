@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 
-.PHONY: help check lint types docs rule test oracle bench
+.PHONY: help check lint types docs rule test oracle latest soak bench
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,7 +18,7 @@ lint: ## ruff, its formatter, and generated pages up to date
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
 	$(PYTHON) -m pip install -q --no-deps --target build/typed . && rm -rf build/lib build/bdist.*
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
-	rm -rf build *.egg-info
+	rm -rf build/typed *.egg-info
 
 docs: ## write docs/rules.md from the rules, and docs/runtime.md from the table of operators
 	$(PYTHON) docs/make_rules.py
@@ -32,6 +32,17 @@ test: ## the plain suite
 
 oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorded traces; slow tests
 	$(PYTHON) -m pytest -m "oracle or slow"
+
+latest: ## both suites with the newest release of every package, PyTorch aside; decides nothing
+	rm -rf build/latest && $(PYTHON) -m venv build/latest
+	build/latest/bin/python -m pip install -q torch==2.13.0 expecttest pysarif HolisticTraceAnalysis
+	build/latest/bin/python -m pip install -q --upgrade --upgrade-strategy eager '.[test,lint,bfloat16]'
+	-$(MAKE) lint types PYTHON=$(CURDIR)/build/latest/bin/python
+	build/latest/bin/python -m pytest -m "not alone"
+	build/latest/bin/python -m pytest -m alone -n 0
+
+soak: ## what is long, random or about load, for hours; writes docs/soak.md
+	$(PYTHON) -m tests.soak
 
 bench: ## tidy report against json.load on a 300 MB file made here
 	$(PYTHON) benchmarks/make_trace.py examples/traces/train_cnn.json.gz build/big.json --mb 300

@@ -7,7 +7,9 @@ from __future__ import annotations
 import gc
 import json
 import os
+import random
 import re
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +51,29 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+def pytest_configure() -> None:
+    """Let what tests start be interrupted, also where pytest itself was started in the background.
+
+    A shell has SIGINT and SIGQUIT ignored there, `nohup` has SIGHUP, and a process that ignores a
+    signal hands that on.
+    """
+    for name in ("SIGINT", "SIGQUIT", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has the first alone
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            default = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+            signal.signal(number, default)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in this random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        random.Random(seed).shuffle(items)  # noqa: S311 - the same order in each worker
 
 
 def pytest_collection_finish() -> None:

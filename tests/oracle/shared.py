@@ -1,15 +1,18 @@
 """The recorded traces, and what is known of them.
 
 Those in tests/data/traces are recorded by tests/data/record_traces.py. Where there is a folder with
-more beside the checkout (INDEX.md tells of each), these are read too; a test that needs one of them
-by its name is marked with `needs_traces`.
+more beside the checkout, these are read too, whatever they are: what a test says of all of them it
+works out from the file itself, and what is known of one trace is said under its name. Names are
+those of published.txt, so a file that is added never stands for one that is known; a test that
+needs one of them is marked with `needs_traces`.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-from functools import cache
+import re
+import zlib
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,6 @@ from tidy import Finding, Report, Trace
 
 OWN = Path(__file__).parents[1] / "data" / "traces"
 FOLDER = Path(__file__).parents[3] / "shared" / "traces"
-INDEX = FOLDER / "INDEX.md"
 TORCH_CPU = FOLDER / "torch_cpu"
 REAL = FOLDER / "real"
 # A trace with its events; beside it lie files that describe it.
@@ -43,13 +45,39 @@ def _is_description(path: Path) -> bool:
     return path.name.endswith(_DESCRIPTIONS)
 
 
-TRACES = [
+# What the profiler calls its events, by their category, in all its eras.
+_RECORDED = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|operator|user_annotation|python_function|(?:concurrent_)?kernel|runtime'
+    rb"|(?:cuda|hip|xpu|mtia|privateuse1)_(?:runtime|driver)|mtia_ccp_events|gpu_mem(?:cpy|set)"
+    rb'|cpu_instant_event)"',
+    re.IGNORECASE,
+)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """The file, unpacked as far as it can be: it may be cut off, or not what its name says."""
+    data = path.read_bytes()
+    if data[:2] != b"\x1f\x8b":
+        return data
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data)
+    except zlib.error:
+        return b""
+
+
+def _is_trace(path: Path) -> bool:
+    return _RECORDED.search(_bytes_of(path)) is not None
+
+
+FILES = [
     path
     for path in sorted(
         [*OWN.glob("*.json.gz"), *REAL.glob("*.json*"), *TORCH_CPU.glob("*.json.gz")]
     )
     if not _is_description(path)
 ]
+TRACES = [path for path in FILES if _is_trace(path)]
+OTHERS = [path for path in FILES if path not in TRACES]
 DESCRIPTIONS = [path for suffix in _DESCRIPTIONS for path in described_by(suffix)]
 
 
@@ -57,9 +85,20 @@ NO_TRACES = "no recorded traces beside the checkout"
 needs_traces = pytest.mark.skipif(not FOLDER.is_dir(), reason=NO_TRACES)
 
 
+# What lay in `real/` when the tests that name one of these were written.
+PUBLISHED = Path(__file__).with_name("published.txt").read_text("utf-8").splitlines()
+
+
+def published() -> list[Path]:
+    """The known traces of `real/`, without what is none."""
+    return [path for path in TRACES if path.parent == REAL and path.name in PUBLISHED]
+
+
 def path_of(start: str) -> Path:
-    """The one trace whose file name begins so, up to a dot or an underscore."""
-    (found,) = [path for path in TRACES if path.name.startswith((start + ".", start + "__"))]
+    """The one known trace whose file name begins so, up to a dot or an underscore."""
+    made_here = [path for path in TRACES if path.parent != REAL and name_of(path) == start]
+    begins = (start + ".", start + "__")
+    (found,) = made_here or [REAL / name for name in PUBLISHED if name.startswith(begins)]
     return found
 
 
@@ -81,10 +120,20 @@ def findings(path: Path, code: str) -> list[Finding]:
 
 def text_of(path: Path) -> str:
     """The file as text, unpacked."""
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    return _bytes_of(path).decode("utf-8", "replace")
 
 
 def decoded(path: Path) -> Any:
     """A JSON file, by the standard library."""
     return json.loads(text_of(path))
+
+
+@lru_cache(maxsize=1)
+def raw_events(path: Path) -> list[dict[str, Any]]:
+    """What stands in `traceEvents`; a test of a damaged file has no second way, and is skipped."""
+    try:
+        written = json.loads(text_of(path), strict=False)
+    except ValueError as error:
+        pytest.skip(f"the JSON of this trace is damaged: {error}")
+    events = written["traceEvents"] if isinstance(written, dict) else written
+    return [event for event in events if isinstance(event, dict)]

@@ -9,7 +9,7 @@ import pytest
 from tidy import Severity
 from tidy.trace import EventKind
 
-from .shared import REAL, TRACES, findings, load, needs_traces, path_of, report, text_of
+from .shared import TRACES, findings, load, needs_traces, path_of, published, report, text_of
 
 pytestmark = needs_traces
 
@@ -70,10 +70,13 @@ def test_tf32_where_there_is_none_or_it_is_on() -> None:
         assert findings(path_of(start), "TDY501") == []
 
 
+_TRACELENS = [path for path in published() if path.name.startswith("tracelens__")]
+
+
 @pytest.mark.parametrize("code", ["TDY503", "TDY501"])
 def test_what_gains_little_is_info(code: str) -> None:
     """One product of a vector in float32 among thousands, and sizes that a batch decides."""
-    found = [f for path in sorted(REAL.glob("tracelens__*")) for f in findings(path, code)]
+    found = [f for path in _TRACELENS for f in findings(path, code)]
     assert found
     assert {each.severity for each in found} == {Severity.INFO}
 
@@ -88,8 +91,7 @@ def test_items_of_graphs_that_wait_for_nothing() -> None:
 
 
 def test_plurals() -> None:
-    paths = [path for path in TRACES if path.parent == REAL and "simple_add_et" not in path.name]
-    messages = [finding.message for path in paths for finding in report(path).findings]
+    messages = [finding.message for path in TRACES for finding in report(path).findings]
     assert len(messages) > 40
     wrong = re.compile(r"\b1 (others|steps|kernels|calls|launches)\b")
     assert [each for each in messages if wrong.search(each)] == []

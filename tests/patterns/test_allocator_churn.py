@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 import tidy
@@ -9,7 +12,7 @@ from tidy import Severity
 from tidy.finding import NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import TRACES, decoded, findings, needs_traces, path_of, report
+from ..oracle.shared import TRACES, decoded, findings, needs_traces, path_of, report, text_of
 from ..trace.kineto import Written, call, frame, kernel, mark, op
 
 _STEP_US = 1000
@@ -65,12 +68,32 @@ def test_what_empty_cache_causes_is_left_to_its_own_rule(read_events: ReadEvents
     assert [finding.code for finding in report.findings] == ["TDY802"]
 
 
+_DRIVER = re.compile(r'"(cuda|hip)(Malloc|Free|HostAlloc|MallocHost|HostMalloc|HostFree)|"cuMem')
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_recorded_runs_that_ask_the_driver_for_nothing(path: Path) -> None:
+    if not _DRIVER.search(text_of(path)):
+        assert findings(path, "TDY801") == []
+
+
 @needs_traces
-def test_recorded_runs() -> None:
-    """Of those with steps none asks the driver for memory; one without steps does, 39 times."""
-    for path in TRACES:
-        if path.parent.name == "real" and "simple_add_et" not in path.name:
-            assert findings(path, "TDY801") == []
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kineto__resnet50_num_workers_0",
+        "kineto__resnet50_num_workers_4",
+        "hta__trace_filter__sampled_rank-0",
+        "misc__particle_transformer",
+        "tracelens__mi300__resnet_act_checkpoint",
+    ],
+)
+def test_runs_that_have_what_they_need(name: str) -> None:
+    assert findings(path_of(name), "TDY801") == []
+
+
+@needs_traces
+def test_a_run_without_steps_that_asks_the_driver() -> None:
     path = path_of("hta__critical_path__alexnet")
     names = [event.get("name") for event in decoded(path)["traceEvents"]]
     assert names.count("cudaMalloc") + names.count("cudaFree") == 39

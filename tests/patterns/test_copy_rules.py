@@ -9,7 +9,7 @@ import pytest
 import tidy
 from tidy.trace.outline import parse_outline
 
-from ..oracle.shared import REAL, decoded, findings, needs_traces, path_of, report
+from ..oracle.shared import decoded, findings, needs_traces, path_of, published, report
 
 _CODES = ("TDY203", "TDY204", "TDY205", "TDY206")
 _CONVERTS = re.compile(r"nchwToNhwc|nhwcToNchw|^batched_transpose")
@@ -42,8 +42,7 @@ def test_nothing_is_said_of_other_recorded_runs() -> None:
     """Upcasts of norms, `contiguous()` for attention, first layers in NHWC, copies of buckets."""
     found = {
         path.name.partition("__")[2].partition(".")[0]
-        for path in REAL.glob("*.json*")
-        if "simple_add_et" not in path.name
+        for path in published()
         for finding in report(path).findings
         if finding.code in _CODES
     }

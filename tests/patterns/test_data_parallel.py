@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import tidy
@@ -9,7 +11,7 @@ from tidy import Severity
 from tidy.finding import NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import OWN, TRACES, findings, needs_traces, text_of
+from ..oracle.shared import TRACES, findings, text_of
 from ..trace.kineto import Written, kernel, mark, op
 
 
@@ -44,10 +46,7 @@ def test_without_device_work_nothing_is_known(read_events: ReadEvents) -> None:
     assert isinstance(outcome, NotChecked)
 
 
-@needs_traces
-def test_no_run_recorded_elsewhere_uses_it() -> None:
-    for path in TRACES:
-        small = "simple_add_et" not in path.name and path.stat().st_size < 200_000
-        if small and path.parent != OWN:  # one of ours does
-            assert '"DataParallel.forward"' not in text_of(path)
-            assert findings(path, "TDY903") == []
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_recorded_runs_without_it(path: Path) -> None:
+    if '"DataParallel.forward"' not in text_of(path):
+        assert findings(path, "TDY903") == []

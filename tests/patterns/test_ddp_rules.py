@@ -8,7 +8,7 @@ import tidy
 from tidy.finding import NotChecked, Severity
 from tidy.trace.outline import parse_outline
 
-from ..oracle.shared import REAL, decoded, findings, needs_traces, path_of, report
+from ..oracle.shared import decoded, findings, needs_traces, path_of, published, report
 
 _CODES = ("TDY904", "TDY905", "TDY906", "TDY907")
 
@@ -58,8 +58,7 @@ def test_nothing_is_said_of_other_recorded_jobs() -> None:
     """DLRM's two modules a step, FSDP's and TorchRec's collectives, one loss of two forwards."""
     found = {
         (finding.code, path.name.partition(".")[0])
-        for path in REAL.glob("*.json*")
-        if "simple_add_et" not in path.name
+        for path in published()
         for finding in report(path).findings
         if finding.code in _CODES
     }

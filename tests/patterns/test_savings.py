@@ -87,9 +87,7 @@ def test_reads_in_the_cold_step_show_that_it_is_a_loop() -> None:
     assert [(each.count, each.in_window) for each in found] == [(1, True), (1, False)]
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in TRACES if "simple_add_et" not in p.name], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_figures_of_recorded_runs_are_of_their_window(path: object) -> None:
     trace, made = load(path), report(path)  # type: ignore[arg-type]
     window_ns = trace.window.time_ns

@@ -25,6 +25,7 @@ import time
 import traceback
 import warnings
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -89,8 +90,17 @@ def load_sources(folder: Path) -> dict[str, bytes]:
     paths = sorted(path for name in names for path in folder.rglob(name))
     wanted = [path for path in paths if not path.name.endswith(_DESCRIPTIONS)]
     texts = {p.name: p.read_bytes() for p in wanted if p.stat().st_size < LARGEST_SOURCE_NBYTES}
-    unpacked = {n: gzip.decompress(t) if t[:2] == b"\x1f\x8b" else t for n, t in texts.items()}
-    return unpacked | sqlite_sources()
+    return {name: _unpacked(text) for name, text in texts.items()} | sqlite_sources()
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What is in a gzip stream, as far as it goes; other files as they are."""
+    if data[:2] != b"\x1f\x8b":
+        return data
+    try:
+        return zlib.decompressobj(wbits=31).decompress(data)
+    except zlib.error:
+        return data
 
 
 def make_case(sources: Mapping[str, bytes], seed: int, number: int) -> Case:

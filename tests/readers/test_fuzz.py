@@ -1,6 +1,6 @@
 """Damaged copies of real traces: each is read or refused, and nothing else happens.
 
-.ci/run has ten thousand of them made by fuzz.py itself.
+`make soak` has a hundred thousand of them made by fuzz.py itself, of further traces too.
 """
 
 from __future__ import annotations
@@ -8,22 +8,33 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from .fuzz import load_sources, make_case, run_cases
 from .sqlite_mutations import sqlite_sources
 
 ROOT = Path(__file__).parents[2]
 
 
-def failures(folder: Path, seed: int, count: int, largest: int) -> list[str]:
-    sources = {n: t for n, t in load_sources(folder).items() if len(t) < largest}
-    outcomes = run_cases(make_case(sources, seed, number) for number in range(count))
+def failures(seed: int, numbers: range, largest: int) -> list[str]:
+    """The sources lie in the checkout, so that the cases are the same ones everywhere."""
+    loaded = load_sources(ROOT / "tests" / "data" / "traces")
+    sources = {n: t for n, t in loaded.items() if len(t) < largest}
+    outcomes = run_cases(make_case(sources, seed, number) for number in numbers)
     kinds = Counter(outcome.kind for outcome in outcomes)
-    assert min(kinds["read"], kinds["read with warnings"], kinds["refused"]) > count // 50
+    least = len(numbers) // 50
+    assert min(kinds["read"], kinds["read with warnings"], kinds["refused"]) > least
     return [f"{o.label} of {o.source}: {o.failure}" for o in outcomes if o.failure]
 
 
 def test_some_cases() -> None:
-    assert failures(ROOT / "tests" / "data" / "traces", seed=1, count=150, largest=300_000) == []
+    assert failures(1, range(150), largest=300_000) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 2000, 250))
+def test_many_cases(first: int) -> None:
+    assert failures(2, range(first, first + 250), largest=600_000) == []
 
 
 def test_a_case_depends_on_nothing_but_its_number() -> None:

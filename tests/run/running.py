@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -79,9 +80,12 @@ def record(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Re
     return Recorded(ended.code, ended.out, ended.err, path)
 
 
+_STARTED: list[subprocess.Popen[str]] = []
+
+
 def start(*given: str | Path, cwd: Path, **changed: str) -> subprocess.Popen[str]:
-    """`tidy run ...`, in a process group of its own, as a shell starts it."""
-    return subprocess.Popen(
+    """`tidy run ...`, in a process group of its own, as a shell starts it: see `end_started`."""
+    process = subprocess.Popen(
         [sys.executable, "-m", "tidy", "run", *map(str, given)],
         cwd=cwd,
         env=environment(**changed),
@@ -91,6 +95,20 @@ def start(*given: str | Path, cwd: Path, **changed: str) -> subprocess.Popen[str
         text=True,
         start_new_session=True,
     )
+    _STARTED.append(process)
+    return process
+
+
+def end_started() -> None:
+    """Kill what `start` started and a test left, with all of its group, and close the pipes."""
+    while _STARTED:
+        process = _STARTED.pop()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
 
 
 def _run(command: list[str], cwd: Path, stdin: str, changed: dict[str, str]) -> Ended:

@@ -7,7 +7,6 @@ import pty
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,15 +28,6 @@ time.sleep(0.5)  # for another one
 print(came, flush=True)
 """
 _NAMES = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"]
-
-
-@pytest.fixture(autouse=True)
-def heard() -> Iterator[None]:
-    """Ctrl-C is not ignored, which it is where a shell started the tests in the background."""
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(

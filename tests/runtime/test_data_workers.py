@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -318,36 +319,42 @@ print(*(process.pid for process, _, _ in iterator._workers), flush=True)
 """
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("end", ["", "time.sleep(60)", "sys.exit(3)", "os._exit(0)"])
-def test_no_process_outlives_its_parent(end):
-    """Whether the parent ends, is interrupted, exits, or is gone without a word."""
-    parent = subprocess.Popen(
+@contextmanager
+def orphans_of(end):
+    """A process that starts two workers and then ends so, and their pids; none of them goes on."""
+    with subprocess.Popen(
         [sys.executable, "-c", ORPHANS.format(end=end)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-    )
-    pids = [int(pid) for pid in parent.stdout.readline().split()]
-    assert len(pids) == 2
-    if "sleep" in end:
-        os.killpg(parent.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
-    _, errors = parent.communicate(timeout=300)
-    assert errors.count(b"Traceback") == ("sleep" in end), errors
-    assert eventually(lambda: not any(map(is_alive, pids)))
+    ) as parent:
+        try:
+            pids = [int(pid) for pid in parent.stdout.readline().split()]
+            assert len(pids) == 2
+            yield parent, pids
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(parent.pid, signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("end", ["", "time.sleep(60)", "sys.exit(3)", "os._exit(0)"])
+def test_no_process_outlives_its_parent(end):
+    """Whether the parent ends, is interrupted, exits, or is gone without a word."""
+    with orphans_of(end) as (parent, pids):
+        if "sleep" in end:
+            os.killpg(parent.pid, signal.SIGINT)  # Ctrl-C reaches the whole group
+        _, errors = parent.communicate(timeout=300)
+        assert errors.count(b"Traceback") == ("sleep" in end), errors
+        assert eventually(lambda: not any(map(is_alive, pids)))
 
 
 def test_a_killed_parent_leaves_no_workers():
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ORPHANS.format(end="time.sleep(60)")],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-    )
-    pids = [int(pid) for pid in parent.stdout.readline().split()]
-    parent.kill()
-    parent.communicate(timeout=300)
-    assert eventually(lambda: not any(map(is_alive, pids)))
+    with orphans_of("time.sleep(60)") as (parent, pids):
+        parent.kill()
+        parent.communicate(timeout=300)
+        assert eventually(lambda: not any(map(is_alive, pids)))
 
 
 def test_an_iterator_in_a_cycle_is_stopped_by_the_collector():
