@@ -47,7 +47,9 @@ class ReportingLoop:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         module: Any = sys.modules.get("torch.utils.data._utils.worker")
         if module is None:
-            from torch.utils.data._utils import worker as module
+            from torch.utils.data import _utils
+
+            module = _utils.worker
         real = module._worker_loop
         if isinstance(real, ReportingLoop):
             real = _real[0]
