@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start be interrupted, also where pytest itself was started in the background.
 
     A shell has SIGINT and SIGQUIT ignored there, `nohup` has SIGHUP, and a process that ignores a
@@ -64,6 +64,7 @@ def pytest_configure() -> None:
         if number is not None and signal.getsignal(number) == signal.SIG_IGN:
             default = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
             signal.signal(number, default)
+    config.pluginmanager.register(_NamesFailures(config))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,6 +85,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+
+
+class _NamesFailures:
+    """Names each failed test at once, since a long run may be stopped before its summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f"\nfailed: {report.nodeid} ({report.when})")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -64,7 +64,7 @@ PARTS = {
     "hostile": Part(
         "scripts that do what no script should, on PyTorch too",
         (*_PYTEST, "tests/run/test_hostile.py", "-m", "slow or oracle"),
-        settings=(("TIDY_ALL_HOSTILE", "1"),),
+        settings=(("TIDY_SOAK", "1"),),
     ),
     "operators": Part(
         "PyTorch's database of operators, eight samples an entry",

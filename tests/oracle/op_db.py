@@ -13,6 +13,7 @@ the error that each raises. It needs PyTorch and the package `expecttest`.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import sys
 import types
@@ -25,10 +26,14 @@ import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import freeze_rng_state
+from torch.testing._internal.opinfo import core
 
 import tidy.runtime as ours
 
 from .op_db_arguments import DTYPES, Unsupported, array_of, as_ours, dtype_of
+
+# For each sample it would look through the stack, and all modules, for the test that asked.
+core.extract_test_fn = lambda: None
 
 SAMPLES = 8  # of an entry in a dtype, spread over those that there are
 # Functions whose values PyTorch leaves open, or which of equal elements they point to: what they
@@ -243,7 +248,7 @@ def ask(op: Any, every: bool = False, count: int = SAMPLES) -> Outcome:
                 continue
             wide = word in {"float64", "complex128"}
             orders = wide and op.supports_autograd
-            torch.manual_seed(1)
+            torch.default_generator.manual_seed(1)  # those of devices note the stack
             samples = list(op.sample_inputs("cpu", dtype, requires_grad=orders))
             chosen = _spread(samples, count * (3 if word == "float64" else 1))
             for number, sample in enumerate(chosen):
@@ -277,7 +282,7 @@ def _shown(args: Any, kwargs: Any) -> str:
 def _wrong_calls(op: Any, call: Any, outcome: Outcome) -> None:
     if op.error_inputs_func is None:
         return
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)  # those of devices note the stack
     for wrong in op.error_inputs("cpu"):
         sample = wrong.sample_input
         theirs = (sample.input, *sample.args), sample.kwargs
@@ -326,12 +331,17 @@ class Summary:
         )
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", help="entries; every one without any")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="of an entry in a dtype")
+    options = parser.parse_args()
     summary = Summary()
     for op in entries():
-        if names and op.name not in names:
+        if options.names and op.name not in options.names:
             continue
-        outcome = ask(op, every=bool(names))
+        outcome = ask(op, every=bool(options.names), count=options.samples)
         summary.add(outcome)
         for told in outcome.differences:
             print(f"{outcome.name}: {told}")
@@ -343,4 +353,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,6 +110,12 @@ def end_started() -> None:
             if pipe is not None:
                 pipe.close()
         process.wait()
+
+
+def without_runtime(text: str) -> str:
+    """Without frames of tidy.runtime: operators that are recorded are run by its profiler."""
+    frame = r' +File "(?:<[^"]*>|%s/(?:tidy|runtime)/[^"]*)", line .*\n(?:    .*\n)*'
+    return re.sub(frame % re.escape(str(ROOT)), "", text)
 
 
 def _run(command: list[str], cwd: Path, stdin: str, changed: dict[str, str]) -> Ended:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import ROOT, Ended, python, tidy_run, write_script
+from .running import Ended, python, tidy_run, without_runtime, write_script
 
 _SCRIPTS = Path(__file__).with_name("hostile")
 _QUICK = {"hostile_texts", "own_signal_handler", "exec_fails"}
@@ -45,7 +45,7 @@ _KINETO_SPEAKS = pytest.mark.xfail(
 
 
 # PyTorch takes seconds to import, twice a script: all of them are for `make soak`.
-_ON_PYTORCH = _NAMES if os.environ.get("TIDY_ALL_HOSTILE") else _NAMES[::3]
+_ON_PYTORCH = _NAMES if os.environ.get("TIDY_SOAK") else _NAMES[::3]
 
 
 @pytest.mark.oracle
@@ -74,7 +74,7 @@ def _is_the_same(name: str, framework: str, folder: Path) -> None:
     if framework == "torch":
         assert _without_numbers(err) == _without_numbers(as_always.err)
     else:
-        assert _without_runtime(err) == _without_runtime(as_always.err)
+        assert without_runtime(err) == without_runtime(as_always.err)
     assert found_files == files
     # A script that is done without an error leaves the exit code to the report.
     assert found.code == as_always.code or (as_always.code == 0 and found.code == 2)
@@ -87,12 +87,6 @@ def _without_numbers(text: str) -> str:
     """Without addresses, and the times and processes that PyTorch and Kineto put before a line."""
     log = r"^\[?W[0-9]{4} [0-9:.]+ [0-9]*|(?<=^USDT:)[0-9 :-]+"
     return re.sub(f"0x[0-9a-f]+|{log}", "#", text, flags=re.MULTILINE)
-
-
-def _without_runtime(text: str) -> str:
-    """Without frames of tidy.runtime: operators that are recorded are run by its profiler."""
-    frame = r' +File "(?:<[^"]*>|%s/(?:tidy|runtime)/[^"]*)", line .*\n(?:    .*\n)*'
-    return re.sub(frame % re.escape(str(ROOT)), "", text)
 
 
 def _once(

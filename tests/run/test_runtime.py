@@ -10,23 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from .running import python, record, tidy_run, write_script
+from .endings import ENDINGS, TRAIN, check_ending
+from .running import record, tidy_run, write_script
 
 pytest.importorskip("tidy.profiler")
 
-_TRAIN = """
-import atexit, os, signal, sys, threading, time
-import tidy.runtime as torch
-net = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(net.parameters())
-atexit.register(print, "at exit")
-def steps(count):
-    for _ in range(count):
-        net(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-steps(4)
-print("trained", flush=True)
-"""
+_TRAIN = TRAIN.format(framework="tidy.runtime")
 _PLAIN = """
 import sys
 import torch
@@ -58,27 +47,9 @@ def test_steps_and_lines(tmp_path: Path) -> None:
     assert "times are those of 5 lightly recorded steps, scaled to" in said
     linear = [event.location for event in trace.named("aten::linear")]
     assert len(linear) == 6
-    assert {(place.line, place.is_call_line) for place in linear if place} == {(9, True)}
+    assert {(place.line, place.is_call_line) for place in linear if place} == {(8, True)}
     frames = {name for name in trace.names if "tidy/run" in name or "sitecustomize" in name}
     assert not frames
-
-
-_ENDINGS = {
-    "exit-number": "sys.exit(9)",
-    "raise": "steps.missing",
-    "raise-in-hook": (
-        "def hook(*args): raise ValueError('in a hook')\n"
-        "optimizer.register_step_pre_hook(hook)\nsteps(1)"
-    ),
-    "exit-at-once": "os._exit(6)",
-    "terminate": "os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
-    "interrupt": "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
-    "closed-stdout": "sys.stdout.flush(); os.close(1)",
-    "fork": (
-        "child = os.fork()\nif not child: steps(1); sys.exit(5)\nprint(os.waitpid(child, 0)[1])"
-    ),
-    "thread": "thread = threading.Thread(target=sum, args=([],)); thread.start(); thread.join()",
-}
 
 
 _QUICK = ("raise", "interrupt", "fork")
@@ -87,16 +58,10 @@ _QUICK = ("raise", "interrupt", "fork")
 @pytest.mark.skipif(os.name == "nt", reason="signals and fork are POSIX's")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow) for name in _ENDINGS],
+    [pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow) for name in ENDINGS],
 )
 def test_an_ending(name: str, tmp_path: Path) -> None:
-    script = write_script(tmp_path, _TRAIN + _ENDINGS[name])
-    expected = python(script, cwd=tmp_path)
-    found = record("--warmup", "0", script, cwd=tmp_path)
-    assert found.out.startswith(expected.out)
-    assert ", CPU run, 4 steps of " in " ".join(found.out.split())
-    assert (found.code, found.err) == (expected.code, expected.err)
-    assert len(found.trace.steps) == 4
+    check_ending("tidy.runtime", name, tmp_path)
 
 
 _UNTIL_TWO_PIECES = """

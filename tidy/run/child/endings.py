@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_WAIT_S = 15.0  # how long a thread that calls os._exit waits for the thread that records
+# How long a thread that calls os._exit waits for the thread that records, while that does nothing.
+_WAIT_S = 15.0
 _terminating = False
 _to_call: list[Callable[[], None]] = []  # by the main thread
 _callback: list[Any] = []  # what calls them, for as long as the process is there
