@@ -36,6 +36,20 @@ def install(recorder: Any) -> None:
         os.register_at_fork(after_in_child=recorder.leave)
 
 
+def wait_for_end(recorder: Any, seconds: float) -> None:
+    """Wait for the thread that records, from another one.
+
+    It may itself wait for something for ever, and is given so many seconds. Once it writes it is
+    waited for as long as it gets on, however slow a busy machine makes it.
+    """
+    limit, worked_s = time.monotonic() + seconds, 0.0
+    while (recorder.state == "recording" or recorder.busy) and time.monotonic() < limit:
+        by_others_s = time.process_time() - time.thread_time()
+        if recorder.busy and by_others_s > worked_s:
+            limit, worked_s = time.monotonic() + seconds, by_others_s
+        time.sleep(0.01)
+
+
 def _end_on_sigterm(recorder: Any) -> None:
     """Die of SIGTERM as without us, but later; a script that handles it goes first."""
     is_main = thread.get_ident() == MAIN_THREAD

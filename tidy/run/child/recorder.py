@@ -155,20 +155,11 @@ class Recorder(Harmless):
 
     @harmless
     def end_from_elsewhere(self, seconds: float) -> None:
-        """The same from a thread that is about to end the process.
-
-        The thread that records may wait for something for ever, and is given so many seconds. Once
-        it writes it is waited for as long as it gets on, however slow a busy machine makes it.
-        """
+        """The same from a thread that is about to end the process."""
         if self.state == "recording" and not self._thread.is_here:
             self._due = "end"
             endings.call_in_main_thread(self._do_due)
-            limit, worked_s = time.monotonic() + seconds, 0.0
-            while (self.state == "recording" or self.busy) and time.monotonic() < limit:
-                by_others_s = time.process_time() - time.thread_time()
-                if self.busy and by_others_s > worked_s:
-                    limit, worked_s = time.monotonic() + seconds, by_others_s
-                time.sleep(0.01)
+            endings.wait_for_end(self, seconds)
         self.end()
 
     @harmless
