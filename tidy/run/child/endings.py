@@ -40,13 +40,15 @@ def wait_for_end(recorder: Any, seconds: float) -> None:
     """Wait for the thread that records, from another one.
 
     It may itself wait for something for ever, and is given so many seconds. Once it writes it is
-    waited for as long as it gets on, however slow a busy machine makes it.
+    waited for as long as it gets on, however slow a busy machine makes it: its own clock tells,
+    since other threads may go on computing while it is stuck. Some systems have no such clock.
     """
+    clock = getattr(time, "pthread_getcpuclockid", lambda _: None)(MAIN_THREAD)
     limit, worked_s = time.monotonic() + seconds, 0.0
     while (recorder.state == "recording" or recorder.busy) and time.monotonic() < limit:
-        by_others_s = time.process_time() - time.thread_time()
-        if recorder.busy and by_others_s > worked_s:
-            limit, worked_s = time.monotonic() + seconds, by_others_s
+        now_s = 0.0 if clock is None else time.clock_gettime(clock)
+        if recorder.busy and now_s > worked_s:
+            limit, worked_s = time.monotonic() + seconds, now_s
         time.sleep(0.01)
 
 
