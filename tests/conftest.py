@@ -12,6 +12,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from hypothesis import settings
 
 import tidy
 from tidy.trace import Trace
+
+from .environment import with_quick_torch
 
 settings.register_profile("tidy", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("tidy")
@@ -85,6 +88,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What tests of PyTorch start does not load its compiler; for `make soak` it does."""
+    quick = item.get_closest_marker("oracle") and not os.environ.get("TIDY_SOAK")
+    with with_quick_torch() if quick else nullcontext():
+        return (yield)
 
 
 class _NamesFailures:

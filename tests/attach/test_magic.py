@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ..run.running import ROOT, Ended, environment, python, write_script
+from ..environment import ROOT, environment
+from ..run.running import Ended, python, write_script
 
 _SHELL = """
 import os, sys

@@ -7,7 +7,8 @@ import struct
 import subprocess
 from pathlib import Path
 
-from ..cli.command import arguments, environment
+from ..cli.command import arguments
+from ..environment import environment
 
 
 def on_terminal(*given: str | Path, columns: int, **changed: str) -> list[str]:

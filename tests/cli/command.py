@@ -14,14 +14,11 @@ from unittest import mock
 
 from tidy.cli import main
 
-ROOT = Path(__file__).parents[2]
+from ..environment import ROOT, environment
+
 EXAMPLES = sorted((ROOT / "examples" / "traces").glob("*.json.gz"))
 _COMMAND = [sys.executable, "-m", "tidy"]
 _START_SCRIPTS = ("run", "verify")
-_HOW_TO_PRINT = {
-    "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,12 +35,6 @@ class Result:
 
     def json(self) -> Any:
         return json.loads(self.out)
-
-
-def environment(**changed: str) -> dict[str, str]:
-    """Ours, without what says how to print, so that tests print alike everywhere."""
-    kept = {key: value for key, value in os.environ.items() if key not in _HOW_TO_PRINT}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "TERM": "xterm", **changed}
 
 
 def arguments(*given: str | Path) -> list[str]:

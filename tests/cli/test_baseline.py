@@ -11,7 +11,8 @@ import pytest
 
 import tidy as package
 
-from .command import ROOT, Result, tidy, tidy_process
+from ..environment import ROOT
+from .command import Result, tidy, tidy_process
 from .traces import Event, clean, event, rank, write
 
 _SOURCE = """def fill(t, n):

@@ -14,7 +14,7 @@ from textwrap import dedent
 
 import pytest
 
-from .command import ROOT, environment
+from ..environment import ROOT, environment
 from .traces import clean, loop, write
 
 _SCRIPT = """

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .command import EXAMPLES, ROOT, arguments, environment
+from ..environment import ROOT, environment
+from .command import EXAMPLES, arguments
 from .traces import clean, text
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .command import arguments, environment, tidy
+from ..environment import environment
+from .command import arguments, tidy
 from .traces import clean, loop, write
 
 # Three rules, one a severity, that all fire on an addition.

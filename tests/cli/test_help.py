@@ -11,7 +11,8 @@ from tidy import __version__
 from tidy.patterns.document import HEADINGS
 from tidy.patterns.registry import load_patterns
 
-from .command import ROOT, environment, tidy
+from ..environment import ROOT, environment
+from .command import tidy
 
 _ENDS = ("Needs:", "Fix:", "It fires on", "It is quiet on")
 _HEAVY = ["numpy", "rich", "msgspec", "tidy.patterns", "tidy.trace", "tidy.readers"]

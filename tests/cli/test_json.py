@@ -12,7 +12,8 @@ import pytest
 
 import tidy as library
 
-from .command import EXAMPLES, ROOT, tidy
+from ..environment import ROOT
+from .command import EXAMPLES, tidy
 from .traces import loop, write
 
 _SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "report.schema.json").read_text("utf-8"))

@@ -12,7 +12,8 @@ import pytest
 
 import tidy as package
 
-from .command import ROOT, Result, tidy
+from ..environment import ROOT
+from .command import Result, tidy
 from .traces import event, loop, write
 
 # The trace has twelve rounds at line 3, in fill().

@@ -11,7 +11,8 @@ from typing import IO
 
 import pytest
 
-from .command import EXAMPLES, arguments, environment, tidy
+from ..environment import environment
+from .command import EXAMPLES, arguments, tidy
 from .traces import event, text
 
 fcntl = pytest.importorskip("fcntl", reason="there are terminals like this on POSIX only")

@@ -16,14 +16,7 @@ from typing import Any
 import tidy
 from tidy import Trace
 
-ROOT = Path(__file__).parents[2]
-_HOW_TO_PRINT = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONUNBUFFERED"}
-
-
-def environment(**changed: str) -> dict[str, str]:
-    """Ours, without what says how to print; the package is found where this checkout is."""
-    kept = {key: value for key, value in os.environ.items() if key not in _HOW_TO_PRINT}
-    return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **changed}
+from ..environment import ROOT, environment
 
 
 @dataclass(frozen=True)

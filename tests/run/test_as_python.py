@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .running import environment, python, tidy_run, write_script
+from ..environment import ROOT, environment
+from .running import python, tidy_run, write_script
 
 pytestmark = pytest.mark.slow  # each case starts processes
 
@@ -207,7 +208,7 @@ def test_another_environment(tmp_path: Path) -> None:
 
     venv.create(tmp_path / "env", symlinks=os.name != "nt")
     write_script(tmp_path, "import sys; print(sys.prefix); import tidy")
-    command = f"import sys; sys.path.insert(0, {environment()['PYTHONPATH']!r}); "
+    command = f"import sys; sys.path.insert(0, {str(ROOT)!r}); "
     command += "sys.argv = ['tidy', 'run', '--python', 'env', 'train.py']; "
     command += "from tidy.cli import main; main()"
     found = python("-c", command, cwd=tmp_path, PYTHONPATH="")

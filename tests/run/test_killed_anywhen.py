@@ -18,7 +18,8 @@ import pytest
 
 import tidy
 
-from .running import environment, start, write_script
+from ..environment import environment
+from .running import start, write_script
 
 pytestmark = [
     pytest.mark.slow,

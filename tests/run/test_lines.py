@@ -14,7 +14,7 @@ import numpy as np
 
 from tidy.run.frames import NONE, FrameStacks, Replay
 
-from .running import ROOT, environment
+from ..environment import ROOT, environment
 
 _LIBRARY = """\
 import threading, time

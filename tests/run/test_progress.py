@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .running import environment, write_script
+from ..environment import environment
+from .running import write_script
 
 pytestmark = pytest.mark.slow  # each case starts processes
 

@@ -15,7 +15,8 @@ import pytest
 
 from tidy.run.folders import leftover, leftovers, temporary_folder
 
-from .running import environment, start, tidy_run, write_script
+from ..environment import environment
+from .running import start, tidy_run, write_script
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from .running import environment, start, write_script
+from ..environment import environment
+from .running import start, write_script
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ..run.running import ROOT, environment
+from ..environment import ROOT, environment
 
 pytest_plugins = ("pytester",)
 

@@ -1,0 +1,32 @@
+"""The environment of the processes that tests start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_HOW_TO_PRINT = {
+    "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+}  # fmt: skip
+_paths = [str(ROOT)]  # the package is found where this checkout is
+
+
+def environment(**changed: str) -> dict[str, str]:
+    """Ours, without what says how to print, so that tests print alike everywhere."""
+    kept = {key: value for key, value in os.environ.items() if key not in _HOW_TO_PRINT}
+    ours = {"PYTHONPATH": os.pathsep.join(_paths), "PYTHONUTF8": "1", "TERM": "xterm"}
+    return {**kept, **ours, **changed}
+
+
+@contextmanager
+def with_quick_torch() -> Iterator[None]:
+    """Processes that are started here take half the time to import PyTorch; see quick_torch/."""
+    _paths.append(str(Path(__file__).with_name("quick_torch")))
+    try:
+        yield
+    finally:
+        _paths.pop()
