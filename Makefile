@@ -31,7 +31,7 @@ test: ## the plain suite
 	$(PYTHON) -m pytest
 
 oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorded traces; slow tests
-	$(PYTHON) -m pytest -m "oracle or slow"
+	$(PYTHON) -m pytest -m "(oracle or slow) and not alone"
 
 latest: ## both suites with the newest release of every package, PyTorch aside; decides nothing
 	rm -rf build/latest && $(PYTHON) -m venv build/latest
@@ -39,7 +39,6 @@ latest: ## both suites with the newest release of every package, PyTorch aside; 
 	build/latest/bin/python -m pip install -q --upgrade --upgrade-strategy eager '.[test,lint,bfloat16]'
 	-$(MAKE) lint types PYTHON=$(CURDIR)/build/latest/bin/python
 	build/latest/bin/python -m pytest -m "not alone"
-	build/latest/bin/python -m pytest -m alone -n 0
 
 soak: ## what is long, random or about load, for hours; writes docs/soak.md
 	$(PYTHON) -m tests.soak

@@ -66,6 +66,18 @@ PARTS = {
         (*_PYTEST, "tests/run/test_hostile.py", "-m", "slow or oracle"),
         settings=(("TIDY_SOAK", "1"),),
     ),
+    "measured": Part(
+        "times of scripts, measured and predicted",
+        (*_PYTEST, "-m", "alone", "-n", "0"),
+    ),
+    "pytorch": Part(
+        "each script on PyTorch, with its compiler",
+        (
+            *_PYTEST, "tests/run/test_endings_oracle.py", "tests/live/test_rules.py",
+            "-m", "oracle and not alone",
+        ),
+        settings=(("TIDY_SOAK", "1"),),
+    ),
     "operators": Part(
         "PyTorch's database of operators, eight samples an entry",
         (sys.executable, "-m", "tests.oracle.op_db"),

@@ -1,6 +1,8 @@
 """Two processes of PyTorch's DistributedDataParallel with Gloo, recorded; run as a script.
 
-python data_parallel_workload.py FOLDER MODE
+python data_parallel_workload.py FOLDER MODE...
+
+Each mode has a folder of its name, with a recording of each rank.
 """
 
 from __future__ import annotations
@@ -35,10 +37,16 @@ class _Branches(nn.Module):
         return self.one(x) if self.count % 2 else x
 
 
-def train(rank: int, folder: str, mode: str) -> None:
+def train_all(rank: int, folder: str, *modes: str) -> None:
+    """Train and record in each mode, in the same two processes."""
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    for mode in modes:
+        train(rank, mode).export_chrome_trace(str(Path(folder) / mode / f"rank{rank}.json"))
+    dist.destroy_process_group()
+
+
+def train(rank: int, mode: str) -> profile:
     """Train and record on one rank; `mode` says what is at fault, or what only looks like it."""
-    store = f"file://{folder}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     torch.manual_seed(0)
     layers = [nn.Linear(32, 32) for _ in range(_LAYERS)]
     model = (
@@ -77,10 +85,11 @@ def train(rank: int, folder: str, mode: str) -> None:
             dist.barrier()
             optimizer.step()
             prof.step()
-    prof.export_chrome_trace(str(Path(folder) / f"rank{rank}.json"))
-    dist.destroy_process_group()
+    return prof
 
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
-    mp.spawn(train, tuple(sys.argv[1:]), nprocs=2)
+    for name in sys.argv[2:]:
+        Path(sys.argv[1], name).mkdir()
+    mp.spawn(train_all, tuple(sys.argv[1:]), nprocs=2)

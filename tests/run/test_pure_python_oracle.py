@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import python, record, write_script
+from .running import record, write_script
 
 pytestmark = pytest.mark.oracle
 
@@ -147,13 +147,6 @@ def pure(n):
     for i in range(n):
         total += i & 3
     return total
-def best():
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        pure(40000)
-        times.append(time.perf_counter() - start)
-    return sorted(times)[4]
 parameter = torch.nn.Parameter(torch.ones(2))
 optimizer = torch.optim.SGD([parameter], lr=0.1)
 end = time.time() + 1
@@ -163,36 +156,40 @@ while time.time() < end:
     parameter.grad = torch.ones(2)
     optimizer.step()
 tools = [sys.monitoring.get_tool(i) for i in range(6)] if hasattr(sys, "monitoring") else [None]
-print(json.dumps([sys.gettrace() is None, sys.getprofile() is None, set(tools) == {None}, best()]))
+print(json.dumps([sys.gettrace() is None, sys.getprofile() is None, set(tools) == {None}]))
 """
 
 
 @pytest.mark.parametrize("more", [["--steps", "2"], ["--seconds", "0.01"]])
 def test_nothing_is_left_when_the_recording_has_ended(tmp_path: Path, more: list[str]) -> None:
+    """What the steps after it take is measured in benchmarks/bench_after_end.py."""
     script = write_script(tmp_path, _AFTER)
-    *clean, seconds = json.loads(record(*more, script, cwd=tmp_path).out.splitlines()[0])
-    assert clean == [True] * 3
-    alone = min(json.loads(python(script, cwd=tmp_path).out)[-1] for _ in range(2))
-    assert seconds < 2 * alone, "a trace function makes it three times slower and more"
+    assert json.loads(record(*more, script, cwd=tmp_path).out.splitlines()[0]) == [True] * 3
 
 
 def test_an_import_is_not_traced(tmp_path: Path) -> None:
-    """A library that runs much Python as it is imported."""
-    library = "total = 0\nfor i in range(60000):\n    total += i & 3\n    if total > 9: total = 0\n"
+    """A library that looks, as it is imported, whether something hears of its lines."""
+    library = """\
+        import sys
+        code = sys._getframe().f_code
+        if hasattr(sys, "monitoring"):
+            tools = [i for i in range(6) if sys.monitoring.get_tool(i)]
+            events = [sys.monitoring.get_local_events(i, code) for i in tools]
+            print("heard", any(events), "set", len(tools) > 0)
+        else:
+            print("heard", sys.gettrace() is not None, "set", True)
+        """
     write_script(tmp_path / "site-packages", library, "heavy.py")
     text = """\
-        import sys, time, torch
+        import sys, torch
         sys.path.append("site-packages")
         x = torch.ones(2)
-        start = time.perf_counter()
         import heavy
-        print(time.perf_counter() - start)
         y = x.neg()
         """
     script = write_script(tmp_path, text)
     recorded = record(script, cwd=tmp_path)
-    alone = min(float(python(script, cwd=tmp_path).out) for _ in range(2))
-    assert float(recorded.out.splitlines()[0]) < 2 * alone + 0.02
+    assert recorded.out.startswith("heard False set True\n")
     (negated,) = recorded.trace.named("aten::neg")
     assert negated.location is not None
-    assert (negated.location.line, negated.location.is_call_line) == (7, True)
+    assert (negated.location.line, negated.location.is_call_line) == (5, True)

@@ -13,7 +13,7 @@ from tidy.trace.kinds import EventKind
 
 from .running import python, record, write_script
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]  # thousands of steps are timed
+pytestmark = pytest.mark.slow
 
 _SCRIPT = """
 import json, sys
@@ -54,6 +54,7 @@ print(json.dumps([sum(each[i] for each in usual) / whole for i in range(2)]))
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("framework", ["runtime", pytest.param("torch", marks=pytest.mark.oracle)])
 def test_shares_are_those_of_the_undisturbed_script(framework: str, tmp_path: Path) -> None:
     how = ["--framework", framework]

@@ -41,7 +41,13 @@ def test_as_pytorch_says(group: Group) -> None:
     torch = pytest.importorskip("torch")
     theirs, recorded = group.answers(torch), read(group.name)
     _check(group, theirs)
-    assert [key for key in theirs if not is_as_recorded(theirs[key], recorded.get(key))] == []
+    changed = [
+        key
+        for key, answer in theirs.items()
+        # ASGD's step sizes are tensors, whose powers differ from processor to processor.
+        if not is_as_recorded(answer, recorded.get(key), by_float32=key.startswith("ASGD"))
+    ]
+    assert changed == []
 
 
 def test_no_deviation_is_listed_for_a_call_that_is_not_there() -> None:

@@ -54,27 +54,45 @@ def _verify(folder: Path, text: str, *options: str) -> tuple[dict[str, Any], str
     return json.loads(done.out), done.err
 
 
-@pytest.mark.slow
-@pytest.mark.alone
-@pytest.mark.parametrize("torch", ["tidy.runtime", pytest.param("torch", marks=pytest.mark.oracle)])
-def test_workers_hide_what_loading_takes(torch: str, tmp_path: Path) -> None:
-    """40 ms of loading beside 50 ms of work: two workers hide all of it."""
+def _with_workers(torch: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """40 ms of loading beside 50 ms of work; all of it, and what was measured with two workers."""
     if torch == "torch":
         pytest.importorskip("torch")
     options = ["--steps", "12", "--runs", "1", "--finding", "TDY101"]
-    found, err = _verify(tmp_path, _SLOW_LOADER.format(torch=torch), *options)
+    found, err = _verify(folder, _SLOW_LOADER.format(torch=torch), *options)
     (measured,) = found["measured"]
     assert measured["codes"] == ["TDY101"]
+    # A script can sleep longer on a busy machine, and never shorter.
     assert found["before_ns"] > 90e6
-    assert 50e6 < measured["after_ns"] < 0.8 * found["before_ns"]
+    assert measured["after_ns"] > 50e6
     low, high = measured["predicted_ns"]
     # Of the rest, 50 ms of sleep, a fifth may be saved for all that the prediction knows.
-    assert 0.8 * 50e6 < low <= high < 0.8 * found["before_ns"]
+    assert 0.8 * 50e6 < low <= high
     # Recorded and timed as it stands, then timed with workers.
     shown = [line for line in err.splitlines() if line.startswith("workers")]
     assert shown[:2] == ["workers 0"] * 2
     assert int(shown[2].split()[1]) >= 2
     assert len(shown) == 3
+    return found, measured
+
+
+each_torch = pytest.mark.parametrize(
+    "torch", ["tidy.runtime", pytest.param("torch", marks=pytest.mark.oracle)]
+)
+
+
+@pytest.mark.slow
+@each_torch
+def test_workers_are_put_in(torch: str, tmp_path: Path) -> None:
+    _with_workers(torch, tmp_path)
+
+
+@pytest.mark.alone
+@each_torch
+def test_workers_hide_what_loading_takes(torch: str, tmp_path: Path) -> None:
+    found, measured = _with_workers(torch, tmp_path)
+    assert measured["after_ns"] < 0.8 * found["before_ns"]
+    assert measured["predicted_ns"][1] < 0.8 * found["before_ns"]
 
 
 @pytest.mark.slow

@@ -54,15 +54,19 @@ def _hook(event: str, args: Any) -> None:
 class TraceLines(Logs):
     """Each thread has functions of its own, which close over its log."""
 
-    def _install(self) -> None:
+    def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
+        super().__init__(on_time, ours)
+        # Other threads may still have their functions when a recording begins again.
         self._mine: list[Any] = []
         self._of_thread = threading.local()
         self._is_ours = False
+
+    def _install(self) -> None:
         self.purity = Purity(self.user.__getitem__)
         self.tried_ns: tuple[int, int] | None = None  # for the functions of all threads
         # Wrapping sys.settrace would show in what the script's own function sees.
         _listen(self._on_settrace)
-        if gettrace() is None:
+        if gettrace() is None or gettrace() in self._mine:
             self._trace_this_thread(_getframe(1))
         if getattr(threading, "_trace_hook", None) is None:
             threading.settrace(self._first_call)

@@ -197,12 +197,12 @@ class TraceFunctions:
                 if count is not None and count < _FEWEST_LINES:
                     self._since_ns += self._call_ns
                     return None
-                file = code.co_filename
-                if not user[file]:
-                    return call_library(frame, code) if library[file] or file == _IMPORTER else None
                 if not owner.recording:
                     owner.trace_with(None)
                     return None
+                file = code.co_filename
+                if not user[file]:
+                    return call_library(frame, code) if library[file] or file == _IMPORTER else None
                 self._begin_call(frame)
                 if count is None:
                     called(frame)
@@ -215,7 +215,7 @@ class TraceFunctions:
 
         def call_library(frame: FrameType, code: CodeType) -> Any:
             if code.co_filename == _IMPORTER:
-                is_import = code.co_name == "_find_and_load" and owner.recording
+                is_import = code.co_name == "_find_and_load"
                 is_users = is_import and owner.is_users(frame.f_locals.get("name"))
                 return owner.go_away(frame, None) if is_import and not is_users else None
             if not library.wants(code):
