@@ -1,6 +1,4 @@
-"""What all tests share: settings of hypothesis, a way to write small traces and read them, and an
-account of what was not run.
-"""
+"""What all tests share: settings of hypothesis, of pytest, and a way to write small traces."""
 
 from __future__ import annotations
 
@@ -8,9 +6,7 @@ import gc
 import json
 import os
 import random
-import re
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,6 +18,7 @@ from hypothesis import settings
 import tidy
 from tidy.trace import Trace
 
+from . import not_run
 from .environment import with_quick_torch
 
 settings.register_profile("tidy", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -68,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
             default = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
             signal.signal(number, default)
     config.pluginmanager.register(_NamesFailures(config))
+    config.pluginmanager.register(not_run)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,28 +106,3 @@ class _NamesFailures:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
             terminal.write_line(f"\nfailed: {report.nodeid} ({report.when})")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many cases were not run, by cause: a run that skips a lot is no proof."""
-    causes: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        if getattr(report, "wasxfail", None) is None:
-            causes[_cause(report.longrepr[2])] += 1
-    for item in terminalreporter.stats.get("deselected", []):
-        for mark in ("alone", "oracle", "slow"):
-            if item.get_closest_marker(mark):
-                causes[f"not asked for (-m {mark})"] += 1
-                break
-    if causes:
-        listed = ", ".join(f"{count} {cause}" for cause, count in causes.most_common())
-        terminalreporter.section("not run")
-        terminalreporter.write_line(f"{causes.total()} cases were not run: {listed}")
-
-
-def _cause(reason: str) -> str:
-    """Why a test was skipped, in the words of one cause for all that say it differently."""
-    reason = reason.removeprefix("Skipped: ")
-    if package := re.match(r"could not import '([^']+)'", reason):
-        return f"without the package {package[1].partition('.')[0]}"
-    return "without cases: an empty list" if reason.startswith("got empty") else reason
