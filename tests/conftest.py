@@ -19,7 +19,7 @@ import tidy
 from tidy.trace import Trace
 
 from . import not_run
-from .environment import with_quick_torch
+from .environment import SOAK, with_quick_torch
 
 settings.register_profile("tidy", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("tidy")
@@ -91,7 +91,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What tests of PyTorch start does not load its compiler; for `make soak` it does."""
-    quick = item.get_closest_marker("oracle") and not os.environ.get("TIDY_SOAK")
+    quick = item.get_closest_marker("oracle") and not SOAK
     with with_quick_torch() if quick else nullcontext():
         return (yield)
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# `make soak` runs each case, and PyTorch as it is; .ci/run has those that reach other code.
+SOAK = "TIDY_SOAK" in os.environ
 _HOW_TO_PRINT = {
     "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING",
     "PYTHONUNBUFFERED",

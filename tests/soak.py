@@ -29,7 +29,8 @@ _HEAD = """\
 
 <!-- Written by `make soak` (tests/soak.py). -->
 
-What is long, random or about load is not part of `.ci/run`, which decides; `make soak` runs it.
+What is long, random or about load is not part of `.ci/run`, which decides; `make soak` runs it, and
+of cases that are much alike each.
 
 """
 
@@ -61,21 +62,13 @@ PARTS = {
         count=100,
         settings=(("TIDY_KILLS", "{count}"), ("TIDY_KILLS_SEED", "{seed}")),
     ),
-    "hostile": Part(
-        "scripts that do what no script should, on PyTorch too",
-        (*_PYTEST, "tests/run/test_hostile.py", "-m", "slow or oracle"),
-        settings=(("TIDY_SOAK", "1"),),
-    ),
     "measured": Part(
         "times of scripts, measured and predicted",
         (*_PYTEST, "-m", "alone", "-n", "0"),
     ),
-    "pytorch": Part(
-        "each script on PyTorch, with its compiler",
-        (
-            *_PYTEST, "tests/run/test_endings_oracle.py", "tests/live/test_rules.py",
-            "-m", "oracle and not alone",
-        ),
+    "every": Part(
+        "each case of the suites that .ci/run has the core of, and PyTorch with its compiler",
+        (*_PYTEST, "-m", "(oracle or slow) and not alone"),
         settings=(("TIDY_SOAK", "1"),),
     ),
     "operators": Part(

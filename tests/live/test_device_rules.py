@@ -18,6 +18,7 @@ import tidy as package
 from tidy.runtime import nn
 
 from ..cli.command import tidy
+from ..environment import SOAK
 from ..oracle.live_tree import edges_of_trace
 from .compute_cases import COMPUTE_CASES
 from .device_cases import CASES, DeviceCase
@@ -29,10 +30,12 @@ _QUICK = ("TDY103", "TDY501")
 
 
 def _params() -> Iterator[Any]:
-    """All cases, of which the first of a few rules are in the plain suite."""
+    """The first of each rule, of which a few are in the plain suite; all for `make soak`."""
     seen = set[str]()
     for each in (*CASES, *COMPUTE_CASES, *PARALLEL_CASES):
-        is_slow = each.case.code not in _QUICK or each.case.code in seen
+        if each.case.code in seen and not SOAK:
+            continue
+        is_slow = each.case.code not in _QUICK
         marks = [pytest.mark.slow] if is_slow else []
         if each in PARALLEL_CASES:
             known = hasattr(nn, "DataParallel") and find_spec("tidy.runtime.nn.parallel")

@@ -14,6 +14,7 @@ import pytest
 import tidy as package
 
 from ..cli.command import tidy
+from ..environment import SOAK
 
 pytestmark = pytest.mark.slow  # each case starts processes
 
@@ -95,7 +96,7 @@ def test_the_kept_trace_says_the_same(way: tuple[str, ...], tmp_path: Path) -> N
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn", "forkserver"] if SOAK else ["forkserver"])
 def test_workers_of_pytorch_that_are_started_anew(method: str, tmp_path: Path) -> None:
     more = f", multiprocessing_context={method!r}"
     _run(("--framework", "torch"), tmp_path, workers=2, step_s=0, more=more)

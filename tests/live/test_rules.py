@@ -7,7 +7,6 @@ case is tried on PyTorch, too.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,22 @@ from typing import Any
 import pytest
 
 from ..cli.command import tidy
+from ..environment import SOAK
 from .cases import CASES, Case
 from .input_cases import INPUT_CASES
 
 _QUICK = ("loader", "fill", "bias-Conv2d")
+_ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy")
 
 
 def _params() -> Iterator[Any]:
-    """All on the runtime; on PyTorch, which takes seconds to start, one of each rule."""
-    seen = set[str]()
+    """All on the runtime; on PyTorch, which takes seconds to start, one of each sort of place."""
     for case in (*CASES, *INPUT_CASES):
         quick = () if case.name in _QUICK else (pytest.mark.slow,)
         yield pytest.param(case, "runtime", marks=quick, id=f"{case.name}-runtime")
-        if case.code not in seen or os.environ.get("TIDY_SOAK"):
+        if SOAK or case.name in _ON_PYTORCH:
             marks = (pytest.mark.oracle, *quick)
             yield pytest.param(case, "torch", marks=marks, id=f"{case.name}-torch")
-        seen.add(case.code)
 
 
 def _findings(case: Case, text: str, framework: str, folder: Path) -> list[dict[str, Any]]:

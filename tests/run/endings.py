@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from ..environment import SOAK
 from .running import python, record, without_runtime, write_script
 
 TRAIN = """
@@ -80,10 +80,9 @@ ENDINGS = {
 }
 # Those in which the framework has a part: its hooks, its threads, its profiler's descriptors.
 OF_THE_FRAMEWORK = (
-    "raise-in-hook", "raise-in-backward", "exit-at-once-in-a-thread", "interrupt", "closed-all",
-    "fork", "threads",
+    "raise-in-backward", "exit-at-once-in-a-thread", "interrupt", "closed-all", "fork",
 )  # fmt: skip
-ON_PYTORCH = tuple(ENDINGS) if os.environ.get("TIDY_SOAK") else OF_THE_FRAMEWORK
+ON_PYTORCH = tuple(ENDINGS) if SOAK else OF_THE_FRAMEWORK
 
 
 def check_ending(framework: str, name: str, folder: Path) -> None:

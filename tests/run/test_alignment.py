@@ -44,7 +44,7 @@ def test_long_steps_that_differ_here_and_there() -> None:
     random = np.random.default_rng(0)
     one = np.tile(random.integers(0, 50, 300), 300)
     other = np.delete(one, random.integers(0, len(one), 40))
-    begin = time.perf_counter()
+    begin = time.process_time()  # which other programs do not lengthen
     first, _ = align(one, other)
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
     assert len(first) > 0.9 * len(other)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ..environment import SOAK
 from .running import Ended, python, tidy_run, without_runtime, write_script
 
 _SCRIPTS = Path(__file__).with_name("hostile")
@@ -26,7 +27,18 @@ def steps(count):
     for _ in range(count):
         step()
 """
-_NAMES = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
+_ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
+# One for each part of the recorder that a script may meet.
+_CORE = {
+    "closed_descriptors", "collector_callbacks", "emptied_modules", "exec", "exit_in_threads",
+    "failing_hooks", "failing_import", "faults", "forks", "hostile_class", "interrupted",
+    "leaves_at_once", "limits", "lost_folder", "no_room", "order_of_endings", "own_audit_hook",
+    "own_monitoring", "own_profiler", "own_tracer", "own_tracer_later", "patched_builtins",
+    "patched_os", "patched_sys", "patched_threading", "patched_time", "pools", "recursion_traces",
+    "replaced_open", "run_from_runpy", "spawned", "sub_interpreters", "terminated", "threads",
+    "uses_the_profiler", *_QUICK,
+}  # fmt: skip
+_NAMES = _ALL if SOAK else sorted(_CORE)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals, forks and limits are POSIX's")
 
@@ -46,11 +58,8 @@ _KINETO_SPEAKS = pytest.mark.xfail(
 
 # Those in which the framework has a part: its profiler, threads, signals, descriptors, memory. It
 # takes seconds to import, twice a script: all of them are for `make soak`.
-_OF_THE_FRAMEWORK = {
-    "closed_descriptors", "failing_hooks", "forks", "hostile_class", "interrupted",
-    "no_descriptors", "patched_sys", "recursion_in_a_step", "threads", "uses_the_profiler",
-}  # fmt: skip
-_ON_PYTORCH = _NAMES if os.environ.get("TIDY_SOAK") else sorted(_OF_THE_FRAMEWORK)
+_OF_THE_FRAMEWORK = {"forks", "interrupted", "no_descriptors", "recursion_in_a_step", "threads"}
+_ON_PYTORCH = _ALL if SOAK else sorted(_OF_THE_FRAMEWORK)
 
 
 @pytest.mark.oracle

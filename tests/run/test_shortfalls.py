@@ -9,6 +9,7 @@ import pytest
 
 import tidy
 
+from ..environment import SOAK
 from .running import record, tidy_report, tidy_run, write_script
 
 pytest.importorskip("tidy.profiler")
@@ -24,7 +25,6 @@ for _ in range({rounds}):
     {step}
 """
 _FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "tidy.runtime"]
-_SLOWLY = [_FRAMEWORKS[0], pytest.param("tidy.runtime", marks=pytest.mark.slow)]
 _NO_STEP = "no optimizer stepped while it was recorded, so no steps are marked; in a loop"
 
 
@@ -36,29 +36,35 @@ def _script(
     return write_script(folder, text)
 
 
-@pytest.mark.parametrize("framework", _SLOWLY)
+_STEPS = [
+    ({"step": "pass"}, (), _NO_STEP),
+    (
+        {"step": "pass", "rounds": 30, "pause": 0.1},
+        ("--seconds", "0.5"),
+        "no optimizer stepped in the 0.5 s that were recorded, so no steps are marked;"
+        " --seconds records longer",
+    ),
+    (
+        {"rounds": 14, "pause": 0.3},
+        ("--seconds", "1"),
+        " of 10 steps recorded when the 1 s were over; --seconds records longer",
+    ),
+    (
+        {"rounds": 1},
+        (),
+        "the script ended after 1 step, which --warmup 1 does not count; --warmup 0 does",
+    ),
+    ({"rounds": 1}, ("--warmup", "0"), ""),
+    ({"rounds": 6}, (), ""),
+]
+_ON_PYTORCH = _STEPS if SOAK else _STEPS[2:4]  # notes of either sort
+
+
 @pytest.mark.parametrize(
-    ("script", "given", "said"),
+    ("framework", "script", "given", "said"),
     [
-        ({"step": "pass"}, (), _NO_STEP),
-        (
-            {"step": "pass", "rounds": 30, "pause": 0.1},
-            ("--seconds", "0.5"),
-            "no optimizer stepped in the 0.5 s that were recorded, so no steps are marked;"
-            " --seconds records longer",
-        ),
-        (
-            {"rounds": 14, "pause": 0.3},
-            ("--seconds", "1"),
-            " of 10 steps recorded when the 1 s were over; --seconds records longer",
-        ),
-        (
-            {"rounds": 1},
-            (),
-            "the script ended after 1 step, which --warmup 1 does not count; --warmup 0 does",
-        ),
-        ({"rounds": 1}, ("--warmup", "0"), ""),
-        ({"rounds": 6}, (), ""),
+        *(pytest.param("tidy.runtime", *case, marks=pytest.mark.slow) for case in _STEPS),
+        *(pytest.param("torch", *case, marks=pytest.mark.oracle) for case in _ON_PYTORCH),
     ],
 )
 def test_steps(
