@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from unittest import mock
 from tidy.cli import main
 
 from ..environment import ROOT, environment
+from ..forked import run_tidy
 
 EXAMPLES = sorted((ROOT / "examples" / "traces").glob("*.json.gz"))
 _COMMAND = [sys.executable, "-m", "tidy"]
@@ -83,15 +83,7 @@ def tidy_process(
     *given: str | Path, stdin: bytes = b"", cwd: Path | None = None, **changed: str
 ) -> Result:
     """The same as a process: what it is given through a pipe, and how Python itself is set."""
-    done = subprocess.run(
-        arguments(*given),
-        input=stdin,
-        cwd=cwd or ROOT,
-        env=environment(**changed),
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_tidy(list(map(str, given)), stdin=stdin, cwd=cwd or ROOT, changed=changed)
     return _result(done.returncode, done.stdout, done.stderr)
 
 

@@ -1,8 +1,8 @@
-"""PyTorch without its compiler, for scripts that don't compile: which take twice as long with it.
+"""PyTorch without its compiler, for scripts that don't compile: which take thrice as long with it.
 
-The first optimizer of a process imports torch._dynamo, and the first profiler torch._inductor: 2 of
-the 4 s that a script of a few steps takes. Here they come once something else of them is asked for
-than these two do.
+PyTorch itself imports decompositions and torch.export, the first optimizer of a process
+torch._dynamo, and the first profiler torch._inductor: 2.5 of the 4 s that a script of a few steps
+takes. Here they come once something else of them is asked for than these do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+_DECOMPOSITIONS = "torch._meta_registrations"
 
 
 class _Late(ModuleType):
@@ -24,9 +26,10 @@ class _Late(ModuleType):
         if name.startswith("__") and name != "__path__":  # asked of each module there is
             raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
+            # They need each other, and the decompositions: all come at once.
             for each in [key for key, value in sys.modules.items() if isinstance(value, _Late)]:
-                if each == self.__name__ or each.startswith(self.__name__ + "."):
-                    del sys.modules[each]
+                del sys.modules[each]
+            import_module(_DECOMPOSITIONS)
         return getattr(import_module(self.__name__), name)
 
 
@@ -38,7 +41,8 @@ def _as_it_is(function: Any = None, recursive: bool = True, **_: Any) -> Any:
 def _prepare() -> None:
     config = _Late("torch._inductor.config", triton=SimpleNamespace(cudagraphs=False))
     compiler = _Late("torch._dynamo", disable=_as_it_is, graph_break=lambda *_, **__: None)
-    for module in (config, _Late("torch._inductor", config=config), compiler):
+    others = map(_Late, ("torch.export", _DECOMPOSITIONS))
+    for module in (config, _Late("torch._inductor", config=config), compiler, *others):
         sys.modules[module.__name__] = module
 
 

@@ -17,6 +17,7 @@ import tidy
 from tidy import Trace
 
 from ..environment import ROOT, environment
+from ..forked import run_tidy
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,13 @@ def python(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> En
 
 def tidy_run(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Ended:
     """`tidy run ...`."""
-    return _run([sys.executable, "-m", "tidy", "run", *map(str, given)], cwd, stdin, changed)
+    given = ("run", *given)
+    return _ended(run_tidy(list(map(str, given)), stdin=stdin.encode(), cwd=cwd, changed=changed))
 
 
 def tidy_report(*given: str | Path, cwd: Path) -> Ended:
     """`tidy report ...`."""
-    return _run([sys.executable, "-m", "tidy", "report", *map(str, given)], cwd, "", {})
+    return _ended(run_tidy(["report", *map(str, given)], stdin=b"", cwd=cwd, changed={}))
 
 
 def record(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Recorded:
@@ -114,13 +116,20 @@ def without_runtime(text: str) -> str:
 def _run(command: list[str], cwd: Path, stdin: str, changed: dict[str, str]) -> Ended:
     done = subprocess.run(
         command,
-        input=stdin,
+        input=stdin.encode(),
         cwd=cwd,
         env=environment(**changed),
         capture_output=True,
-        text=True,
         timeout=300,
         check=False,
     )
+    return _ended(done)
+
+
+def _ended(done: subprocess.CompletedProcess[bytes]) -> Ended:
     code = 128 - done.returncode if done.returncode < 0 else done.returncode
-    return Ended(code, done.stdout, done.stderr)
+    return Ended(code, *(_text(written) for written in (done.stdout, done.stderr)))
+
+
+def _text(written: bytes) -> str:
+    return written.decode().replace("\r\n", "\n")

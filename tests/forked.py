@@ -1,0 +1,103 @@
+"""`tidy ...` as a process of its own, started without importing all of it anew: see tidy_server."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from .environment import ROOT, SOAK, environment
+
+_LONGEST_S = 300
+# What Python asks the environment before it runs anything, and a copy can ask as well.
+_ANY_TIME = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8"}
+
+
+def run_tidy(
+    arguments: Sequence[str], *, stdin: bytes, cwd: Path, changed: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    """`python -m tidy ...`; what it is given, and leaves, are pipes."""
+    env = environment(**changed)
+    asks_python = any(key.startswith("PYTHON") and key not in _ANY_TIME for key in changed)
+    if SOAK or asks_python or not hasattr(os, "fork") or not hasattr(socket, "recv_fds"):
+        command = [sys.executable, "-m", "tidy", *arguments]
+        return subprocess.run(
+            command,
+            input=stdin,
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            timeout=_LONGEST_S,
+            check=False,
+        )
+    return _Server.of_this_process().run(arguments, stdin, cwd, env)
+
+
+class _Server:
+    """The program that forks itself, and the socket it is asked over."""
+
+    def __init__(self) -> None:
+        self._asks, theirs = socket.socketpair()
+        self._asks.settimeout(_LONGEST_S)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.tidy_server", str(theirs.fileno())],
+                cwd=ROOT,
+                env=environment(),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # so that `end` ends what it started too
+            )
+        atexit.register(self.end)
+
+    @classmethod
+    @cache
+    def of_this_process(cls) -> _Server:
+        return cls()
+
+    def run(
+        self, arguments: Sequence[str], stdin: bytes, cwd: Path, env: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[bytes]:
+        asked = {"arguments": arguments, "cwd": str(cwd.resolve()), "env": env}
+        text = json.dumps(asked).encode() + b"\n"
+        (its_in, given), (out, its_out), (err, its_err) = [os.pipe() for _ in range(3)]
+        socket.send_fds(self._asks, [text[:1]], [its_in, its_out, its_err])
+        self._asks.sendall(text[1:])
+        for descriptor in (its_in, its_out, its_err):
+            os.close(descriptor)
+        with ThreadPoolExecutor(3) as pool:
+            pool.submit(_write, given, stdin)
+            written = [pool.submit(_read, descriptor) for descriptor in (out, err)]
+            try:
+                code = int(self._asks.recv(16))
+            except TimeoutError:
+                self.end()  # its pipes with it, which the threads wait for
+                self.of_this_process.cache_clear()
+                raise
+        return subprocess.CompletedProcess(
+            ["tidy", *arguments], code, *(each.result() for each in written)
+        )
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._asks.close()
+
+
+def _read(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as pipe:
+        return pipe.read()
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    with suppress(BrokenPipeError), open(descriptor, "wb") as pipe:
+        pipe.write(text)
