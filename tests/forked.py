@@ -19,7 +19,7 @@ from .environment import ROOT, SOAK, environment
 
 _LONGEST_S = 300
 # What Python asks the environment before it runs anything, and a copy can ask as well.
-_ANY_TIME = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONUTF8"}
+_ANY_TIME = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"}
 
 
 def run_tidy(
@@ -52,7 +52,7 @@ class _Server:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.tidy_server", str(theirs.fileno())],
                 cwd=ROOT,
-                env=environment(),
+                env=environment(PYTHONPATH=str(ROOT)),
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # so that `end` ends what it started too
             )

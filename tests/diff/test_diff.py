@@ -284,7 +284,7 @@ def test_recorded_runs_with_and_without_other_work(tmp_path: Path) -> None:
     kept = []
     for name, work in (("base", 0), ("same", 0), ("more", 150)):
         given = ("--steps", "40", "--warmup", "3", "--quickest", "--stop-after", "-q")
-        done = record(*given, "--fail-on", "never", script, str(work), cwd=tmp_path)
+        done = record(*given, script, str(work), cwd=tmp_path)
         assert done.code == 0, done.err
         assert done.header["tidy_quickest"] is True
         kept.append(done.path.rename(tmp_path / f"{name}.json"))

@@ -16,6 +16,7 @@ from tidy.patterns.runner import run_patterns
 from tidy.trace import Trace
 
 from ..conftest import ReadEvents
+from ..environment import SOAK
 from ..trace.kineto import Written, frame, mark, op
 from .mixes import Round, many, mixes
 from .rules import OWN_RULES
@@ -97,10 +98,10 @@ def _siblings(count: int) -> list[Written]:
 
 
 @pytest.mark.slow
-def test_two_hundred_thousand_siblings(read_events: ReadEvents) -> None:
+def test_many_siblings(read_events: ReadEvents) -> None:
     """Four times the siblings, at most four times the calls, each rule over all of them."""
     calls: dict[str, list[int]] = {}
-    for count in (50_000, 200_000):
+    for count in (50_000, 200_000) if SOAK else (12_500, 50_000):
         trace = read_events(_siblings(count), deviceProperties=[])
         for rule in OWN_RULES:
             run_patterns(trace, [_pattern(rule)])  # what a trace keeps is made by now

@@ -203,7 +203,7 @@ def test_data_loader_workers(tmp_path: Path) -> None:
     """
     script = write_script(tmp_path, text)
     expected = python(script, cwd=tmp_path)
-    found = tidy_run(script, cwd=tmp_path)
+    found = tidy_run("--fail-on", "never", script, cwd=tmp_path)
     assert found.out.startswith(expected.out)
     assert (found.code, found.err) == (0, expected.err)
 
@@ -283,7 +283,7 @@ class Doubled(torch.autograd.Function):
 
 weight = torch.ones(4, 4, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.01)
-for _ in range(4):
+for _ in range(2):
     with Waits():
         torch.ones(4, 4) @ torch.ones(4, 4)
     with torch.autograd.graph.saved_tensors_hooks(wait, lambda x: x):
@@ -305,12 +305,12 @@ def test_operators_that_call_python_are_whole(tmp_path: Path) -> None:
     """
     script = write_script(tmp_path, _PYTHON_IN_OPS)
     expected = python(script, cwd=tmp_path)
-    found = record("--fail-on", "never", "--warmup", "0", script, cwd=tmp_path)
+    found = record("--warmup", "0", script, cwd=tmp_path)
     assert (found.code, found.err) == (0, expected.err), found.out
     assert found.out.startswith(expected.out)
-    assert len(list(found.trace.named("Doubled"))) == 4
+    assert len(list(found.trace.named("Doubled"))) == 2
     assert all(event.duration_ns >= 140_000_000 for event in found.trace.named("Doubled"))
     longest_ns = float((tmp_path / "longest").read_text("utf-8")) * 1e9
     products_ns = [event.duration_ns for event in found.trace.named("aten::mm")]
-    assert sum(each >= 140_000_000 for each in products_ns) == 4
+    assert sum(each >= 140_000_000 for each in products_ns) == 2
     assert max(products_ns) < longest_ns + 100_000_000
