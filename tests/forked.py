@@ -18,8 +18,9 @@ from pathlib import Path
 from .environment import ROOT, SOAK, environment
 
 _LONGEST_S = 300
-# What Python asks the environment before it runs anything, and a copy can ask as well.
-_ANY_TIME = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"}
+# What is asked of the environment by what a copy has behind it: Python's start, and imports.
+_ASKED_BEFORE = ("PYTHON", "TIDY_")
+_ASKED_AGAIN = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"}
 
 
 def run_tidy(
@@ -27,8 +28,8 @@ def run_tidy(
 ) -> subprocess.CompletedProcess[bytes]:
     """`python -m tidy ...`; what it is given, and leaves, are pipes."""
     env = environment(**changed)
-    asks_python = any(key.startswith("PYTHON") and key not in _ANY_TIME for key in changed)
-    if SOAK or asks_python or not hasattr(os, "fork") or not hasattr(socket, "recv_fds"):
+    too_late = any(key.startswith(_ASKED_BEFORE) for key in {*changed} - _ASKED_AGAIN)
+    if SOAK or too_late or not hasattr(os, "fork") or not hasattr(socket, "recv_fds"):
         command = [sys.executable, "-m", "tidy", *arguments]
         return subprocess.run(
             command,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -29,8 +30,28 @@ class _Late(ModuleType):
             # They need each other, and the decompositions: all come at once.
             for each in [key for key, value in sys.modules.items() if isinstance(value, _Late)]:
                 del sys.modules[each]
+            sys.meta_path.remove(_WithoutDecompositions)
+            sys.modules.pop(_DECOMPOSITIONS, None)
             import_module(_DECOMPOSITIONS)
         return getattr(import_module(self.__name__), name)
+
+
+class _WithoutDecompositions:
+    """Finds and loads the module that registers them: of what it does eager PyTorch needs this."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, _WithoutDecompositions) if name == _DECOMPOSITIONS else None
+
+    @staticmethod
+    def create_module(_spec: ModuleSpec) -> None:
+        """The usual one: nobody asks it for anything."""
+
+    @staticmethod
+    def exec_module(_module: ModuleType) -> None:
+        torch = sys.modules["torch"]
+        opaque = import_module("torch._opaque_base")
+        torch._C._set_generator_metaclass(opaque.OpaqueBaseMeta)
 
 
 def _as_it_is(function: Any = None, recursive: bool = True, **_: Any) -> Any:
@@ -41,9 +62,10 @@ def _as_it_is(function: Any = None, recursive: bool = True, **_: Any) -> Any:
 def _prepare() -> None:
     config = _Late("torch._inductor.config", triton=SimpleNamespace(cudagraphs=False))
     compiler = _Late("torch._dynamo", disable=_as_it_is, graph_break=lambda *_, **__: None)
-    others = map(_Late, ("torch.export", _DECOMPOSITIONS))
-    for module in (config, _Late("torch._inductor", config=config), compiler, *others):
+    inductor = _Late("torch._inductor", config=config)
+    for module in (config, inductor, compiler, _Late("torch.export")):
         sys.modules[module.__name__] = module
+    sys.meta_path.insert(0, _WithoutDecompositions)
 
 
 _prepare()

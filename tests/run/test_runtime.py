@@ -94,7 +94,8 @@ def test_killed(tmp_path: Path) -> None:
 def test_torch_by_another_name(tmp_path: Path) -> None:
     """A plain PyTorch script on the runtime, with findings on their lines."""
     script = write_script(tmp_path, _PLAIN)
-    found = record("--framework", "runtime", script, "a", cwd=tmp_path)
+    options = ("--framework", "runtime", "--fail-on", "info")
+    found = record(*options, script, "a", cwd=tmp_path)
     assert found.err == ""
     assert found.code == 1
     assert found.out.startswith("['a'] True\n")
