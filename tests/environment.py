@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# `make soak` runs each case, and PyTorch as it is; .ci/run has those that reach other code.
+# `make soak` has all cases where many are much alike, and PyTorch as it is; .ci/run has a few.
 SOAK = "TIDY_SOAK" in os.environ
 _HOW_TO_PRINT = {
     "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONIOENCODING",

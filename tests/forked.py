@@ -24,23 +24,28 @@ _ASKED_AGAIN = {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUTF8"}
 
 
 def run_tidy(
-    arguments: Sequence[str], *, stdin: bytes, cwd: Path, changed: Mapping[str, str]
+    *given: str | Path, stdin: bytes = b"", cwd: Path, **changed: str
 ) -> subprocess.CompletedProcess[bytes]:
     """`python -m tidy ...`; what it is given, and leaves, are pipes."""
-    env = environment(**changed)
-    too_late = any(key.startswith(_ASKED_BEFORE) for key in {*changed} - _ASKED_AGAIN)
-    if SOAK or too_late or not hasattr(os, "fork") or not hasattr(socket, "recv_fds"):
-        command = [sys.executable, "-m", "tidy", *arguments]
-        return subprocess.run(
-            command,
-            input=stdin,
-            cwd=cwd,
-            env=env,
-            capture_output=True,
-            timeout=_LONGEST_S,
-            check=False,
-        )
-    return _Server.of_this_process().run(arguments, stdin, cwd, env)
+    arguments, env = list(map(str, given)), environment(**changed)
+    is_too_late = any(key.startswith(_ASKED_BEFORE) for key in {*changed} - _ASKED_AGAIN)
+    if not SOAK and not is_too_late and hasattr(os, "fork"):
+        return _server().run(arguments, stdin, cwd, env)
+    return subprocess.run(
+        [sys.executable, "-m", "tidy", *arguments],
+        input=stdin,
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        timeout=_LONGEST_S,
+        check=False,
+    )
+
+
+@cache
+def _server() -> _Server:
+    """The one of this process."""
+    return _Server()
 
 
 class _Server:
@@ -59,11 +64,6 @@ class _Server:
             )
         atexit.register(self.end)
 
-    @classmethod
-    @cache
-    def of_this_process(cls) -> _Server:
-        return cls()
-
     def run(
         self, arguments: Sequence[str], stdin: bytes, cwd: Path, env: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
@@ -81,7 +81,7 @@ class _Server:
                 code = int(self._asks.recv(16))
             except TimeoutError:
                 self.end()  # its pipes with it, which the threads wait for
-                self.of_this_process.cache_clear()
+                _server.cache_clear()
                 raise
         return subprocess.CompletedProcess(
             ["tidy", *arguments], code, *(each.result() for each in written)

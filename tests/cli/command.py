@@ -83,7 +83,7 @@ def tidy_process(
     *given: str | Path, stdin: bytes = b"", cwd: Path | None = None, **changed: str
 ) -> Result:
     """The same as a process: what it is given through a pipe, and how Python itself is set."""
-    done = run_tidy(list(map(str, given)), stdin=stdin, cwd=cwd or ROOT, changed=changed)
+    done = run_tidy(*given, stdin=stdin, cwd=cwd or ROOT, **changed)
     return _result(done.returncode, done.stdout, done.stderr)
 
 

@@ -55,18 +55,26 @@ def write_script(folder: Path, text: str, name: str = "train.py") -> Path:
 
 def python(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Ended:
     """`python ...`."""
-    return _run([sys.executable, *map(str, given)], cwd, stdin, changed)
+    done = subprocess.run(
+        [sys.executable, *map(str, given)],
+        input=stdin.encode(),
+        cwd=cwd,
+        env=environment(**changed),
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return _ended(done)
 
 
 def tidy_run(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Ended:
     """`tidy run ...`."""
-    given = ("run", *given)
-    return _ended(run_tidy(list(map(str, given)), stdin=stdin.encode(), cwd=cwd, changed=changed))
+    return _ended(run_tidy("run", *given, stdin=stdin.encode(), cwd=cwd, **changed))
 
 
 def tidy_report(*given: str | Path, cwd: Path) -> Ended:
     """`tidy report ...`."""
-    return _ended(run_tidy(["report", *map(str, given)], stdin=b"", cwd=cwd, changed={}))
+    return _ended(run_tidy("report", *given, cwd=cwd))
 
 
 def record(*given: str | Path, cwd: Path, stdin: str = "", **changed: str) -> Recorded:
@@ -113,23 +121,7 @@ def without_runtime(text: str) -> str:
     return re.sub(frame % re.escape(str(ROOT)), "", text)
 
 
-def _run(command: list[str], cwd: Path, stdin: str, changed: dict[str, str]) -> Ended:
-    done = subprocess.run(
-        command,
-        input=stdin.encode(),
-        cwd=cwd,
-        env=environment(**changed),
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    return _ended(done)
-
-
 def _ended(done: subprocess.CompletedProcess[bytes]) -> Ended:
     code = 128 - done.returncode if done.returncode < 0 else done.returncode
-    return Ended(code, *(_text(written) for written in (done.stdout, done.stderr)))
-
-
-def _text(written: bytes) -> str:
-    return written.decode().replace("\r\n", "\n")
+    out, err = (text.decode().replace("\r\n", "\n") for text in (done.stdout, done.stderr))
+    return Ended(code, out, err)

@@ -28,7 +28,7 @@ def steps(count):
         step()
 """
 _ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
-# One for each part of the recorder that a script may meet.
+# Chosen so that each part of the recorder meets one; the others are for `make soak`.
 _CORE = {
     "closed_descriptors", "collector_callbacks", "emptied_modules", "exec", "exit_in_threads",
     "failing_hooks", "failing_import", "faults", "forks", "hostile_class", "interrupted",
