@@ -22,9 +22,10 @@ from ..readers.refine import refine
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
 from ..trace.kinds import EventKind
-from ..trace.raw_columns import RawColumns, Track
+from ..trace.raw_columns import Column, RawColumns, Track
+from .batch_times import as_in_light_steps, fetched
 from .kineto_pieces import KinetoPieces
-from .light import LightSteps
+from .light import Bounds, LightSteps
 from .recording import Json
 from .retimed_piece import retimed
 from .retiming import TimeMap, time_map
@@ -116,6 +117,7 @@ class Assembly:
         self.worker_batches: list[WorkerBatch] = []
         self._piece_times = PieceTimes()
         self._times: TimeMap | None = None
+        self._batches: list[WorkerBatch] | None = None
         self.raw = RawColumns()
         self.strings = self.raw.strings
         self._warmup = warmup
@@ -170,8 +172,13 @@ class Assembly:
                 yield number, begin_ns, end_ns
             is_known = True
 
-    def retime(self, light: LightSteps) -> TimeMap | None:
-        """Give the steps the times of lightly recorded ones; None where those are too unlike."""
+    def retime(self, light: LightSteps, recorded: Assembly) -> TimeMap | None:
+        """Give the steps the times of lightly recorded ones; None where those are too unlike.
+
+        Args:
+            light: the steps.
+            recorded: the pieces that they were recorded in.
+        """
         refine(self.raw)
         table, flows = self.raw.join()
         bounds = [(start, end) for _, start, end in self.steps]
@@ -179,6 +186,7 @@ class Assembly:
         if times is None:
             return None
         self._times = times
+        self._batches = self._batches_of(table, bounds, light, recorded, times)
         times.change(table, self.strings)
         for number, place in enumerate(self.strings.tracks):
             drawn = np.flatnonzero(flows["track_id"] == number)
@@ -216,19 +224,32 @@ class Assembly:
         refine(self.raw)
         return build_trace(self.raw, TraceInfo(title, self.header, warnings))
 
+    def _batches_of(
+        self,
+        table: dict[str, Column],
+        steps: Bounds,
+        light: LightSteps,
+        recorded: Assembly,
+        times: TimeMap,
+    ) -> list[WorkerBatch]:
+        """The batches of workers, given what was recorded and where its times go."""
+        every = {*self.worker_batches, *recorded.worker_batches}
+        if not every:
+            return []
+        full, there = (
+            fetched(table, strings, steps, times.main, each.moved(every), each.span_ns)
+            for table, strings, steps, each in (
+                (table, self.strings, steps, self._piece_times),
+                (light.table, light.strings, light.recorded, recorded._piece_times),
+            )
+        )
+        return as_in_light_steps(full, there, times)
+
     def shown_batches(self) -> list[WorkerBatch]:
         """The batches of workers where the trace has them."""
-        batches, times = self._piece_times.moved(self.worker_batches), self._times
-        if times is None or self.main is None or not batches:
-            return batches
-        starts, ends = (
-            times.of(self.main, np.array(each, np.int64)).tolist()
-            for each in ([b.start_ns for b in batches], [b.end_ns for b in batches])
-        )
-        return [
-            batch._replace(start_ns=start_ns, end_ns=end_ns)
-            for batch, start_ns, end_ns in zip(batches, starts, ends, strict=True)
-        ]
+        if self._batches is not None:
+            return self._batches
+        return self._piece_times.moved(self._piece_times.within(self.worker_batches))
 
 
 def _step_ends(facts: Json, device_end_ns: int) -> list[int]:

@@ -77,7 +77,7 @@ class Assembled:
             if true is None:
                 true, bare_ns = light, None
             taken_off_ns = true.taken_off_ns
-            self.times = self.full.retime(true)
+            self.times = self.full.retime(true, self.light)
         self.facts["tidy_recording_slowdown"] = (
             round(typical_ns(full_ns) / bare_ns, 3) if full_ns and bare_ns else None
         )
@@ -152,7 +152,7 @@ def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assem
                 first = facts["steps_before"]
                 recording.leave_out(NOT_WHOLE, range(first, first + len(facts["steps_ns"])))
     if recording.framework == "torch":
-        full.worker_batches = read_worker_batches(recording.folder)
+        full.worker_batches = light.worker_batches = read_worker_batches(recording.folder)
     made = Assembled(recording, full, light, quickest)
     made.give_times()
     made.notes += [f"left out {what}: {count:,}" for what, count in sorted(lost.items())]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
-from .light import Bounds, LightSteps
+from .light import Bounds, LightSteps, typical_ns
 from .moments import Moments, moments_of
 from .paired_calls import PairedCalls
 from .stopped_clock import interpolated
@@ -38,12 +38,14 @@ class TimeMap:
         main: the track of the steps, whose times go for tracks that are not known.
         steps: the steps as they become.
         paired: the part of the host's moments in full steps that have a counterpart.
+        counterparts: for each step the lightly recorded one whose times it gets, -1 for none.
     """
 
     known: dict[Track, tuple[Numbers, Numbers]]
     main: Track
     steps: Bounds
     paired: float
+    counterparts: list[int]
 
     def of(self, track: Track, times_ns: Numbers) -> Numbers:
         """What times of a track become."""
@@ -132,13 +134,14 @@ def time_map(
     # As all times of their track: what is in a step stays in it.
     recorded = np.array(steps, np.int64).reshape(-1, 2)
     given = interpolated(*known[main], recorded.ravel()).reshape(-1, 2)
-    return TimeMap(known, main, [(start, end) for start, end in given.tolist()], paired)
+    shown = [(start, end) for start, end in given.tolist()]
+    return TimeMap(known, main, shown, paired, counterparts)
 
 
 def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps) -> list[int]:
     """For each full step the light one that is most like it, -1 for none; each in its turn."""
     lengths = np.array([end - start for start, end in steps])
-    longest = _UNLIKE * float(np.median(lengths)) if len(lengths) else 0.0
+    longest = _UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):

@@ -55,6 +55,18 @@ class PieceTimes:
         self._recorded_ns: list[int] = []
         self._shown_ns: list[int] = []
 
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """Start and end of the pieces, in the trace."""
+        return (self._shown_ns[0], self._shown_ns[-1]) if self._shown_ns else (0, 0)
+
+    def within(self, batches: Iterable[WorkerBatch]) -> list[WorkerBatch]:
+        """Those of which a part was made between the start of the first piece and the last cut."""
+        if not self._recorded_ns:
+            return []
+        first_ns, last_ns = self._recorded_ns[0], self._recorded_ns[-1]
+        return [each for each in batches if each.end_ns > first_ns and each.start_ns < last_ns]
+
     def add(self, start_ns: int, cut_ns: int, later_ns: int) -> None:
         """The next piece; `later_ns` is added to all of its times."""
         self._recorded_ns += [start_ns, max(cut_ns, start_ns)]
@@ -63,17 +75,11 @@ class PieceTimes:
     def moved(self, batches: Iterable[WorkerBatch]) -> list[WorkerBatch]:
         """Batches as the trace shows them.
 
-        One that was made between two pieces takes no time there; what was made before the first
-        or after the last is left out.
+        One that was made between two pieces, or before the first, takes no time there.
         """
         given = sorted(batches, key=lambda batch: batch.start_ns)
         if not given or not self._recorded_ns:
             return []
-        given = [
-            batch
-            for batch in given
-            if batch.end_ns > self._recorded_ns[0] and batch.start_ns < self._recorded_ns[-1]
-        ]
         # Small numbers, which binary floats have exactly.
         first_ns = self._recorded_ns[0]
         known = np.array(self._recorded_ns) - first_ns

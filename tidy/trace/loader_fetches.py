@@ -8,8 +8,9 @@ Batches are delivered in order, so the n-th fetch of an epoch takes its n-th bat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,20 @@ class Fetches:
         """The time in which they receive a batch that is ready."""
         begin_ns = np.maximum(trace.start_ns[self.rows], self.made_ns)
         return Intervals(begin_ns, trace.end_ns[self.rows])
+
+
+class Epoch(NamedTuple):
+    """The batches of one epoch.
+
+    Attributes:
+        start_ns: when the first one was begun.
+        made_ns: when each was ready, in the order of delivery; -1 for one that was not recorded.
+        is_whole: whether the fetch that takes the first one is known to be there.
+    """
+
+    start_ns: int
+    made_ns: Rows
+    is_whole: bool
 
 
 def find_fetches(trace: Trace, workers: LoaderWorkers | None = None) -> list[Fetches]:
@@ -84,24 +99,36 @@ def _made(ends_ns: Rows, loaders: Sequence[WorkerGroup]) -> Rows:
     """When the batches of fetches were ready, given the ends of the fetches in order."""
     made = np.full(len(ends_ns), _UNKNOWN)
     epochs = [
-        (start_ns, each, loader.first if not number else 0)
+        Epoch(start_ns, each, number > 0 or loader.first == 0)
         for loader in loaders
         for number, (start_ns, each) in enumerate(
             zip(loader.starts_ns, loader.made_ns, strict=True)
         )
     ]
-    epochs.sort(key=lambda each: each[0])
-    bounds = [each[0] for _, each, _ in epochs] + [_UNKNOWN]
-    for number, (_, batches, first) in enumerate(epochs):
+    for known, epoch, first in taken(ends_ns, epochs):
+        expected = epoch.made_ns[first : first + len(known)]
+        made[known] = np.where(expected < 0, _UNKNOWN, expected)
+    return made
+
+
+def taken(ends_ns: Rows, epochs: Sequence[Epoch]) -> Iterator[tuple[Rows, Epoch, int]]:
+    """Which fetches take the batches of each epoch, by start, and the place of the first of them.
+
+    An epoch whose batches cannot all have been ready is left out.
+
+    Args:
+        ends_ns: when the fetches ended, ascending.
+    """
+    epochs = sorted(epochs, key=lambda epoch: epoch.start_ns)
+    bounds = [epoch.start_ns for epoch in epochs] + [_UNKNOWN]
+    for number, epoch in enumerate(epochs):
         # The first fetch of an epoch ends after its first batch was made.
         own = np.flatnonzero((ends_ns >= bounds[number]) & (ends_ns < bounds[number + 1]))
         # Of one that began before the recording it is not known which batch came first.
-        skipped = _skipped(ends_ns[own], batches) if first else 0
-        known = own[: len(batches) - skipped]
-        expected = batches[skipped : skipped + len(known)]
-        if (expected <= ends_ns[known]).all():
-            made[known] = np.where(expected < 0, _UNKNOWN, expected)
-    return made
+        skipped = 0 if epoch.is_whole else _skipped(ends_ns[own], epoch.made_ns)
+        known = own[: len(epoch.made_ns) - skipped]
+        if (epoch.made_ns[skipped : skipped + len(known)] <= ends_ns[known]).all():
+            yield known, epoch, skipped
 
 
 def _skipped(ends_ns: Rows, batches: Rows) -> int:

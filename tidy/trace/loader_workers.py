@@ -114,7 +114,7 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
         busy = [each for each in busy if len(each)]
         if not busy:
             continue
-        epochs = _epochs(tracks, numbers)
+        epochs = epochs_of(tracks, numbers)
         loaders.append(
             WorkerGroup(
                 num_workers=max(_count(entry.get("num_workers")), len(busy)),
@@ -123,17 +123,20 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
                 busy=tuple(busy),
                 batch_ns=_count(entry.get("batch_ns")) or int(trace.duration_ns[own].mean()),
                 starts_ns=tuple(int(trace.start_ns[own[each]].min()) for each in epochs),
-                made_ns=tuple(_in_order(numbers[each], trace.end_ns[own[each]]) for each in epochs),
+                made_ns=tuple(in_order(numbers[each], trace.end_ns[own[each]]) for each in epochs),
                 first=int(numbers[epochs[0]].min()),
             )
         )
     return LoaderWorkers(cpu_count, tuple(sorted(loaders, key=lambda each: each.start_ns)))
 
 
-def _epochs(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Indexes of batches by start, for each epoch in the order in which they are delivered.
+def epochs_of(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Indexes of batches for each epoch, in the order in which they are delivered.
 
     A worker's numbers grow until its next epoch begins.
+
+    Args:
+        tracks, numbers: of batches by start: of which worker, and which of the epoch, shape (n,).
     """
     epoch = np.zeros(len(numbers), np.int64)
     for track in np.unique(tracks):
@@ -143,8 +146,12 @@ def _epochs(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDArr
     return np.split(order, np.flatnonzero(np.diff(epoch[order])) + 1)
 
 
-def _in_order(numbers: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ends of batches by number, from the first one on."""
+def in_order(numbers: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ends of an epoch's batches by number, from the first one on; -1 for one that is missing.
+
+    Args:
+        numbers, ends_ns: of batches in the order of their numbers, shape (n,).
+    """
     places = numbers - numbers[0]
     if places[-1] >= 2 * len(numbers) + _MOST_MISSING:
         return ends_ns[:1]
