@@ -35,7 +35,7 @@ oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorde
 
 latest: ## both suites with the newest release of every package, PyTorch aside; decides nothing
 	rm -rf build/latest && $(PYTHON) -m venv build/latest
-	build/latest/bin/python -m pip install -q torch==2.13.0 expecttest pysarif HolisticTraceAnalysis
+	build/latest/bin/python -m pip install -q torch==2.13.0 expecttest pysarif ipython HolisticTraceAnalysis
 	build/latest/bin/python -m pip install -q --upgrade --upgrade-strategy eager '.[test,lint,bfloat16]'
 	-$(MAKE) lint types PYTHON=$(CURDIR)/build/latest/bin/python
 	build/latest/bin/python -m pytest -m "not alone"

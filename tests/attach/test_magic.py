@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,7 +30,12 @@ def step():
     weight.sum().backward()
     optimizer.step()''')
 """
-_needs_ipython = pytest.mark.skipif(find_spec("IPython") is None, reason="IPython is not installed")
+
+
+def _needs_ipython(test: Callable[..., None]) -> Callable[..., None]:
+    """It is installed where PyTorch is."""
+    there = pytest.mark.skipif(find_spec("IPython") is None, reason="IPython is not installed")
+    return pytest.mark.slow(there(test))
 
 
 def _shell(tmp_path: Path, *cells: str) -> Ended:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from tidy.runtime import cuda
 from tidy.runtime.modelled.modelled_accelerator import accelerator
 
+from ..environment import SOAK
 from .hazards import hazards
 from .random_graphs import OnOne, OnStreams, Step, forward, programs
 from .recording import recording
@@ -64,7 +65,7 @@ def test_three_devices(steps: list[Step]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 2, 3])
-@settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=200 if SOAK else 15, deadline=None, suppress_health_check=SHARED)
 @given(steps=programs())
 def test_many_programs(devices: int, steps: list[Step]) -> None:
     _check(steps, devices, 192)

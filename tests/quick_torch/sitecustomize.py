@@ -7,6 +7,7 @@ takes. Here they come once something else of them is asked for than these do.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -37,10 +38,15 @@ class _Late(ModuleType):
 
 
 class _WithoutDecompositions:
-    """Finds and loads the module that registers them: of what it does eager PyTorch needs this."""
+    """Finds and loads the module that registers them: of what it does eager PyTorch needs this.
+
+    From when PyTorch is looked for until then the garbage collector rests, which would find none.
+    """
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        if name == "torch":
+            gc.disable()
         return ModuleSpec(name, _WithoutDecompositions) if name == _DECOMPOSITIONS else None
 
     @staticmethod
@@ -52,6 +58,7 @@ class _WithoutDecompositions:
         torch = sys.modules["torch"]
         opaque = import_module("torch._opaque_base")
         torch._C._set_generator_metaclass(opaque.OpaqueBaseMeta)
+        gc.enable()
 
 
 def _as_it_is(function: Any = None, recursive: bool = True, **_: Any) -> Any:

@@ -37,10 +37,10 @@ def test_as_pytorch_said(group: Group) -> None:
 @pytest.mark.oracle
 @each_group
 def test_as_pytorch_says(group: Group) -> None:
-    """Live, and the recorded answers are those of today."""
+    """The recorded answers are those of today."""
     torch = pytest.importorskip("torch")
     theirs, recorded = group.answers(torch), read(group.name)
-    _check(group, theirs)
+    assert theirs.keys() == recorded.keys()
     changed = [
         key
         for key, answer in theirs.items()
