@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -92,8 +93,42 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What tests of PyTorch start does not load its compiler; for `make soak` it does."""
     quick = item.get_closest_marker("oracle") and not SOAK
-    with with_quick_torch() if quick else nullcontext():
-        return (yield)
+    try:
+        with with_quick_torch() if quick else nullcontext():
+            return (yield)
+    finally:
+        _collections.freeze_what_stays()
+
+
+class _Collections:
+    """The garbage collector's passes over all there is.
+
+    Once they take long, what they have come by before (PyTorch's modules, traces that were read) is
+    left to itself: tests call for a pass hundreds of times.
+    """
+
+    _LONG_S = 0.05
+
+    def __init__(self) -> None:
+        self._began_s = self._longest_s = 0.0
+        gc.callbacks.append(self._note)
+
+    def _note(self, phase: str, info: Mapping[str, int]) -> None:
+        if info["generation"] < 2:
+            return
+        if phase == "start":
+            self._began_s = time.perf_counter()
+        else:
+            self._longest_s = max(self._longest_s, time.perf_counter() - self._began_s)
+
+    def freeze_what_stays(self) -> None:
+        if self._longest_s > self._LONG_S:
+            gc.collect()
+            gc.freeze()
+            self._longest_s = 0.0
+
+
+_collections = _Collections()
 
 
 class _NamesFailures:
