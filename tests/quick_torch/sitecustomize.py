@@ -40,12 +40,12 @@ class _Late(ModuleType):
 class _WithoutDecompositions:
     """Finds and loads the module that registers them: of what it does eager PyTorch needs this.
 
-    From when PyTorch is looked for until then the garbage collector rests, which would find none.
+    From PyTorch's first module until then the garbage collector rests, which would find nothing.
     """
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        if name == "torch":
+        if name.startswith("torch.") and _DECOMPOSITIONS not in sys.modules:
             gc.disable()
         return ModuleSpec(name, _WithoutDecompositions) if name == _DECOMPOSITIONS else None
 

@@ -72,13 +72,19 @@ for taken in range(4, 900):
     steps(1)
     time.sleep(0.01)
 """
+# As it stands after a piece has been written and before the next one has begun.
+_BETWEEN_PIECES = """
+for begun in glob(f"{gettempdir()}/tidy-run-{os.getppid()}-*/piece-*.now"):
+    if not os.path.exists(begun[:-3] + "json"): os.remove(begun)
+"""
 _KILL = "print(taken, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
-def test_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("between", ["", _BETWEEN_PIECES], ids=["recording", "between"])
+def test_killed(between: str, tmp_path: Path) -> None:
     """The script is killed right after the step at whose end the second piece was written."""
-    script = write_script(tmp_path, _TRAIN + _UNTIL_TWO_PIECES + _KILL)
+    script = write_script(tmp_path, _TRAIN + _UNTIL_TWO_PIECES + between + _KILL)
     found = record("--warmup", "0", "--steps", "1000", script, cwd=tmp_path)
     assert (found.code, found.err) == (128 + signal.SIGKILL, "")
     said, taken, empty = found.out.split("\n")[:3]

@@ -120,9 +120,10 @@ class Recording:
             yield path, {**facts, "number": _number(path)}
         if not self.is_last:
             return
-        # A recorder that came to its end has said so.
-        if missing and not {"steps", "problem"} & self.state.keys():
-            self.died = missing.pop()
+        # A recorder that came to its end has said so. One that died between two pieces was about
+        # to record the next.
+        if self.files and not {"steps", "problem"} & self.state.keys():
+            self.died = missing.pop() if missing else "recording"
         self._leave_out(missing, self.state.get("steps", self.step_count))
 
     def rounds(self) -> list[Recording]:
