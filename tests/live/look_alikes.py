@@ -263,7 +263,7 @@ LOOK_ALIKES = [
     LookAlike(
         "TDY407",
         "a-small-part-of-the-step",
-        _loader(inputs="tokenize('the fox'); time.sleep(0.005)"),
+        _loader(inputs="tokenize('the fox'); time.sleep(0.05)"),
         {"*: tokenize": 30},
     ),
     LookAlike("TDY408", "each-layer-reads-all-before-it", _DENSE, {"aten::cat": 42}),

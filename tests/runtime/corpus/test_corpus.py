@@ -13,6 +13,7 @@ import tidy.runtime as rt
 from ...environment import SOAK
 
 STEPS = 50
+COMPARED = STEPS if SOAK else 20  # PyTorch alone shows that a script learns
 MODULES = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem.endswith("_scripts"))
 LOADED = [importlib.import_module(f"{__package__}.{name}") for name in MODULES]
 SCRIPTS = [
@@ -84,7 +85,7 @@ def test_losses_are_those_of_pytorch(script, default_dtype):
     else:
         assert losses[-10:].mean() < 0.95 * losses[:5].mean()
     tolerance = TOLERANCES[default_dtype]
-    np.testing.assert_allclose(list(islice(ours, STEPS)), losses, rtol=tolerance)
+    np.testing.assert_allclose(list(islice(ours, COMPARED)), losses[:COMPARED], rtol=tolerance)
 
 
 def test_there_are_sixty_and_each_has_its_own_name():
