@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .environment import environment
+
 CASES = """
 import pytest
 
@@ -35,7 +37,10 @@ def _last_lines(folder: Path, *options: str) -> str:
     (folder / "test_cases.py").write_text(CASES, "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "not_run"]
     command += options
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    given = environment(PYTEST_ADDOPTS="")  # those of the run that this test is part of are its own
+    done = subprocess.run(
+        command, cwd=folder, env=given, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -33,9 +33,13 @@ _WANTED: dict[str, set[str]] = {
 }
 
 
-def _record(folder: Path, *modes: str) -> None:
-    command = [sys.executable, _SCRIPT, folder, *modes]
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All are recorded in the same two processes, which take most of the time to start."""
+    folder = tmp_path_factory.mktemp("recorded")
+    command = [sys.executable, _SCRIPT, folder, *_WANTED, "late"]
     subprocess.run(command, check=True, capture_output=True, env=environment())
+    return folder
 
 
 def _reports(folder: Path, *codes: str) -> list[dict[str, Any]]:
@@ -47,11 +51,9 @@ def _reports(folder: Path, *codes: str) -> list[dict[str, Any]]:
     return reports
 
 
-def test_what_is_at_fault_is_found(tmp_path: Path) -> None:
-    """All are recorded in the same two processes, which take most of the time to start."""
-    _record(tmp_path, *_WANTED)
+def test_what_is_at_fault_is_found(recorded: Path) -> None:
     for mode, wanted in _WANTED.items():
-        for report in _reports(tmp_path / mode):  # of either rank
+        for report in _reports(recorded / mode):  # of either rank
             found = [each for each in report["findings"] if each["in_window"]]
             assert {each["code"] for each in found} == wanted, mode
             assert report["not_checked"] == []
@@ -59,10 +61,9 @@ def test_what_is_at_fault_is_found(tmp_path: Path) -> None:
                 assert each["location"]["file"].endswith(_SCRIPT.name)
 
 
-def test_the_rank_that_sleeps_is_named(tmp_path: Path) -> None:
+def test_the_rank_that_sleeps_is_named(recorded: Path) -> None:
     """It sleeps 100 ms in each step, before a barrier; a busy machine may delay either one, too."""
-    _record(tmp_path, "late")
-    first, second = _reports(tmp_path / "late", "TDY902")
+    first, second = _reports(recorded / "late", "TDY902")
     (found,) = first["findings"]
     assert found["message"].startswith("rank 0 waits for rank 1, which comes last")
     assert found["cost_ns"] >= 0.8 * (_STEPS - 1) * 100_000_000
