@@ -87,13 +87,14 @@ def _put_together(items: list[pytest.Item]) -> None:
     """
     places: dict[object, int] = {}
     for number, item in enumerate(items):
-        places.setdefault(_trace_of(item) or item, number)
-    items.sort(key=lambda item: places[_trace_of(item) or item])
+        places.setdefault(_subject(item), number)
+    items.sort(key=lambda item: places[_subject(item)])
 
 
-def _trace_of(item: pytest.Item) -> Path | None:
+def _subject(item: pytest.Item) -> object:
+    """The recorded trace that a test is about, or the test itself."""
     path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
-    return path if isinstance(path, Path) else None
+    return path if isinstance(path, Path) else item
 
 
 def pytest_collection_finish() -> None:

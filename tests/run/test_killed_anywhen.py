@@ -76,6 +76,8 @@ def _kill(framework: str, seconds: float, seed: int, tmp_path: Path) -> None:
         command.kill()
     if who != "tidy" and pid:
         os.kill(pid, signal.SIGKILL)
+    if who == "tidy":
+        time.sleep(1)  # the script goes on without it
     (tmp_path / "sent").touch()
     out, err = command.communicate(timeout=300)
     assert "Traceback" not in out + err

@@ -1,7 +1,7 @@
 import _thread
 import threading
 
-from training import steps
+from training import steps, torch
 
 for _ in range(4):
     steps(2)
@@ -11,4 +11,5 @@ for _ in range(4):
             steps(1)
     except KeyboardInterrupt:
         print("interrupted")
+    torch.set_grad_enabled(True)  # it stays off where an optimizer was interrupted
 steps(2)
