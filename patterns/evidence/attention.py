@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.account.op_nbytes import is_elementwise
 from tidy.trace import Event, EventKind, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.efficiency import by_call, launching_ops
+from tidy.account.device_work import launching_ops
+from tidy.account.efficiency import by_call
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.trace import EventKind, Trace
 

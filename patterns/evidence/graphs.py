@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidy.account import CAUSES, HostTime, host_in_window
+from tidy.account import HOST_KINDS, HostTime, host_in_window
 from tidy.finding import NotChecked
 from tidy.trace import Trace
 
@@ -33,8 +33,8 @@ def lost_in_graphs(trace: Trace) -> bool:
     lost = int((count[graphs] < _FEWEST_KERNELS).sum())
     if lost > _FEW * (len(graphs) + len(calls_of(trace, *KERNEL_LAUNCHES))):
         return True
-    code = CAUSES.index("kernels of graphs that were not recorded")
+    code = HOST_KINDS.index("kernels of graphs that were not recorded")
     host = HostTime(trace)
     pieces = [host_in_window(trace, device, host) for device in trace.devices_used]
-    spent_ns = [(each.end_ns - each.start_ns)[each.cause == code].sum() for each in pieces]
+    spent_ns = [(each.end_ns - each.start_ns)[each.kind == code].sum() for each in pieces]
     return max(spent_ns, default=0) > _FEW * trace.window.time_ns

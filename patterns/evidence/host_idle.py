@@ -18,8 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account import CAUSES, HostTime, Stretches, host_in_window
-from tidy.account.efficiency import launching_ops
+from tidy.account import HostTime, Stretches, host_in_window
+from tidy.account.device_work import launching_ops
+from tidy.account.host_kinds import (
+    CODE_OF,
+    CPU_OP,
+    GAP,
+    HOOK,
+    LAUNCHING,
+    OTHER_PROCESS,
+    PREPROCESSING,
+    PYTHON,
+)
 from tidy.trace import Event, EventKind, Intervals, Trace
 from tidy.trace.kept import kept_of_window
 
@@ -36,10 +46,7 @@ _LONGEST_LAUNCH_NS = 200_000
 # A function is where a stretch is spent if so much of it is in the function.
 _MOST = 0.6
 _FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall)
-_LAUNCHING, _PYTHON, _CPU_OP, _GAP = (
-    CAUSES.index(cause)
-    for cause in ("launching", "Python between ops", "work on the CPU", "gaps between kernels")
-)
+_IN_PYTHON = [CODE_OF[kind] for kind in (PYTHON, PREPROCESSING, OTHER_PROCESS)]
 
 
 @dataclass(frozen=True)
@@ -88,14 +95,16 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
     if len(trace.devices_used) > 1:
         pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
     ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
-    launches &= pieces.cause == _LAUNCHING
+    is_hook, in_op = pieces.kind == CODE_OF[HOOK], (ops >= 0) | (pieces.row >= trace.tree_count)
+    is_launching = (pieces.kind == CODE_OF[LAUNCHING]) | (is_hook & in_op)
+    launches &= is_launching
     # A launch that came just in time has its kernel begin when it arrives.
-    arrives = (pieces.cause == _GAP) & (pieces.row >= 0)
+    arrives = (pieces.kind == CODE_OF[GAP]) & (pieces.row >= 0)
     arrives &= trace.end_ns[pieces.row] == pieces.start_ns
-    is_python = pieces.cause == _PYTHON
-    other = is_python | (pieces.cause == _CPU_OP)
+    is_python = np.isin(pieces.kind, _IN_PYTHON) | (is_hook & ~in_op)
+    other = is_python | (pieces.kind == CODE_OF[CPU_OP])
     if device is not None:
-        other |= (pieces.cause == _LAUNCHING) & launches_nothing
+        other |= is_launching & launches_nothing
     group, chosen = _groups(pieces, other), np.flatnonzero(other)
     spent_ns = np.bincount(group[chosen], pieces.end_ns[chosen] - pieces.start_ns[chosen])
     is_long = np.zeros(len(other), bool)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Location, Trace

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, EventKind, Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace

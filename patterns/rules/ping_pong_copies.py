@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from tidy.account.efficiency import launching_ops
+from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace

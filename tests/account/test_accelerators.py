@@ -93,7 +93,7 @@ def test_the_device_has_an_account(path: Path) -> None:
     assert expected.compute_ns > 0
     assert expected.copy_ns > 0
     causes = {part.cause for part in account.parts if part.part == "idle"}
-    assert "waiting for the device" in causes
+    assert "device-wait" in causes
 
 
 def test_it_is_named_and_no_cpu_run(path: Path) -> None:

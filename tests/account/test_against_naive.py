@@ -25,6 +25,24 @@ each_trace = pytest.mark.parametrize(
 )
 
 
+_COMPUTE = {
+    *("matmul", "convolution", "attention", "normalization", "elementwise", "optimizer", "other")
+}
+_HOST = {
+    *("data-loading", "device-wait", "launching", "python", "optimizer-host", "hook-host"),
+    *("allocator", "first-calls", "garbage-collection", "cpu-op", "other-process", "recording"),
+    *("gap", "unknown"),
+}
+_WORDS = {
+    "compute": _COMPUTE,
+    "communication": {"transfer", "rank-wait"},
+    "copy": {"copy", "fill"},
+    "idle": _HOST,
+    "host": _COMPUTE | _HOST,
+}
+_ON_CORES = {("compute", "matmul"), ("compute", "convolution")}
+
+
 @cache
 def accounts_of(path: Path) -> tuple[Account, ...]:
     return make_accounts(load(path))
@@ -37,8 +55,11 @@ def test_parts_add_up(path: Path) -> None:
     for account in accounts:
         assert sum(part.time_ns for part in account.parts) == account.window.time_ns
         assert all(part.time_ns > 0 for part in account.parts)
-        assert len({(part.part, part.cause) for part in account.parts}) == len(account.parts)
+        assert len({part.name for part in account.parts}) == len(account.parts)
         for part in account.parts:
+            assert part.cause in _WORDS[part.part]
+            assert (part.tensor_cores is not None) == ((part.part, part.cause) in _ON_CORES)
+            assert sum(ns for _, ns in part.kinds) == part.time_ns
             assert sum(place.time_ns for place in part.places) <= part.time_ns
             assert part.share == pytest.approx(part.time_ns / account.window.time_ns)
 

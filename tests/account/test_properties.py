@@ -88,12 +88,12 @@ def test_steps_add_up_to_the_run(trace: Trace) -> None:
     assume(window.time_ns == sum(step.duration_ns for step in window.steps))
     whole: dict[tuple[int | None, str, str], int] = {}
     for account in make_accounts(trace):
-        whole |= {(account.device, p.part, p.cause): p.time_ns for p in account.parts}
+        whole |= {(account.device, p.name): p.time_ns for p in account.parts}
     by_step: dict[tuple[int | None, str, str], int] = {}
     for step, accounts in Accountant(trace, window).by_step():
         for account in accounts:
             assert sum(part.time_ns for part in account.parts) == step.duration_ns
             for part in account.parts:
-                key = account.device, part.part, part.cause
+                key = account.device, part.name
                 by_step[key] = by_step.get(key, 0) + part.time_ns
     assert not window.steps or by_step == whole

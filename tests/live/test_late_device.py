@@ -87,9 +87,9 @@ def test_the_late_device_and_rank_are_named(two_devices: None, late: int, tmp_pa
     (found,) = report.findings
     assert found.message.startswith(f"GPU {1 - late} waits for GPU {late}, which comes last")
     assert found.message.endswith("its GPU still computes")
-    assert _exposed(report, 1 - late)["waiting for other ranks"] == found.cost_ns
+    assert _exposed(report, 1 - late)["rank-wait"] == found.cost_ns
     # Where the host is slower than the device, the order of the launches decides: microseconds.
-    assert 10 * _exposed(report, late).get("waiting for other ranks", 0) < found.cost_ns
+    assert 10 * _exposed(report, late).get("rank-wait", 0) < found.cost_ns
 
     whole = json.loads((tmp_path / "whole.json").read_text("utf-8"))
     for rank in (0, 1):

@@ -104,7 +104,7 @@ def test_a_loop_that_no_worker_holds_up(tmp_path: Path) -> None:
 
 def test_the_account_tells_work_from_receiving(tmp_path: Path) -> None:
     (account,) = make_accounts(Loop(batch_ms=40, receive_ms=5, step_ms=5).trace(tmp_path))
-    parts = {part.cause: part.time_ns / 1e6 for part in account.parts}
+    parts = {kind: ns / 1e6 for part in account.parts for kind, ns in part.kinds}
     receiving = parts["receiving batches from the loader's workers"]
     count = len(account.window.steps)
     assert receiving == pytest.approx(5 * count, rel=0.02)

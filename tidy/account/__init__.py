@@ -1,24 +1,28 @@
 """The account: where each nanosecond of a run's steps went, on each device.
 
 device_work.py   what a device does: the part each nanosecond with work belongs to
-host_time.py     what a host thread does at each moment
+host_kinds.py    the kinds of a host thread's time
+host_time.py     what a host thread does at each moment; host_thread.py: what is open on it
 idle_time.py     why a device has no work: what the thread that launches next was doing
 efficiency.py    how fast products ran and memory was read, against the device's peaks
 ranks.py         waiting for other ranks, where their traces are there
+causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window
 """
 
 from .account import MOST_DEVICES, Account, Accountant, LineTime, Part, make_accounts
+from .causes import PartName
 from .device_rates import DeviceRates, rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
-from .host_time import CAUSES, HostTime
+from .host_kinds import HOST_KINDS
+from .host_time import HostTime
 from .idle_time import host_in_window
 from .pieces import Stretches
 from .places import Place
 from .ranks import RankWaits, is_rank_of, jobs_of, waits_for_devices, waits_for_ranks
 
 __all__ = [
-    "CAUSES",
+    "HOST_KINDS",
     "MOST_DEVICES",
     "Account",
     "Accountant",
@@ -28,6 +32,7 @@ __all__ = [
     "LineTime",
     "OpWork",
     "Part",
+    "PartName",
     "Place",
     "ProductRate",
     "RankWaits",

@@ -9,27 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ..trace import Capability, Intervals, Location, Step, Trace, Window
-from . import work_kinds
-from .device_work import (
-    COPIES,
-    FILLS,
-    KINDS,
-    TRANSFER,
-    WAITING_FOR_RANKS,
-    busy_pieces,
-)
+from .causes import CAUSE_OF, Cause, PartName, cause_text
+from .device_work import KINDS, busy_pieces
 from .efficiency import Efficiency, efficiency_of
-from .host_time import (
-    CAUSES,
-    CPU_OP,
-    LEFT_OUT,
-    LOADING,
-    LOST,
-    LOST_IN_GRAPHS,
-    NOT_RECORDED,
-    PYTHON,
-    HostTime,
-)
+from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
+from .host_time import HostTime
 from .idle_time import cut_by_host, host_in_window, idle_pieces
 from .pieces import Stretches, cut_at, joined
 from .places import Place, Places
@@ -39,15 +23,15 @@ _MOST_PLACES = 5
 # Of more devices those with most work have an account: no machine has as many, and each account
 # looks at all the host's time.
 MOST_DEVICES = 64
-_NAMED_BY_FUNCTION = (PYTHON, CPU_OP, LOADING)
+_NAMED_BY_FUNCTION = ("python", "cpu-op", "data-loading", "hook-host", "other-process")
 _LACKING = (LOST_IN_GRAPHS, LOST, LEFT_OUT, NOT_RECORDED)
 _PART_OF = {
-    work_kinds.COMMUNICATION: "communication",
-    WAITING_FOR_RANKS: "communication",
-    TRANSFER: "communication",
-    COPIES: "copy",
-    FILLS: "copy",
+    "transfer": "communication",
+    "rank-wait": "communication",
+    "copy": "copy",
+    "fill": "copy",
 }
+_WORTH_NAMING = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +40,9 @@ class Part:
 
     Attributes:
         part: "compute", "communication", "copy", "idle" or "host".
-        cause: what computes, or why the device idles.
+        cause: what computes, or why the device idles: one of the words of causes.py.
+        tensor_cores: of products whether they run on Tensor Cores; None of all else.
+        kinds: the finer kinds that it is made of, each with its time, the longest first.
         share: of the window, 0 to 1.
         places: the dearest, by time.
         mostly_in: the innermost function or operator that most of it is in, "" for none; of causes
@@ -65,10 +51,30 @@ class Part:
 
     part: str
     cause: str
+    tensor_cores: bool | None
+    kinds: tuple[tuple[str, int], ...]
     time_ns: int
     share: float
     places: tuple[Place, ...]
     mostly_in: str = ""
+
+    @property
+    def name(self) -> PartName:
+        """Which part it is, the same in each account."""
+        return PartName(self.part, self.cause, self.tensor_cores)
+
+    @property
+    def text(self) -> str:
+        """The cause as a person reads it."""
+        return cause_text(self.cause, self.tensor_cores)
+
+    @property
+    def finer(self) -> tuple[str, ...]:
+        """The kinds of a tenth of it or more that say more than `text`, the longest first."""
+        if self.tensor_cores is not None:
+            return ()
+        worth = (kind for kind, ns in self.kinds if ns >= _WORTH_NAMING * self.time_ns)
+        return tuple(kind for kind in worth if kind != self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,31 +220,38 @@ class Accountant:
         parts = _by_time(self._parts(device, pieces, window.time_ns))
         if device is None:
             return Account(device, window, parts, "host")
-        lacks = self._trace.info.is_thinned or any(part.cause in _LACKING for part in parts)
+        kinds = {kind for part in parts for kind, _ in part.kinds}
+        lacks = self._trace.info.is_thinned or not kinds.isdisjoint(_LACKING)
         return Account(device, window, parts, self._trace.devices[device].sort, lacks)
 
     def _parts(self, device: int | None, pieces: list[Stretches], whole_ns: int) -> Iterator[Part]:
         if device is None:
-            yield from self._named_parts(pieces[0], CAUSES, "host", whole_ns)
+            yield from self._named_parts(pieces[0], HOST_KINDS, "host", whole_ns)
         else:
             yield from self._named_parts(pieces[0], KINDS, None, whole_ns)
-            yield from self._named_parts(pieces[1], CAUSES, "idle", whole_ns)
+            yield from self._named_parts(pieces[1], HOST_KINDS, "idle", whole_ns)
 
     def _named_parts(
         self, pieces: Stretches, names: Sequence[str], part: str | None, whole_ns: int
     ) -> Iterator[Part]:
         spent = pieces.end_ns - pieces.start_ns
-        for code in np.flatnonzero(np.bincount(pieces.cause, spent, len(names))).tolist():
-            mine = pieces.cause == code
-            total = int(spent[mine].sum())
+        kinds: dict[Cause, dict[int, int]] = {}
+        for code in np.flatnonzero(np.bincount(pieces.kind, spent, len(names))).tolist():
+            time_ns = int(spent[pieces.kind == code].sum())
+            kinds.setdefault(CAUSE_OF[names[code]], {})[code] = time_ns
+        for cause, times in kinds.items():
+            mine = np.isin(pieces.kind, list(times))
+            total = sum(times.values())
+            longest_first = sorted(times, key=times.__getitem__, reverse=True)
             yield Part(
-                part or _PART_OF.get(names[code], "compute"),
-                names[code],
+                part or _PART_OF.get(cause.word, "compute"),
+                *cause,
+                tuple((names[code], times[code]) for code in longest_first),
                 total,
                 total / whole_ns,
                 self._places.dearest(pieces.row[mine], spent[mine], _MOST_PLACES),
                 self._places.mostly_in(pieces.row[mine], spent[mine])
-                if names[code] in _NAMED_BY_FUNCTION
+                if cause.word in _NAMED_BY_FUNCTION
                 else "",
             )
 
@@ -249,4 +262,4 @@ def _of(pieces: Stretches, step: Step) -> Stretches:
 
 
 def _by_time(parts: Iterable[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda each: (-each.time_ns, each.part, each.cause)))
+    return tuple(sorted(parts, key=lambda each: (-each.time_ns, str(each.name))))

@@ -13,14 +13,18 @@ from ..trace import EventKind, Intervals, Trace
 from ..trace.intervals import repeated
 from . import work_kinds
 from .pieces import Stretches, joined
-from .work_kinds import kernel_kind
+from .work_kinds import convolves, kernel_kind
 
 COPIES, FILLS = "copies", "fills"
+CONVOLUTIONS_ON_TENSOR_CORES = "convolutions on Tensor Cores"
+CONVOLUTIONS_ON_ORDINARY = "convolutions on ordinary cores"
 # What communication is where several ranks' traces tell it; see ranks.py.
 WAITING_FOR_RANKS, TRANSFER = "waiting for other ranks", "transfer"
 KINDS = (
     work_kinds.TENSOR_CORES,
     work_kinds.ORDINARY,
+    CONVOLUTIONS_ON_TENSOR_CORES,
+    CONVOLUTIONS_ON_ORDINARY,
     work_kinds.ATTENTION,
     work_kinds.REDUCTION,
     work_kinds.ELEMENTWISE,
@@ -33,6 +37,10 @@ KINDS = (
     TRANSFER,
 )
 _CODE = {kind: code for code, kind in enumerate(KINDS)}
+_CONVOLUTION_OF = {
+    _CODE[work_kinds.TENSOR_CORES]: _CODE[CONVOLUTIONS_ON_TENSOR_CORES],
+    _CODE[work_kinds.ORDINARY]: _CODE[CONVOLUTIONS_ON_ORDINARY],
+}
 _IN_OPTIMIZER = "Optimizer.step#*"
 
 
@@ -41,6 +49,8 @@ def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     names, inverse = np.unique(trace.name_id[rows], return_inverse=True)
     by_name = np.array([_CODE[kernel_kind(trace.names[name])] for name in names], np.int8)
     result = by_name[inverse] if len(rows) else np.empty(0, np.int8)
+    for product, convolution in _CONVOLUTION_OF.items():
+        result = np.where((result == product) & _convolves(trace, rows), convolution, result)
     kind = trace.kind[rows]
     result = np.where(kind == EventKind.Memcpy, _CODE[COPIES], result)
     result = np.where(kind == EventKind.Memset, _CODE[FILLS], result)
@@ -57,8 +67,30 @@ def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     return result
 
 
+def launching_ops(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each device row the innermost tree row that launched it, -1 where that is not known."""
+    launch = trace.caller[rows]
+    via_call = launch >= trace.tree_count
+    ops = np.where(via_call, trace.caller[np.maximum(launch, 0)], launch)
+    return ops.astype(np.int64)
+
+
+def _convolves(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each device row whether its name, or that of the operator that launched it, is one's.
+
+    A convolution may be computed by a kernel that has the name of a plain product.
+    """
+    op = launching_ops(trace, rows)
+    by_name = np.zeros(len(trace.names) + 1, bool)  # the last is where no operator is known
+    op_name = np.where(op >= 0, trace.name_id[op], -1)
+    used = np.unique(np.concatenate([trace.name_id[rows], op_name[op_name >= 0]]))
+    by_name[used] = [convolves(trace.names[name]) for name in used.tolist()]
+    either: NDArray[np.bool_] = by_name[trace.name_id[rows]] | by_name[op_name]
+    return either
+
+
 def busy_pieces(trace: Trace, device: int, window: Intervals) -> Stretches:
-    """Time with work inside the window: `cause` is an index into `KINDS`, `row` the work's."""
+    """Time with work inside the window: `kind` is an index into `KINDS`, `row` the work's."""
     rows = trace.rows_of_device(device)
     rows = rows[trace.duration_ns[rows] > 0]
     kind = kinds_of(trace, rows)
@@ -83,6 +115,6 @@ def _inside(time: Intervals, pieces: Stretches) -> Stretches:
     return Stretches(
         np.maximum(time.starts_ns[at], pieces.start_ns[which]),
         np.minimum(time.ends_ns[at], pieces.end_ns[which]),
-        pieces.cause[which],
+        pieces.kind[which],
         pieces.row[which],
     )

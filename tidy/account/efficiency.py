@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Trace, Window
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
+from .device_work import launching_ops
 from .op_flops import COUNTED_OPS, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
 from .work_kinds import kernel_kind
@@ -238,11 +239,3 @@ def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
     of_op = np.where(known >= 0, by_call(trace, at, nbytes), -1)
     counted = of_op[inverse] >= 0
     return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[counted]].sum())
-
-
-def launching_ops(trace: Trace, rows: Rows) -> Rows:
-    """For each device row the innermost tree row that launched it, -1 where that is not known."""
-    launch = trace.caller[rows]
-    via_call = launch >= trace.tree_count
-    ops = np.where(via_call, trace.caller[np.maximum(launch, 0)], launch)
-    return ops.astype(np.int64)

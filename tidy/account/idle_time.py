@@ -16,10 +16,10 @@ import numpy as np
 
 from ..trace import EventKind, Intervals, Trace, Window
 from ..trace.intervals import repeated
-from .host_time import (
-    CAUSES,
+from .host_kinds import (
     COPYING,
     GAP,
+    HOST_KINDS,
     LAUNCHING,
     LEFT_OUT,
     LOST,
@@ -30,12 +30,12 @@ from .host_time import (
     RECORDING,
     UNKNOWN,
     WAITING,
-    HostTime,
 )
+from .host_time import HostTime
 from .lost_work import LostWork
 from .pieces import NO_STRETCHES, Column, Stretches, concatenated, cut_at, joined
 
-_CODE = {cause: code for code, cause in enumerate(CAUSES)}
+_CODE = {kind: code for code, kind in enumerate(HOST_KINDS)}
 # A launch takes microseconds to arrive; a device that begins later had something else to do.
 _LONG_GAP_NS = 50_000
 _NEVER = np.iinfo(np.int64).max
@@ -60,7 +60,7 @@ def host_in_window(trace: Trace, device: int | None, host: HostTime | None = Non
 
 
 def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> Stretches:
-    """Idle time of a device, cut by cause; `row` is the event that the launching thread was in."""
+    """Idle time of a device by its kind; `row` is the event that the launching thread was in."""
     if not len(idle):
         return NO_STRETCHES
     work = trace.rows_of_device(device)
@@ -74,10 +74,10 @@ def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> S
     late = launched < idle.ends_ns
     starts, ends = launched[late], idle.ends_ns[late]
     before = trace.caller[work[np.maximum(following[late] - 1, 0)]].astype(np.int64)
-    cause = np.where(
+    kind = np.where(
         ends - starts < _LONG_GAP_NS, _CODE[GAP], _why_late(trace, before, launch[late])
     )
-    parts = [Stretches(starts, ends, cause.astype(np.int8), launch[late].astype(np.int32))]
+    parts = [Stretches(starts, ends, kind.astype(np.int8), launch[late].astype(np.int32))]
     parts += [
         cut_by_host(host, int(each), idle.starts_ns[track == each], launched[track == each])
         for each in np.unique(track)
@@ -95,8 +95,8 @@ def _why_late(trace: Trace, before: Column, launch: Column) -> Column:
     lost, upto = LostWork(trace), trace.start_ns[launch]
     since = np.minimum(np.where(before >= 0, trace.start_ns[before], upto), upto)
     other = LEFT_OUT if trace.info.is_thinned else NOT_RECORDED
-    cause = np.where(lost.in_launches(since, upto), _CODE[LOST], _CODE[other])
-    return np.where(lost.in_graphs(since, upto), _CODE[LOST_IN_GRAPHS], cause)
+    kind = np.where(lost.in_launches(since, upto), _CODE[LOST], _CODE[other])
+    return np.where(lost.in_graphs(since, upto), _CODE[LOST_IN_GRAPHS], kind)
 
 
 def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Stretches:
@@ -111,7 +111,7 @@ def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Str
     low, high = pieces.starts_ns[piece], np.append(pieces.starts_ns, _NEVER)[piece + 1]
     np.maximum(low, starts[which], out=low)
     np.minimum(high, ends[which], out=high)
-    cut = Stretches(low, high, pieces.cause[piece], pieces.row[piece])
+    cut = Stretches(low, high, pieces.kind[piece], pieces.row[piece])
     if track == host.main:
         return cut
     # Where the launching thread had nothing to do yet (a backward's, before it is called), the main
@@ -123,7 +123,7 @@ def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Str
 
 def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     """Give to each wait the launching that follows it, up to the time that was waited."""
-    waits = (pieces.cause == _CODE[WAITING]) | (pieces.cause == _CODE[COPYING])
+    waits = (pieces.kind == _CODE[WAITING]) | (pieces.kind == _CODE[COPYING])
     waits &= pieces.row >= 0
     waited = np.where(waits, pieces.start_ns - trace.start_ns[np.maximum(pieces.row, 0)], 0)
     begins = waited > 0
@@ -131,26 +131,26 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
         return pieces
     group = np.cumsum(begins) - 1  # the last wait before each piece
     lead = np.where(group >= 0, waited[begins][np.maximum(group, 0)], 0)
-    host_work = np.isin(pieces.cause, (_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]))
+    host_work = np.isin(pieces.kind, (_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]))
     length = np.where(host_work, pieces.end_ns - pieces.start_ns, 0)
     upto = np.cumsum(length)
     spent = upto - np.where(group >= 0, upto[begins][np.maximum(group, 0)], 0)
     charged = np.clip(lead - (spent - length), 0, length)  # of each piece, from its start
-    cause = np.where(charged > 0, _CODE[WAITING], pieces.cause)
+    kind = np.where(charged > 0, _CODE[WAITING], pieces.kind)
     row = np.where(charged > 0, pieces.row[begins][np.maximum(group, 0)], pieces.row)
     parted = (charged > 0) & (charged < length)
     middle = pieces.start_ns + charged
     end = np.where(parted, middle, pieces.end_ns)
-    rest = Stretches(middle, pieces.end_ns, pieces.cause, pieces.row)
-    whole = Stretches(pieces.start_ns, end, cause, row)
+    rest = Stretches(middle, pieces.end_ns, pieces.kind, pieces.row)
+    whole = Stretches(pieces.start_ns, end, kind, row)
     return concatenated([whole, rest.at(parted)])
 
 
 def _recording_apart(trace: Trace, pieces: Stretches) -> Stretches:
-    """The time in which the profiler itself was at work, as a cause of its own."""
+    """The time in which the profiler itself was at work, as a kind of its own."""
     own = trace.time_of(trace.rows_of_kind(EventKind.Overhead))
     if not len(own):
         return pieces
     pieces = cut_at(pieces, np.sort(np.concatenate([own.starts_ns, own.ends_ns])))
-    cause = np.where(own.contains(pieces.start_ns), _CODE[RECORDING], pieces.cause)
-    return pieces._replace(cause=cause)
+    kind = np.where(own.contains(pieces.start_ns), _CODE[RECORDING], pieces.kind)
+    return pieces._replace(kind=kind)

@@ -16,19 +16,19 @@ Column = NDArray[np.int64]
 class Stretches(NamedTuple):
     """Disjoint stretches [start, end); shape (n,) each.
 
-    `cause` is an index into the names that the maker of the pieces uses; `row` is the event that a
+    `kind` is an index into the names that the maker of the pieces uses; `row` is the event that a
     stretch is spent in, -1 for none.
     """
 
     start_ns: Column
     end_ns: Column
-    cause: NDArray[np.int8]
+    kind: NDArray[np.int8]
     row: NDArray[np.int32]
 
     def at(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Stretches:
         """The chosen ones."""
         return Stretches(
-            self.start_ns[chosen], self.end_ns[chosen], self.cause[chosen], self.row[chosen]
+            self.start_ns[chosen], self.end_ns[chosen], self.kind[chosen], self.row[chosen]
         )
 
 
@@ -49,7 +49,7 @@ def concatenated(parts: Sequence[Stretches]) -> Stretches:
     return Stretches(
         np.concatenate([part.start_ns for part in parts]),
         np.concatenate([part.end_ns for part in parts]),
-        np.concatenate([part.cause for part in parts]),
+        np.concatenate([part.kind for part in parts]),
         np.concatenate([part.row for part in parts]),
     )
 
@@ -63,4 +63,4 @@ def cut_at(pieces: Stretches, edges_ns: Column) -> Stretches:
     starts, ends = pieces.start_ns[which], pieces.end_ns[which]
     low = np.where(edge > first[which], bounds[edge - 1], starts)
     high = np.where(edge < last[which], bounds[edge], ends)
-    return Stretches(low, high, pieces.cause[which], pieces.row[which])
+    return Stretches(low, high, pieces.kind[which], pieces.row[which])

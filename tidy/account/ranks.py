@@ -121,7 +121,7 @@ def told_apart(trace: Trace, busy: Stretches, waits: RankWaits) -> Stretches:
     """Communication of matched collectives, parted into waiting for other ranks and transfer."""
     wait = np.full(len(trace), -1, np.int64)
     wait[waits.rows] = waits.waiting_ns
-    matched = (busy.cause == KINDS.index(work_kinds.COMMUNICATION)) & (wait[busy.row] >= 0)
+    matched = (busy.kind == KINDS.index(work_kinds.COMMUNICATION)) & (wait[busy.row] >= 0)
     mine = busy.at(matched)
     arrived = np.clip(trace.start_ns[mine.row] + wait[mine.row], mine.start_ns, mine.end_ns)
     parts = [busy.at(~matched)]
@@ -130,8 +130,8 @@ def told_apart(trace: Trace, busy: Stretches, waits: RankWaits) -> Stretches:
         (KINDS.index(TRANSFER), arrived, mine.end_ns),
     ):
         some = end > start
-        cause = np.full(np.count_nonzero(some), code, np.int8)
-        parts.append(Stretches(start[some], end[some], cause, mine.row[some]))
+        kind = np.full(np.count_nonzero(some), code, np.int8)
+        parts.append(Stretches(start[some], end[some], kind, mine.row[some]))
     return joined(parts)
 
 

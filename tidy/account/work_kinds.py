@@ -16,7 +16,7 @@ ATTENTION = "attention"
 REDUCTION = "normalisation and reductions"
 ELEMENTWISE = "elementwise"
 OPTIMIZER = "optimizer"
-OTHER = "other kernels"
+OTHER = "other work"
 COMMUNICATION = "communication"
 
 
@@ -82,16 +82,30 @@ def kernel_kind(name: str) -> str:
     return next((kind for kind, any_of in _KINDS if any_of(lower)), OTHER)
 
 
+# Of products those that are a convolution's, by the name of the kernel or of the operator.
+_CONVOLVES = re.compile(
+    r"conv(?!ert)|fprop|[dw]grad|scudnn|winograd|igemm_|implicit_gemm|depthwise|fft\w*(r2c|c2r)"
+    r"|flip_filter|cudnn::gemm",
+    re.IGNORECASE,
+)
+
+
+def convolves(name: str) -> bool:
+    """Whether a kernel or an operator that is a product, by its name, is one of a convolution."""
+    return _CONVOLVES.search(name) is not None
+
+
 # The same of operators that compute on the CPU; the first that fits decides.
-PRODUCTS = "products and convolutions"
+PRODUCTS, CONVOLUTIONS = "matrix products", "convolutions"
 MEMORY = "views, copies and new tensors"
 _OP_KINDS = tuple(
     (kind, re.compile(rf"(aten|mkldnn|quantized|torch\w*)::_?({pattern})"))
     for kind, pattern in (
         (ATTENTION, r"(scaled_dot_product|flash_attention|efficient_attention"
          r"|native_multi_head)\w*"),
+        (CONVOLUTIONS, r"(thnn_|slow_|mkldnn_\w*|cudnn_|miopen_)?conv(?!ert)\w*|nnpack_\w+"),
         (PRODUCTS, r"(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|dot|matmul|linear|bilinear|einsum"
-         r"|thnn_conv\w*|slow_conv\w*|mkldnn_\w*conv\w*|conv\w*|\w*lstm\w*|\w*gru\w*)\w*"),
+         r"|\w*lstm\w*|\w*gru\w*)\w*"),
         (OPTIMIZER, r"(foreach|fused)_\w+"),
         (REDUCTION, r"(\w*norm\w*|\w*softmax\w*|sum|mean|var\w*|std\w*|amax|amin|max|min"
          r"|arg\w+|prod"
@@ -105,10 +119,18 @@ _OP_KINDS = tuple(
         (ELEMENTWISE, r"\w+"),
     )
 )  # fmt: skip
-OTHER_OPS = "other operators"
-OP_KINDS = (PRODUCTS, ATTENTION, REDUCTION, ELEMENTWISE, MEMORY, OPTIMIZER, OTHER_OPS)
+OP_KINDS = (
+    PRODUCTS,
+    CONVOLUTIONS,
+    ATTENTION,
+    REDUCTION,
+    ELEMENTWISE,
+    MEMORY,
+    OPTIMIZER,
+    OTHER,
+)
 
 
 def op_kind(name: str) -> str:
     """The kind of an operator by its name."""
-    return next((kind for kind, pattern in _OP_KINDS if pattern.fullmatch(name)), OTHER_OPS)
+    return next((kind for kind, pattern in _OP_KINDS if pattern.fullmatch(name)), OTHER)

@@ -112,7 +112,7 @@ def _print(
 def _steps(accountant: Accountant) -> Iterator[Text]:
     for step, accounts in accountant.by_step():
         for account in accounts:
-            shares = (f"{part.share:.0%} {part.cause}" for part in account.parts[:3])
+            shares = (f"{part.share:.0%} {part.text}" for part in account.parts[:3])
             where = "" if account.device is None else f" device {account.device}"
             yield Text(f"step {step.number}{where}  {time_text(step.duration_ns)}  ").append(
                 ", ".join(shares)

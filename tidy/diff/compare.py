@@ -8,13 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
+from ..account import PartName
 from .findings import FoundPlace, changed_findings
 from .interval import CONFIDENCE, Interval, growth
 from .machine import Machine, machine_of
 from .op_table import KERNEL, OpKey, OpRow
 from .pairing import Pair, paired
 from .setting import WHATS, Difference, differences, scale, unknown
-from .side import Part, Side
+from .side import Side
 
 # An op counts for the machine's part from this part of the step on, and its change is worth a line.
 _WORTH = 0.005
@@ -250,13 +251,13 @@ class Comparison:
     # -- the rest ---------------------------------------------------------------------------------
 
     @cached_property
-    def account(self) -> list[tuple[Part, float, float]]:
-        """Nanoseconds of an average step by part and cause, in both; what changed most first."""
+    def account(self) -> list[tuple[PartName, float, float]]:
+        """Nanoseconds of an average step by part, in both; what changed most first."""
         both = {*self.base.account, *self.new.account}
         rows = [(p, self.base.account.get(p, 0.0), self.new.account.get(p, 0.0)) for p in both]
         whole = sum(self.base.account.values())
         rows = [row for row in rows if max(row[1:]) >= _WORTH_A_PART * whole]
-        return sorted(rows, key=lambda row: (-abs(row[2] - row[1]), row[0]))
+        return sorted(rows, key=lambda row: (-abs(row[2] - row[1]), str(row[0])))
 
     @cached_property
     def findings(self) -> tuple[list[FoundPlace], list[FoundPlace]]:

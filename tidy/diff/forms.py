@@ -50,8 +50,8 @@ def to_json(pair: Comparison, exit_code: int, allowed: float | None) -> dict[str
         "regression_allowed": allowed,
         "ops": [_op(change) for change in pair.ops],
         "account": [
-            {"part": part, "cause": cause, "base_ns": base_ns, "new_ns": new_ns}
-            for (part, cause), base_ns, new_ns in pair.account
+            {**part._asdict(), "base_ns": base_ns, "new_ns": new_ns}
+            for part, base_ns, new_ns in pair.account
         ],
         "findings": {"new": list(map(asdict, came)), "gone": list(map(asdict, went))},
         "memory": [
@@ -131,8 +131,8 @@ def _account_table(pair: Comparison) -> Iterator[str]:
     yield from ("", "<details><summary>where an average step goes</summary>", "")
     yield "| base | new | where it goes |"
     yield "|---:|---:|---|"
-    for (part, cause), base_ns, new_ns in pair.account:
-        name = escaped(cause if part == "host" else f"{part}: {cause}")
+    for part, base_ns, new_ns in pair.account:
+        name = escaped(str(part))
         yield f"| {time_text(round(base_ns))} | {time_text(round(new_ns))} | {name} |"
     yield from ("", "</details>")
 

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from ..account import PartName
 from ..formats.fingerprint import without_numbers
 from .findings import FoundPlace
 from .setting import Setting
@@ -38,6 +39,11 @@ class _Part(msgspec.Struct):
     part: str
     cause: str
     time_ns: int
+    tensor_cores: bool | None = None
+
+    @property
+    def name(self) -> PartName:
+        return PartName(self.part, self.cause, self.tensor_cores)
 
 
 class _Account(msgspec.Struct):

@@ -9,12 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
+from ..account import PartName
 from .findings import FoundPlace
 from .interval import Series, independent_count
 from .op_table import OpTable
 from .setting import Setting
-
-Part = tuple[str, str]  # of an account: the part and the cause
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Side:
             several ranks those of the slowest one in each step.
         timed: for each run how many of its steps were measured, where others repeat them.
         step_ns: the median step, also where the steps are not known one by one.
-        account: nanoseconds of an average step on an average device, by part and cause.
+        account: nanoseconds of an average step on an average device, by part.
         ops: rows of the steps; None where a report is compared, which has none.
         found: the findings.
         checked: codes of the rules that ran.
@@ -41,7 +40,7 @@ class Side:
     runs: Sequence[Series]
     timed: Sequence[int | None]
     step_ns: float | None
-    account: Mapping[Part, float]
+    account: Mapping[PartName, float]
     ops: OpTable | None
     found: Sequence[FoundPlace]
     checked: frozenset[str]
@@ -84,23 +83,21 @@ class TimedPart(Protocol):
     """A part of an account, of a trace or of a report."""
 
     @property
-    def part(self) -> str: ...
-    @property
-    def cause(self) -> str: ...
+    def name(self) -> PartName: ...
     @property
     def time_ns(self) -> int: ...
 
 
-def average_account(accounts: Sequence[tuple[int, Iterable[TimedPart]]]) -> dict[Part, float]:
+def average_account(accounts: Sequence[tuple[int, Iterable[TimedPart]]]) -> dict[PartName, float]:
     """Nanoseconds of an average step on an average device.
 
     Args:
         accounts: of each device of each rank the number of steps, and the parts of all of them.
     """
-    sums = defaultdict[Part, float](float)
+    sums = defaultdict[PartName, float](float)
     for steps, parts in accounts:
         for each in parts:
-            sums[each.part, each.cause] += each.time_ns / max(steps, 1) / len(accounts)
+            sums[each.name] += each.time_ns / max(steps, 1) / len(accounts)
     return dict(sums)
 
 

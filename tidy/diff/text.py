@@ -78,8 +78,8 @@ def _print_account(console: ReportConsole, pair: Comparison) -> None:
     console.show()
     console.show(Text("Where an average step goes", "bold"))
     console.show(Text(f"  {'':{_CAUSE_WIDTH}} {'BASE':>9} {'NEW':>9}  of a step", "dim"))
-    for (part, cause), base_ns, new_ns in pair.account[:_MOST_PARTS]:
-        name = shortened(cause if part == "host" else f"{part}: {cause}", _CAUSE_WIDTH)
+    for part, base_ns, new_ns in pair.account[:_MOST_PARTS]:
+        name = shortened(str(part), _CAUSE_WIDTH)
         times = f"{time_text(round(base_ns)):>9} {time_text(round(new_ns)):>9}"
         console.show(f"  {name:{_CAUSE_WIDTH}} {times}  {(new_ns - base_ns) / whole:+.1%}")
 

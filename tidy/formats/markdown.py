@@ -97,7 +97,7 @@ def _account(account: Account) -> Iterator[str]:
     yield "| share | time | where it goes |"
     yield "|---:|---:|---|"
     for part in account.parts[:_MOST_PARTS]:
-        what = escaped(f"{part.part}: {part.cause}" if part.part != "host" else part.cause)
+        what = escaped(str(part.name))
         yield f"| {share_text(part.share)} | {time_text(part.time_ns)} | {what} |"
     rest = account.parts[_MOST_PARTS:]
     if rest:

@@ -8,18 +8,21 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..account import Account, Part
-from ..account.host_time import (
+from ..account.host_kinds import (
     ALLOCATOR,
     COLLECTING,
     COMPILING,
     COPYING,
     CPU_OP,
     GAP,
+    HOOK,
     LAUNCHING,
     LOADING,
     LOST,
     LOST_IN_GRAPHS,
     OPTIMIZER,
+    OTHER_PROCESS,
+    PREPROCESSING,
     PYTHON,
     RECORDING,
     WAITING,
@@ -55,8 +58,11 @@ REMEDIES = {
     OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
     ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
     COMPILING: "warm up before recording; keep shapes alike",
+    HOOK: "fewer hooks, or hooks that only keep what a later step reads",
+    OTHER_PROCESS: "have the other process work ahead, while the step goes on",
     COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
     CPU_OP: "move this work to the device, to workers, or out of the step",
+    PREPROCESSING: "move this work to workers, or prepare the data once, before training",
     COPYING: "pinned memory and .to(device, non_blocking=True)",
     RECORDING: "record less: without stacks, shapes or memory",
     GAP: "larger kernels, or CUDA graphs",
@@ -90,7 +96,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
         words = f"{count_text(len(rest), 'smaller part')}"
         console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
-    if any(p.cause == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
+    if any(p.kinds[0][0] == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
         said = "  communication may be waiting for other ranks: their traces, given too, tell"
         console.show(Text(said, "dim"))
     if account.idle_is_upper_bound:
@@ -109,8 +115,8 @@ def idle_text(account: Account) -> str | None:
         return None
     at_most = "at most " if account.idle_is_upper_bound else ""
     share = at_most + share_text(sum(part.share for part in idle))
-    said = f"the {account.sort} idles for {share} of the time, most of it {idle[0].cause}"
-    remedy = REMEDIES.get(idle[0].cause)
+    said = f"the {account.sort} idles for {share} of the time, most of it {idle[0].text}"
+    remedy = REMEDIES.get(idle[0].kinds[0][0])
     return f"{said}; {remedy}" if remedy else said
 
 
@@ -167,13 +173,20 @@ def _function(name: str) -> str:
     return printable(name.removeprefix("<built-in ").removeprefix("method ").split(" of ")[0])
 
 
+def _said_besides(part: Part) -> str:
+    """The function that most of a part is in, or the finer kinds that it is made of."""
+    if part.mostly_in and not (part.cause == "data-loading" and part.finer):
+        return _function(part.mostly_in)
+    return ", ".join(part.finer)
+
+
 def _line(part: Part, console: ReportConsole) -> Text:
     words = _WORDS.get(part.part)
-    cause = f"{words}: {part.cause}" if words else part.cause
+    cause = f"{words}: {part.text}" if words else part.text
     line = Text(f"  {share_text(part.share):>6} {time_text(part.time_ns):>8}  ")
     line.append(cause, _STYLES[part.part])
-    if part.mostly_in:
-        line.append(f" ({_function(part.mostly_in)})")
+    if said := _said_besides(part):
+        line.append(f" ({said})")
     place = next((each for each in part.places if each.location or each.name), None)
     room = console.room(console.width - line.cell_len - 2)
     if place is not None and room >= _NARROWEST_PLACE:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from ..account.account import Accountant
+from ..account import Accountant, PartName
 from ..finding import Severity
 from .checked_trace import CheckedTrace
 from .text import summary
@@ -22,7 +22,7 @@ _GREW = 0.05  # of a step's length, for one part of its account
 class ChangedPart(NamedTuple):
     """A part of the account of a median step, before and after."""
 
-    cause: str
+    name: PartName
     before_ns: int
     after_ns: int
 
@@ -96,7 +96,10 @@ def changes_to_json(recordings: Sequence[OneOfSeveral]) -> list[dict[str, Any]]:
             "changes": each.changes
             and {
                 "step_change": each.changes.longer,
-                "parts": [part._asdict() for part in each.changes.parts],
+                "parts": [
+                    {**name._asdict(), "before_ns": before_ns, "after_ns": after_ns}
+                    for name, before_ns, after_ns in each.changes.parts
+                ],
                 "came": [place._asdict() for place in each.changes.came],
                 "went": [place._asdict() for place in each.changes.went],
             },
@@ -116,9 +119,9 @@ def _lines(changes: Changes) -> Iterator[str]:
     if changes.longer is not None:
         how = "longer" if changes.longer > 0 else "shorter"
         yield f"a step is {abs(changes.longer):.0%} {how}"
-    for cause, before_ns, after_ns in changes.parts:
+    for name, before_ns, after_ns in changes.parts:
         how = "grew" if after_ns > before_ns else "shrank"
-        yield f"{how}: {cause}, {time_text(before_ns)} to {time_text(after_ns)} a step"
+        yield f"{how}: {name}, {time_text(before_ns)} to {time_text(after_ns)} a step"
     yield from (f"came: {each}" for each in changes.came)
     yield from (f"went: {each}" for each in changes.went)
 
@@ -130,22 +133,22 @@ def _changes(before: CheckedTrace, after: CheckedTrace) -> Changes:
         change = new_ns / old_ns - 1
         longer = change if abs(change) >= _LONGER else None
         old, new = _parts(before), _parts(after)
-        both = [ChangedPart(cause, old[cause], new[cause]) for cause in {*old, *new}]
+        both = [ChangedPart(name, old[name], new[name]) for name in {*old, *new}]
         grown = [each for each in both if abs(each.after_ns - each.before_ns) >= _GREW * old_ns]
-        parts = sorted(grown, key=lambda each: (each.before_ns - each.after_ns, each.cause))
+        parts = sorted(grown, key=lambda each: (each.before_ns - each.after_ns, str(each.name)))
     had, has = _places(before), _places(after)
     return Changes(longer, parts, sorted(has - had, key=str), sorted(had - has, key=str))
 
 
-def _parts(report: CheckedTrace) -> Counter[str]:
-    """Nanoseconds of a median step by cause, on the first device."""
-    steps = [Counter[str]() for _ in report.trace.window.steps]
+def _parts(report: CheckedTrace) -> Counter[PartName]:
+    """Nanoseconds of a median step by part, on the first device."""
+    steps = [Counter[PartName]() for _ in report.trace.window.steps]
     by_step = Accountant(report.trace, waits=report.waits).by_step()
     for times, (_, accounts) in zip(steps, by_step, strict=True):
         for part in accounts[0].parts if accounts else ():
-            times[part.cause] += part.time_ns
-    causes = {cause for times in steps for cause in times}
-    return Counter({each: int(median(times[each] for times in steps)) for each in causes})
+            times[part.name] += part.time_ns
+    names = {name for times in steps for name in times}
+    return Counter({each: int(median(times[each] for times in steps)) for each in names})
 
 
 def _places(report: CheckedTrace) -> set[PlaceOfFinding]:

@@ -134,6 +134,8 @@ def account_to_json(account: Account) -> dict[str, Any]:
             {
                 "part": part.part,
                 "cause": part.cause,
+                "tensor_cores": part.tensor_cores,
+                "kinds": [{"kind": kind, "time_ns": time_ns} for kind, time_ns in part.kinds],
                 "time_ns": part.time_ns,
                 "share": part.share,
                 "mostly_in": part.mostly_in or None,

@@ -1,0 +1,159 @@
+"""What the host does while a device idles is told by fixed words, and what computes is too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidy.account import Account, make_accounts
+from tidy.trace.outline import parse_outline
+
+_HEAD = "# device 0 NVIDIA A100 8.0\nProfilerStep#1\n"
+
+
+def _launch(op: str = "aten::add", kernel: str = "elementwise_kernel") -> str:
+    return f"  {op}\n    cudaLaunchKernel\n      => {kernel} 2us\n"
+
+
+def _account(text: str) -> Account:
+    (account,) = make_accounts(parse_outline(text))
+    return account
+
+
+def _idle_for(between: str) -> dict[str, int]:
+    """Nanoseconds of idle time by cause where this stands between two launches."""
+    lines = "".join(f"  {line}\n" for line in between.splitlines())
+    account = _account(_HEAD + _launch() + lines + _launch())
+    return {part.cause: part.time_ns for part in account.parts if part.part == "idle"}
+
+
+@pytest.mark.parametrize(
+    ("between", "cause"),
+    [
+        ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 900us", "data-loading"),
+        ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 900us", "data-loading"),
+        ("cudaDeviceSynchronize 900us", "device-wait"),
+        ("aten::view 40us\naten::expand 40us\naten::t 40us\naten::view 40us", "launching"),
+        ("train.py(3): busy 900us", "python"),
+        ("Optimizer.step#SGD.step 900us", "optimizer-host"),
+        ("train.py(7): log_hook 900us", "hook-host"),
+        ("FSDP::post_backward (layers.0) 900us", "hook-host"),
+        ("FullyShardedDataParallel._pre_forward 900us", "hook-host"),
+        ("torch/nn/modules/module.py(9): _call_impl\n  train.py(7): seen 900us", "hook-host"),
+        ("torch/nn/modules/module.py(9): inner\n  train.py(7): seen 900us", "hook-host"),
+        (
+            "autograd::engine::evaluate_function: MulBackward0\n  train.py(7): seen 900us",
+            "hook-host",
+        ),
+        ("aten::empty\n  cudaMalloc 900us", "allocator"),
+        ("aten::mm\n  cuModuleLoadData 900us", "first-calls"),
+        ("Python GC 900us", "garbage-collection"),
+        ("aten::sort 900us", "cpu-op"),
+        ("PIL/Image.py(7): resize 900us", "cpu-op"),
+        ("train.py(9): tokenize\n  <built-in function zip> 900us", "cpu-op"),
+        ("transformers/image_processing_utils.py(9): scaled 900us", "cpu-op"),
+        ("subprocess.py(9): wait 900us", "other-process"),
+        ("multiprocessing/connection.py(9): _poll 900us", "other-process"),
+        ("<built-in function waitpid> 900us", "other-process"),
+    ],
+)
+def test_why_a_device_idles(between: str, cause: str) -> None:
+    times = _idle_for(between)
+    assert max(times, key=times.__getitem__) == cause
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "torch/utils/checkpoint.py(9): unpack_hook 900us",
+        "torch/nn/modules/module.py(9): _call_impl\n  train.py(7): forward 900us",
+        "torch/nn/modules/module.py(9): _call_impl\n"
+        "  train.py(7): wrapped 900us\n    train.py(8): forward 800us",
+        "torch/nn/modules/module.py(9): register_forward_hook 900us",
+        "MyFunctionBackward0\n  train.py(7): backward 900us",
+    ],
+)
+def test_what_is_no_hook(between: str) -> None:
+    assert "hook-host" not in _idle_for(between)
+
+
+def test_preprocessing_that_launches_is_preprocessing_between_its_launches() -> None:
+    """What a function named so launches takes no longer to launch than elsewhere."""
+    times = _idle_for("train.py(9): preprocess\n  aten::mul\n    cudaLaunchKernel 40us")
+    assert times["launching"] >= 40_000
+
+
+def test_kinds_of_one_cause_are_one_part() -> None:
+    account = _account(
+        _HEAD
+        + _launch()
+        + "  enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 500us\n"
+        + _launch()
+        + "  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 300us\n"
+        + _launch()
+    )
+    part = account.parts[0]
+    assert (part.part, part.cause, part.text) == ("idle", "data-loading", "loading data")
+    assert [kind for kind, _ in part.kinds] == ["waiting for the loader's workers", "loading data"]
+    assert sum(ns for _, ns in part.kinds) == part.time_ns >= 790_000
+    assert part.finer == ("waiting for the loader's workers",)
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "expected"),
+    [
+        ("aten::addmm", "ampere_sgemm_128x64_nn", ("matmul", False)),
+        ("aten::addmm", "nvjet_tst_128x64", ("matmul", True)),
+        ("aten::cudnn_convolution", "ampere_sgemm_128x64_nn", ("convolution", False)),
+        ("aten::cudnn_convolution", "sm80_xmma_fprop_implicit_gemm_tf32", ("convolution", True)),
+        ("aten::convolution_backward", "cudnn::winograd_nonfused", ("convolution", False)),
+        ("aten::copy_", "convert_kernel", ("elementwise", None)),
+        ("aten::_flash_attention_forward", "flash_fwd_kernel", ("attention", None)),
+        ("aten::sum", "reduce_kernel", ("normalization", None)),
+        ("aten::sort", "radixSort", ("other", None)),
+    ],
+)
+def test_what_computes(op: str, kernel: str, expected: tuple[str, bool | None]) -> None:
+    account = _account(_HEAD + _launch(op, kernel))
+    (part,) = (each for each in account.parts if each.part == "compute")
+    assert (part.cause, part.tensor_cores) == expected
+
+
+def test_products_on_both_sorts_of_cores_are_two_parts() -> None:
+    account = _account(
+        _HEAD + _launch("aten::mm", "nvjet_tst_128x64") + _launch("aten::mm", "volta_sgemm_128x64")
+    )
+    products = {part.text: part.time_ns for part in account.parts if part.cause == "matmul"}
+    assert products == {
+        "matrix products on Tensor Cores": 2000,
+        "matrix products on ordinary cores": 2000,
+    }
+
+
+_CPU_STEP = """
+ProfilerStep#1
+  aten::conv2d
+    aten::mkldnn_convolution 50us
+  aten::linear
+    aten::addmm 40us
+  aten::view 30us
+  autograd::engine::evaluate_function: MulBackward0
+    train.py(7): seen 70us
+      aten::mul 10us
+  Optimizer.step#SGD.step
+    train.py(9): step 25us
+      aten::add_ 20us
+"""
+
+
+def test_a_cpu_run_has_the_words_of_what_computes() -> None:
+    """What a hook or an optimizer computes is no host work of theirs."""
+    account = _account(_CPU_STEP)
+    times = {part.cause: part.time_ns for part in account.parts}
+    assert {part.part for part in account.parts} == {"host"}
+    assert times["hook-host"] == 60_000
+    assert times["elementwise"] == 10_000
+    assert times["optimizer"] == 20_000
+    assert 5_000 <= times["optimizer-host"] <= 7_000
+    assert times["convolution"] >= 50_000
+    assert times["matmul"] >= 40_000
+    assert times["other"] >= 30_000
