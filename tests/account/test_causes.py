@@ -51,6 +51,7 @@ def _idle_for(between: str) -> dict[str, int]:
         ("PIL/Image.py(7): resize 900us", "cpu-op"),
         ("train.py(9): tokenize\n  <built-in function zip> 900us", "cpu-op"),
         ("transformers/image_processing_utils.py(9): scaled 900us", "cpu-op"),
+        ("<built-in method wait of pybind11_builtins.pybind11_object 900us", "other-process"),
         ("subprocess.py(9): wait 900us", "other-process"),
         ("multiprocessing/connection.py(9): _poll 900us", "other-process"),
         ("<built-in function waitpid> 900us", "other-process"),

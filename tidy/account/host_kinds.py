@@ -99,6 +99,8 @@ RANGES = (
 
 # The same of frames, where they say it of Python only, and not of operators below them.
 PYTHON_RANGES = (
+    (OTHER_PROCESS, r"<built-in method wait of pybind11\w*\..*"  # of a collective, or of RPC
+     r"|.*torch/distributed/distributed_c10d\.py\(\d+\): (monitored_)?barrier"),
     (PREPROCESSING, r"(.*/)?(PIL|cv2|av|imageio|skimage|librosa|soundfile|torchaudio|albumentations"
      r"|torchvision/(transforms|io)|tokenizers|sentencepiece|tiktoken|decord)/.*\.py\(\d+\): .*"
      r"|(.*/)?transformers/(.*/)?(image_(transforms|utils|processing)|tokenization_|video_utils"
