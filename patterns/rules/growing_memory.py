@@ -148,7 +148,8 @@ def _growth(
         return None
     taken = memory.lifetimes(trace, device)
     stays = (taken.freed_ns > ends[-1]) & (taken.start_ns < ends[-2])
-    rows: list[int] = taken.row[stays & (taken.start_ns >= steps[0].start_ns)].tolist()
+    # Of steps in between that were left out nothing counts.
+    rows: list[int] = taken.row[stays & trace.window.time.contains(taken.start_ns)].tolist()
     return _Growth(rows, int(grown.min()))
 
 

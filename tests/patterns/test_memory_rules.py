@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,13 @@ def _keep(kept: list[Any], value: Any) -> None:
     kept.append(value)
 
 
+def _keep_late(kept: list[Any], value: Any) -> None:
+    """One step in the middle takes so long that it is left out of the window."""
+    kept.append(value)
+    if len(kept) == 4:
+        time.sleep(0.5)
+
+
 def _keep_detached(kept: list[Any], value: Any) -> None:
     kept.append(value.detach())
 
@@ -89,8 +97,9 @@ def _of_runtime(keep: Callable[[list[Any], Any], None], with_grad: bool = True) 
     return prof.trace
 
 
-def test_a_graph_that_stays() -> None:
-    trace = _of_runtime(_keep)
+@pytest.mark.parametrize("keep", [_keep, _keep_late])
+def test_a_graph_that_stays(keep: Callable[[list[Any], Any], None]) -> None:
+    trace = _of_runtime(keep)
     (found,) = _found(trace, "TDY804")
     assert found.severity == Severity.WARNING
     assert found.count == len(trace.window.steps) - 1  # of the last it is not known
