@@ -144,6 +144,7 @@ def account_to_json(account: Account) -> dict[str, Any]:
                         "location": place.location and asdict(place.location),
                         "name": place.name,
                         "time_ns": place.time_ns,
+                        "share": place.time_ns / window.time_ns,
                     }
                     for place in part.places
                 ],
