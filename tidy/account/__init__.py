@@ -8,9 +8,11 @@ efficiency.py    how fast products ran and memory was read, against the device's
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window
+accountant.py    makes accounts
 """
 
-from .account import MOST_DEVICES, Account, Accountant, LineTime, Part, make_accounts
+from .account import Account, LineTime, Part
+from .accountant import MOST_DEVICES, Accountant, make_accounts
 from .causes import PartName
 from .device_rates import DeviceRates, rates_of
 from .efficiency import Efficiency, OpWork, ProductRate

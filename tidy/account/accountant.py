@@ -1,0 +1,186 @@
+"""Makes accounts: puts the time of a window to its parts, and the parts to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ..trace import Capability, Intervals, Location, Step, Trace, Window
+from .account import Account, LineTime, Part
+from .causes import CAUSE_OF, Cause
+from .device_work import KINDS, busy_pieces
+from .efficiency import efficiency_of
+from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
+from .host_time import HostTime
+from .idle_time import cut_by_host, host_in_window, idle_pieces
+from .pieces import Stretches, cut_at, joined
+from .places import Place, Places
+from .ranks import RankWaits, told_apart
+
+_MOST_PLACES = 5
+# Of more devices those with most work have an account: no machine has as many, and each account
+# looks at all the host's time.
+MOST_DEVICES = 64
+_NAMED_BY_FUNCTION = ("python", "cpu-op", "data-loading", "hook-host", "other-process")
+_LACKING = (LOST_IN_GRAPHS, LOST, LEFT_OUT, NOT_RECORDED)
+_PART_OF = {
+    "transfer": "communication",
+    "rank-wait": "communication",
+    "copy": "copy",
+    "fill": "copy",
+}
+
+
+def devices_with_most_work(trace: Trace) -> list[int]:
+    """The devices that have an account, by index: all of them, but where there are too many."""
+    devices = trace.devices_used
+    if len(devices) > MOST_DEVICES:
+        devices = tuple(sorted(devices, key=lambda d: -len(trace.rows_of_device(d)))[:MOST_DEVICES])
+    return sorted(devices)
+
+
+def make_accounts(
+    trace: Trace, window: Window | None = None, waits: RankWaits | None = None
+) -> tuple[Account, ...]:
+    """One account for each device that had work, or one of the host; arguments as of Accountant."""
+    return Accountant(trace, window, waits).accounts()
+
+
+class Accountant:
+    """Makes accounts of one trace."""
+
+    def __init__(
+        self, trace: Trace, window: Window | None = None, waits: RankWaits | None = None
+    ) -> None:
+        """Take the trace, and the window if it is not to be the trace's own.
+
+        Args:
+            waits: how long its collectives wait for other ranks, where their traces tell it.
+        """
+        self._trace, self._window = trace, trace.window if window is None else window
+        self._waits = waits
+        self._host, self._places = HostTime(trace), Places(trace)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """One account for each device that had work, or one of the host."""
+        return tuple(
+            replace(
+                self._account(device, self._window, pieces),
+                efficiency=None
+                if device is None
+                else efficiency_of(self._trace, device, self._window),
+            )
+            for device, pieces in self._pieces.items()
+        )
+
+    def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
+        """The accounts of each step that counts."""
+        steps = self._window.steps
+        edges = np.array(self._window.step_ranges, np.int64).reshape(-1)
+        cut = {
+            device: [cut_at(each, np.unique(edges)) for each in pieces]
+            for device, pieces in self._pieces.items()
+        }
+        for step in steps:
+            time = Intervals([step.start_ns], [step.end_ns]) & self._window.time
+            window = Window((step,), time, (), self._window.unit)
+            yield (
+                step,
+                tuple(
+                    self._account(device, window, [_of(p, step) for p in pieces])
+                    for device, pieces in cut.items()
+                ),
+            )
+
+    def by_line(self, most: int) -> tuple[LineTime, ...]:
+        """The lines that take most time, on the host or on devices."""
+        time, host = self._window.time, list[Stretches]()
+        for track in np.unique(self._trace.track_id[: self._trace.tree_count]).tolist():
+            pieces = cut_by_host(self._host, track, time.starts_ns, time.ends_ns)
+            open_ = (pieces.row >= 0) & (self._trace.track_id[pieces.row] == track)
+            host.append(pieces.at(open_))
+        busy = [pieces[0] for device, pieces in self._pieces.items() if device is not None]
+        sums: dict[tuple[Location | None, str], list[int]] = {}
+        for side, parts in enumerate((host, busy)):
+            if parts:
+                all_ = joined(parts)
+                spent = all_.end_ns - all_.start_ns
+                for place in self._places.sums(all_.row, spent):
+                    sums.setdefault((place.location, place.name), [0, 0])[side] = place.time_ns
+        lines = [LineTime(Place(*key, sum(ns)), *ns) for key, ns in sums.items()]
+        lines.sort(key=lambda line: (-max(line.host_ns, line.device_ns), str(line.place)))
+        return tuple(lines[:most])
+
+    @cached_property
+    def _pieces(self) -> dict[int | None, list[Stretches]]:
+        """For each device time with work and idle time; for the host of a CPU run all its time."""
+        trace, time = self._trace, self._window.time
+        if Capability.DEVICE not in trace.capabilities:
+            return {None: [self._host_pieces(None, time)]}
+        pieces: dict[int | None, list[Stretches]] = {}
+        for device in devices_with_most_work(trace):
+            busy = busy_pieces(trace, device, time)
+            if self._waits is not None:
+                busy = told_apart(trace, busy, self._waits)
+            idle = time - Intervals(busy.start_ns, busy.end_ns)
+            pieces[device] = [busy, self._host_pieces(device, idle)]
+        return pieces
+
+    def _host_pieces(self, device: int | None, time: Intervals) -> Stretches:
+        trace, host = self._trace, self._host
+        if self._window is trace.window:
+            return host_in_window(trace, device, host)
+        if device is None:
+            return cut_by_host(host, host.main, time.starts_ns, time.ends_ns)
+        return idle_pieces(trace, host, device, time)
+
+    def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
+        parts = _by_time(self._parts(device, pieces, window.time_ns))
+        if device is None:
+            return Account(device, window, parts, "host")
+        kinds = {kind for part in parts for kind, _ in part.kinds}
+        lacks = self._trace.info.is_thinned or not kinds.isdisjoint(_LACKING)
+        return Account(device, window, parts, self._trace.devices[device].sort, lacks)
+
+    def _parts(self, device: int | None, pieces: list[Stretches], whole_ns: int) -> Iterator[Part]:
+        if device is None:
+            yield from self._named_parts(pieces[0], HOST_KINDS, "host", whole_ns)
+        else:
+            yield from self._named_parts(pieces[0], KINDS, None, whole_ns)
+            yield from self._named_parts(pieces[1], HOST_KINDS, "idle", whole_ns)
+
+    def _named_parts(
+        self, pieces: Stretches, names: Sequence[str], part: str | None, whole_ns: int
+    ) -> Iterator[Part]:
+        spent = pieces.end_ns - pieces.start_ns
+        kinds: dict[Cause, dict[int, int]] = {}
+        for code in np.flatnonzero(np.bincount(pieces.kind, spent, len(names))).tolist():
+            time_ns = int(spent[pieces.kind == code].sum())
+            kinds.setdefault(CAUSE_OF[names[code]], {})[code] = time_ns
+        for cause, times in kinds.items():
+            mine = np.isin(pieces.kind, list(times))
+            total = sum(times.values())
+            longest_first = sorted(times, key=times.__getitem__, reverse=True)
+            yield Part(
+                part or _PART_OF.get(cause.word, "compute"),
+                *cause,
+                tuple((names[code], times[code]) for code in longest_first),
+                total,
+                total / whole_ns,
+                self._places.dearest(pieces.row[mine], spent[mine], _MOST_PLACES),
+                self._places.mostly_in(pieces.row[mine], spent[mine])
+                if cause.word in _NAMED_BY_FUNCTION
+                else "",
+            )
+
+
+def _of(pieces: Stretches, step: Step) -> Stretches:
+    inside = (pieces.start_ns >= step.start_ns) & (pieces.start_ns < step.end_ns)
+    return pieces.at(inside)
+
+
+def _by_time(parts: Iterable[Part]) -> tuple[Part, ...]:
+    return tuple(sorted(parts, key=lambda each: (-each.time_ns, str(each.name))))
