@@ -72,6 +72,9 @@ def test_ops_that_come_and_go(tmp_path: Path) -> None:
     ops = (*without, Op("aten::gelu", 200, shapes=((64, 512),)))
     made = _diff(base, run(tmp_path / "new.json", ops, seed=1))
     assert sorted(_certain(made)) == [("came", "aten::gelu"), ("went", "aten::tanh")]
+    text = tidy("diff", base, tmp_path / "new.json").out
+    assert re.search(r"came +aten::gelu \[\[64, 512\]\] .*\n +0 us -> \d+ us a step, x1,", text)
+    assert re.search(r"went +aten::tanh", text)
 
 
 def test_code_that_moved_is_the_same_code(tmp_path: Path) -> None:

@@ -45,6 +45,22 @@ def test_where_tf32_is_on_there_is_one_finding() -> None:
     assert 0 < finding.saving.low_ns < finding.saving.high_ns <= 4 * 4_600_000
 
 
+def test_of_an_unknown_gpu_next_to_nothing_is_certain() -> None:
+    """Half precision may be as fast as float32 there, or many times faster."""
+    few = launch("aten::relu", "relu_kernel 2us") * 3
+    made = steps(few, launch(_PRODUCT, _KERNEL), _WAIT, count=4, lasts_us=10_000)
+    outline = on_gpu(made).replace("NVIDIA A100", "NVIDIA X999")
+    assert "X999" in outline
+    known, unknown = (
+        tidy.check(parse_outline(text), select=["TDY502"]).findings[0].saving
+        for text in (on_gpu(made), outline)
+    )
+    assert known is not None
+    assert unknown is not None
+    assert unknown.high_ns > known.high_ns
+    assert unknown.low_ns == 0
+
+
 def test_products_that_memory_holds_up_gain_less() -> None:
     """8 x 16384 times 16384 x 16384 reads a gigabyte for few operations."""
     thin = "aten::mm | float[8, 16384], float[16384, 16384]"

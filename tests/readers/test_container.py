@@ -60,6 +60,7 @@ class Pipe(io.BytesIO):
         TEXT.decode().encode("utf-16"),
         codecs.BOM_UTF16_BE + TEXT.decode().encode("utf-16-be"),
         TEXT.decode().encode("utf-16-le"),
+        TEXT.decode().encode("utf-16-be"),
         TEXT.replace(b", ", b",\r\n"),
         b"\n  " + TEXT + b"\n\n",
         TEXT + bytes(100),

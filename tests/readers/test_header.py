@@ -102,6 +102,13 @@ def test_a_file_cut_off_after_the_events(read: Read, ending: str) -> None:
     assert len(trace.info.warnings) == 1
 
 
+def test_a_damaged_header_s_keys_are_those_of_its_own_level(read: Read) -> None:
+    inner = '"distributedInfo": {"rank": 3, "schemaVersion": 7}, "x": ["a "b""]'
+    trace = read(f'{{{inner}, "traceEvents": {json.dumps(EVENTS)}}}')
+    assert names(trace) == ["a", "b"]
+    assert trace.info.header == {"distributedInfo": {"rank": 3, "schemaVersion": 7}}
+
+
 def test_a_bare_list_has_no_header(read: Read) -> None:
     trace = read(json.dumps(EVENTS))
     assert trace.info.header == {}

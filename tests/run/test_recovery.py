@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -74,6 +75,40 @@ def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [[], ["absent"], ["."]])
 def test_nothing_to_recover_is_one_line(given: list[str], tmp_path: Path) -> None:
     found = _report("--recover", *given, cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("tidy: --recover")
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_folder_that_a_script_still_writes_to_is_not_offered(
+    runs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tidy was killed, and the script goes on."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / "tidy-run-1-a"
+    folder.mkdir()
+    for name in ("settings.py", "running"):
+        (folder / name).write_text("{'script': 'left.py'}", "utf-8")
+    script = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
+    (folder / "state.json").write_text(json.dumps({"pid": script.pid}), "utf-8")
+    try:
+        if not runs:
+            script.communicate("\n")
+        assert [each.folder.name for each in leftovers()] == ([] if runs else [folder.name])
+    finally:
+        if runs:
+            script.communicate("\n")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folder_without_a_recording_is_one_line(whole: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "tidy-run-1-a"
+    folder.mkdir()
+    settings = {"script": "left.py", "command": ["left.py"]} if whole else {"script": "left.py"}
+    for name in ("settings.py", "running"):
+        (folder / name).write_text(repr(settings), "utf-8")
+    found = _report("--recover", folder, cwd=tmp_path, TMPDIR=str(tmp_path))
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.startswith("tidy: --recover")
     assert len(found.stderr.splitlines()) == 1

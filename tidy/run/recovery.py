@@ -57,4 +57,7 @@ def _latest() -> list[Leftover]:
 
 def _options(one: Leftover) -> RunOptions:
     known = {each.name for each in fields(RunOptions)} - {"trace"}
-    return RunOptions(**{name: value for name, value in one.settings.items() if name in known})
+    try:
+        return RunOptions(**{name: value for name, value in one.settings.items() if name in known})
+    except TypeError as error:
+        raise UsageError(f"--recover {one.folder}: another version of tidy left it") from error
