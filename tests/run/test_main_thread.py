@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .running import python
+import pytest
+
+from .running import python, tidy_run, write_script
 
 _SCRIPT = """
 import threading
@@ -27,3 +29,40 @@ def test_each_call_is_there_until_the_main_thread_comes_to_it(tmp_path: Path) ->
     done = python("script.py", cwd=tmp_path)
     assert (done.code, done.err) == (0, "")
     assert done.out.split() == [str(number) for number in range(28)]
+
+
+_IMPORTED_IN_A_THREAD = """
+import threading
+def use():
+    global torch
+    import {module} as torch
+thread = threading.Thread(target=use)
+thread.start()
+thread.join()
+weight = torch.ones(4, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for _ in range(5):
+    (weight * 2).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("done")
+"""
+
+
+def test_a_framework_that_another_thread_imports_is_recorded(tmp_path: Path) -> None:
+    script = write_script(tmp_path, _IMPORTED_IN_A_THREAD.format(module="tidy.runtime"))
+    done = tidy_run("--fail-on", "never", script, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("done\n")
+    assert "CPU run, 4 steps" in done.out
+
+
+@pytest.mark.oracle
+def test_pytorch_that_another_thread_imports_is_said_in_one_line(tmp_path: Path) -> None:
+    """Its profiler can only be started where it was imported."""
+    script = write_script(tmp_path, _IMPORTED_IN_A_THREAD.format(module="torch"))
+    done = tidy_run("--fail-on", "never", script, cwd=tmp_path)
+    assert done.out.startswith("done\n")
+    said = done.err.splitlines()
+    assert len(said) == 1
+    assert "imported by another thread than the main one" in said[0]
