@@ -158,6 +158,7 @@ def test_a_wrong_checksum_costs_no_event(read: Read) -> None:
         (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd"),
         (b"BZh91AY&SY" + bytes(20), "bzip2"),
         (b"\xfd7zXZ\x00" + bytes(20), "xz"),
+        (b"\x1f\x8b" + bytes(20), "damaged"),
         (_packed_four_times(TEXT), "unpack it first"),
         (gzip.compress(b"[") + gzip.compress(b" " * (32 << 20)) * 9, "100 times its size"),
     ],

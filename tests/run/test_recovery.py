@@ -84,7 +84,7 @@ def test_nothing_to_recover_is_one_line(given: list[str], tmp_path: Path) -> Non
 def test_a_folder_that_a_script_still_writes_to_is_not_offered(
     runs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """tidy was killed, and the script goes on."""
+    """The command was killed, and the script goes on."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = tmp_path / "tidy-run-1-a"
     folder.mkdir()
