@@ -161,7 +161,9 @@ class Accountant:
             time_ns = int(spent[pieces.kind == code].sum())
             kinds.setdefault(CAUSE_OF[names[code]], {})[code] = time_ns
         for cause, times in kinds.items():
-            mine = np.isin(pieces.kind, list(times))
+            is_mine = np.zeros(len(names), bool)
+            is_mine[list(times)] = True
+            mine = is_mine[pieces.kind]
             total = sum(times.values())
             longest_first = sorted(times, key=times.__getitem__, reverse=True)
             yield Part(

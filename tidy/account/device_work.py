@@ -46,16 +46,20 @@ _IN_OPTIMIZER = "Optimizer.step#*"
 
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each device row the index of its kind in `KINDS`."""
-    names, inverse = np.unique(trace.name_id[rows], return_inverse=True)
-    by_name = np.array([_CODE[kernel_kind(trace.names[name])] for name in names], np.int8)
-    result = by_name[inverse] if len(rows) else np.empty(0, np.int8)
+    ids = trace.name_id[rows]
+    by_name, copies = np.zeros(len(trace.names), np.int8), np.zeros(len(trace.names), bool)
+    for name in np.flatnonzero(np.bincount(ids)).tolist():
+        text = trace.names[name]
+        by_name[name] = _CODE[kernel_kind(text)]
+        copies[name] = text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy"))
+    result: NDArray[np.int8] = by_name[ids]
+    of_convolutions = _convolves(trace, rows)
     for product, convolution in _CONVOLUTION_OF.items():
-        result = np.where((result == product) & _convolves(trace, rows), convolution, result)
+        result = np.where((result == product) & of_convolutions, convolution, result)
     kind = trace.kind[rows]
     result = np.where(kind == EventKind.Memcpy, _CODE[COPIES], result)
     result = np.where(kind == EventKind.Memset, _CODE[FILLS], result)
-    named = [trace.names[name].startswith(("MEMORY_COPY_", "__amd_rocclr_copy")) for name in names]
-    result = np.where(np.array(named, bool)[inverse] if len(rows) else False, _CODE[COPIES], result)
+    result = np.where(copies[ids], _CODE[COPIES], result)
     steps = trace.rows_named(_IN_OPTIMIZER)
     steps = steps[steps < trace.tree_count]
     if len(steps):
@@ -83,7 +87,7 @@ def _convolves(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     op = launching_ops(trace, rows)
     by_name = np.zeros(len(trace.names) + 1, bool)  # the last is where no operator is known
     op_name = np.where(op >= 0, trace.name_id[op], -1)
-    used = np.unique(np.concatenate([trace.name_id[rows], op_name[op_name >= 0]]))
+    used = np.flatnonzero(np.bincount(np.append(trace.name_id[rows], op_name[op_name >= 0])))
     by_name[used] = [convolves(trace.names[name]) for name in used.tolist()]
     either: NDArray[np.bool_] = by_name[trace.name_id[rows]] | by_name[op_name]
     return either

@@ -138,11 +138,11 @@ def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
     is_frame = trace.kind[:count] == EventKind.PyCall
     frames = np.flatnonzero(is_frame)
     frames = frames[trace.parent[frames] >= 0]
-    used = np.unique(trace.name_id[frames])
+    used = np.flatnonzero(np.bincount(trace.name_id[frames]))
     own = np.zeros(len(trace.names), bool)
     own[used] = [_may_be_hook(trace.names[name]) for name in used.tolist()]
     frames = frames[own[trace.name_id[frames]]]
-    callers = np.unique(trace.name_id[trace.parent[frames]])
+    callers = np.flatnonzero(np.bincount(trace.name_id[trace.parent[frames]]))
     calls = np.zeros(len(trace.names), bool)
     calls[callers] = [_CALLS_HOOKS(trace.names[name]) is not None for name in callers.tolist()]
     result = np.zeros(count, bool)

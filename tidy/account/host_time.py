@@ -209,8 +209,9 @@ class HostTime:
             kind = np.where(in_ops, CODE_OF[OPTIMIZER_OP], kind).astype(np.int8)
         in_call = call >= 0
         of_call = self._call_codes[trace.name_id[call[in_call]]]
-        kept = np.isin(kind[in_call], (CODE_OF[OPTIMIZER], CODE_OF[HOOK]))
-        plain = np.where(kept, kind[in_call], CODE_OF[LAUNCHING])
+        around = kind[in_call]
+        keeps = (around == CODE_OF[OPTIMIZER]) | (around == CODE_OF[HOOK])
+        plain = np.where(keeps, around, CODE_OF[LAUNCHING])
         kind[in_call] = np.where(of_call < 0, plain, of_call)
         return kind, np.where(in_call, call, row).astype(np.int32)
 
@@ -222,6 +223,5 @@ def _by_code(trace: Trace, rows: Rows, codes: NDArray[np.int8]) -> list[tuple[in
     """
     return [
         (code, trace.time_of(rows[codes == code]))
-        for code in np.unique(codes)[::-1].tolist()
-        if code >= 0
+        for code in np.flatnonzero(np.bincount(codes[codes >= 0]))[::-1].tolist()
     ]

@@ -131,7 +131,9 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
         return pieces
     group = np.cumsum(begins) - 1  # the last wait before each piece
     lead = np.where(group >= 0, waited[begins][np.maximum(group, 0)], 0)
-    host_work = np.isin(pieces.kind, (_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]))
+    is_host_work = np.zeros(len(HOST_KINDS), bool)
+    is_host_work[[_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]]] = True
+    host_work = is_host_work[pieces.kind]
     length = np.where(host_work, pieces.end_ns - pieces.start_ns, 0)
     upto = np.cumsum(length)
     spent = upto - np.where(group >= 0, upto[begins][np.maximum(group, 0)], 0)
