@@ -128,7 +128,9 @@ class Places:
         if not len(most):
             return ""
         # Of functions that hold the same time it is the innermost.
-        depth = np.zeros(len(trace.names), np.int64)
+        depth, is_most = np.zeros(len(trace.names), np.int64), np.zeros(len(trace.names), bool)
+        is_most[most] = True
+        chosen = chosen[is_most[trace.name_id[chosen]]]
         np.maximum.at(depth, trace.name_id[chosen], trace.depth[chosen])
         innermost: int = most[np.lexsort((-depth[most], by_name[most]))[0]]
         return trace.names[innermost]
