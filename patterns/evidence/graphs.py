@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidy.account import HOST_KINDS, HostTime, host_in_window
+from tidy.account import HostTime, host_in_window, host_kinds
 from tidy.finding import NotChecked
 from tidy.trace import Trace
 
@@ -33,7 +33,7 @@ def lost_in_graphs(trace: Trace) -> bool:
     lost = int((count[graphs] < _FEWEST_KERNELS).sum())
     if lost > _FEW * (len(graphs) + len(calls_of(trace, *KERNEL_LAUNCHES))):
         return True
-    code = HOST_KINDS.index("kernels of graphs that were not recorded")
+    code = host_kinds.CODE_OF[host_kinds.LOST_IN_GRAPHS]
     host = HostTime(trace)
     pieces = [host_in_window(trace, device, host) for device in trace.devices_used]
     spent_ns = [(each.end_ns - each.start_ns)[each.kind == code].sum() for each in pieces]

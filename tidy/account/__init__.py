@@ -16,7 +16,6 @@ from .accountant import MOST_DEVICES, Accountant, make_accounts
 from .causes import PartName
 from .device_rates import DeviceRates, rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
-from .host_kinds import HOST_KINDS
 from .host_time import HostTime
 from .idle_time import host_in_window
 from .pieces import Stretches
@@ -24,7 +23,6 @@ from .places import Place
 from .ranks import RankWaits, is_rank_of, jobs_of, waits_for_devices, waits_for_ranks
 
 __all__ = [
-    "HOST_KINDS",
     "MOST_DEVICES",
     "Account",
     "Accountant",

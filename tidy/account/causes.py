@@ -18,8 +18,6 @@ from .device_work import (
     WAITING_FOR_RANKS,
 )
 
-UNKNOWN = "unknown"
-
 
 class Cause(NamedTuple):
     """What a kind of time counts as.
@@ -60,7 +58,7 @@ TEXT_OF = {
     "other-process": "waiting for another process",
     "recording": "the recording itself",
     "gap": "gaps between kernels",
-    UNKNOWN: "unknown",
+    "unknown": "unknown",
 }
 CAUSE_OF = {
     work_kinds.TENSOR_CORES: Cause("matmul", True),
@@ -100,8 +98,8 @@ CAUSE_OF = {
     host_kinds.LOST: Cause("recording"),
     host_kinds.LEFT_OUT: Cause("recording"),
     host_kinds.GAP: Cause("gap"),
-    host_kinds.NOT_RECORDED: Cause(UNKNOWN),
-    host_kinds.UNKNOWN: Cause(UNKNOWN),
+    host_kinds.NOT_RECORDED: Cause("unknown"),
+    host_kinds.UNKNOWN: Cause("unknown"),
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..trace import EventKind, Intervals, Trace, Window
 from ..trace.intervals import repeated
 from .host_kinds import (
+    CODE_OF,
     COPYING,
     GAP,
     HOST_KINDS,
@@ -35,7 +36,6 @@ from .host_time import HostTime
 from .lost_work import LostWork
 from .pieces import NO_STRETCHES, Column, Stretches, concatenated, cut_at, joined
 
-_CODE = {kind: code for code, kind in enumerate(HOST_KINDS)}
 # A launch takes microseconds to arrive; a device that begins later had something else to do.
 _LONG_GAP_NS = 50_000
 _NEVER = np.iinfo(np.int64).max
@@ -75,7 +75,7 @@ def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> S
     starts, ends = launched[late], idle.ends_ns[late]
     before = trace.caller[work[np.maximum(following[late] - 1, 0)]].astype(np.int64)
     kind = np.where(
-        ends - starts < _LONG_GAP_NS, _CODE[GAP], _why_late(trace, before, launch[late])
+        ends - starts < _LONG_GAP_NS, CODE_OF[GAP], _why_late(trace, before, launch[late])
     )
     parts = [Stretches(starts, ends, kind.astype(np.int8), launch[late].astype(np.int32))]
     parts += [
@@ -95,15 +95,15 @@ def _why_late(trace: Trace, before: Column, launch: Column) -> Column:
     lost, upto = LostWork(trace), trace.start_ns[launch]
     since = np.minimum(np.where(before >= 0, trace.start_ns[before], upto), upto)
     other = LEFT_OUT if trace.info.is_thinned else NOT_RECORDED
-    kind = np.where(lost.in_launches(since, upto), _CODE[LOST], _CODE[other])
-    return np.where(lost.in_graphs(since, upto), _CODE[LOST_IN_GRAPHS], kind)
+    kind = np.where(lost.in_launches(since, upto), CODE_OF[LOST], CODE_OF[other])
+    return np.where(lost.in_graphs(since, upto), CODE_OF[LOST_IN_GRAPHS], kind)
 
 
 def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Stretches:
     """The given stretches, cut where a thread turns to something else."""
     pieces = host.pieces(track)
     if not len(pieces.starts_ns):
-        unknown = np.full(len(starts), _CODE[UNKNOWN], np.int8)
+        unknown = np.full(len(starts), CODE_OF[UNKNOWN], np.int8)
         return Stretches(starts, ends, unknown, np.full(len(starts), -1, np.int32))
     first = np.searchsorted(pieces.starts_ns, starts, side="right") - 1
     last = np.searchsorted(pieces.starts_ns, ends, side="left")
@@ -123,7 +123,7 @@ def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Str
 
 def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     """Give to each wait the launching that follows it, up to the time that was waited."""
-    waits = (pieces.kind == _CODE[WAITING]) | (pieces.kind == _CODE[COPYING])
+    waits = (pieces.kind == CODE_OF[WAITING]) | (pieces.kind == CODE_OF[COPYING])
     waits &= pieces.row >= 0
     waited = np.where(waits, pieces.start_ns - trace.start_ns[np.maximum(pieces.row, 0)], 0)
     begins = waited > 0
@@ -132,13 +132,13 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     group = np.cumsum(begins) - 1  # the last wait before each piece
     lead = np.where(group >= 0, waited[begins][np.maximum(group, 0)], 0)
     is_host_work = np.zeros(len(HOST_KINDS), bool)
-    is_host_work[[_CODE[LAUNCHING], _CODE[PYTHON], _CODE[OPTIMIZER]]] = True
+    is_host_work[[CODE_OF[LAUNCHING], CODE_OF[PYTHON], CODE_OF[OPTIMIZER]]] = True
     host_work = is_host_work[pieces.kind]
     length = np.where(host_work, pieces.end_ns - pieces.start_ns, 0)
     upto = np.cumsum(length)
     spent = upto - np.where(group >= 0, upto[begins][np.maximum(group, 0)], 0)
     charged = np.clip(lead - (spent - length), 0, length)  # of each piece, from its start
-    kind = np.where(charged > 0, _CODE[WAITING], pieces.kind)
+    kind = np.where(charged > 0, CODE_OF[WAITING], pieces.kind)
     row = np.where(charged > 0, pieces.row[begins][np.maximum(group, 0)], pieces.row)
     parted = (charged > 0) & (charged < length)
     middle = pieces.start_ns + charged
@@ -154,5 +154,5 @@ def _recording_apart(trace: Trace, pieces: Stretches) -> Stretches:
     if not len(own):
         return pieces
     pieces = cut_at(pieces, np.sort(np.concatenate([own.starts_ns, own.ends_ns])))
-    kind = np.where(own.contains(pieces.start_ns), _CODE[RECORDING], pieces.kind)
+    kind = np.where(own.contains(pieces.start_ns), CODE_OF[RECORDING], pieces.kind)
     return pieces._replace(kind=kind)
