@@ -30,8 +30,10 @@ _HEAD = """\
 <!-- Written by `make soak` (tests/soak.py). -->
 
 What is long, random or about load is not part of `.ci/run`, which decides; `make soak` runs it, and
-of cases that are much alike each.
+of cases that are much alike each. Each row is the last run of its part.
 
+| part | what | commit | date | seed | Python | processors | result | minutes |
+|---|---|---|---|---:|---|---:|---|---:|
 """
 
 
@@ -96,28 +98,32 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    rows, failed = [], 0
+    failed = False
     for name in options.parts or PARTS:
-        row, code = _run(PARTS[name], options.scale, options.seed)
-        rows.append(row)
+        row, code = _run(name, options.scale, options.seed)
         failed |= code != 0
         # What has run stands there also where the next part is interrupted.
-        PAGE.write_text(_HEAD + _about(options.seed) + "".join(rows), "utf-8")
+        rows = {**_rows(), name: row}
+        PAGE.write_text(_HEAD + "".join(rows[part] for part in PARTS if part in rows), "utf-8")
     return int(failed)
 
 
-def _about(seed: int) -> str:
+def _rows() -> dict[str, str]:
+    """The rows that the page has, by their parts."""
+    lines = PAGE.read_text("utf-8").splitlines(keepends=True) if PAGE.exists() else []
+    return {line.split("|")[1].strip(): line for line in lines if line.startswith("| ")}
+
+
+def _commit() -> str:
     asked = [shutil.which("git") or "git", "log", "-1", "--format=%h"]
-    commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    date = time.strftime("%Y-%m-%d", time.gmtime())
-    return (
-        f"Commit {commit.strip()}, {date}, seed {seed}, Python {sys.version.split()[0]},"
-        f" {os.cpu_count()} processors.\n\n| what | result | minutes |\n|---|---|---:|\n"
-    )
+    return subprocess.run(
+        asked, cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
-def _run(part: Part, scale: float, seed: int) -> tuple[str, int]:
+def _run(name: str, scale: float, seed: int) -> tuple[str, int]:
     """A row of the table, and the exit code."""
+    part = PARTS[name]
     values = {"count": max(1, round(part.count * scale)), "seed": seed}
     command = [word.format(**values) for word in part.command]
     settings = {key: value.format(**values) for key, value in part.settings}
@@ -141,7 +147,11 @@ def _run(part: Part, scale: float, seed: int) -> tuple[str, int]:
     result = _result(told) or "no result"
     if process.returncode:
         result += f"; exit code {process.returncode}"
-    return f"| {part.what} | {result} | {minutes:.0f} |\n", process.returncode
+    cells = (
+        name, part.what, _commit(), time.strftime("%Y-%m-%d", time.gmtime()), seed,
+        sys.version.split()[0], os.cpu_count(), result, f"{minutes:.0f}",
+    )  # fmt: skip
+    return f"| {' | '.join(map(str, cells))} |\n", process.returncode
 
 
 def _result(told: list[str]) -> str:
