@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from .host_kinds import (
     calls_of_hooks,
     codes_of_names,
 )
-from .host_thread import HostThread, by_start, open_at, open_call, outer_calls
+from .host_thread import Turns, turns_of
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
 from .work_kinds import op_kind
 
@@ -56,6 +57,16 @@ class ThreadTime:
     starts_ns: NDArray[np.int64]
     kind: NDArray[np.int8]
     row: NDArray[np.int32]
+
+
+class Ranges(NamedTuple):
+    """The time in ranges of a thread that say what it does; the later of a list count more.
+
+    What `of_python` says holds of Python between operators only.
+    """
+
+    of_python: list[tuple[int, Intervals]]
+    of_all: list[tuple[int, Intervals]]
 
 
 class HostTime:
@@ -126,6 +137,27 @@ class HostTime:
         return np.where(outermost >= 0, inside[outermost], inside)
 
     @cached_property
+    def _in_ops(self) -> NDArray[np.bool_]:
+        """For each tree row whether it is in an operator; in runs of the CPU whether it is one."""
+        in_op: NDArray[np.bool_] = self.outermost_op >= 0
+        if self._is_cpu_run:
+            in_op &= self._trace.kind[: len(in_op)] == EventKind.TorchOp
+        return in_op
+
+    @cached_property
+    def _row_kinds(self) -> NDArray[np.int8]:
+        """For each tree row, and in the end for none, what its own time is but for ranges."""
+        trace, op = self._trace, self.outermost_op
+        if self._is_cpu_run:
+            of_ops = self._op_codes[trace.name_id[: len(op)]]
+        else:
+            computes = ~self._launches
+            computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
+            of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
+        kinds = np.where(self._in_ops, of_ops, CODE_OF[PYTHON])
+        return np.append(kinds, CODE_OF[PYTHON]).astype(np.int8)
+
+    @cached_property
     def outermost_op(self) -> NDArray[np.int32]:
         """For each tree row the outermost op it is in, itself included, or -1."""
         trace, count = self._trace, self._trace.tree_count
@@ -155,55 +187,37 @@ class HostTime:
         tree = tree[trace.duration_ns[tree] > 0]
         calls = trace.rows_of_kind(EventKind.Runtime)
         calls = calls[(trace.track_id[calls] == track_id) & (trace.duration_ns[calls] > 0)]
-        bounds = [
-            column[rows] for rows in (tree, calls) for column in (trace.start_ns, trace.end_ns)
-        ]
         said = self._range_codes[trace.name_id[tree]]
         said = np.where((said < 0) & self._hooks[tree], CODE_OF[HOOK], said)
         receiving = Intervals()
         if (said == CODE_OF[WORKERS]).any():
             receiving = self._receiving & trace.time_of(tree)
-        bounds += [receiving.starts_ns, receiving.ends_ns]
-        starts = np.concatenate([*bounds, [np.iinfo(np.int64).min]])
-        starts.sort(kind="stable")  # which merges what is sorted already
-        starts = starts[np.append(True, starts[1:] > starts[:-1])]
-        ranges = [*_by_code(trace, tree, said), (CODE_OF[RECEIVING], receiving)]
-        of_python = _by_code(trace, tree, self._python_codes[trace.name_id[tree]])
-        tree, calls = by_start(trace, tree), by_start(trace, calls)
-        thread = HostThread(tree, calls, outer_calls(trace, calls), of_python, ranges)
-        kind, row = np.empty(len(starts), np.int8), np.empty(len(starts), np.int32)
-        for first in range(0, len(starts), _CHUNK):
+        of_python = self._python_codes[trace.name_id[tree]]
+        ranges = Ranges(
+            _by_code(trace, tree, of_python),
+            [*_by_code(trace, tree, said), (CODE_OF[RECEIVING], receiving)],
+        )
+        more = np.concatenate([receiving.starts_ns, receiving.ends_ns])
+        turns = turns_of(trace, tree, calls, more)
+        kind = np.empty(len(turns.times_ns), np.int8)
+        for first in range(0, len(kind), _CHUNK):
             part = slice(first, first + _CHUNK)
-            kind[part], row[part] = self._at(starts[part], thread)
-        return ThreadTime(starts, kind, row)
+            kind[part] = self._kinds(turns.at(part), ranges)
+        row = np.where(turns.call >= 0, turns.call, turns.row)
+        return ThreadTime(turns.times_ns, kind, row.astype(np.int32))
 
-    def _at(self, times_ns: Rows, thread: HostThread) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-        """The kind of a thread's time from each of these times on, and the event it is in."""
-        trace = self._trace
-        row, call = open_at(trace, times_ns, thread.tree), open_call(trace, times_ns, thread)
-        kind = np.full(len(times_ns), CODE_OF[PYTHON], np.int8)
-        in_tree = row >= 0
-        held = row[in_tree]
-        op = self.outermost_op[held]
-        in_op = op >= 0
-        if self._is_cpu_run:
-            in_op &= trace.kind[held] == EventKind.TorchOp
-            kinds = np.where(in_op, self._op_codes[trace.name_id[held]], CODE_OF[PYTHON])
-        else:
-            computes = in_op & ~self._launches[held]
-            computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
-            kinds = np.where(in_op, CODE_OF[LAUNCHING], CODE_OF[PYTHON])
-            kinds = np.where(computes, CODE_OF[CPU_OP], kinds)
-        kind[in_tree] = kinds
-        for code, time in thread.python_ranges:
+    def _kinds(self, turns: Turns, ranges: Ranges) -> NDArray[np.int8]:
+        """The kind of a thread's time from each of these turns on."""
+        trace, times_ns, row, call = self._trace, turns.times_ns, turns.row, turns.call
+        kind = self._row_kinds[row]
+        for code, time in ranges.of_python:
             kind[time.contains(times_ns) & (kind == CODE_OF[PYTHON])] = code
         own = kind.copy()
-        for code, time in thread.ranges:
+        for code, time in ranges.of_all:
             kind[time.contains(times_ns)] = code
         if self._is_cpu_run:
             # What an operator computes counts as that, in a hook and in an optimizer too.
-            in_ops = np.zeros(len(times_ns), bool)
-            in_ops[in_tree] = in_op
+            in_ops = np.append(self._in_ops, False)[row]
             kind = np.where(in_ops & (kind == CODE_OF[HOOK]), own, kind)
             in_ops &= kind == CODE_OF[OPTIMIZER]
             kind = np.where(in_ops, CODE_OF[OPTIMIZER_OP], kind).astype(np.int8)
@@ -213,7 +227,7 @@ class HostTime:
         keeps = (around == CODE_OF[OPTIMIZER]) | (around == CODE_OF[HOOK])
         plain = np.where(keeps, around, CODE_OF[LAUNCHING])
         kind[in_call] = np.where(of_call < 0, plain, of_call)
-        return kind, np.where(in_call, call, row).astype(np.int32)
+        return kind
 
 
 def _by_code(trace: Trace, rows: Rows, codes: NDArray[np.int8]) -> list[tuple[int, Intervals]]:

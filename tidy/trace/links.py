@@ -62,30 +62,27 @@ def innermost_open(
         thread_rows: the tree rows of that thread.
         start_ns, end_ns, parent: columns of the whole table.
     """
-    # Rows are depth-first; what hangs under another thread may stand before what started earlier.
-    by_start = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
-    return innermost_open_by_start(times_ns, by_start, start_ns, end_ns, parent)
-
-
-def innermost_open_by_start(
-    times_ns: NDArray[np.int64],
-    thread_rows: Rows,
-    start_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
-    parent: NDArray[np.int32],
-) -> Rows:
-    """`innermost_open` of rows that are sorted by start."""
     if not len(thread_rows):
         return np.full(len(times_ns), -1, np.int64)
-    at = count_upto(start_ns[thread_rows], times_ns) - 1
-    rows = np.append(thread_rows, -1)[at]  # at -1 stands the last
-    pending = np.flatnonzero((end_ns[rows] < times_ns) & (at >= 0))
+    # Rows are depth-first; what hangs under another thread may stand before what started earlier.
+    by_start = thread_rows[np.argsort(start_ns[thread_rows], kind="stable")]
+    # At -1, where nothing has begun, stands the last.
+    last = np.append(by_start, -1)[count_upto(start_ns[by_start], times_ns) - 1]
+    return nearest_open(last, times_ns, end_ns, parent)
+
+
+def nearest_open(
+    rows: Rows, times_ns: NDArray[np.int64], end_ns: NDArray[np.int64], parent: NDArray[np.int32]
+) -> Rows:
+    """The nearest of each row (-1: none) and its ancestors that is open at the time beside it."""
+    rows = rows.copy()
+    pending = np.flatnonzero((end_ns[rows] < times_ns) & (rows >= 0))
     for _ in range(_DEEP):
+        if not len(pending):
+            return rows
         above = parent[rows[pending]]
         rows[pending] = above
         pending = pending[(above >= 0) & (end_ns[above] < times_ns[pending])]
-        if not len(pending):
-            return rows
     rows[pending] = _climb(rows[pending], times_ns[pending], end_ns, parent)
     return rows
 
