@@ -42,7 +42,6 @@ Rows = NDArray[np.int64]
 # An op that launches nothing and takes this long computes on the CPU; shorter ones are views, sizes
 # and the like, a part of what it takes to launch.
 _COMPUTES_NS = 50_000
-_CHUNK = 1 << 17  # pieces that are worked out at once, which bounds the memory for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +196,20 @@ class HostTime:
             _by_code(trace, tree, of_python),
             [*_by_code(trace, tree, said), (CODE_OF[RECEIVING], receiving)],
         )
-        more = np.concatenate([receiving.starts_ns, receiving.ends_ns])
-        turns = turns_of(trace, tree, calls, more)
-        kind = np.empty(len(turns.times_ns), np.int8)
-        for first in range(0, len(kind), _CHUNK):
-            part = slice(first, first + _CHUNK)
-            kind[part] = self._kinds(turns.at(part), ranges)
-        row = np.where(turns.call >= 0, turns.call, turns.row)
-        return ThreadTime(turns.times_ns, kind, row.astype(np.int32))
+        more = np.sort(np.concatenate([receiving.starts_ns, receiving.ends_ns]))
+        most = 1 + 2 * (len(tree) + len(calls)) + len(more)
+        starts, kind = np.empty(most, np.int64), np.empty(most, np.int8)
+        row = np.empty(most, np.int32)
+        count = 0
+        for turns in turns_of(trace, tree, calls, more):
+            part = slice(count, count := count + len(turns.times_ns))
+            starts[part], kind[part] = turns.times_ns, self._kinds(turns, ranges)
+            row[part] = np.where(turns.call >= 0, turns.call, turns.row)
+        return ThreadTime(starts[:count], kind[:count], row[:count])
 
     def _kinds(self, turns: Turns, ranges: Ranges) -> NDArray[np.int8]:
         """The kind of a thread's time from each of these turns on."""
-        trace, times_ns, row, call = self._trace, turns.times_ns, turns.row, turns.call
+        trace, (times_ns, row, call) = self._trace, turns
         kind = self._row_kinds[row]
         for code, time in ranges.of_python:
             kind[time.contains(times_ns) & (kind == CODE_OF[PYTHON])] = code
