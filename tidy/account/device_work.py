@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Intervals, Trace
 from ..trace.intervals import repeated
 from . import work_kinds
-from .pieces import Stretches, joined
+from .pieces import NO_STRETCHES, Stretches, joined
 from .work_kinds import convolves, kernel_kind
 
 COPIES, FILLS = "copies", "fills"
@@ -36,38 +36,42 @@ KINDS = (
     WAITING_FOR_RANKS,
     TRANSFER,
 )
-_CODE = {kind: code for code, kind in enumerate(KINDS)}
+CODE_OF = {kind: code for code, kind in enumerate(KINDS)}
 _CONVOLUTION_OF = {
-    _CODE[work_kinds.TENSOR_CORES]: _CODE[CONVOLUTIONS_ON_TENSOR_CORES],
-    _CODE[work_kinds.ORDINARY]: _CODE[CONVOLUTIONS_ON_ORDINARY],
+    CODE_OF[work_kinds.TENSOR_CORES]: CODE_OF[CONVOLUTIONS_ON_TENSOR_CORES],
+    CODE_OF[work_kinds.ORDINARY]: CODE_OF[CONVOLUTIONS_ON_ORDINARY],
 }
 _IN_OPTIMIZER = "Optimizer.step#*"
 
 
-def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
-    """For each device row the index of its kind in `KINDS`."""
-    ids = trace.name_id[rows]
-    by_name, copies = np.zeros(len(trace.names), np.int8), np.zeros(len(trace.names), bool)
+def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+    """For each device row what its name alone says, as an index into `KINDS`."""
+    ids, by_name = trace.name_id[rows], np.zeros(len(trace.names), np.int8)
     for name in np.flatnonzero(np.bincount(ids)).tolist():
         text = trace.names[name]
-        by_name[name] = _CODE[kernel_kind(text)]
-        copies[name] = text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy"))
+        is_copy = text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy"))
+        by_name[name] = CODE_OF[COPIES if is_copy else kernel_kind(text)]
     result: NDArray[np.int8] = by_name[ids]
+    return result
+
+
+def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
+    """For each device row the index of its kind in `KINDS`."""
+    result = kinds_by_name(trace, rows)
     of_convolutions = _convolves(trace, rows)
     for product, convolution in _CONVOLUTION_OF.items():
         result = np.where((result == product) & of_convolutions, convolution, result)
     kind = trace.kind[rows]
-    result = np.where(kind == EventKind.Memcpy, _CODE[COPIES], result)
-    result = np.where(kind == EventKind.Memset, _CODE[FILLS], result)
-    result = np.where(copies[ids], _CODE[COPIES], result)
+    result = np.where(kind == EventKind.Memcpy, CODE_OF[COPIES], result)
+    result = np.where(kind == EventKind.Memset, CODE_OF[FILLS], result)
     steps = trace.rows_named(_IN_OPTIMIZER)
     steps = steps[steps < trace.tree_count]
     if len(steps):
         call = trace.caller[rows].astype(np.int64)
         launched = np.where(call >= 0, trace.start_ns[np.maximum(call, 0)], -1)
         inside = trace.time_of(steps).contains(launched)
-        computes = result < _CODE[work_kinds.COMMUNICATION]
-        result = np.where(inside & computes, _CODE[work_kinds.OPTIMIZER], result)
+        computes = result < CODE_OF[work_kinds.COMMUNICATION]
+        result = np.where(inside & computes, CODE_OF[work_kinds.OPTIMIZER], result)
     return result
 
 
@@ -98,17 +102,20 @@ def busy_pieces(trace: Trace, device: int, window: Intervals) -> Stretches:
     rows = trace.rows_of_device(device)
     rows = rows[trace.duration_ns[rows] > 0]
     kind = kinds_of(trace, rows)
-    communicates = _CODE[work_kinds.COMMUNICATION]
+    communicates = CODE_OF[work_kinds.COMMUNICATION]
     left, parts = window, []
     for chosen in (kind < communicates, kind == communicates, kind > communicates):
         mine = rows[chosen]
+        if not len(mine):
+            continue
         starts, ends = trace.start_ns[mine], trace.end_ns[mine]
         # By start: each has the time from where all before it have ended.
         free_from = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, ends))[:-1]
         cut = Stretches(np.maximum(starts, free_from), ends, kind[chosen], mine.astype(np.int32))
         parts.append(_inside(left, cut.at(cut.end_ns > cut.start_ns)))
-        left = left - Intervals(starts, ends)
-    return joined(parts)
+        if len(mine) < len(rows):
+            left = left - Intervals(starts, ends)
+    return joined(parts) if parts else NO_STRETCHES
 
 
 def _inside(time: Intervals, pieces: Stretches) -> Stretches:

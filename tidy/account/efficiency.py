@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Trace, Window
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
-from .device_work import launching_ops
+from .device_work import CODE_OF, kinds_by_name, launching_ops
 from .op_flops import COUNTED_OPS, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
-from .work_kinds import kernel_kind
 
 Rows = NDArray[np.int64]
 _PRECISION = {
@@ -29,7 +28,8 @@ _PRECISION = {
     "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
 }  # fmt: skip
 _MOST = 1 << 53  # a call with more would take hours: its sizes are damaged
-_PRODUCTS = (work_kinds.TENSOR_CORES, work_kinds.ORDINARY, work_kinds.ATTENTION)
+_ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
+_PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,11 @@ def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
     rows = trace.rows_of_device(device)
     rows = rows[trace.kind[rows] == EventKind.Kernel]
     rows = rows[window.time.contains(trace.start_ns[rows])]
-    kinds = _kinds(trace, rows)
+    kinds = kinds_by_name(trace, rows)
     properties = trace.devices[device]
     rates = rates_of(properties.name)
     products, uncounted_ns = _products(trace, rows, kinds, properties.vendor, rates)
-    elementwise = rows[kinds == work_kinds.ELEMENTWISE]
+    elementwise = rows[kinds == CODE_OF[work_kinds.ELEMENTWISE]]
     nbytes, counted_ns = _elementwise(trace, elementwise)
     whole_ns = int(trace.duration_ns[elementwise].sum())
     return Efficiency(
@@ -182,17 +182,10 @@ def precision_of(dtype: str, on_matrix_cores: bool, vendor: str) -> str | None:
     return "tf32" if tf32 else precision
 
 
-def _kinds(trace: Trace, kernels: Rows) -> NDArray[np.object_]:
-    """The kind of each kernel by its name."""
-    ids, inverse = np.unique(trace.name_id[kernels], return_inverse=True)
-    kinds = np.array([kernel_kind(trace.names[each]) for each in ids], object)
-    return kinds[inverse] if len(ids) else np.empty(0, object)
-
-
 def _products(
     trace: Trace,
     kernels: Rows,
-    kinds: NDArray[np.object_],
+    kinds: NDArray[np.int8],
     vendor: str,
     rates: DeviceRates | None,
 ) -> tuple[tuple[ProductRate, ...], int]:
@@ -200,13 +193,13 @@ def _products(
     work, is_product = OpWork(trace), np.isin(kinds, _PRODUCTS)
     op = work.op_of(kernels)
     # A kernel with another name counts where a product launched it, but not what moves its inputs.
-    takes_part = is_product | ((op >= 0) & (kinds == work_kinds.OTHER))
+    takes_part = is_product | ((op >= 0) & (kinds == CODE_OF[work_kinds.OTHER]))
     kernels, kinds, op = kernels[takes_part], kinds[takes_part], op[takes_part]
     spent = trace.duration_ns[kernels]
     sums: dict[tuple[str, bool], list[int]] = {}
     counted_ns, count = 0, len(work.rows)
     time_ns = np.bincount(op[op >= 0], spent[op >= 0], count).astype(np.int64)
-    matrix = np.isin(kinds, (work_kinds.TENSOR_CORES, work_kinds.ATTENTION)) & (op >= 0)
+    matrix = np.isin(kinds, _ON_MATRIX_CORES) & (op >= 0)
     on_matrix = np.bincount(op[matrix], minlength=count) > 0
     dtypes = work.dtypes
     for at in np.flatnonzero((time_ns > 0) & (work.flops > 0)).tolist():
@@ -227,7 +220,8 @@ def _products(
 def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
     """Bytes that elementwise operators moved, and the time of the kernels of those."""
     ops = launching_ops(trace, kernels)
-    known, inverse = np.unique(ops, return_inverse=True)
+    ops, kernels = ops[ops >= 0], kernels[ops >= 0]
+    known = np.flatnonzero(np.bincount(ops))
 
     def nbytes(name: str, inputs_id: int) -> int:
         what = moved(name, trace.inputs, inputs_id) if is_elementwise(name) else None
@@ -235,7 +229,7 @@ def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
 
     if not len(known):
         return 0, 0
-    at = np.maximum(known, 0)
-    of_op = np.where(known >= 0, by_call(trace, at, nbytes), -1)
-    counted = of_op[inverse] >= 0
-    return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[counted]].sum())
+    of_op = by_call(trace, known, nbytes)
+    is_counted = np.zeros(trace.tree_count, bool)
+    is_counted[known[of_op >= 0]] = True
+    return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[is_counted[ops]]].sum())

@@ -14,7 +14,7 @@ from ..trace.links import nearest_open
 from ..trace.tree import build_tree
 
 Rows = NDArray[np.int64]
-_PIECE = 1 << 14
+_PIECE = 1 << 14  # edges of a sort
 
 
 class Turns(NamedTuple):
@@ -51,7 +51,7 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         trace.start_ns[tree],
         trace.start_ns[calls],
     ]
-    cuts = np.unique(np.concatenate([each[::_PIECE] for each in edges]))[1:]
+    cuts = np.unique(np.concatenate([each[_PIECE::_PIECE] for each in edges]))
     cuts_in = [[0, *np.searchsorted(each, cuts).tolist(), len(each)] for each in edges]
     for bounds in zip(*map(pairwise, cuts_in), strict=True):
         edge = np.concatenate(

@@ -32,14 +32,16 @@ class Places:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.locations: list[Location] = []
-        own = self._own()
-        place, forward, above = self._on_thread(own)
+        place = self._own()
+        self.of_row = place
+        if not self.locations:
+            return
+        forward, above = self._spread_on_threads(place)
         # Where a thread has no frame of the user's it is that of the forward, or of the thread that
         # called the backward.
         for link in (forward, above):
             missing = (place < 0) & (link >= 0)
             place[missing] = place[link[missing]]
-        self.of_row = place
 
     def _own(self) -> Rows:
         """For each tree row the number of the location that it itself gives, or -1."""
@@ -68,8 +70,12 @@ class Places:
         self.locations = list(numbers)
         return own
 
-    def _on_thread(self, own: Rows) -> tuple[Rows, Rows, Rows]:
-        """Nearest location, nearest link to a forward, and what stands above, thread by thread."""
+    def _spread_on_threads(self, own: Rows) -> tuple[Rows, Rows]:
+        """Give each row the nearest location above it on its thread.
+
+        Returns:
+            The nearest link to a forward, and what stands above on another thread, of each row.
+        """
         trace, count = self._trace, self._trace.tree_count
         forward = np.full(count, -1, np.int32)
         if trace.forward:
@@ -87,28 +93,39 @@ class Places:
             up = within[rows]
             for column in (own, forward, above):
                 column[rows] = np.where(column[rows] >= 0, column[rows], column[up])
-        return own, forward, above
+        return forward, above
 
     def dearest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
         """The places with the most time, given rows of any kind (-1 for none) and their time."""
-        return tuple(sorted(self.sums(rows, spent_ns), key=_order)[:most])
+        sums = self._sums(rows, spent_ns)
+        least = np.partition(sums, -most)[-most] if len(sums) > most else 0
+        return tuple(sorted(self._places(sums, max(least, 1)), key=_order)[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
         """Every place with its time; arguments as for `dearest`."""
+        return self._places(self._sums(rows, spent_ns), 1)
+
+    def _places(self, sums: NDArray[np.float64], least_ns: float) -> Iterator[Place]:
+        count, names = len(self.locations), self._trace.names
+        for number in np.flatnonzero(sums >= least_ns).tolist():
+            time_ns = int(sums[number])
+            if number < count:
+                location = self.locations[number]
+                yield Place(location, location.function or "", time_ns)
+            else:
+                yield Place(None, names[number - count - 1] if number > count else "", time_ns)
+
+    def _sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The time of each location, of what has no name, and of each name without a location."""
         trace = self._trace
         tree = self.tree_rows(rows)
         # An index of -1 takes the last row's value, which the condition beside it overrules.
         place = np.where(tree >= 0, self.of_row[tree], -1) if len(self.of_row) else tree
         named = np.where(tree >= 0, tree, rows)
         names = np.where(rows >= 0, trace.name_id[named], -1)
-        known = place >= 0
-        sums = np.bincount(place[known], spent_ns[known], len(self.locations))
-        for number in np.flatnonzero(sums).tolist():
-            location = self.locations[number]
-            yield Place(location, location.function or "", int(sums[number]))
-        sums = np.bincount(names[~known] + 1, spent_ns[~known], len(trace.names) + 1)
-        for number in np.flatnonzero(sums).tolist():
-            yield Place(None, trace.names[number - 1] if number else "", int(sums[number]))
+        which = np.where(place >= 0, place, len(self.locations) + 1 + names)
+        size = len(self.locations) + 1 + len(trace.names)
+        return np.bincount(which, spent_ns, size).astype(np.float64, copy=False)
 
     def mostly_in(self, rows: Rows, spent_ns: NDArray[np.int64]) -> str:
         """The name of the innermost Python function or operator that most of the time is in.
