@@ -2,7 +2,9 @@
 
 device_work.py   what a device does: the part each nanosecond with work belongs to
 host_kinds.py    the kinds of a host thread's time
-host_time.py     what a host thread does at each moment; host_thread.py: what is open on it
+host_rows.py     what each event of the host says of the time in it
+host_thread.py   what is open on a thread, from each time to the next
+host_time.py     what a thread does at each moment, by both
 idle_time.py     why a device has no work: what the thread that launches next was doing
 efficiency.py    how fast products ran and memory was read, against the device's peaks
 ranks.py         waiting for other ranks, where their traces are there

@@ -1,0 +1,109 @@
+"""What each host event of a trace says of the time in it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Capability, EventKind, Trace
+from .host_kinds import (
+    CALLS,
+    CODE_OF,
+    CPU_OP,
+    LAUNCHING,
+    PYTHON,
+    PYTHON_RANGES,
+    RANGES,
+    calls_of_hooks,
+    codes_of_names,
+)
+from .work_kinds import op_kind
+
+# An op that launches nothing and takes this long computes on the CPU; shorter ones are views, sizes
+# and the like, a part of what it takes to launch.
+_COMPUTES_NS = 50_000
+
+
+class HostRows:
+    """The host's events of one trace; kinds and codes are indices into `HOST_KINDS`."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.is_cpu_run = Capability.DEVICE not in trace.capabilities
+
+    @cached_property
+    def call_codes(self) -> NDArray[np.int8]:
+        """For each name of a call its code in `CALLS`, or -1."""
+        return codes_of_names(self._trace, CALLS, self._trace.rows_of_kind(EventKind.Runtime))
+
+    @cached_property
+    def range_codes(self) -> NDArray[np.int8]:
+        """The same of names of tree rows in `RANGES`."""
+        return codes_of_names(self._trace, RANGES, slice(self._trace.tree_count))
+
+    @cached_property
+    def python_codes(self) -> NDArray[np.int8]:
+        """The same of names of tree rows in `PYTHON_RANGES`."""
+        return codes_of_names(self._trace, PYTHON_RANGES, slice(self._trace.tree_count))
+
+    @cached_property
+    def is_hook(self) -> NDArray[np.bool_]:
+        """For each tree row whether it is a hook's."""
+        return calls_of_hooks(self._trace)
+
+    @cached_property
+    def _op_codes(self) -> NDArray[np.int8]:
+        return np.array([CODE_OF[op_kind(name)] for name in self._trace.names] or [0], np.int8)
+
+    @cached_property
+    def _launches(self) -> NDArray[np.bool_]:
+        """For each tree row whether anything in its outermost op launches device work."""
+        trace = self._trace
+        rows = trace.device_rows
+        call = trace.caller[rows]
+        op = np.where(call >= trace.tree_count, trace.caller[call], call)
+        count = np.bincount(op[op >= 0], minlength=trace.tree_count)[: trace.tree_count]
+        total = np.zeros(trace.tree_count + 1, np.int32)
+        np.cumsum(count, out=total[1:])
+        inside: NDArray[np.bool_] = total[trace.subtree_end[: trace.tree_count]] > total[:-1]
+        outermost = self.outermost_op
+        return np.where(outermost >= 0, inside[outermost], inside)
+
+    @cached_property
+    def in_ops(self) -> NDArray[np.bool_]:
+        """For each tree row whether it is in an operator; in runs of the CPU whether it is one."""
+        in_op: NDArray[np.bool_] = self.outermost_op >= 0
+        if self.is_cpu_run:
+            in_op &= self._trace.kind[: len(in_op)] == EventKind.TorchOp
+        return in_op
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int8]:
+        """For each tree row, and in the end for none, what its own time is but for ranges."""
+        trace, op = self._trace, self.outermost_op
+        if self.is_cpu_run:
+            of_ops = self._op_codes[trace.name_id[: len(op)]]
+        else:
+            computes = ~self._launches
+            computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
+            of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
+        kinds = np.where(self.in_ops, of_ops, CODE_OF[PYTHON])
+        return np.append(kinds, CODE_OF[PYTHON]).astype(np.int8)
+
+    @cached_property
+    def outermost_op(self) -> NDArray[np.int32]:
+        """For each tree row the outermost op it is in, itself included, or -1."""
+        trace, count = self._trace, self._trace.tree_count
+        rows = np.flatnonzero(trace.kind[:count] == EventKind.TorchOp)
+        # An op is outermost where no op before it is still open: depth-first, ends grow within one.
+        ends = trace.subtree_end[rows]
+        outer = rows[rows >= np.append(-1, np.maximum.accumulate(ends))[:-1]].astype(np.int32)
+        ends = trace.subtree_end[outer]
+        opened = np.zeros(count + 1, np.int8)
+        opened[outer] += 1
+        opened[ends] -= 1
+        result = np.full(count, -1, np.int32)
+        result[np.cumsum(opened[:count], dtype=np.int8) > 0] = np.repeat(outer, ends - outer)
+        return result
