@@ -62,7 +62,7 @@ class ColdRecording(DevicePattern):
         yield self.report(
             trace,
             [first],
-            message=f"{share:.0%} of the time that counts goes into loading kernels and libraries",
+            message=f"{share:.0%} of {trace.window.whole} goes into loading kernels and libraries",
             location=None,
             cost=timing.Cost(cold, matters=False),
         )

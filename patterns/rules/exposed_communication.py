@@ -84,13 +84,12 @@ class ExposedCommunication(DevicePattern):
         if worst is None or share < self.worth_a_word:
             return
         hidden = 1 - worst.exposed.total_ns / worst.time.total_ns
-        unit = "the steps" if trace.window.steps else "the run"
         events = Events(trace, worst.rows)
         yield self.report(
             trace,
             events,
             message=(
-                f"the GPU only communicates in {share:.0%} of {unit}; "
+                f"the GPU only communicates in {share:.0%} of {trace.window.whole}; "
                 f"{hidden:.0%} of the communication is hidden"
             ),
             location=max(events, key=lambda event: event.duration_ns).location,

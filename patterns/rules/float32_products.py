@@ -126,12 +126,10 @@ class Float32Products(DevicePattern):
             return
         is_tf32 = found.is_mostly_tf32()
         kinds = "in TF32" if is_tf32 else "in float32"
-        taking = "" if share is None else f", {share:.0%} of the time"
         yield self.report(
             trace,
             found.events(),
-            message=f"products and convolutions {kinds}{taking}; "
-            f"Tensor Cores are faster in {found.half}",
+            message=f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
             location=found.place(),
             warning_from=self.warning_from_tf32 if is_tf32 else self.warning_from,
             cost_rows=found.kernels.tolist(),

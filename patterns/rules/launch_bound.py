@@ -97,8 +97,9 @@ class LaunchBound(DevicePattern):
             trace,
             Events(trace, calls),
             message=(
-                f"the GPU idles for {share:.0%} of the time, while {a_step:,.0f} kernels{unit} are"
-                f" launched one by one: {launch_us:.1f} us for each, which runs {kernel_us:.1f} us"
+                f"the GPU idles for {share:.0%} of {trace.window.whole},"
+                f" while {a_step:,.0f} kernels{unit} are launched one by one:"
+                f" {launch_us:.1f} us for each, which runs {kernel_us:.1f} us"
                 + (", to decode one token after the other" if decoding.is_eager(trace) else "")
             ),
             location=None,

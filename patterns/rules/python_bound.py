@@ -177,8 +177,9 @@ class PythonBound(Pattern):
             trace,
             Events(trace, calls),
             message=(
-                f"the GPU idles for {share:.0%} of the time while Python gets from one operator to"
-                f" the next, {time.total_ns / len(calls) / 1000:.1f} us for each kernel"
+                f"the GPU idles for {share:.0%} of {trace.window.whole}"
+                f" while Python gets from one operator to the next,"
+                f" {time.total_ns / len(calls) / 1000:.1f} us for each kernel"
                 + (", with Python stacks recorded" if has_stacks else "")
             ),
             location=None,

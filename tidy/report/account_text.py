@@ -115,7 +115,9 @@ def idle_text(account: Account) -> str | None:
         return None
     at_most = "at most " if account.idle_is_upper_bound else ""
     share = at_most + share_text(sum(part.share for part in idle))
-    said = f"the {account.sort} idles for {share} of the time, most of it {idle[0].text}"
+    said = (
+        f"the {account.sort} idles for {share} of {account.window.whole}, most of it {idle[0].text}"
+    )
     remedy = REMEDIES.get(idle[0].kinds[0][0])
     return f"{said}; {remedy}" if remedy else said
 

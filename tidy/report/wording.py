@@ -83,7 +83,9 @@ def said_text(finding: Finding) -> str:
     if known is None or known.state != "updated":
         return finding.message
     then = (
-        "" if known.cost_share is None else f": it was {share_text(known.cost_share)} of the time"
+        ""
+        if known.cost_share is None
+        else f": it was {share_text(known.cost_share)} of the time that counts"
     )
     return f"{finding.message}; dearer than in the baseline{then}"
 

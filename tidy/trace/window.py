@@ -93,6 +93,11 @@ class Window:
     unit: str
 
     @property
+    def whole(self) -> str:
+        """What a share is of, for sentences: "the steps", "the rounds" or "the run"."""
+        return "the run" if self.unit == "run" else f"the {self.unit}s"
+
+    @property
     def start_ns(self) -> int:
         """Where it begins; 0 for an empty one."""
         return int(self.time.starts_ns[0]) if len(self.time) else 0
