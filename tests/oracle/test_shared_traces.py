@@ -56,6 +56,20 @@ def test_findings_are_whole(path: Path) -> None:
         assert len({event.row for event in finding.events}) == finding.count
 
 
+@each_trace
+def test_figures_of_a_finding_are_of_one_window(path: Path) -> None:
+    """Count, time and share; what happens outside of the window alone has no share of it."""
+    window = load(path).window
+    for finding in report(path).findings:
+        starts = [event.start_ns for event in finding.events]
+        ends = [max(event.end_ns, event.start_ns + 1) for event in finding.events]
+        inside = [window.time.overlaps(*span) for span in zip(starts, ends, strict=True)]
+        assert all(inside) if finding.in_window else not any(inside), finding.code
+        if finding.in_window and finding.cost_share is not None:
+            assert finding.cost_ns <= window.time_ns
+            assert finding.cost_share == pytest.approx(finding.cost_ns / window.time_ns)
+
+
 _KERNELS = {"kernel", "concurrent_kernel"}
 _DEVICE_WORK = _KERNELS | {"gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 
