@@ -35,14 +35,18 @@ def _products(efficiency: Efficiency) -> Iterator[str]:
         return
     utilization = efficiency.model_flops_utilization
     partly = efficiency.uncounted_ns > _WORTH_SAYING * all_ns
+    known = f"sizes of {share_text(counted_ns / all_ns)} of their time known"
     large = [each for each in efficiency.products if each.time_ns >= _WORTH_SAYING * all_ns]
+    if not large:
+        yield f"products: {known}, too little to say how fast they are"
+        return
     said = [_rate(each) for each in large[:_MOST_PRECISIONS]]
     if utilization is not None:
         said.append(f"MFU {'at least ' if partly else ''}{share_text(utilization)}")
     if efficiency.rates is None:
         said.append("the peak of this device is not known")
     if partly:
-        said.append(f"sizes of {share_text(counted_ns / all_ns)} of their time known")
+        said.append(known)
     yield "products reach " + "; ".join(said)
 
 
