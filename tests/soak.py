@@ -160,7 +160,7 @@ def _result(told: list[str]) -> str:
         r"(\d+ (?:passed|failed)[^=\n]*?) in [\d.]+s", told[-1] if told else ""
     ):
         return summary[1]
-    return ", ".join(" ".join(line.split()) for line in told[-4:] if re.search(r"\d", line))
+    return ", ".join(" ".join(line.split()) for line in told[-4:] if re.match(r" *\d", line))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace
+from tidy.trace import Capability, Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 
 from ..base import Pattern
@@ -121,15 +121,13 @@ class CpuPreprocessing(Pattern):
         inside = time & trace.step_time
         if (trace.step_share(inside) or 0.0) < self.worth_a_word:
             return
-        a_step_ms = inside.total_ns / max(len(trace.window.steps), 1) / 1e6
+        a_step = time_text(inside.total_ns / max(len(trace.window.steps), 1))
         who = "the step" if trace.is_cpu_run else "the GPU"
         unit = "in all" if trace.window.unit == "run" else f"a {trace.window.unit}"
         yield self.report(
             trace,
             list(dict.fromkeys(events)),
-            message=(
-                f"{who} waits {a_step_ms:,.1f} ms {unit} for {short_name(events[0])} on the CPU"
-            ),
+            message=(f"{who} waits {a_step} {unit} for {short_name(events[0])} on the CPU"),
             severity=Severity.WARNING,
             cost=timing.Cost(inside, matters=True),
             edit=edit,

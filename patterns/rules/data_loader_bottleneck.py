@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace, rows_of
+from tidy.trace import Capability, Event, Intervals, Trace, rows_of, time_text
 from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
@@ -162,11 +162,11 @@ class DataLoaderBottleneck(Pattern):
         spent_ns = sum(each.total_ns for each in late.values())
         lasts_ns = trace.steps[-1].end_ns - trace.steps[0].start_ns
         if spent_ns >= self.worth_a_word * lasts_ns:
-            mean_ms = spent_ns / len(late) / 1e6
+            mean = time_text(spent_ns / len(late))
             finding = self.report(
                 trace,
                 [trace.event(row) for row in late],
-                message=f"each epoch starts its workers anew, {mean_ms:,.1f} ms until they run",
+                message=f"each epoch starts its workers anew, {mean} until they run",
                 edit=None,
             )
             yield replace(finding, fix="pass persistent_workers=True to the DataLoader")
@@ -178,9 +178,9 @@ def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
     is_work = bound is not None and (trace.device_is_modelled or bound.waits_for == WaitsFor.WORK)
     if bound is None:
         return f"{who} waits for the workers of the DataLoader", DataLoaderBottleneck.fix
-    wait_ms, rest = bound.wait_ns / 1e6, f"the rest of a step takes {bound.step_ns / 1e6:,.1f} ms"
+    wait, rest = time_text(bound.wait_ns), f"the rest of a step takes {time_text(bound.step_ns)}"
     count = f"{bound.num_workers} workers" if bound.num_workers > 1 else "1 worker"
-    rate = f"make a batch every {bound.every_ns / 1e6:,.1f} ms"
+    rate = f"make a batch every {time_text(bound.every_ns)}"
     if is_work:
         message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}"
         return message, _more_workers(bound)
@@ -192,13 +192,11 @@ def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
         )
     if bound.waits_for == WaitsFor.RECEIVING:
         return (
-            f"{who} waits {wait_ms:,.1f} ms a batch to receive what the workers of the DataLoader"
-            " have made",
+            f"{who} waits {wait} a batch to receive what the workers of the DataLoader have made",
             "send less: uint8 rather than float32, fewer and smaller tensors, converted on arrival",
         )
     return (
-        f"{who} waits {wait_ms:,.1f} ms a batch, for single ones that come late: {count} can"
-        f" {rate}, {rest}",
+        f"{who} waits {wait} a batch, for single ones that come late: {count} can {rate}, {rest}",
         "raise prefetch_factor, or make the slow items cheaper",
     )
 

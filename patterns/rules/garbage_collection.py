@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Event, Trace, rows_of
+from tidy.trace import Event, Trace, rows_of, time_text
 
 from ..base import Pattern
 from ..evidence import devices, edits, launches, loops, places, timing
@@ -66,11 +66,11 @@ class GarbageCollection(Pattern):
                 time = trace.time_of(each.row for each in part) - devices.any_busy(trace)
                 if (trace.step_share(time) or 0.0) >= self.worth_a_word:
                     by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
-                    each_ms = time.total_ns / len(part) / 1e6
+                    each = time_text(time.total_ns / len(part))
                     yield self.report(
                         trace,
                         part,
-                        message=f"{by} in the steps, {each_ms:,.1f} ms each time",
+                        message=f"{by} in the steps, {each} each time",
                         cost=timing.Cost(time & trace.step_time, matters=True),
                     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Event, Events, Trace, rows_of
+from tidy.trace import Event, Events, Trace, rows_of, time_text
 
 from ..base import DevicePattern
 from ..evidence import decoding, edits, graphs, launches, obstacles, timing
@@ -88,18 +88,18 @@ class LaunchBound(DevicePattern):
         work = trace.device_rows[np.isin(trace.caller[trace.device_rows], calls)]
         if share < self.least_idle or not len(work):
             return
-        kernel_us, call_us = (float(np.median(trace.duration_ns[r])) / 1000 for r in (work, calls))
-        if trace.device_is_modelled and kernel_us >= call_us:
+        kernel_ns, call_ns = (float(np.median(trace.duration_ns[r])) for r in (work, calls))
+        if trace.device_is_modelled and kernel_ns >= call_ns:
             return  # the operators' time is tidy.runtime's, only that of the calls is a GPU's
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
-        launch_us = idle.total_ns / len(calls) / 1000
+        per_launch = time_text(idle.total_ns / len(calls))
         yield self.report(
             trace,
             Events(trace, calls),
             message=(
                 f"the GPU idles for {share:.0%} of {trace.window.whole},"
                 f" while {a_step:,.0f} kernels{unit} are launched one by one:"
-                f" {launch_us:.1f} us for each, which runs {kernel_us:.1f} us"
+                f" {per_launch} for each, which runs {time_text(kernel_ns)}"
                 + (", to decode one token after the other" if decoding.is_eager(trace) else "")
             ),
             location=None,

@@ -9,7 +9,7 @@ from operator import or_
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Events, Intervals, Trace
+from tidy.trace import Capability, Event, EventKind, Events, Intervals, Trace, time_text
 
 from ..base import Pattern
 from ..evidence import graphs, host_idle, launches, obstacles, places, timing
@@ -146,7 +146,7 @@ class PythonBound(Pattern):
     def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Finding:
         time = host_idle.time_of(same)
         function, after = _function(same[0]), host_idle.op_after(trace, same[0])
-        a_step_ms = time.total_ns / max(len(trace.window.steps), 1) / 1e6
+        a_step = time_text(time.total_ns / max(len(trace.window.steps), 1))
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
@@ -154,8 +154,7 @@ class PythonBound(Pattern):
             trace,
             list(dict.fromkeys(each for each in events if each is not None)),
             message=(
-                f"{who} waits {a_step_ms:,.1f} ms a {trace.window.unit} for Python{where}"
-                + _before(after)
+                f"{who} waits {a_step} a {trace.window.unit} for Python{where}" + _before(after)
             ),
             location=function.location if function else None,
             cost=timing.Cost(time, matters=True),
@@ -179,7 +178,7 @@ class PythonBound(Pattern):
             message=(
                 f"the GPU idles for {share:.0%} of {trace.window.whole}"
                 f" while Python gets from one operator to the next,"
-                f" {time.total_ns / len(calls) / 1000:.1f} us for each kernel"
+                f" {time_text(time.total_ns / len(calls))} for each kernel"
                 + (", with Python stacks recorded" if has_stacks else "")
             ),
             location=None,

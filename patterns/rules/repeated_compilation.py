@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Event, Trace, rows_of
+from tidy.trace import Event, Trace, rows_of, time_text
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
@@ -72,14 +72,14 @@ class RepeatedCompilation(Pattern):
 
     def _found(self, trace: Trace, same: Sequence[_Compilation]) -> Iterable[Finding]:
         for part in places.by_window(same, lambda each: each.event):
-            each_ms = np.mean([each.event.duration_ns for each in part]) / 1e6
+            mean = time_text(float(np.mean([each.event.duration_ns for each in part])))
             shapes = list(dict.fromkeys(filter(None, (_shape(trace, each) for each in part))))
             changes = f", as shapes change: {', '.join(map(str, shapes[:3]))}"
             yield self.report(
                 trace,
                 [each.event for each in part],
                 message=(
-                    f"a function is compiled again {len(part)} times, {each_ms:,.0f} ms each"
+                    f"a function is compiled again {len(part)} times, {mean} each"
                     + (changes if len(shapes) > 1 else "")
                 ),
             )

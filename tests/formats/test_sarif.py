@@ -139,6 +139,18 @@ def test_fingerprints_survive_moved_lines_and_other_times(tmp_path: Path) -> Non
     assert fingerprint("for i in x:\n    g(i)\n", 2) != before
 
 
+def test_fingerprints_survive_counts_and_times_of_any_size(tmp_path: Path) -> None:
+    """Where no source tells findings apart, their messages do, but for numbers and units."""
+
+    def fingerprint(message: str) -> str:
+        (result,) = _run(results(message, root=tmp_path))["results"]
+        return str(result["partialFingerprints"]["primaryLocationLineHash"])
+
+    before = fingerprint("the GPU waits 900 us for each of 990 kernels, 512 KiB large")
+    assert fingerprint("the GPU waits 1.20 ms for each of 1,012 kernels, 2.5 GiB large") == before
+    assert fingerprint("the GPU waits 1.20 ms for each of 1,012 copies, 2.5 GiB large") != before
+
+
 def test_fingerprints_survive_renamed_variables(tmp_path: Path) -> None:
     source = tmp_path / "train.py"
 

@@ -27,7 +27,7 @@ def test_too_few_workers(tmp_path: Path) -> None:
     """Two workers give a batch every 20 ms to a loop that takes 5: eight would keep up."""
     (found,) = _found(Loop(), tmp_path)
     assert found.severity == Severity.WARNING
-    assert "2 workers can make a batch every 20.0 ms, the rest of a step takes 5.0 ms" in (
+    assert "2 workers can make a batch every 20.0 ms, the rest of a step takes 5.00 ms" in (
         found.message
     )
     assert found.fix == "num_workers=8, or cheaper items"
@@ -95,7 +95,7 @@ def test_beside_a_modelled_device_workers_have_a_processor(tmp_path: Path) -> No
     loop = Loop(batch_ms=20, step_ms=5, cpu_share=0.3, queued_share=0.7, is_modelled=True)
     assert _found(loop, tmp_path) == []  # 6 ms a batch with a processor, 3 ms for each of two
     (found,) = _found(replace(loop, cpu_share=0.7, queued_share=0.3), tmp_path)
-    assert "2 workers can make a batch every 7.0 ms" in found.message
+    assert "2 workers can make a batch every 7.00 ms" in found.message
 
 
 def test_a_loop_that_no_worker_holds_up(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _left_out(trace: Trace) -> dict[str, str]:
 def test_a_cold_first_step() -> None:
     compiles = Host("dynamo_timed backend_compile", 1, 80)
     assert _left_out(_steps(100, 10, 10, 10, extra=(compiles,))) == {
-        "step 0": "80 ms of it in compilation"
+        "step 0": "80.0 ms of it in compilation"
     }
 
 
@@ -65,7 +65,7 @@ def test_a_first_step_of_which_a_part_is_known() -> None:
     """What else it did, such as importing, is not in the recording: the largest cause is named."""
     extra = Host("dynamo_timed backend_compile", 60, 30), _call("cudaMalloc", 92, 5)
     assert _left_out(_steps(100, 10, 10, 10, extra=extra)) == {
-        "step 0": "the first one recorded, 30 ms of it in compilation, others take 10.0 ms"
+        "step 0": "the first one recorded, 30.0 ms of it in compilation, others take 10.0 ms"
     }
 
 
@@ -79,7 +79,7 @@ def test_a_first_step_of_which_next_to_nothing_is_known() -> None:
 def test_a_long_step_in_the_middle_that_says_why() -> None:
     grows = (_call("cudaMalloc", 22, 30), _call("cudaMalloc", 55, 30))
     trace = _steps(10, 10, 100, 10, extra=grows)
-    assert _left_out(trace) == {"step 2": "60 ms of it in allocator growth"}
+    assert _left_out(trace) == {"step 2": "60.0 ms of it in allocator growth"}
     assert trace.window.time_ns == 30 * _MS
 
 

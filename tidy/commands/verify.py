@@ -11,8 +11,9 @@ from rich.text import Text
 
 from ..api import prepare
 from ..report.console import make_console
-from ..report.units import count_text, printable, time_text
+from ..report.units import count_text, printable
 from ..run import RunOptions
+from ..trace import time_text
 from ..verify import Measured, Verification, verify
 from .files import check_output, opened
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.text import Text
 
 from ..report.console import ReportConsole
-from ..report.units import printable, shortened, time_text
+from ..report.units import printable, shortened
+from ..trace import time_text
 from . import wording
 from .compare import Comparison
 

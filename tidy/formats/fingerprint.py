@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 from ..finding import Finding
 from ..sources.places import SourcePlace
 
+_NUMBER = re.compile(r"\d+(,\d{3})*(\.\d+)?( (s|ms|us|[KMG]i?B|bytes)\b)?")
+
 
 def fingerprint(code: str, path: str, function: str, statement: str, message: str) -> str:
     """A number that stays while lines come and go, variables are renamed, and counts differ.
@@ -26,8 +28,8 @@ def fingerprint(code: str, path: str, function: str, statement: str, message: st
 
 
 def without_numbers(message: str) -> str:
-    """A message as it reads in each run: counts and times are left open."""
-    return re.sub(r"\d+(\.\d+)?", "#", message)
+    """A message as it reads in each run: counts and times are left open, with their units."""
+    return _NUMBER.sub("#", message)
 
 
 def fingerprint_at(finding: Finding, where: SourcePlace) -> str:

@@ -29,10 +29,10 @@ from ..account.host_kinds import (
     WORKERS,
 )
 from ..account.work_kinds import COMMUNICATION
-from ..trace import LeftOut, Window
+from ..trace import LeftOut, Window, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
-from .units import count_text, location_text, printable, share_text, shortened, time_text
+from .units import count_text, location_text, printable, share_text, shortened
 
 _MOST_LINES = 8
 _NARROWEST_PLACE = 12

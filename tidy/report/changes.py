@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..account import Accountant, PartName
 from ..finding import Severity
+from ..trace import time_text
 from .checked_trace import CheckedTrace
 from .text import summary
-from .units import time_text
 
 _LONGER = 0.1  # of a step's length; less may be chance
 _GREW = 0.05  # of a step's length, for one part of its account

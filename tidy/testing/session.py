@@ -18,7 +18,7 @@ from ..config.settings import find_settings
 from ..errors import TidyError
 from ..finding import Severity
 from ..report.text import render, summary
-from ..report.units import time_text
+from ..trace import time_text
 
 if TYPE_CHECKING:
     from ..report.report import Report

@@ -1,6 +1,7 @@
 """The trace model: one table of columns, one tree, and views on them."""
 
 from .build import build_trace
+from .durations import time_text
 from .event import Event, Events, rows_of
 from .info import Capability, DeviceProperties, TraceInfo, remedy
 from .intervals import Intervals
@@ -32,4 +33,5 @@ __all__ = [
     "build_trace",
     "remedy",
     "rows_of",
+    "time_text",
 ]

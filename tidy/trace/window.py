@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from .durations import time_text
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
@@ -155,7 +156,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     # One long step among many is no part of what the others are; of two one cannot say that.
     odd = [s for s in steps if not reasons[s] and s.duration_ns > _UNLIKE * usual_ns]
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and odd[0].duration_ns > _FAR_UNLIKE * usual_ns:
-        reasons[odd[0]] = f"the only one of its length, others take {usual_ns / 1e6:,.1f} ms"
+        reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
     kept = [step for step in steps if not reasons[step]]
     left_out = [
         LeftOut(f"{unit} {step.number}", step.start_ns, step.end_ns, reasons[step])
@@ -218,14 +219,14 @@ class _Once:
         told.append((int(trace.duration_ns[slow].sum()), "first launches"))
         spent_ns, words = max(told)
         longer_ns = step.duration_ns - usual_ns
-        because = f"{spent_ns / 1e6:,.0f} ms of it in {words}"
+        because = f"{time_text(spent_ns)} of it in {words}"
         if 2 * sum(each for each, _ in told) >= longer_ns:
             return because
         if not is_first:
             return ""
         # Much of a first step, such as imports, leaves nothing in a recording.
         known = f", {because}" if spent_ns >= _PART_OF_MORE * longer_ns else ""
-        return f"the first one recorded{known}, others take {usual_ns / 1e6:,.1f} ms"
+        return f"the first one recorded{known}, others take {time_text(usual_ns)}"
 
 
 def _rounds(trace: EventTable) -> tuple[Step, ...]:
