@@ -22,6 +22,7 @@ from .waits import synchronizing_calls
 
 PAGEABLE = "Memcpy HtoD (Pageable -> *"
 PINNED = "Memcpy HtoD (Pinned -> *"
+_BACK_TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)*"
 # Ops by which one copies. In others it is a side effect, as in indexing with indexes on the CPU.
 _ASKED = {"aten::to", "aten::_to_copy", "aten::copy_"}
 _SCALAR_NBYTES = 8
@@ -36,7 +37,7 @@ _LOOK_UP = LOOK_UP_INSIDE | {
 }
 _OF_INDEXES = frozenset({"long int", "long", "int", "bool", "unsigned char"})
 # By major compute capability.
-_PINNED_GB_PER_S = {6: (8, 13), 7: (8, 13), 8: (11, 26), 9: (22, 55), 10: (22, 58)}
+_PINNED_GB_PER_S = {6: (8, 13), 7: (8, 13), 8: (5, 26), 9: (22, 55), 10: (22, 58)}
 _FILLS = {
     f"aten::{name}"
     for name in (
@@ -48,7 +49,7 @@ _FILLS = {
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A copy to a device, the `aten::copy_` that made it, and the outermost op around that."""
+    """A copy to a device or from one, its `aten::copy_`, and the outermost op around that."""
 
     work: Event
     copy: Event
@@ -99,6 +100,17 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
             yield Upload(work, copy, op, nbytes_of(work, copy))
 
 
+def downloads(trace: Trace) -> Iterator[Upload]:
+    """Copies from a device into a pageable tensor that the program has: it calls `copy_` itself."""
+    for work in trace.events(trace.rows_named(_BACK_TO_PAGEABLE)):
+        call = work.parent
+        copy = call.parent if call is not None and call.kind == EventKind.Runtime else call
+        if work.kind != EventKind.Memcpy or copy is None or copy.name != "aten::copy_":
+            continue
+        if outermost_op(copy).row == copy.row and not _is_scalar(work, copy):
+            yield Upload(work, copy, copy, nbytes_of(work, copy))
+
+
 def _is_scalar(work: Event, copy: Event) -> bool:
     shapes = copy.input_shapes
     return (len(shapes) > 1 and shapes[1] == ()) or 0 < work.nbytes <= _SCALAR_NBYTES
@@ -123,7 +135,8 @@ def pinned_nbytes_per_s(trace: Trace, work: Sequence[int]) -> tuple[float, float
     """How fast these copies are from pinned memory, at worst and at best; None if not known.
 
     By the generation of PCIe that devices of each compute capability have, all 16 lanes of it: some
-    12, 25 and 50 GB/s are measured (CUDA's bandwidthTest, nvbandwidth), less on older hosts.
+    12, 25 and 50 GB/s are measured (CUDA's bandwidthTest, nvbandwidth), less on older hosts and on
+    virtual machines, where 5 to a device and 9 from it were measured with an A100.
     """
     devices = {int(trace.device[row]) for row in work}
     majors = {

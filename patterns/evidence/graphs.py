@@ -11,7 +11,7 @@ from tidy.trace import Trace
 from .launches import calls_of
 
 KERNEL_LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
-_GRAPH_LAUNCHES = ("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
+GRAPH_LAUNCHES = ("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
 # Where graphs without kernels are no more than this part of the launches, and what the account
 # says is theirs no more than this part of the window, the rest can be judged.
 _FEW = 0.01
@@ -25,7 +25,7 @@ LOST_IN_GRAPHS = NotChecked(
 
 def lost_in_graphs(trace: Trace) -> bool:
     """Whether kernels of graphs were not recorded, and not of a few only."""
-    graphs = calls_of(trace, *_GRAPH_LAUNCHES)
+    graphs = calls_of(trace, *GRAPH_LAUNCHES)
     if not len(graphs):
         return False
     callers = trace.caller[trace.device_rows]

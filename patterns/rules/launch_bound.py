@@ -12,11 +12,14 @@ from tidy.trace import Event, Events, Trace, rows_of, time_text
 
 from ..base import DevicePattern
 from ..evidence import decoding, edits, graphs, launches, obstacles, timing
+from ..evidence.capture import captured_steps
 from ..evidence.host_idle import host_idle
 from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
 from ..option import Option, share
 
 _COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
+
+_CAPTURE = 'capture the step in a CUDA graph, or torch.compile(mode="reduce-overhead")'
 
 _STEP, _CALL = "ProfilerStep#1 60us", "cudaLaunchKernel 5us"
 _LOST = launch("graph", call="cudaGraphLaunch 5us")
@@ -91,6 +94,9 @@ class LaunchBound(DevicePattern):
         kernel_ns, call_ns = (float(np.median(trace.duration_ns[r])) for r in (work, calls))
         if trace.device_is_modelled and kernel_ns >= call_ns:
             return  # the operators' time is tidy.runtime's, only that of the calls is a GPU's
+        captured = None if trace.device_is_modelled else captured_steps(trace)
+        idle = idle if captured is None else captured.idle
+        share = trace.step_share(idle) or 0.0
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
         per_launch = time_text(idle.total_ns / len(calls))
         yield self.report(
@@ -100,6 +106,7 @@ class LaunchBound(DevicePattern):
                 f"the GPU idles for {share:.0%} of {trace.window.whole},"
                 f" while {a_step:,.0f} kernels{unit} are launched one by one:"
                 f" {per_launch} for each, which runs {time_text(kernel_ns)}"
+                + ("" if captured is None else ", the same in each")
                 + (", to decode one token after the other" if decoding.is_eager(trace) else "")
             ),
             location=None,
@@ -114,11 +121,16 @@ class LaunchBound(DevicePattern):
             return "a static KV cache under CUDA graphs, or more sequences at once"
         if len(trace.rows_named(*_COMPILED)):
             return 'torch.compile(mode="reduce-overhead"), which uses CUDA graphs'
-        return self.fix
+        return self.fix if captured_steps(trace) is None else _CAPTURE
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
         """Graphs launch many kernels at once; a fused op or a larger batch saves less."""
         calls = rows_of(events)
+        captured = captured_steps(trace)
+        if captured is not None and not trace.device_is_modelled:
+            tracks = np.flatnonzero(np.bincount(trace.track_id[calls])).tolist()
+            host = dict.fromkeys(tracks, captured.host)
+            return Edit("each step in one graph", host=host, left=(0.0, 0.2))
         ops = launches.outermost_ops(trace, trace.caller[calls].astype(np.int64))
         host = edits.host_time(trace, np.concatenate([ops, calls]))  # some calls are in no op
         return Edit("kernels launched by graphs", host=host, left=(0.1, 0.6))

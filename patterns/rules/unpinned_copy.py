@@ -16,6 +16,8 @@ from ..option import Option, warning_share
 # Of the time of copies, where neither their size nor the device's link is known.
 _USUALLY_LEFT = 0.35, 0.8
 
+_BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, wait once"
+
 _LARGE = "HtoD (Pageable -> Device) 20us 262144B"
 _TO, _CALL = "aten::to > aten::copy_", "cudaMemcpyAsync 20us"
 _ON_AMD = "HtoD (Host -> Device) 20us"
@@ -27,7 +29,8 @@ class UnpinnedCopy(DevicePattern):
     What it does: It finds copies from pageable memory that repeat, in two steps or, where the trace
     has none, with kernels in between. One of them has to have 64 KiB or more; smaller ones at the
     same place count with it, scalars do not. Not reported are a model that moves to the GPU,
-    indexes that PyTorch copies by itself, and fills, which are TDY201.
+    indexes that PyTorch copies by itself, and fills, which are TDY201. Where the same loop calls
+    `copy_` from the GPU into a tensor of its own that is not pinned, that counts with it.
     Why it costs: The copy takes twice as long or longer, and meanwhile the host cannot prepare
     anything. Where other work of the GPU covers it nothing is lost.
     Example: `inputs = batch.to("cuda")` on a batch of an ordinary DataLoader, recorded as
@@ -80,13 +83,28 @@ class UnpinnedCopy(DevicePattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         loop, pageable = loops.Loop(trace), copies.uploads(trace, copies.PAGEABLE)
-        for same in loop.by_place(pageable, lambda each: each.op):
-            large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]
-            if not any(loop.repeated([op.start_ns for op in large])):
-                continue
+        groups = [
+            same
+            for same in loop.by_place(pageable, lambda each: each.op)
+            if self._some_repeat(loop, same)
+        ]
+        # What goes there and back in one loop is the input and the output of one program.
+        back = list(copies.downloads(trace)) if len(groups) == 1 else []
+        way = "from"
+        if self._some_repeat(loop, back):
+            groups, way = [[*groups[0], *back]], "and back, from and to"
+        for same in groups:
             for events, cost, where in copies.by_window(trace, same, self.warning_from):
-                message = f"copied to the GPU from memory that is not pinned{where}"
+                message = f"copied to the GPU {way} memory that is not pinned{where if way == 'from' else ''}"
                 yield self.report(trace, events, message=message, cost=cost)
+
+    def _some_repeat(self, loop: loops.Loop, same: Sequence[copies.Upload]) -> bool:
+        large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]
+        return any(loop.repeated([op.start_ns for op in large]))
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        goes_back = any(copies.is_copy(work, "DtoH") for op in events for work in op.kernels)
+        return _BOTH_WAYS if goes_back else self.fix
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Pinned memory copies about twice as fast, and the host neither stages it nor waits."""

@@ -1,0 +1,62 @@
+"""Savings of recorded programs, beside the step that was measured after the change was made.
+
+The pairs lie beside the checkout, in shared/pairs; their index says what was changed in each, and
+how long a step took before and after. Two recordings of unchanged code differ by up to 2.7 %.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidy
+from tidy import Finding
+
+from .shared import FOLDER
+
+_PAIRS = FOLDER.parent / "pairs"
+pytestmark = pytest.mark.skipif(not _PAIRS.is_dir(), reason="shared/pairs is not there")
+_NEAR = 0.15
+
+
+def _before(pair: str, code: str) -> list[Finding]:
+    """What a rule finds before the change, what saves most first."""
+    (path,) = (_PAIRS / pair).glob("before.json*")
+    return list(tidy.check(tidy.load(path), select=[code]).findings)
+
+
+def _step_after_ms(finding: Finding) -> tuple[float, float]:
+    assert finding.saving is not None
+    low_ns, high_ns = finding.saving.step_ns_after
+    return low_ns / 1e6, high_ns / 1e6
+
+
+@pytest.mark.parametrize(
+    ("pair", "code", "measured_ms"),
+    [
+        ("cuda_graph_manual_capture", "TDY402", 0.90),
+        ("sam2_vectorised_rle_loop", "TDY404", 1131.0),
+    ],
+)
+def test_the_step_is_near_the_measured_one(pair: str, code: str, measured_ms: float) -> None:
+    low_ms, high_ms = _step_after_ms(_before(pair, code)[0])
+    assert (low_ms + high_ms) / 2 == pytest.approx(measured_ms, rel=_NEAR)
+
+
+def test_the_whole_step_can_be_captured() -> None:
+    (found,) = _before("cuda_graph_manual_capture", "TDY402")
+    assert "the same in each" in found.message
+    assert found.fix.startswith("capture the step in a CUDA graph")
+
+
+def test_pinned_memory_is_within_its_range() -> None:
+    """How fast copies are after pinning is not in the trace, so the range is wide."""
+    low_ms, high_ms = _step_after_ms(_before("copy_pin_memory", "TDY103")[0])
+    assert low_ms <= 30.80 <= high_ms
+
+
+def test_without_pinned_memory_nothing_is_promised_of_non_blocking() -> None:
+    assert _before("copy_non_blocking", "TDY104") == []
+    (pinned,) = _before("copy_non_blocking", "TDY103")
+    assert "pin_memory=True" in pinned.fix
