@@ -61,8 +61,9 @@ def captured_steps(trace: Trace) -> Captured | None:
     """What graphs would save if all of a step were captured; None where it cannot be, as it is.
 
     A graph launches the same kernels each time, without the host. So all steps have launched the
-    same kernels in the same order, nothing waited for the device between a step's first launch and
-    its last, no graph was launched, and the host did little but launch.
+    same kernels in the same order, on inputs of the same sizes as far as they are known. Nothing
+    waited for the device between a step's first launch and its last, no batch was fetched and no
+    graph launched, and the host did little but launch.
     """
     edges = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2)
     calls = _launches_by_step(trace, edges)
@@ -70,7 +71,8 @@ def captured_steps(trace: Trace) -> Captured | None:
         return None
     begin, end = trace.end_ns[calls[:, 0]], trace.end_ns[calls[:, -1]]
     host = Intervals(begin, end)
-    others = np.append(waiting_calls(trace), calls_of(trace, *GRAPH_LAUNCHES))
+    fetches = trace.rows_named("enumerate(Data*", "*/data/dataloader.py(*): __next__")
+    others = np.concatenate([waiting_calls(trace), calls_of(trace, *GRAPH_LAUNCHES), fetches])
     if host.contains(trace.start_ns[others]).any():
         return None
     if any(host.overlaps(each.start_ns, each.end_ns) for each in host_idle(trace).stretches):
@@ -96,8 +98,12 @@ def _launches_by_step(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.int6
         return None
     by_step: NDArray[np.int64] = calls.reshape(len(edges), -1)
     work = _work_of(trace)[by_step]
-    names = trace.name_id[work]
-    return by_step if (work >= 0).all() and (names == names[0]).all() else None
+    if (work < 0).any():
+        return None
+    ops = trace.caller[by_step]
+    sizes = np.where(ops >= 0, trace.inputs_id[ops], -1)  # those of a growing cache differ
+    alike = all((each == each[0]).all() for each in (trace.name_id[work], sizes))
+    return by_step if alike else None
 
 
 def _work_of(trace: Trace) -> Rows:

@@ -39,7 +39,9 @@ class LaunchBound(DevicePattern):
     or a launch is on its way, in steps of 10 kernels or more; 15 % of the window has to be so. What
     the host does after a wait, for as long as it waited, is the wait's (TDY301, TDY302), as the
     optimizer's launches are the optimizer's (TDY601) and a loader's the loader's. Operators that
-    take longer than 0.2 ms for each launch do something else besides and do not count.
+    take longer than 0.2 ms for each launch do something else besides and do not count. Where three
+    steps or more launch the same, on inputs of the same sizes, and wait for nothing meanwhile, one
+    graph could launch each: then all idle time that a graph does without counts.
     Why it costs: The step takes as long as the host takes to launch it; a faster GPU changes
     nothing.
     Example: Many small ops on small tensors, recorded as

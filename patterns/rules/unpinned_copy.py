@@ -95,8 +95,9 @@ class UnpinnedCopy(DevicePattern):
             groups, way = [[*groups[0], *back]], "and back, from and to"
         for same in groups:
             for events, cost, where in copies.by_window(trace, same, self.warning_from):
-                message = f"copied to the GPU {way} memory that is not pinned{where if way == 'from' else ''}"
-                yield self.report(trace, events, message=message, cost=cost)
+                said = f"copied to the GPU {way} memory that is not pinned"
+                said += where if way == "from" else ""
+                yield self.report(trace, events, message=said, cost=cost)
 
     def _some_repeat(self, loop: loops.Loop, same: Sequence[copies.Upload]) -> bool:
         large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]

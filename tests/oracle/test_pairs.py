@@ -6,8 +6,6 @@ how long a step took before and after. Two recordings of unchanged code differ b
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import tidy

@@ -50,10 +50,67 @@ def test_ops_one_after_the_other(read_events: ReadEvents) -> None:
 
 def test_what_is_idle_because_of_launches_is_its_cost(read_events: ReadEvents) -> None:
     """A kernel of 3 us begins 10 us into an op of 20 us: 17 of 21 us are launching, 1 is Python."""
-    (found,) = tidy.check(read_events(_steps(3, 1)), select=["TDY402"]).findings
+    written = _with_another_kernel(_steps(3, 1))
+    (found,) = tidy.check(read_events(written), select=["TDY402"]).findings
     assert found.cost_share == pytest.approx(17 / 21, abs=0.01)
     assert "81%" in found.message
     assert "30 kernels a step" in found.message
+
+
+def _with_another_kernel(written: list[Written]) -> list[Written]:
+    """The same steps, but for one kernel of the second."""
+    last = [e for e in written if e["name"] == "elementwise"][-31]
+    return [e | {"name": "reduce"} if e is last else e for e in written]
+
+
+# -- steps that one graph could launch ------------------------------------------------------------
+
+
+def test_steps_that_launch_the_same_can_be_captured(read_events: ReadEvents) -> None:
+    """30 kernels of 3 us are left of 630 us, back to back; then Python between them counts too."""
+    (found,) = tidy.check(read_events(_steps(3, 1)), select=["TDY402"]).findings
+    assert found.cost_share == pytest.approx(18 / 21, abs=0.01)
+    assert "the same in each" in found.message
+    assert found.fix.startswith("capture the step in a CUDA graph")
+    assert found.saving is not None
+    low_ns, high_ns = found.saving.step_ns_after
+    assert 90_000 <= low_ns < high_ns < 0.4 * 630_000
+
+
+def _with_a_wait(written: list[Written]) -> list[Written]:
+    add = [e for e in written if e["name"] == "aten::add"][40]
+    return [*written, call("cudaStreamSynchronize", add["ts"] + 12, 1, 5000)]
+
+
+def _with_a_batch(written: list[Written]) -> list[Written]:
+    """Each step fetches a batch between its launches."""
+    fetch = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    adds = [e for e in written if e["name"] == "aten::add"]
+    return [*written, *(mark(fetch, e["ts"] - 80, 79) for e in adds[15::30])]
+
+
+def _with_other_sizes(written: list[Written]) -> list[Written]:
+    adds = [e for e in written if e["name"] == "aten::add"]
+    for number, add in enumerate(adds):
+        add["args"] |= {"Input Dims": [[1 + number // 30, 64]], "Input type": ["float"]}
+    return written
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        _with_another_kernel(_steps(3, 1)),
+        _with_a_wait(_steps(3, 1)),
+        _with_a_batch(_steps(3, 90, op_us=100)),
+        _with_other_sizes(_steps(3, 1)),
+        [e for e in _steps(3, 1) if e["ts"] < 2 * _STEP_US],
+    ],
+    ids=["another kernel", "a wait", "a batch", "a growing input", "two steps"],
+)
+def test_steps_that_cannot_be_captured(read_events: ReadEvents, written: list[Written]) -> None:
+    (found,) = tidy.check(read_events(written), select=["TDY402"]).findings
+    assert "the same in each" not in found.message
+    assert not found.fix.startswith("capture")
 
 
 @pytest.mark.parametrize(

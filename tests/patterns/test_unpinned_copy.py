@@ -8,7 +8,7 @@ import pytest
 
 from tidy import Severity
 from tidy.finding import NotApplicable, NotChecked
-from tidy.patterns.examples import steps, to_gpu, under
+from tidy.patterns.examples import copy, steps, to_gpu, under
 from tidy.patterns.rules.blocking_copy import BlockingCopy
 from tidy.patterns.rules.extra_device_copy import ExtraDeviceCopy
 from tidy.patterns.rules.unpinned_copy import UnpinnedCopy
@@ -64,6 +64,20 @@ def test_a_fill_that_is_copied_is_the_business_of_another_rule() -> None:
     outline = steps(fill, to_gpu("Pageable", _LARGE), WORK)
     assert len(said(ExtraDeviceCopy, outline)) == 1
     assert said(UnpinnedCopy, outline) == []
+
+
+_BACK = copy("DtoH (Device -> Pageable) 20us 262144B", op="aten::copy_")
+
+
+def test_what_a_loop_copies_back_counts_with_it() -> None:
+    """Its tensors are the program's own where it calls `copy_`, and new ones after `.cpu()`."""
+    there = to_gpu("Pageable", _LARGE)
+    (finding,) = said(UnpinnedCopy, steps(there, WORK, _BACK))
+    assert (finding.count, "and back" in finding.message) == (6, True)
+    assert finding.fix.startswith("pin both tensors")
+    (finding,) = said(UnpinnedCopy, steps(there, WORK, under("aten::to", _BACK)))
+    assert (finding.count, "and back" in finding.message) == (3, False)
+    assert said(UnpinnedCopy, steps(WORK, _BACK)) == []
 
 
 def test_indexes_that_pytorch_copies_by_itself_do_not_count() -> None:
