@@ -126,26 +126,26 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     waits = (pieces.kind == CODE_OF[WAITING]) | (pieces.kind == CODE_OF[COPYING])
     waits &= pieces.row >= 0
     waited = np.where(waits, pieces.start_ns - trace.start_ns[np.maximum(pieces.row, 0)], 0)
-    begins = waited > 0
-    if not begins.any():
+    wait = np.flatnonzero(waited > 0)
+    if not len(wait):
         return pieces
-    group = np.cumsum(begins) - 1  # the last wait before each piece
-    lead = np.where(group >= 0, waited[begins][np.maximum(group, 0)], 0)
     is_host_work = np.zeros(len(HOST_KINDS), bool)
     is_host_work[[CODE_OF[LAUNCHING], CODE_OF[PYTHON], CODE_OF[OPTIMIZER]]] = True
-    host_work = is_host_work[pieces.kind]
-    length = np.where(host_work, pieces.end_ns - pieces.start_ns, 0)
+    length = (pieces.end_ns - pieces.start_ns) * is_host_work[pieces.kind]
     upto = np.cumsum(length)
-    spent = upto - np.where(group >= 0, upto[begins][np.maximum(group, 0)], 0)
-    charged = np.clip(lead - (spent - length), 0, length)  # of each piece, from its start
-    kind = np.where(charged > 0, CODE_OF[WAITING], pieces.kind)
-    row = np.where(charged > 0, pieces.row[begins][np.maximum(group, 0)], pieces.row)
-    parted = (charged > 0) & (charged < length)
-    middle = pieces.start_ns + charged
-    end = np.where(parted, middle, pieces.end_ns)
-    rest = Stretches(middle, pieces.end_ns, pieces.kind, pieces.row)
-    whole = Stretches(pieces.start_ns, end, kind, row)
-    return concatenated([whole, rest.at(parted)])
+    # Each reaches as far as its lead does, or to the next wait.
+    reach = np.searchsorted(upto, upto[wait] + waited[wait]) + 1
+    last = np.minimum(reach, np.append(wait[1:], len(upto)))
+    which, at = repeated(np.maximum(last - wait - 1, 0), wait + 1)
+    spent = upto[at] - length[at] - upto[wait][which]
+    charged = np.clip(waited[wait][which] - spent, 0, length[at])  # of each piece, from its start
+    which, at, charged = which[charged > 0], at[charged > 0], charged[charged > 0]
+    parted = charged < length[at]
+    middle = pieces.start_ns[at] + charged
+    rest = Stretches(middle, pieces.end_ns[at], pieces.kind[at], pieces.row[at]).at(parted)
+    kind, row, end = pieces.kind.copy(), pieces.row.copy(), pieces.end_ns.copy()
+    kind[at], row[at], end[at] = CODE_OF[WAITING], pieces.row[wait][which], middle
+    return concatenated([Stretches(pieces.start_ns, end, kind, row), rest])
 
 
 def _recording_apart(trace: Trace, pieces: Stretches) -> Stretches:

@@ -85,20 +85,22 @@ class Places:
         same = trace.track_id[:count] == trace.track_id[parent]
         same &= parent >= 0
         above = np.where(same, np.int32(-1), parent)
+        columns = [own, *(each for each in (forward, above) if (each >= 0).any())]
         within = _enclosing(trace)
         order = np.argsort(trace.depth[:count], kind="stable")
         bounds = np.cumsum(np.bincount(trace.depth[:count]))
         for level in np.split(order, bounds[:-1])[1:]:
             rows = level[same[level]]
             up = within[rows]
-            for column in (own, forward, above):
+            for column in columns:
                 column[rows] = np.where(column[rows] >= 0, column[rows], column[up])
         return forward, above
 
     def dearest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
         """The places with the most time, given rows of any kind (-1 for none) and their time."""
         sums = self._sums(rows, spent_ns)
-        least = np.partition(sums, -most)[-most] if len(sums) > most else 0
+        times = sums[sums > 0]
+        least = np.partition(times, -most)[-most] if len(times) > most else 0
         return tuple(sorted(self._places(sums, max(least, 1)), key=_order)[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
