@@ -20,6 +20,7 @@ from .light import Bounds, LightSteps, typical_ns
 from .moments import Moments, moments_of
 from .paired_calls import PairedCalls
 from .stopped_clock import interpolated
+from .unpaired_work import queued_before, with_their_calls
 
 Numbers = NDArray[np.int64]
 # A full step that is so much longer than others had something to do that light ones had not, such
@@ -102,7 +103,12 @@ def time_map(
         if not mine.is_device and track != main:
             found.append(bounds)
         if mine.is_device:
-            found.append(_with_their_calls(mine, counterparts, bounds))
+            queued = queued_before(mine, theirs, counterparts, bounds, light)
+            calls_alone = with_their_calls(mine, counterparts, bounds)
+            if len(queued[0]):
+                later = calls_alone[0] > queued[0][-1]
+                calls_alone = calls_alone[0][later], calls_alone[1][later]
+            found += [queued, calls_alone]
         for index, other in enumerate(counterparts):
             if other < 0:
                 continue
@@ -177,16 +183,6 @@ def _bounds(
         given += (start - earlier, start - earlier + length)
         earlier = end - given[-1]
     return np.array(recorded, np.int64), np.array(given, np.int64)
-
-
-def _with_their_calls(
-    work: Moments, counterparts: Sequence[int], bounds: tuple[Numbers, Numbers]
-) -> tuple[Numbers, Numbers]:
-    """Device work without a counterpart, and its times when it moves as far as its calls do."""
-    alone = np.append(np.array(counterparts, np.int64) < 0, True)[work.step]  # -1: of no step
-    times, asked = work.times_ns[alone], work.asked_ns[alone]
-    asked = np.where(asked < 0, times, asked)
-    return times, times + interpolated(*bounds, asked) - asked
 
 
 def _joined(found: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
