@@ -58,9 +58,10 @@ def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each device row the index of its kind in `KINDS`."""
     result = kinds_by_name(trace, rows)
-    of_convolutions = _convolves(trace, rows)
+    products = np.flatnonzero(np.isin(result, list(_CONVOLUTION_OF)))
+    products = products[_convolves(trace, rows[products])]
     for product, convolution in _CONVOLUTION_OF.items():
-        result = np.where((result == product) & of_convolutions, convolution, result)
+        result[products[result[products] == product]] = convolution
     kind = trace.kind[rows]
     result = np.where(kind == EventKind.Memcpy, CODE_OF[COPIES], result)
     result = np.where(kind == EventKind.Memset, CODE_OF[FILLS], result)

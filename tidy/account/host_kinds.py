@@ -83,7 +83,7 @@ CALLS = (
 RANGES = (
     (WORKERS, r"enumerate\(DataLoader\)#_MultiProcessing.*"),
     (LOADING, r"enumerate\(Data(Loader|Pipe)\)#.*"
-     r"|.*(utils|runtime)/data/dataloader\.py\(\d+\): __next__"),
+     r"|.*/((?<=utils/)|(?<=runtime/))data/dataloader\.py\(\d+\): __next__"),
     (OPTIMIZER, r"Optimizer\.(step|zero_grad)#.*|.*/clip_grad\.py\(\d+\): .*"),
     (HOOK, r"FullyShardedDataParallel\._(pre|post)_\w+|FSDP::(root_)?(pre|post)_\w+.*"
      r"|.*\.py\(\d+\): (?!(un)?pack_|register_|remove_|clear_)\w*(?<!except)hook(_fn)?"),
