@@ -27,12 +27,13 @@ from tidy.trace import Intervals, Trace
 from tidy.trace.kept import kept_of_window
 
 from . import devices
+from .frames import DATA_LOADER, FETCH
 from .graphs import GRAPH_LAUNCHES, KERNEL_LAUNCHES
 from .host_idle import host_idle
 from .launches import Rows, by_start, calls_of
 from .waits import waiting_calls
 
-FEWEST_STEPS = 3  # that two steps launch the same may be chance
+_FEWEST_STEPS = 3  # that two steps launch the same may be chance
 # What the host does from one launch to the next that a graph does without.
 _SPARED = [
     CODE_OF[kind]
@@ -63,15 +64,18 @@ def captured_steps(trace: Trace) -> Captured | None:
     A graph launches the same kernels each time, without the host. So all steps have launched the
     same kernels in the same order, on inputs of the same sizes as far as they are known. Nothing
     waited for the device between a step's first launch and its last, no batch was fetched and no
-    graph launched, and the host did little but launch.
+    graph launched, and the host did little but launch. Beside a modelled device the host's time is
+    tidy.runtime's, and says nothing of graphs.
     """
+    if trace.device_is_modelled:
+        return None
     edges = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2)
     calls = _launches_by_step(trace, edges)
     if calls is None or calls.shape[1] < 2:
         return None
     begin, end = trace.end_ns[calls[:, 0]], trace.end_ns[calls[:, -1]]
     host = Intervals(begin, end)
-    fetches = trace.rows_named("enumerate(Data*", "*/data/dataloader.py(*): __next__")
+    fetches = trace.rows_named(FETCH, f"{DATA_LOADER}__next__", "enumerate(DataPipe)#*")
     others = np.concatenate([waiting_calls(trace), calls_of(trace, *GRAPH_LAUNCHES), fetches])
     if host.contains(trace.start_ns[others]).any():
         return None
@@ -94,7 +98,7 @@ def _launches_by_step(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.int6
     inside = (step >= 0) & (trace.start_ns[calls] < edges[step, 1]) if len(edges) else step >= 0
     calls, step = calls[inside], step[inside]
     counts = np.bincount(step, minlength=len(edges))
-    if len(edges) < FEWEST_STEPS or (counts != counts[0]).any() or not counts[0]:
+    if len(edges) < _FEWEST_STEPS or (counts != counts[0]).any() or not counts[0]:
         return None
     by_step: NDArray[np.int64] = calls.reshape(len(edges), -1)
     work = _work_of(trace)[by_step]

@@ -86,29 +86,29 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
     Left out are scalars, tensors that were filled on the CPU just before, modules that move, and
     what an index is made of that the next op looks up.
     """
+    for each in _copies(trace, name):
+        if each.op.name not in _ASKED or fill_copied_by(each.op):
+            continue
+        if name == PAGEABLE and index_made_for(each.op, each.copy):
+            continue
+        if not any(MOVES_A_MODULE.search(above.name) for above in each.op.ancestors()):
+            yield each
+
+
+def downloads(trace: Trace) -> Iterator[Upload]:
+    """Copies from a device into a pageable tensor that the program has: it calls `copy_` itself."""
+    return (each for each in _copies(trace, _BACK_TO_PAGEABLE) if each.op.row == each.copy.row)
+
+
+def _copies(trace: Trace, name: str) -> Iterator[Upload]:
+    """Copies with a name that `aten::copy_` makes, by start; without scalars."""
     for work in trace.events(trace.rows_named(name)):
         call = work.parent
         copy = call.parent if call is not None and call.kind == EventKind.Runtime else call
         if work.kind != EventKind.Memcpy or copy is None or copy.name != "aten::copy_":
             continue
-        op = outermost_op(copy)
-        if op.name not in _ASKED or _is_scalar(work, copy) or fill_copied_by(op):
-            continue
-        if name == PAGEABLE and index_made_for(op, copy):
-            continue
-        if not any(MOVES_A_MODULE.search(above.name) for above in op.ancestors()):
-            yield Upload(work, copy, op, nbytes_of(work, copy))
-
-
-def downloads(trace: Trace) -> Iterator[Upload]:
-    """Copies from a device into a pageable tensor that the program has: it calls `copy_` itself."""
-    for work in trace.events(trace.rows_named(_BACK_TO_PAGEABLE)):
-        call = work.parent
-        copy = call.parent if call is not None and call.kind == EventKind.Runtime else call
-        if work.kind != EventKind.Memcpy or copy is None or copy.name != "aten::copy_":
-            continue
-        if outermost_op(copy).row == copy.row and not _is_scalar(work, copy):
-            yield Upload(work, copy, copy, nbytes_of(work, copy))
+        if not _is_scalar(work, copy):
+            yield Upload(work, copy, outermost_op(copy), nbytes_of(work, copy))
 
 
 def _is_scalar(work: Event, copy: Event) -> bool:

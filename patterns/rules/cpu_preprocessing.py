@@ -127,7 +127,7 @@ class CpuPreprocessing(Pattern):
         yield self.report(
             trace,
             list(dict.fromkeys(events)),
-            message=(f"{who} waits {a_step} {unit} for {short_name(events[0])} on the CPU"),
+            message=f"{who} waits {a_step} {unit} for {short_name(events[0])} on the CPU",
             severity=Severity.WARNING,
             cost=timing.Cost(inside, matters=True),
             edit=edit,

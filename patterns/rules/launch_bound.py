@@ -96,7 +96,7 @@ class LaunchBound(DevicePattern):
         kernel_ns, call_ns = (float(np.median(trace.duration_ns[r])) for r in (work, calls))
         if trace.device_is_modelled and kernel_ns >= call_ns:
             return  # the operators' time is tidy.runtime's, only that of the calls is a GPU's
-        captured = None if trace.device_is_modelled else captured_steps(trace)
+        captured = captured_steps(trace)
         idle = idle if captured is None else captured.idle
         share = trace.step_share(idle) or 0.0
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
@@ -129,7 +129,7 @@ class LaunchBound(DevicePattern):
         """Graphs launch many kernels at once; a fused op or a larger batch saves less."""
         calls = rows_of(events)
         captured = captured_steps(trace)
-        if captured is not None and not trace.device_is_modelled:
+        if captured is not None:
             tracks = np.flatnonzero(np.bincount(trace.track_id[calls])).tolist()
             host = dict.fromkeys(tracks, captured.host)
             return Edit("each step in one graph", host=host, left=(0.0, 0.2))

@@ -177,7 +177,7 @@ class PythonBound(Pattern):
             Events(trace, calls),
             message=(
                 f"the GPU idles for {share:.0%} of {trace.window.whole}"
-                f" while Python gets from one operator to the next,"
+                " while Python gets from one operator to the next,"
                 f" {time_text(time.total_ns / len(calls))} for each kernel"
                 + (", with Python stacks recorded" if has_stacks else "")
             ),

@@ -73,11 +73,14 @@ class HostRows:
 
     @cached_property
     def in_ops(self) -> NDArray[np.bool_]:
-        """For each tree row whether it is in an operator; in runs of the CPU whether it is one."""
+        """For each tree row, and in the end for none, whether it is in an operator.
+
+        In runs of the CPU it is whether it is one itself.
+        """
         in_op: NDArray[np.bool_] = self.outermost_op >= 0
         if self.is_cpu_run:
             in_op &= self._trace.kind[: len(in_op)] == EventKind.TorchOp
-        return in_op
+        return np.append(in_op, False)
 
     @cached_property
     def kinds(self) -> NDArray[np.int8]:
@@ -89,7 +92,7 @@ class HostRows:
             computes = ~self._launches
             computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
             of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
-        kinds = np.where(self.in_ops, of_ops, CODE_OF[PYTHON])
+        kinds = np.where(self.in_ops[:-1], of_ops, CODE_OF[PYTHON])
         return np.append(kinds, CODE_OF[PYTHON]).astype(np.int8)
 
     @cached_property

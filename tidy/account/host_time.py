@@ -137,7 +137,7 @@ class HostTime:
             kind[time.contains(times_ns)] = code
         if self._rows.is_cpu_run:
             # What an operator computes counts as that, in a hook and in an optimizer too.
-            in_ops = np.append(self._rows.in_ops, False)[row]
+            in_ops = self._rows.in_ops[row]
             kind = np.where(in_ops & (kind == CODE_OF[HOOK]), own, kind)
             in_ops &= kind == CODE_OF[OPTIMIZER]
             kind = np.where(in_ops, CODE_OF[OPTIMIZER_OP], kind).astype(np.int8)
@@ -153,7 +153,7 @@ class HostTime:
 def _by_code(trace: Trace, rows: Rows, codes: NDArray[np.int8]) -> list[tuple[int, Intervals]]:
     """The time in rows of each code, from that which counts least to that which counts most.
 
-    ToldRanges are asked for by time: what runs in one need not hang below it in the tree.
+    Ranges are asked for by time: what runs in one need not hang below it in the tree.
     """
     return [
         (code, trace.time_of(rows[codes == code]))
