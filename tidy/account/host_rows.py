@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Capability, EventKind, Trace
-from .host_kinds import (
-    CALLS,
-    CODE_OF,
-    CPU_OP,
-    LAUNCHING,
-    PYTHON,
-    PYTHON_RANGES,
-    RANGES,
-    calls_of_hooks,
-    codes_of_names,
-)
+from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON
+from .host_names import CALLS, PYTHON_RANGES, RANGES, calls_of_hooks
 from .work_kinds import op_kind
 
 # An op that launches nothing and takes this long computes on the CPU; shorter ones are views, sizes
@@ -36,17 +27,17 @@ class HostRows:
     @cached_property
     def call_codes(self) -> NDArray[np.int8]:
         """For each name of a call its code in `CALLS`, or -1."""
-        return codes_of_names(self._trace, CALLS, self._trace.rows_of_kind(EventKind.Runtime))
+        return CALLS.codes(self._trace, self._trace.rows_of_kind(EventKind.Runtime))
 
     @cached_property
     def range_codes(self) -> NDArray[np.int8]:
         """The same of names of tree rows in `RANGES`."""
-        return codes_of_names(self._trace, RANGES, slice(self._trace.tree_count))
+        return RANGES.codes(self._trace, slice(self._trace.tree_count))
 
     @cached_property
     def python_codes(self) -> NDArray[np.int8]:
         """The same of names of tree rows in `PYTHON_RANGES`."""
-        return codes_of_names(self._trace, PYTHON_RANGES, slice(self._trace.tree_count))
+        return PYTHON_RANGES.codes(self._trace, slice(self._trace.tree_count))
 
     @cached_property
     def is_hook(self) -> NDArray[np.bool_]:

@@ -41,15 +41,14 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         more_ns: further times to turn at, ascending.
     """
     tree, calls = _by_start(trace, tree), _by_start(trace, calls)
-    call_ends, outer_call = trace.end_ns[calls], _outer_calls(trace, calls)
-    begun_row, begun_call = np.append(-1, tree), np.append(-1, np.arange(len(calls)))
+    begun_row = np.append(-1, tree)
+    call_edges, call_upto = _turns_of_calls(trace, calls)
     edges = [
         np.array([np.iinfo(np.int64).min]),
         np.sort(trace.end_ns[tree], kind="stable"),  # which merges what is sorted already
-        np.sort(call_ends, kind="stable"),
         more_ns,
         trace.start_ns[tree],
-        trace.start_ns[calls],
+        call_edges,
     ]
     cuts = np.unique(np.concatenate([each[_PIECE::_PIECE] for each in edges]))
     cuts_in = [[0, *np.searchsorted(each, cuts).tolist(), len(each)] for each in edges]
@@ -66,17 +65,25 @@ def turns_of(trace: Trace, tree: Rows, calls: Rows, more_ns: NDArray[np.int64]) 
         of_rows = of_calls - (rows_upto - rows_before)
         is_row, is_call = (order >= of_rows) & (order < of_calls), order >= of_calls
         row = begun_row[rows_before + np.cumsum(is_row)[is_last]]
-        call = begun_call[calls_before + np.cumsum(is_call)[is_last]]
+        call = call_upto[calls_before + np.cumsum(is_call)[is_last]]
         # An event that ends at a time is over by then.
         row = nearest_open(row, times + 1, trace.end_ns, trace.parent)
-        if len(calls):
-            call = nearest_open(call, times + 1, call_ends, outer_call)
-            call = np.where(call >= 0, calls[call], -1)
-        yield Turns(times, row.astype(np.int32), call.astype(np.int32))
+        yield Turns(times, row.astype(np.int32), call)
 
 
 def _by_start(trace: Trace, rows: Rows) -> Rows:
     return rows[np.argsort(trace.start_ns[rows], kind="stable")]
+
+
+def _turns_of_calls(trace: Trace, calls: Rows) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """When calls, by start, begin or end, and which is the innermost then; -1 stands before all."""
+    starts, ends = trace.start_ns[calls], trace.end_ns[calls]
+    times = np.concatenate([np.sort(ends, kind="stable"), starts])
+    order = np.argsort(times, kind="stable")  # which merges what is sorted already
+    times = times[order]
+    begun = np.append(-1, np.arange(len(calls)))[np.cumsum(order >= len(calls))]
+    call = nearest_open(begun, times + 1, ends, _outer_calls(trace, calls)) if len(calls) else begun
+    return times, np.append(-1, np.append(calls, -1)[call]).astype(np.int32)
 
 
 def _outer_calls(trace: Trace, calls: Rows) -> NDArray[np.int32]:

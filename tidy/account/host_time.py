@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import EventKind, Intervals, Trace
+from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
 from .host_kinds import (
     CODE_OF,
@@ -131,10 +132,11 @@ class HostTime:
         trace, (times_ns, row, call) = self._trace, turns
         kind = self._rows.kinds[row]
         for code, time in ranges.of_python:
-            kind[time.contains(times_ns) & (kind == CODE_OF[PYTHON])] = code
-        own = kind.copy()
+            inside = _inside(time, times_ns)
+            kind[inside[kind[inside] == CODE_OF[PYTHON]]] = code
+        own = kind.copy() if self._rows.is_cpu_run else kind
         for code, time in ranges.of_all:
-            kind[time.contains(times_ns)] = code
+            kind[_inside(time, times_ns)] = code
         if self._rows.is_cpu_run:
             # What an operator computes counts as that, in a hook and in an optimizer too.
             in_ops = self._rows.in_ops[row]
@@ -148,6 +150,12 @@ class HostTime:
         plain = np.where(keeps, around, CODE_OF[LAUNCHING])
         kind[in_call] = np.where(of_call < 0, plain, of_call)
         return kind
+
+
+def _inside(time: Intervals, times_ns: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The indices of the ascending times that lie in `time`."""
+    first = np.searchsorted(times_ns, time.starts_ns)
+    return repeated(np.searchsorted(times_ns, time.ends_ns) - first, first)[1]
 
 
 def _by_code(trace: Trace, rows: Rows, codes: NDArray[np.int8]) -> list[tuple[int, Intervals]]:

@@ -124,9 +124,9 @@ def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Str
 def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     """Give to each wait the launching that follows it, up to the time that was waited."""
     waits = (pieces.kind == CODE_OF[WAITING]) | (pieces.kind == CODE_OF[COPYING])
-    waits &= pieces.row >= 0
-    waited = np.where(waits, pieces.start_ns - trace.start_ns[np.maximum(pieces.row, 0)], 0)
-    wait = np.flatnonzero(waited > 0)
+    wait = np.flatnonzero(waits & (pieces.row >= 0))
+    waited = pieces.start_ns[wait] - trace.start_ns[pieces.row[wait]]
+    wait, waited = wait[waited > 0], waited[waited > 0]
     if not len(wait):
         return pieces
     is_host_work = np.zeros(len(HOST_KINDS), bool)
@@ -134,11 +134,11 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     length = (pieces.end_ns - pieces.start_ns) * is_host_work[pieces.kind]
     upto = np.cumsum(length)
     # Each reaches as far as its lead does, or to the next wait.
-    reach = np.searchsorted(upto, upto[wait] + waited[wait]) + 1
+    reach = np.searchsorted(upto, upto[wait] + waited) + 1
     last = np.minimum(reach, np.append(wait[1:], len(upto)))
     which, at = repeated(np.maximum(last - wait - 1, 0), wait + 1)
     spent = upto[at] - length[at] - upto[wait][which]
-    charged = np.clip(waited[wait][which] - spent, 0, length[at])  # of each piece, from its start
+    charged = np.clip(waited[which] - spent, 0, length[at])  # of each piece, from its start
     which, at, charged = which[charged > 0], at[charged > 0], charged[charged > 0]
     parted = charged < length[at]
     middle = pieces.start_ns[at] + charged

@@ -87,7 +87,10 @@ class Places:
         above = np.where(same, np.int32(-1), parent)
         columns = [own, *(each for each in (forward, above) if (each >= 0).any())]
         within = _enclosing(trace)
-        order = np.argsort(trace.depth[:count], kind="stable")
+        # Numbers of 16 bits are sorted in one pass over them.
+        depth = trace.depth[:count]
+        small = depth.astype(np.int16) if count and depth.max() < 1 << 15 else depth
+        order = np.argsort(small, kind="stable")
         bounds = np.cumsum(np.bincount(trace.depth[:count]))
         for level in np.split(order, bounds[:-1])[1:]:
             rows = level[same[level]]
@@ -139,25 +142,28 @@ class Places:
         known = tree >= 0
         upto = np.zeros(count + 1)
         np.cumsum(np.bincount(tree[known], spent_ns[known], count), out=upto[1:])
-        chosen = np.flatnonzero(self._is_function)
-        whole = upto[trace.subtree_end[chosen]] - upto[chosen]
-        by_name = np.bincount(trace.name_id[chosen], whole, len(trace.names))
-        most = np.flatnonzero(by_name >= _MOST * spent_ns.sum())
-        most = most[by_name[most] <= spent_ns.sum()]  # a function that calls itself counts twice
+        chosen, ends, names = self._functions
+        by_name = np.bincount(names, upto[ends] - upto[chosen], len(trace.names))
+        all_ns = spent_ns.sum()
+        most = np.flatnonzero(by_name >= _MOST * all_ns)
+        most = most[by_name[most] <= all_ns]  # a function that calls itself counts twice
         if not len(most):
             return ""
         # Of functions that hold the same time it is the innermost.
         depth, is_most = np.zeros(len(trace.names), np.int64), np.zeros(len(trace.names), bool)
         is_most[most] = True
-        chosen = chosen[is_most[trace.name_id[chosen]]]
+        chosen = chosen[is_most[names]]
         np.maximum.at(depth, trace.name_id[chosen], trace.depth[chosen])
         innermost: int = most[np.lexsort((-depth[most], by_name[most]))[0]]
         return trace.names[innermost]
 
     @cached_property
-    def _is_function(self) -> NDArray[np.bool_]:
-        kinds = self._trace.kind[: self._trace.tree_count]
-        return np.isin(np.arange(256), _FUNCTIONS)[kinds]
+    def _functions(self) -> tuple[NDArray[np.int64], Rows, Rows]:
+        """The rows of functions and operators, the end of each one's subtree, and its name."""
+        trace = self._trace
+        is_function = np.isin(np.arange(256), _FUNCTIONS)
+        rows = np.flatnonzero(is_function[trace.kind[: trace.tree_count]])
+        return rows, trace.subtree_end[rows], trace.name_id[rows]
 
     def tree_rows(self, rows: Rows) -> Rows:
         """For device work and calls the tree row they were made in; tree rows stay; -1: unknown."""
