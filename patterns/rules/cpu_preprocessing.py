@@ -97,7 +97,7 @@ class CpuPreprocessing(Pattern):
                 host = host_idle.by_track(same)
                 events = [each for each in map(_culprit, same) if each is not None]
                 model = "not computed on the CPU" if is_op else "prepared by workers"
-                edit = Edit(model, host=host, left=_DEVICE_LEFT)
+                edit = Edit(model, host=host, left=_DEVICE_LEFT, moves=not is_op)
                 yield from self._found(trace, events, time, edit)
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -112,7 +112,7 @@ class CpuPreprocessing(Pattern):
         own = [each for each, is_in in zip(events, inside.tolist(), strict=True) if not is_in]
         for same in places.by_line(own):
             host = edits.host_time(trace, [each.row for each in same])
-            edit = Edit("prepared by workers", host=host, left=_CPU_LEFT)
+            edit = Edit("prepared by workers", host=host, left=_CPU_LEFT, moves=True)
             yield from self._found(trace, same, trace.time_of(e.row for e in same), edit)
 
     def _found(

@@ -216,14 +216,14 @@ def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> E
     """The waits that the fix ends; without knowledge of the workers half of them may stay."""
     host = edits.host_time(trace, rows_of(events))
     if bound is None:
-        return Edit("batches that are ready", host=host, left=(0.0, 0.5))
+        return Edit("batches that are ready", host=host, left=(0.0, 0.5), moves=True)
     if trace.device_is_modelled or bound.waits_for == WaitsFor.WORK:
         if not bound.has_processors:
             return None
-        return Edit(f"{bound.enough} workers", host=host, left=bound.left(bound.enough))
+        return Edit(f"{bound.enough} workers", host=host, left=bound.left(bound.enough), moves=True)
     if bound.waits_for == WaitsFor.RECEIVING:
         return None
-    return Edit("batches that are ready", host=host, left=(0.0, 1.0))
+    return Edit("batches that are ready", host=host, left=(0.0, 1.0), moves=True)
 
 
 Rows = NDArray[np.int64]

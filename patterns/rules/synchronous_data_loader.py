@@ -168,7 +168,8 @@ def _edit(trace: Trace, fetches: NDArray[np.int64], items: RowItems | None) -> E
     received_ns = _RECEIVED_NS * len(fetches)
     least, most = nbytes / _FASTEST / fetch_ns, (nbytes / _SLOWEST + received_ns) / fetch_ns
     left = (min(max(many, least), 1.0), min(max(few, most), 1.0))
-    return Edit(f"the fetches in {_FEW_WORKERS} to {_MANY_WORKERS} workers", host, left=left)
+    model = f"the fetches in {_FEW_WORKERS} to {_MANY_WORKERS} workers"
+    return Edit(model, host, left=left, moves=True)
 
 
 def _has_no_workers(iterator: Event) -> bool:

@@ -54,6 +54,15 @@ def _left_out(trace: Trace) -> dict[str, str]:
     return {each.label: each.reason for each in trace.window.left_out}
 
 
+def test_launches_that_wait_for_a_busy_device_are_no_first_ones() -> None:
+    """A host that has run ahead as far as it can waits in its launches, in each step from then."""
+    lengths = (10, 10, 10, 90, 90, 90)
+    waiting = [_call("cudaLaunchKernel", sum(lengths[:n]) + 1, 80) for n in (3, 4, 5)]
+    busy = _call("cudaLaunchKernel", 0, 0.01, work_ms=sum(lengths))
+    assert _left_out(_steps(*lengths, extra=(busy, *waiting))) == {}
+    assert set(_left_out(_steps(*lengths, extra=tuple(waiting)))) == {"step 3", "step 4", "step 5"}
+
+
 def test_a_cold_first_step() -> None:
     compiles = Host("dynamo_timed backend_compile", 1, 80)
     assert _left_out(_steps(100, 10, 10, 10, extra=(compiles,))) == {

@@ -31,7 +31,7 @@ Rows = NDArray[np.int64]
 _NONE = -1
 
 
-class NameTable:
+class HostNames:
     """Names by kind: the first entry that fits a name wholly, in capitals or not, says it.
 
     Args:
@@ -75,7 +75,7 @@ def _places(text: str, word: str) -> Iterator[int]:
 
 # Calls of runtimes and drivers, by what the host does in them: CUDA's, HIP's, the unified runtime
 # and Level Zero below XPU, and MTIA's.
-CALLS = NameTable(
+CALLS = HostNames(
     (WAITING, r"\w*Synchronize\w*|(cuda|hip)EventElapsedTime"
      r"|(ur|pi)(EventWait|EventsWait|QueueFinish)\w*"),
     (COPYING, r"(cuda|cu|hip)Memcpy\w*|(ur|pi)\w*Enqueue\w*Mem(cpy|Buffer(Read|Write))\w*"
@@ -89,7 +89,7 @@ CALLS = NameTable(
      r"|ze(ModuleCreate|ModuleDynamic|KernelCreate)\w*"),
 )  # fmt: skip
 # Host ranges and frames that say what everything inside them is.
-RANGES = NameTable(
+RANGES = HostNames(
     (WORKERS, r"enumerate\(DataLoader\)#_MultiProcessing.*"),
     (LOADING, r"enumerate\(Data(Loader|Pipe)\)#.*"
      r"|.*/((?<=utils/)|(?<=runtime/))data/dataloader\.py\(\d+\): __next__"),
@@ -111,7 +111,7 @@ RANGES = NameTable(
 )  # fmt: skip
 
 # The same of frames, where they say it of Python only, and not of operators below them.
-PYTHON_RANGES = NameTable(
+PYTHON_RANGES = HostNames(
     (OTHER_PROCESS, r"<built-in method wait of pybind11\w*\..*"  # of a collective, or of RPC
      r"|.*torch/distributed/distributed_c10d\.py\(\d+\): (monitored_)?barrier"),
     (PREPROCESSING, r"(.*/)?(PIL|cv2|av|imageio|skimage|librosa|soundfile|torchaudio|albumentations"

@@ -24,6 +24,7 @@ class Edit:
         waits: rows of calls that no longer wait for the device.
         left: the part of `host` and `work` that stays, at best and at worst, 0 to 1.
         work_left: the same of `work` alone, where that is another part.
+        moves: whether other processes do from then on what `host` holds.
     """
 
     model: str
@@ -32,6 +33,7 @@ class Edit:
     waits: Sequence[int] | Rows = ()
     left: tuple[float, float] = (0.0, 0.0)
     work_left: tuple[float, float] | None = None
+    moves: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and self._values() == other._values()
@@ -41,4 +43,4 @@ class Edit:
 
     def _values(self) -> tuple[object, ...]:
         rows = [*self.work], [*self.waits]
-        return self.model, dict(self.host), *rows, self.left, self.work_left
+        return self.model, dict(self.host), *rows, self.left, self.work_left, self.moves

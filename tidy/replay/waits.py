@@ -1,4 +1,8 @@
-"""Which calls wait for which work: those that synchronise, and copies that return when done."""
+"""Which calls wait for which work.
+
+Those that synchronise do, copies that return when done, and launches that a full queue has no room
+for until the device has finished some of what stands in it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from ..trace import Trace
 Rows = NDArray[np.int64]
 # A call that returns this soon after the end of some work waited for it.
 _LONGEST_RETURN_NS = 120_000
+# CUDA's queue holds 1024 launches. A launch this long, with at least half as many ahead of it, that
+# returns as one of them ends waits for room. The clocks of both sides may be so far apart.
+_FULL_QUEUE, _LONG_NS, _CLOCKS_OF_LONG_CALLS = 512, 100_000, 0.05
 # A copy's end may be recorded a little after the return of the call that waited for it.
 _CLOCKS_NS = 5_000
 
@@ -48,10 +55,25 @@ def find_waits(
     own = np.flatnonzero(copies)
     own = own[ended[last[own]] <= end[own] + _CLOCKS_NS] if len(own) else own
     waits_for[own] = last[own]
+    full = np.flatnonzero(launches & (waits_for < 0) & (length > max(_LONG_NS, 10 * usual)))
+    ahead = np.searchsorted(launcher, full) - np.searchsorted(ends, start[full], side="right")
+    full = full[ahead >= _FULL_QUEUE]
+    waits_for[full] = _nearest_end(ends, by_end, end[full], length[full])
     waiting = np.flatnonzero(waits_for >= 0)
     return_ns[waiting] = end[waiting] - ended[waits_for[waiting]]
     length[waiting] = np.minimum(length[waiting], 3 * usual)
     return length, waits_for, return_ns
+
+
+def _nearest_end(ends: Rows, by_end: Rows, returned: Rows, length: Rows) -> Rows:
+    """The work whose end is nearest to the return of each call, -1 where none is near."""
+    if not len(returned):
+        return returned
+    after = np.minimum(np.searchsorted(ends, returned), len(ends) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(ends[after] - returned < returned - ends[before], after, before)
+    most_ns = np.maximum(_LONGEST_RETURN_NS, _CLOCKS_OF_LONG_CALLS * length)
+    return np.where(np.abs(ends[nearest] - returned) <= most_ns, by_end[nearest], -1)
 
 
 def _named(trace: Trace, row: Rows, *parts: str) -> NDArray[np.bool_]:

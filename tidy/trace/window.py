@@ -216,6 +216,8 @@ class _Once:
         calls = rows[trace.kind[rows] == EventKind.Runtime]
         slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
         slow = slow[self._loads[trace.name_id[slow]]]
+        # A launch that waits for room in the queue of a busy device loads nothing.
+        slow = slow[_while_idle(trace, slow)] if len(slow) else slow
         told.append((int(trace.duration_ns[slow].sum()), "first launches"))
         spent_ns, words = max(told)
         longer_ns = step.duration_ns - usual_ns
@@ -268,14 +270,19 @@ def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.boo
     """
     by_name = _named(trace, "|".join(pattern for _, pattern in ONCE))
     waits = _named(trace, _WAITS)
+    names = trace.name_id[calls]
+    few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
+    result: NDArray[np.bool_] = by_name[names] | (few & ~waits[names] & _while_idle(trace, calls))
+    return result
+
+
+def _while_idle(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """In which of these calls no device works for more than half of their time."""
     work = trace.device_rows
     busy = Intervals(trace.start_ns[work], trace.end_ns[work])
     worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
-    names = trace.name_id[calls]
-    few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
-    idle = 2 * worked < trace.duration_ns[calls]
-    result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
-    return result
+    idle: NDArray[np.bool_] = 2 * worked < trace.duration_ns[calls]
+    return idle
 
 
 def _of_run(trace: EventTable) -> Window:
