@@ -16,6 +16,7 @@ lint: ## ruff, its formatter, and generated pages up to date
 	$(PYTHON) docs/make_operators.py --check
 
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
+	rm -rf build/typed
 	$(PYTHON) -m pip install -q --no-deps --target build/typed . && rm -rf build/lib build/bdist.*
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
 	rm -rf build/typed *.egg-info
