@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kinds import DEVICE_KINDS, EventKind
-from .links import innermost_open, match_correlation
-
-Table = dict[str, NDArray[Any]]
+from .links import Table, innermost_open, match_correlation
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
