@@ -99,3 +99,14 @@ def operands(name: str, metavar: str, *, required: bool) -> Option:
 def one_operand(name: str, metavar: str) -> Option:
     """A single one."""
     return click.argument(name, metavar=metavar, shell_complete=completion.files)
+
+
+def together(*options: Option) -> Option:
+    """Several options, in the order in which help lists them."""
+
+    def give(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give
