@@ -60,22 +60,14 @@ class Comparison:
         scales: what the times of both were multiplied by for that.
         is_quickest: whether each part of a step is as long as in the quickest ones.
         allowed: of `WHATS` those that may differ; "all" stands for all.
-        confidence: of the intervals.
     """
 
-    def __init__(
-        self,
-        base: Side,
-        new: Side,
-        allowed: Collection[str] = (),
-        confidence: float = CONFIDENCE,
-    ) -> None:
+    def __init__(self, base: Side, new: Side, allowed: Collection[str] = ()) -> None:
         self.scales = scale(base.setting, new.setting) or (1.0, 1.0)
         sides = base.scaled(self.scales[0]), new.scaled(self.scales[1])
         self.is_quickest = any(side.setting.is_quickest for side in sides)
         self.base, self.new = sides
         self.allowed = frozenset(WHATS if "all" in allowed else allowed)
-        self.confidence = confidence
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -104,7 +96,7 @@ class Comparison:
         if not len(self.base.steps_ns) or not len(self.new.steps_ns):
             return None
         counts = self.base.independent_count, self.new.independent_count
-        return growth(self.base.steps_ns, self.new.steps_ns, counts, self.confidence)
+        return growth(self.base.steps_ns, self.new.steps_ns, counts)
 
     @cached_property
     def step(self) -> Interval | None:
@@ -114,7 +106,7 @@ class Comparison:
         """
         if self.raw is None:
             return None
-        width = self.machine.width(1 - self.confidence)
+        width = self.machine.width(1 - CONFIDENCE)
         return self._beside(self.raw, width * self.machine.uncertainty(*self._shares))
 
     def _beside(self, change: Interval, spread: float) -> Interval:
@@ -152,7 +144,7 @@ class Comparison:
         whole = self.base.step_ns
         if not whole:
             return []
-        alpha = (1 - self.confidence) / max(len(self._grown), 1)
+        alpha = (1 - CONFIDENCE) / max(len(self._grown), 1)
         changes = [self._came_or_went(pair, whole) for pair in self._pairs]
         changes += [self._changed(*each, whole, 1 - alpha) for each in self._grown]
         kept = [each for each in changes if each is not None]
@@ -192,7 +184,7 @@ class Comparison:
             and max(np.median(pair.base.step_ns), np.median(pair.new.step_ns)) >= least_ns > 0
             and min(_presence(pair.base), _presence(pair.new)) >= _USUAL
         ]
-        confidence = 1 - (1 - self.confidence) / max(len(tests), 1)
+        confidence = 1 - (1 - CONFIDENCE) / max(len(tests), 1)
         return [(pair, self._growth(pair, confidence)) for pair in tests]
 
     def _growth(self, pair: Pair, confidence: float) -> Interval:
