@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ..account import Account, is_rank_of
+from ..account import Account, jobs_of
 from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
 from ..weigh import importance
 from .checked_trace import CheckedTrace
@@ -105,22 +105,12 @@ class Section:
 
 def make_sections(reports: Sequence[CheckedTrace]) -> list[Section]:
     """One section a job, in order of the traces given."""
-    jobs: list[list[CheckedTrace]] = []
-    for report in reports:
-        job = next((job for job in jobs if _is_rank_of(report, job)), None)
-        if job is None:
-            jobs.append([report])
-        else:
-            job.append(report)
-    return [_section(sorted(job, key=_rank)) for job in jobs]
+    jobs = jobs_of([report.trace.info for report in reports])
+    return [_section(sorted((reports[number] for number in job), key=_rank)) for job in jobs]
 
 
 def _rank(report: CheckedTrace) -> int:
     return report.trace.info.rank or 0
-
-
-def _is_rank_of(report: CheckedTrace, job: Sequence[CheckedTrace]) -> bool:
-    return is_rank_of(report.trace.info, [other.trace.info for other in job])
 
 
 def _section(job: Sequence[CheckedTrace]) -> Section:
