@@ -156,7 +156,7 @@ class Comparison:
         same = [
             (pair, change)
             for pair, change in self._grown
-            if _same_count(pair)
+            if abs(pair.counts[0] - pair.counts[1]) <= _SAME_COUNT * max(pair.counts)
             and not pair.how
             and (pair.key.sort == KERNEL) == self._is_on_device
         ]
@@ -181,7 +181,7 @@ class Comparison:
             for pair in self._pairs
             if pair.base is not None
             and pair.new is not None
-            and max(np.median(pair.base.step_ns), np.median(pair.new.step_ns)) >= least_ns > 0
+            and max(pair.medians_ns) >= least_ns > 0
             and min(_presence(pair.base), _presence(pair.new)) >= _USUAL
         ]
         confidence = 1 - (1 - CONFIDENCE) / max(len(tests), 1)
@@ -198,17 +198,13 @@ class Comparison:
     def _shares(self) -> list[float]:
         """Of a step the part of each op that is paired; the rest is taken as one."""
         whole = self.base.step_ns or 1.0
-        shares = [
-            float(np.median(pair.base.step_ns)) / whole for pair, _ in self._grown if pair.base
-        ]
+        shares = [pair.medians_ns[0] / whole for pair, _ in self._grown]
         return [*shares, max(1 - sum(shares), 0.0)]
 
     def _changed(
         self, pair: Pair, change: Interval, whole: float, confidence: float
     ) -> OpChange | None:
-        assert pair.base is not None
-        assert pair.new is not None
-        base_ns, new_ns = float(np.median(pair.base.step_ns)), float(np.median(pair.new.step_ns))
+        base_ns, new_ns = pair.medians_ns
         spread = self.machine.width(1 - confidence) * self.machine.uncertainty(1.0)
         beside = self._beside(change, spread)
         # A share of the step that is worth a line, however certain the change is.
@@ -222,23 +218,26 @@ class Comparison:
         if abs(of_step.estimate) < _WORTH:
             return None
         what = "grew" if of_step.estimate > 0 else "shrank"
-        return _op_change(what, pair, base_ns, new_ns, beside, of_step, is_certain)
+        return OpChange(
+            what, pair.how, pair.key, *pair.medians_ns, *pair.counts, beside, of_step, is_certain
+        )
 
     def _came_or_went(self, pair: Pair, whole: float) -> OpChange | None:
         if (pair.base is None) == (pair.new is None):
             return None
         row = pair.base or pair.new
         assert row is not None
-        time_ns = float(np.median(row.step_ns))
+        time_ns = max(pair.medians_ns)
         if time_ns < _WORTH * whole:
             return None
         sign = 1.0 if pair.base is None else -1.0
         low = float(np.quantile(row.step_ns, 0.25 if sign > 0 else 0.75))
         high = float(np.quantile(row.step_ns, 0.75 if sign > 0 else 0.25))
         of_step = Interval(sign * time_ns / whole, sign * low / whole, sign * high / whole)
-        base_ns, new_ns = (0.0, time_ns) if sign > 0 else (time_ns, 0.0)
         what = "came" if sign > 0 else "went"
-        return _op_change(what, pair, base_ns, new_ns, None, of_step, is_certain=True)
+        return OpChange(
+            what, pair.how, pair.key, *pair.medians_ns, *pair.counts, None, of_step, is_certain=True
+        )
 
     # -- the rest ---------------------------------------------------------------------------------
 
@@ -268,25 +267,3 @@ class Comparison:
 def _presence(row: OpRow) -> float:
     """The part of the steps that have it."""
     return float(np.mean(row.step_ns > 0))
-
-
-def _same_count(pair: Pair) -> bool:
-    if pair.base is None or pair.new is None:
-        return False
-    most = max(pair.base.count, pair.new.count)
-    return abs(pair.base.count - pair.new.count) <= _SAME_COUNT * most
-
-
-def _op_change(
-    what: str,
-    pair: Pair,
-    base_ns: float,
-    new_ns: float,
-    change: Interval | None,
-    of_step: Interval,
-    is_certain: bool,
-) -> OpChange:
-    counts = [0.0 if row is None else row.count for row in (pair.base, pair.new)]
-    return OpChange(
-        what, pair.how, pair.key, base_ns, new_ns, counts[0], counts[1], change, of_step, is_certain
-    )

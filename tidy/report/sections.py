@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..account import Account, jobs_of
 from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
@@ -189,13 +189,10 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
 
 
 def _of_all_ranks(places: Sequence[PlaceOnRanks]) -> PlaceOnRanks:
-    costliest = max(places, key=lambda place: place.cost_ns)
-    return PlaceOnRanks(
-        costliest.finding,
-        sum(place.count for place in places),
-        costliest.cost_ns,
-        costliest.cost_share,
-        tuple(rank for place in places for rank in place.ranks),
+    return replace(
+        max(places, key=lambda place: place.cost_ns),
+        count=sum(place.count for place in places),
+        ranks=tuple(rank for place in places for rank in place.ranks),
     )
 
 
