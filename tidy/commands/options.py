@@ -20,12 +20,11 @@ from .option_kinds import (
     together,
 )
 
-PATTERNS = click.option(
+PATTERNS = path_option(
     "--patterns",
-    metavar="FILE_OR_MODULE",
+    "Load further rules from a Python file or module.",
+    "FILE_OR_MODULE",
     multiple=True,
-    shell_complete=completion.files,
-    help="Load further rules from a Python file or module.",
 )
 # What two runs have to have in common; a test holds it against `tidy.diff`, which takes numpy.
 _COMPARED = ("framework", "device", "world-size", "recorded", "steps", "shapes", "dtype")
@@ -35,14 +34,11 @@ _REPORT_FORMAT = format_option(
     text="For people, or for programs: JSON (docs/report.schema.json), SARIF 2.1.0, annotations of"
     " GitHub Actions, Markdown.",
 )
-_OUTPUTS = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    multiple=True,
-    shell_complete=completion.files,
-    help="Write the report there, not to the terminal; several times for several forms. .json,"
+_OUTPUTS = path_option(
+    "--output -o",
+    "Write the report there, not to the terminal; several times for several forms. .json,"
     " .sarif and .md say the form, or FORM=FILE does.",
+    multiple=True,
 )
 OUTPUT = path_option("--output -o", "Write the report there, not to the terminal.")
 TRACES = operands("traces", "TRACE...", required=True)
@@ -228,14 +224,11 @@ diff_options = together(
         text="For people, or for programs: JSON (docs/diff.md), Markdown, annotations of GitHub"
         " Actions.",
     ),
-    click.option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        multiple=True,
-        shell_complete=completion.files,
-        help="Write the comparison there; several times for several forms. .json and .md say the"
+    path_option(
+        "--output -o",
+        "Write the comparison there; several times for several forms. .json and .md say the"
         " form, or FORM=FILE does.",
+        multiple=True,
     ),
     number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),
     WIDTH,

@@ -152,11 +152,8 @@ def _backward_arrows(
     track, time = flows["track_id"][drawn], flows["time_ns"][drawn]
     source = dict(zip(ids[~is_end].tolist(), track[~is_end].tolist(), strict=True))
     backward = np.flatnonzero(table["forward_thread"][tree_rows] > 0)
-    places = zip(
-        table["track_id"][tree_rows[backward]].tolist(),
-        table["start_ns"][tree_rows[backward]].tolist(),
-        strict=True,
-    )
+    rows = tree_rows[backward]
+    places = zip(table["track_id"][rows].tolist(), table["start_ns"][rows].tolist(), strict=True)
     op_at = dict(zip(places, backward.tolist(), strict=True))
     thread_at = {int(track_id): thread for thread, track_id in enumerate(threads)}
     ends = (column[is_end].tolist() for column in (ids, track, time))
