@@ -14,7 +14,7 @@ from .interval import CONFIDENCE, Interval, growth
 from .machine import Machine, machine_of
 from .op_table import KERNEL, OpKey, OpRow
 from .pairing import Pair, paired
-from .setting import WHATS, Difference, differences, scale, unknown
+from .setting import WHATS, differences, scale, unknown
 from .side import Side
 
 # An op counts for the machine's part from this part of the step on, and its change is worth a line.
@@ -59,7 +59,9 @@ class Comparison:
         base, new: the two runs, with times of one kind.
         scales: what the times of both were multiplied by for that.
         is_quickest: whether each part of a step is as long as in the quickest ones.
-        allowed: of `WHATS` those that may differ; "all" stands for all.
+        differences: why the two cannot be compared, but for what is allowed.
+        overlooked: the differences that are allowed.
+        unknown: what of it one of the two does not say.
     """
 
     def __init__(self, base: Side, new: Side, allowed: Collection[str] = ()) -> None:
@@ -67,26 +69,11 @@ class Comparison:
         sides = base.scaled(self.scales[0]), new.scaled(self.scales[1])
         self.is_quickest = any(side.setting.is_quickest for side in sides)
         self.base, self.new = sides
-        self.allowed = frozenset(WHATS if "all" in allowed else allowed)
-
-    @cached_property
-    def differences(self) -> list[Difference]:
-        """Why the two cannot be compared, but for what is allowed."""
-        return [each for each in self._differences if each.what not in self.allowed]
-
-    @cached_property
-    def overlooked(self) -> list[Difference]:
-        """The differences that are allowed."""
-        return [each for each in self._differences if each.what in self.allowed]
-
-    @cached_property
-    def _differences(self) -> list[Difference]:
-        return list(differences(self.base.setting, self.new.setting))
-
-    @cached_property
-    def unknown(self) -> list[str]:
-        """What of it one of the two does not say."""
-        return unknown(self.base.setting, self.new.setting)
+        found = list(differences(base.setting, new.setting))
+        passing = WHATS if "all" in allowed else allowed
+        self.differences = [each for each in found if each.what not in passing]
+        self.overlooked = [each for each in found if each.what in passing]
+        self.unknown = unknown(base.setting, new.setting)
 
     # -- steps ------------------------------------------------------------------------------------
 
