@@ -80,9 +80,19 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
       prof.export_chrome_trace("trace.json.gz")
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
-    from tidy.commands.recover import report_or_recover
 
-    return report_or_recover(traces, recover, report_options_of(options))
+    checked = report_options_of(options)
+    if recover:
+        from tidy.run import run_recover
+
+        return run_recover(traces, checked)
+    if not traces:
+        from tidy.errors import UsageError
+
+        raise UsageError("report: no TRACE given: `tidy report --help` shows how")
+    from tidy.commands.report import run_report
+
+    return run_report(traces, checked)
 
 
 @cli.command()

@@ -8,7 +8,7 @@ import pytest
 
 import tidy
 from tidy.errors import TraceFormatError
-from tidy.readers.sqlite import database, read_nsys
+from tidy.readers.sqlite import database
 from tidy.trace import Capability, EventKind, Trace
 
 from .sqlite_files import NsysFile
@@ -232,12 +232,12 @@ def test_chunks_do_not_show(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert seen[-1] == path.stat().st_size
 
 
-def test_a_reader_of_its_own(path: Path, tmp_path: Path) -> None:
+def test_what_is_no_export(path: Path, tmp_path: Path) -> None:
     with NsysFile(path) as file:
         file.range("aten::mul", 20, 30)
-    assert len(read_nsys(str(path))) == 1
+    assert len(_load(path)) == 1
     other = tmp_path / "other"
     other.write_text("{}")
     for wrong in (other, tmp_path / "none"):
         with pytest.raises(TraceFormatError):
-            read_nsys(str(wrong))
+            tidy.load(wrong)

@@ -10,7 +10,7 @@ import pytest
 import tidy
 from tidy.errors import TraceFormatError
 from tidy.profiler.autograd_profiler import load_nvprof
-from tidy.readers.sqlite import database, read_nvprof
+from tidy.readers.sqlite import database
 from tidy.trace import Capability, EventKind, Trace
 
 from .sqlite_files import NvprofFile
@@ -147,13 +147,13 @@ def test_names_without_the_tool(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert _load(path).names == ["_ZN2at6native4gemmIfEEvi"]
 
 
-def test_a_reader_of_its_own(path: Path, tmp_path: Path) -> None:
+def test_what_is_no_profile(path: Path, tmp_path: Path) -> None:
     with NvprofFile(path) as file:
         file.range("aten::mul", 20, 30)
-    assert len(read_nvprof(str(path))) == 1
+    assert len(load_nvprof(path)) == 1
     for wrong in (tmp_path, tmp_path / "none"):
         with pytest.raises(TraceFormatError):
-            read_nvprof(str(wrong))
+            load_nvprof(wrong)
 
 
 def test_under_pytorchs_name(path: Path) -> None:

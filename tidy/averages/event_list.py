@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -150,21 +151,13 @@ class EventList(list[FunctionEventAvg]):
         stacks, inverse = np.unique(keys, return_inverse=True)
         sums = np.zeros(len(stacks), np.int64)
         np.add.at(sums, inverse, events.columns[column_sorted_by(metric).field][index])
-        plain = _Plain()
+        plain = cache(lambda frame: frame.translate(_REPLACED))  # few frames are in many stacks
         with Path(path).open("w", encoding="utf-8", newline="\n") as file:
             for key, total_ns in zip(stacks.tolist(), sums.tolist(), strict=True):
                 number, leaf = divmod(key, len(events.keys))
                 if total_ns >= 1000:
                     frames = [*reversed(events.stacks.frames(number)), events.keys[leaf]]
-                    file.write(f"{';'.join(map(plain.__getitem__, frames))} {total_ns // 1000}\n")
-
-
-class _Plain(dict[str, str]):
-    """Frames without separators; there are few, in many stacks."""
-
-    def __missing__(self, frame: str) -> str:
-        self[frame] = plain = frame.translate(_REPLACED)
-        return plain
+                    file.write(f"{';'.join(map(plain, frames))} {total_ns // 1000}\n")
 
 
 def key_averages(

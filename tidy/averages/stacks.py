@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..trace import EventKind, Trace
 from ..trace.kinds import DEVICE_WORK
+from ..trace.raw_columns import Interner
 from .host import nearest_marked
 
 Numbers = NDArray[np.int64]
@@ -33,11 +34,11 @@ class PythonStacks:
 
     def __init__(self, trace: Trace) -> None:
         # A stack is a frame and the stack below it.
-        self._numbers: dict[tuple[int, str], int] = {}
-        self._links: list[tuple[int, str]] = [(_NO_STACK, "")]
+        self._numbers = Interner({None: _NO_STACK})
         self.of_row = np.zeros(len(trace), np.int64)
         self._follow_tree(trace)
         self._read_call_stacks(trace)
+        self._links = list(self._numbers)
 
     def frames(self, number: int, most: int | None = None) -> tuple[str, ...]:
         """Frames from the innermost outwards; the `most` innermost ones where that is given."""
@@ -46,12 +47,6 @@ class PythonStacks:
             number, frame = self._links[number]
             path.append(frame)
         return tuple(path)
-
-    def _number(self, below: int, frame: str) -> int:
-        number = self._numbers.setdefault((below, frame), len(self._links))
-        if number == len(self._links):
-            self._links.append((below, frame))
-        return number
 
     def _follow_tree(self, trace: Trace) -> None:
         count = trace.tree_count
@@ -68,7 +63,7 @@ class PythonStacks:
         columns = (frames.tolist(), above[frames].tolist(), trace.name_id[frames].tolist())
         for row, outer, name in zip(*columns, strict=True):
             below = inner.get(outer, _NO_STACK)
-            inner[row] = self._number(below, trace.names[name]) if kept[name] else below
+            inner[row] = self._numbers[below, trace.names[name]] if kept[name] else below
         number_of = np.zeros(count + 1, np.int64)  # the last for a row with no frame above
         number_of[frames] = list(inner.values())
         self.of_row[:count] = number_of[above]
@@ -96,7 +91,7 @@ class PythonStacks:
         frames = [frame.strip() for frame in text.split(";")]
         number = _NO_STACK
         for frame in reversed([frame for frame in frames if frame and _is_kept(frame)]):
-            number = self._number(number, frame)
+            number = self._numbers[number, frame]
         return number
 
 

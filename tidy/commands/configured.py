@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ..config.settings import Settings, find_settings, load_settings
 from ..errors import UsageError
 from .report_options import ReportOptions
 
+_DEFAULT = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 # What is given on the command line also sets these aside: who selects a rule wants to see it, and
 # who asks for a form does not want it in the project's files.
 _SETS_ASIDE = {"select": "ignore", "form": "output", "output": "form"}
@@ -35,7 +35,8 @@ def report_options_of(options: dict[str, Any], script: str | None = None) -> Rep
     settings = settings_for(options.pop("config_file"), options.pop("no_config"), script)
     names = [each.name for each in fields(ReportOptions) if each.name in options]
     taken = {name: options.pop(name) for name in names}
-    given = set(_given(names))
+    source = click.get_current_context().get_parameter_source
+    given = {name for name in names if source(name) not in _DEFAULT}
     given |= {_SETS_ASIDE[name] for name in given & _SETS_ASIDE.keys()}
     for key in settings.values:
         option = KEYS[key].option
@@ -59,10 +60,3 @@ def settings_for(config_file: str | None, no_config: bool, script: str | None = 
         return load_settings(Path(config_file))
     starts = [Path.cwd()] if script is None else [Path(script).parent, Path.cwd()]
     return find_settings(*starts)
-
-
-def _given(names: Iterable[str]) -> list[str]:
-    """Those that the command line has."""
-    ctx = click.get_current_context()
-    default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-    return [name for name in names if ctx.get_parameter_source(name) not in default]

@@ -68,21 +68,22 @@ def choice_option(
 
 
 def path_option(
-    names: str, text: str, metavar: str = "FILE", complete: Any = completion.files
+    names: str,
+    text: str,
+    metavar: str = "FILE",
+    complete: Any = completion.files,
+    *,
+    multiple: bool = False,
 ) -> Option:
-    """What the shell completes."""
-    return click.option(*names.split(), metavar=metavar, shell_complete=complete, help=text)
+    """What the shell completes, given once or several times."""
+    return click.option(
+        *names.split(), metavar=metavar, multiple=multiple, shell_complete=complete, help=text
+    )
 
 
 def codes_option(names: str, text: str) -> Option:
     """Codes of rules, given once or several times."""
-    return click.option(
-        *names.split(),
-        metavar="CODES",
-        multiple=True,
-        shell_complete=completion.codes,
-        help=text,
-    )
+    return path_option(names, text, "CODES", completion.codes, multiple=True)
 
 
 def flag_option(names: str, text: str) -> Option:
@@ -99,3 +100,14 @@ def operands(name: str, metavar: str, *, required: bool) -> Option:
 def one_operand(name: str, metavar: str) -> Option:
     """A single one."""
     return click.argument(name, metavar=metavar, shell_complete=completion.files)
+
+
+def together(*options: Option) -> Option:
+    """Several options, in the order in which help lists them."""
+
+    def give(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give

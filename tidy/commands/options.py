@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import click
 
 from ..config.keys import FORMS, SAVINGS, SEVERITIES
 from . import completion
 from .option_kinds import (
-    Command,
     choice_option,
     codes_option,
     file_size,
@@ -20,14 +17,14 @@ from .option_kinds import (
     operands,
     path_option,
     percentage,
+    together,
 )
 
-PATTERNS = click.option(
+PATTERNS = path_option(
     "--patterns",
-    metavar="FILE_OR_MODULE",
+    "Load further rules from a Python file or module.",
+    "FILE_OR_MODULE",
     multiple=True,
-    shell_complete=completion.files,
-    help="Load further rules from a Python file or module.",
 )
 # What two runs have to have in common; a test holds it against `tidy.diff`, which takes numpy.
 _COMPARED = ("framework", "device", "world-size", "recorded", "steps", "shapes", "dtype")
@@ -37,14 +34,11 @@ _REPORT_FORMAT = format_option(
     text="For people, or for programs: JSON (docs/report.schema.json), SARIF 2.1.0, annotations of"
     " GitHub Actions, Markdown.",
 )
-_OUTPUTS = click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    multiple=True,
-    shell_complete=completion.files,
-    help="Write the report there, not to the terminal; several times for several forms. .json,"
+_OUTPUTS = path_option(
+    "--output -o",
+    "Write the report there, not to the terminal; several times for several forms. .json,"
     " .sarif and .md say the form, or FORM=FILE does.",
+    multiple=True,
 )
 OUTPUT = path_option("--output -o", "Write the report there, not to the terminal.")
 TRACES = operands("traces", "TRACE...", required=True)
@@ -54,7 +48,7 @@ WIDTH = number_option(
     least=40,
 )
 # Which configuration holds (docs/configuration.md).
-CONFIG = (
+CONFIG = together(
     path_option(
         "--config config_file",
         "Take what this TOML file says; else the nearest tidy.toml, or pyproject.toml with"
@@ -63,7 +57,7 @@ CONFIG = (
     flag_option("--no-config", "Take no configuration."),
 )
 # The options of `report`, which `run` has too.
-_REPORT_OPTIONS = (
+report_options = together(
     _REPORT_FORMAT,
     _OUTPUTS,
     codes_option(
@@ -111,11 +105,10 @@ _REPORT_OPTIONS = (
         "Write `# tidy: ignore[CODE]` at the findings that make the exit code 1, in the sources of"
         " the project (docs/suppressions.md).",
     ),
-    *CONFIG,
+    CONFIG,
 )
-# A script to run, and how; of `run` and `verify`.
-_SCRIPT_OPTIONS = (
-    operands("command", "SCRIPT [ARGS]...", required=True),
+# How a script is run; of `run` and `verify`.
+_HOW_TO_RUN = together(
     flag_option("-m module", "SCRIPT is a module, as for python -m."),
     path_option("--python", "Run with this Python: a program or a virtual environment.", "PATH"),
     choice_option(
@@ -132,8 +125,9 @@ _SCRIPT_OPTIONS = (
         completion.devices,
     ),
 )
+script_options = together(operands("command", "SCRIPT [ARGS]...", required=True), _HOW_TO_RUN)
 # What `run` records.
-_RUN_OPTIONS = (
+run_options = together(
     number_option(
         "--steps",
         "Record N steps of the first optimizer; then the script goes on at full speed.",
@@ -185,7 +179,7 @@ _RUN_OPTIONS = (
     ),
 )
 # What `verify` times.
-_VERIFY_OPTIONS = (
+verify_options = together(
     number_option("--steps", "Record and time N steps of the first optimizer.", 20, least=3),
     number_option("--warmup", "Leave out N steps before them.", 3),
     codes_option(
@@ -197,7 +191,7 @@ _VERIFY_OPTIONS = (
     WIDTH,
 )
 # What `account` shows.
-_ACCOUNT_OPTIONS = (
+account_options = together(
     FORMAT,
     OUTPUT,
     WIDTH,
@@ -205,8 +199,10 @@ _ACCOUNT_OPTIONS = (
     flag_option("--by-line", "Also the lines of source that take most time."),
     number_option("--rows", "How many lines.", 20, least=1),
 )
-# How `diff` compares.
-_DIFF_OPTIONS = (
+# What `diff` compares, and how.
+diff_options = together(
+    one_operand("base", "BASE"),
+    one_operand("new", "NEW"),
     click.option(
         "--fail-on-regression",
         metavar="PERCENT",
@@ -228,21 +224,18 @@ _DIFF_OPTIONS = (
         text="For people, or for programs: JSON (docs/diff.md), Markdown, annotations of GitHub"
         " Actions.",
     ),
-    click.option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        multiple=True,
-        shell_complete=completion.files,
-        help="Write the comparison there; several times for several forms. .json and .md say the"
+    path_option(
+        "--output -o",
+        "Write the comparison there; several times for several forms. .json and .md say the"
         " form, or FORM=FILE does.",
+        multiple=True,
     ),
     number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),
     WIDTH,
-    *CONFIG,
+    CONFIG,
 )
 # What `table` shows.
-_TABLE_OPTIONS = (
+table_options = together(
     click.option(
         "--sort-by",
         metavar="KEY",
@@ -262,87 +255,35 @@ _TABLE_OPTIONS = (
     OUTPUT,
     WIDTH,
 )
-
-
-def report_traces(command: Command) -> Command:
-    """Give a command traces, or with --recover folders that killed runs left."""
-    recover = "TRACE is a folder that a killed tidy run left; without one, the latest."
-    options = (operands("traces", "TRACE...", required=False), flag_option("--recover", recover))
-    return _with(command, options)
-
-
-def report_options(command: Command) -> Command:
-    """Give a command the options of `tidy report`."""
-    return _with(command, _REPORT_OPTIONS)
-
-
-def script_options(command: Command) -> Command:
-    """Give a command a script, its arguments, and how to run it."""
-    return _with(command, _SCRIPT_OPTIONS)
-
-
-def run_options(command: Command) -> Command:
-    """Give a command the options that say what is recorded."""
-    return _with(command, _RUN_OPTIONS)
-
-
-def verify_options(command: Command) -> Command:
-    """Give a command the options that say what is timed, and how that is reported."""
-    return _with(command, _VERIFY_OPTIONS)
-
-
-def config_options(command: Command) -> Command:
-    """Give a command a place for which a configuration holds, and how to show it."""
-    options = (
-        operands("scripts", "[SCRIPT]", required=False),
-        *CONFIG,
-        PATTERNS,
-        format_option("text", "json"),
-        flag_option("--schema", "Print the JSON schema of configurations, for editors."),
-    )
-    return _with(command, options)
-
-
-def baseline_options(command: Command) -> Command:
-    """Give a command what a baseline is made of: traces, or a script to run."""
-    options = (
-        operands("command", "TRACE... | --run SCRIPT [ARGS]...", required=True),
-        flag_option(
-            "--run runs", "Record a script, as `tidy run` does, in place of reading traces."
-        ),
-        path_option(
-            "--output -o",
-            "The file; by default that of the configuration, or"
-            " tidy-baseline.json in the folder of the project.",
-        ),
-        flag_option("--prune", "Take out what is gone, and put in nothing new."),
-        codes_option("--select", "Run only these rules."),
-        codes_option("--ignore", "Leave these rules out."),
-        PATTERNS,
-        *CONFIG,
-        *_SCRIPT_OPTIONS[1:],
-        *_RUN_OPTIONS,
-    )
-    return _with(command, options)
-
-
-def account_options(command: Command) -> Command:
-    """Give a command the options of an account."""
-    return _with(command, _ACCOUNT_OPTIONS)
-
-
-def diff_options(command: Command) -> Command:
-    """Give a command two runs, and the options of a comparison."""
-    sides = (one_operand("base", "BASE"), one_operand("new", "NEW"))
-    return _with(command, (*sides, *_DIFF_OPTIONS))
-
-
-def table_options(command: Command) -> Command:
-    """Give a command the options of a table."""
-    return _with(command, _TABLE_OPTIONS)
-
-
-def _with(command: Command, options: Iterable[Callable[[Command], Command]]) -> Command:
-    for option in reversed(tuple(options)):
-        command = option(command)
-    return command
+# Traces, or with --recover folders that killed runs left.
+report_traces = together(
+    operands("traces", "TRACE...", required=False),
+    flag_option(
+        "--recover", "TRACE is a folder that a killed tidy run left; without one, the latest."
+    ),
+)
+# A place for which a configuration holds, and how to show it.
+config_options = together(
+    operands("scripts", "[SCRIPT]", required=False),
+    CONFIG,
+    PATTERNS,
+    format_option("text", "json"),
+    flag_option("--schema", "Print the JSON schema of configurations, for editors."),
+)
+# What a baseline is made of: traces, or a script to run.
+baseline_options = together(
+    operands("command", "TRACE... | --run SCRIPT [ARGS]...", required=True),
+    flag_option("--run runs", "Record a script, as `tidy run` does, in place of reading traces."),
+    path_option(
+        "--output -o",
+        "The file; by default that of the configuration, or"
+        " tidy-baseline.json in the folder of the project.",
+    ),
+    flag_option("--prune", "Take out what is gone, and put in nothing new."),
+    codes_option("--select", "Run only these rules."),
+    codes_option("--ignore", "Leave these rules out."),
+    PATTERNS,
+    CONFIG,
+    _HOW_TO_RUN,
+    run_options,
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from ..baseline import (
@@ -49,12 +48,9 @@ class Project:
             folders.append(Path(options.script).parent)
         self._folders = folders
         self.sources = Sources(folders[0], folders[1:])
+        self._comments = Comments(self.sources)
         named = options.baseline
         self.baseline = None if named is None else read_baseline(Path(named).absolute())
-
-    @cached_property
-    def _comments(self) -> Comments:
-        return Comments(self.sources)
 
     @property
     def _margins(self) -> tuple[float, float]:

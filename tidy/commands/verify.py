@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -15,7 +14,7 @@ from ..report.units import count_text, printable
 from ..run import RunOptions
 from ..trace import time_text
 from ..verify import Measured, Verification, verify
-from .files import check_output, opened
+from .files import check_output, opened, say
 
 SCHEMA_VERSION = 1
 
@@ -42,7 +41,7 @@ def run_verify(
     """
     check_output(output)
     rules = prepare([code for each in codes for code in each.split(",")])
-    done = verify(options, rules, runs, _say)
+    done = verify(options, rules, runs, say)
     missed = any(each.is_as_predicted is False for each in done.measured)
     with opened(output) as file:
         if form == "json":
@@ -53,11 +52,6 @@ def run_verify(
             for line in _lines(done):
                 console.print(line, soft_wrap=True)
     return int(missed)
-
-
-def _say(what: str) -> None:
-    sys.stderr.write(f"tidy: {what}\n")
-    sys.stderr.flush()
 
 
 def _to_json(done: Verification) -> dict[str, object]:

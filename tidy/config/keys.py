@@ -38,27 +38,13 @@ class Key(NamedTuple):
 
     def problem_of(self, value: object) -> str | None:
         """Why the key cannot have a value; None where it can."""
-        is_right = _IS_OF_KIND[self.kind](value)
-        if is_right and self.choices and value not in self.choices:
-            is_right = False
+        is_of_kind, what = _KINDS[self.kind]
+        is_right = is_of_kind(value) and (not self.choices or value in self.choices)
         if is_right and isinstance(value, (int, float)):
             is_right = value >= 0 and (self.most is None or value <= self.most)
-        return None if is_right else f"{_shown(value)} is no {self.what}"
-
-    @property
-    def what(self) -> str:
-        """What a value has to be, in words."""
-        if self.choices:
-            return f"word of {', '.join(self.choices)}"
         bound = "" if self.most is None else f" to {self.most:g}"
-        return {
-            "text": "text",
-            "file": "file name",
-            "texts": "list of texts",
-            "files": "list of file names",
-            "number": f"number from 0{bound}",
-            "count": f"whole number from 0{bound}",
-        }[self.kind]
+        said = what.format(bound=bound, choices=", ".join(self.choices))
+        return None if is_right else f"{_shown(value)} is no {said}"
 
 
 def _is_text(value: object) -> bool:
@@ -77,14 +63,15 @@ def _is_number(value: object) -> bool:
     return _is_count(value) or isinstance(value, float)
 
 
-_IS_OF_KIND = {
-    "text": _is_text,
-    "file": _is_text,
-    "choice": _is_text,
-    "texts": _are_texts,
-    "files": _are_texts,
-    "number": _is_number,
-    "count": _is_count,
+# What tells whether a value is of a kind, and the kind in words.
+_KINDS = {
+    "text": (_is_text, "text"),
+    "file": (_is_text, "file name"),
+    "choice": (_is_text, "word of {choices}"),
+    "texts": (_are_texts, "list of texts"),
+    "files": (_are_texts, "list of file names"),
+    "number": (_is_number, "number from 0{bound}"),
+    "count": (_is_count, "whole number from 0{bound}"),
 }
 
 

@@ -25,13 +25,11 @@ class PathIgnore:
     Attributes:
         pattern: with `*` (no slash), `**` (anything), `?` and `[abc]`.
         codes: codes, prefixes and names of rules.
-        folder: that of the file which says so.
         file, key: where it is said.
     """
 
     pattern: str
     codes: tuple[str, ...]
-    folder: Path
     file: Path
     key: str
 
@@ -43,11 +41,10 @@ class PathIgnore:
     def matches(self, path: str) -> bool:
         """Whether a file, as a trace names it, is meant."""
         posix = path.replace("\\", "/").removeprefix("./")
-        folder = self.folder.as_posix().rstrip("/") + "/"
+        folder = self.file.parent.as_posix().rstrip("/") + "/"
         inside = posix.removeprefix(folder)
-        if "/" not in self.pattern:
-            return self._regex.fullmatch(PurePosixPath(inside).name) is not None
-        return self._regex.fullmatch(inside) is not None
+        meant = inside if "/" in self.pattern else PurePosixPath(inside).name
+        return self._regex.fullmatch(meant) is not None
 
     def is_about(self, finding: Finding) -> bool:
         """Whether it leaves out the rule of a finding, in the finding's file."""

@@ -55,12 +55,9 @@ class Settings:
         """The folder of the project; None where no file says which it is."""
         return None if self.file is None else self.file.parent
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """The value of a key; where no file gives it, the default given or that of the key."""
-        value = self.values.get(key)
-        if value is not None:
-            return value.value
-        return KEYS[key].default if default is None else default
+    def get(self, key: str) -> Any:
+        """The value of a key; where no file gives it, the default."""
+        return self.values[key].value if key in self.values else KEYS[key].default
 
     def rule_options(self, rules: Iterable[type[Pattern]]) -> dict[str, dict[str, Value]]:
         """The options that are set, by code and name.
@@ -157,14 +154,14 @@ class _ConfigFile:
         known = [*KEYS, EXTEND, RULES, PATH_IGNORES]
         for name, value in table.items():
             if name == EXTEND:
-                self._check(Key(EXTEND, "file", "", ""), name, value)
+                self._check(Key(EXTEND, "file", "", ""), value, name)
                 self.extends = self._path(value)
             elif name == RULES:
                 self._read_rules(self._table(name, value))
             elif name == PATH_IGNORES:
                 self._read_ignores(self._table(name, value))
             elif name in KEYS:
-                self._check(KEYS[name], name, value)
+                self._check(KEYS[name], value, name)
                 self.values[name] = self._value(self._placed(KEYS[name], value), name)
             else:
                 alike = _did_you_mean(name, known, "`tidy config` lists all")
@@ -174,10 +171,10 @@ class _ConfigFile:
         key = ".".join(name if _PLAIN.fullmatch(name) else ascii(name) for name in names)
         return Value(value, self.file, self._prefix + key)
 
-    def _check(self, key: Key, name: str, value: Any) -> None:
+    def _check(self, key: Key, value: Any, *names: str) -> None:
         problem = key.problem_of(value)
         if problem is not None:
-            raise self._value(value, name).error(problem)
+            raise self._value(value, *names).error(problem)
 
     def _table(self, name: str, value: Any) -> Table:
         if not isinstance(value, dict):
@@ -195,12 +192,9 @@ class _ConfigFile:
     def _read_ignores(self, table: Table) -> None:
         key = Key(PATH_IGNORES, "texts", [], "")
         for pattern, codes in table.items():
-            where = self._value(codes, PATH_IGNORES, pattern)
-            problem = key.problem_of(codes)
-            if problem is not None:
-                raise where.error(problem)
-            ignore = PathIgnore(pattern, tuple(codes), self.file.parent, self.file, where.key)
-            self.path_ignores.append(ignore)
+            self._check(key, codes, PATH_IGNORES, pattern)
+            where = self._value(codes, PATH_IGNORES, pattern).key
+            self.path_ignores.append(PathIgnore(pattern, tuple(codes), self.file, where))
 
     def _path(self, given: str) -> Path:
         return self.file.parent / given

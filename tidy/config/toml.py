@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from os.path import exists, isfile
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,11 @@ def find_file(start: Path) -> Path | None:
     start = start.resolve()
     for folder in (start, *start.parents):
         own, project = folder / OWN_NAME, folder / PROJECT_NAME
-        if _is_file(own):
+        if isfile(own):  # noqa: PTH113 - pathlib raises an error where the system forbids to look
             return own
-        if _is_file(project) and _own_table(project) is not None:
+        if isfile(project) and _own_table(project) is not None:  # noqa: PTH113
             return project
-        if any(_is_there(folder / name) for name in _ROOTS):
+        if any(exists(folder / name) for name in _ROOTS):  # noqa: PTH110
             return None
     return None
 
@@ -86,17 +87,3 @@ def _read(file: Path) -> Table:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         what = " ".join(ascii(str(error))[1:-1].split()) or "nested too deeply"
         raise ConfigError(f"{shown(file)}: this is no TOML: {what}; {_WITHOUT}") from None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False

@@ -14,7 +14,7 @@ from .interval import CONFIDENCE, Interval, growth
 from .machine import Machine, machine_of
 from .op_table import KERNEL, OpKey, OpRow
 from .pairing import Pair, paired
-from .setting import WHATS, Difference, differences, scale, unknown
+from .setting import WHATS, differences, scale, unknown
 from .side import Side
 
 # An op counts for the machine's part from this part of the step on, and its change is worth a line.
@@ -59,42 +59,21 @@ class Comparison:
         base, new: the two runs, with times of one kind.
         scales: what the times of both were multiplied by for that.
         is_quickest: whether each part of a step is as long as in the quickest ones.
-        allowed: of `WHATS` those that may differ; "all" stands for all.
-        confidence: of the intervals.
+        differences: why the two cannot be compared, but for what is allowed.
+        overlooked: the differences that are allowed.
+        unknown: what of it one of the two does not say.
     """
 
-    def __init__(
-        self,
-        base: Side,
-        new: Side,
-        allowed: Collection[str] = (),
-        confidence: float = CONFIDENCE,
-    ) -> None:
+    def __init__(self, base: Side, new: Side, allowed: Collection[str] = ()) -> None:
         self.scales = scale(base.setting, new.setting) or (1.0, 1.0)
         sides = base.scaled(self.scales[0]), new.scaled(self.scales[1])
         self.is_quickest = any(side.setting.is_quickest for side in sides)
         self.base, self.new = sides
-        self.allowed = frozenset(WHATS if "all" in allowed else allowed)
-        self.confidence = confidence
-
-    @cached_property
-    def differences(self) -> list[Difference]:
-        """Why the two cannot be compared, but for what is allowed."""
-        return [each for each in self._differences if each.what not in self.allowed]
-
-    @cached_property
-    def overlooked(self) -> list[Difference]:
-        """The differences that are allowed."""
-        return [each for each in self._differences if each.what in self.allowed]
-
-    @cached_property
-    def _differences(self) -> list[Difference]:
-        return list(differences(self.base.setting, self.new.setting))
-
-    @cached_property
-    def unknown(self) -> list[str]:
-        """What of it one of the two does not say."""
-        return unknown(self.base.setting, self.new.setting)
+        found = list(differences(base.setting, new.setting))
+        passing = WHATS if "all" in allowed else allowed
+        self.differences = [each for each in found if each.what not in passing]
+        self.overlooked = [each for each in found if each.what in passing]
+        self.unknown = unknown(base.setting, new.setting)
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -104,7 +83,7 @@ class Comparison:
         if not len(self.base.steps_ns) or not len(self.new.steps_ns):
             return None
         counts = self.base.independent_count, self.new.independent_count
-        return growth(self.base.steps_ns, self.new.steps_ns, counts, self.confidence)
+        return growth(self.base.steps_ns, self.new.steps_ns, counts)
 
     @cached_property
     def step(self) -> Interval | None:
@@ -114,7 +93,7 @@ class Comparison:
         """
         if self.raw is None:
             return None
-        width = self.machine.width(1 - self.confidence)
+        width = self.machine.width(1 - CONFIDENCE)
         return self._beside(self.raw, width * self.machine.uncertainty(*self._shares))
 
     def _beside(self, change: Interval, spread: float) -> Interval:
@@ -152,7 +131,7 @@ class Comparison:
         whole = self.base.step_ns
         if not whole:
             return []
-        alpha = (1 - self.confidence) / max(len(self._grown), 1)
+        alpha = (1 - CONFIDENCE) / max(len(self._grown), 1)
         changes = [self._came_or_went(pair, whole) for pair in self._pairs]
         changes += [self._changed(*each, whole, 1 - alpha) for each in self._grown]
         kept = [each for each in changes if each is not None]
@@ -164,7 +143,7 @@ class Comparison:
         same = [
             (pair, change)
             for pair, change in self._grown
-            if _same_count(pair)
+            if abs(pair.counts[0] - pair.counts[1]) <= _SAME_COUNT * max(pair.counts)
             and not pair.how
             and (pair.key.sort == KERNEL) == self._is_on_device
         ]
@@ -189,10 +168,10 @@ class Comparison:
             for pair in self._pairs
             if pair.base is not None
             and pair.new is not None
-            and max(np.median(pair.base.step_ns), np.median(pair.new.step_ns)) >= least_ns > 0
+            and max(pair.medians_ns) >= least_ns > 0
             and min(_presence(pair.base), _presence(pair.new)) >= _USUAL
         ]
-        confidence = 1 - (1 - self.confidence) / max(len(tests), 1)
+        confidence = 1 - (1 - CONFIDENCE) / max(len(tests), 1)
         return [(pair, self._growth(pair, confidence)) for pair in tests]
 
     def _growth(self, pair: Pair, confidence: float) -> Interval:
@@ -206,17 +185,13 @@ class Comparison:
     def _shares(self) -> list[float]:
         """Of a step the part of each op that is paired; the rest is taken as one."""
         whole = self.base.step_ns or 1.0
-        shares = [
-            float(np.median(pair.base.step_ns)) / whole for pair, _ in self._grown if pair.base
-        ]
+        shares = [pair.medians_ns[0] / whole for pair, _ in self._grown]
         return [*shares, max(1 - sum(shares), 0.0)]
 
     def _changed(
         self, pair: Pair, change: Interval, whole: float, confidence: float
     ) -> OpChange | None:
-        assert pair.base is not None
-        assert pair.new is not None
-        base_ns, new_ns = float(np.median(pair.base.step_ns)), float(np.median(pair.new.step_ns))
+        base_ns, new_ns = pair.medians_ns
         spread = self.machine.width(1 - confidence) * self.machine.uncertainty(1.0)
         beside = self._beside(change, spread)
         # A share of the step that is worth a line, however certain the change is.
@@ -230,23 +205,26 @@ class Comparison:
         if abs(of_step.estimate) < _WORTH:
             return None
         what = "grew" if of_step.estimate > 0 else "shrank"
-        return _op_change(what, pair, base_ns, new_ns, beside, of_step, is_certain)
+        return OpChange(
+            what, pair.how, pair.key, *pair.medians_ns, *pair.counts, beside, of_step, is_certain
+        )
 
     def _came_or_went(self, pair: Pair, whole: float) -> OpChange | None:
         if (pair.base is None) == (pair.new is None):
             return None
         row = pair.base or pair.new
         assert row is not None
-        time_ns = float(np.median(row.step_ns))
+        time_ns = max(pair.medians_ns)
         if time_ns < _WORTH * whole:
             return None
         sign = 1.0 if pair.base is None else -1.0
         low = float(np.quantile(row.step_ns, 0.25 if sign > 0 else 0.75))
         high = float(np.quantile(row.step_ns, 0.75 if sign > 0 else 0.25))
         of_step = Interval(sign * time_ns / whole, sign * low / whole, sign * high / whole)
-        base_ns, new_ns = (0.0, time_ns) if sign > 0 else (time_ns, 0.0)
         what = "came" if sign > 0 else "went"
-        return _op_change(what, pair, base_ns, new_ns, None, of_step, is_certain=True)
+        return OpChange(
+            what, pair.how, pair.key, *pair.medians_ns, *pair.counts, None, of_step, is_certain=True
+        )
 
     # -- the rest ---------------------------------------------------------------------------------
 
@@ -276,25 +254,3 @@ class Comparison:
 def _presence(row: OpRow) -> float:
     """The part of the steps that have it."""
     return float(np.mean(row.step_ns > 0))
-
-
-def _same_count(pair: Pair) -> bool:
-    if pair.base is None or pair.new is None:
-        return False
-    most = max(pair.base.count, pair.new.count)
-    return abs(pair.base.count - pair.new.count) <= _SAME_COUNT * most
-
-
-def _op_change(
-    what: str,
-    pair: Pair,
-    base_ns: float,
-    new_ns: float,
-    change: Interval | None,
-    of_step: Interval,
-    is_certain: bool,
-) -> OpChange:
-    counts = [0.0 if row is None else row.count for row in (pair.base, pair.new)]
-    return OpChange(
-        what, pair.how, pair.key, base_ns, new_ns, counts[0], counts[1], change, of_step, is_certain
-    )

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from ..formats.github import MOST_SHOWN, command
-from ..formats.markdown import escaped
+from ..formats.markdown import details, escaped
 from ..report.json_report import written_by
 from ..report.units import count_text
 from ..trace import time_text
 from . import wording
 from .compare import Comparison, OpChange
+from .interval import CONFIDENCE
 from .side import Side
 
 SCHEMA_VERSION = 1
@@ -43,7 +44,7 @@ def to_json(pair: Comparison, exit_code: int, allowed: float | None) -> dict[str
     came, went = pair.findings
     return made | {
         "verdict": pair.verdict,
-        "confidence": pair.confidence,
+        "confidence": CONFIDENCE,
         "step": pair.step and pair.step._asdict(),
         "step_alone": pair.raw and pair.raw._asdict(),
         "machine": pair.machine._asdict(),
@@ -129,13 +130,11 @@ def _ops_table(pair: Comparison) -> Iterator[str]:
 def _account_table(pair: Comparison) -> Iterator[str]:
     if not pair.account:
         return
-    yield from ("", "<details><summary>where an average step goes</summary>", "")
-    yield "| base | new | where it goes |"
-    yield "|---:|---:|---|"
+    rows = ["| base | new | where it goes |", "|---:|---:|---|"]
     for part, base_ns, new_ns in pair.account:
-        name = escaped(str(part))
-        yield f"| {time_text(round(base_ns))} | {time_text(round(new_ns))} | {name} |"
-    yield from ("", "</details>")
+        times = f"{time_text(round(base_ns))} | {time_text(round(new_ns))}"
+        rows.append(f"| {times} | {escaped(str(part))} |")
+    yield from details("where an average step goes", rows)
 
 
 def to_annotations(pair: Comparison, allowed: float | None) -> Iterator[str]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..account import jobs_of
 from ..errors import UsageError
-from ..finding import Checked
 from ..report.report import Report
 from ..report.sections import Section, make_sections
 from ..trace import Trace
@@ -53,7 +52,7 @@ def side_of_traces(path: str, reports: Sequence[Report]) -> Side:
         ),
         together(tables, at_once=False),
         [place for job in jobs[:1] for section in make_sections(job) for place in _found(section)],
-        frozenset(_checked(reports)),
+        frozenset(set.intersection(*(set(report.checked) for report in reports))),
         _memory([report.trace for report in reports]),
         float(np.mean(shares)) if shares else None,
     )
@@ -99,15 +98,6 @@ def _found(section: Section) -> Iterator[FoundPlace]:
             place.count,
             place.cost_share,
         )
-
-
-def _checked(reports: Sequence[Report]) -> set[str]:
-    """The rules that ran on all traces."""
-    ran = [
-        {code for code, outcome in report.outcomes.items() if isinstance(outcome, Checked)}
-        for report in reports
-    ]
-    return set.intersection(*ran)
 
 
 def _memory(traces: Sequence[Trace]) -> dict[str, int]:

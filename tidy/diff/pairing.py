@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,19 @@ class Pair:
     base: OpRow | None
     new: OpRow | None
     how: str = ""
+
+    @cached_property
+    def medians_ns(self) -> tuple[float, float]:
+        """Its time in a median step of both; 0 where it is not there."""
+        rows = (self.base, self.new)
+        base_ns, new_ns = (0.0 if row is None else float(np.median(row.step_ns)) for row in rows)
+        return base_ns, new_ns
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """How often it comes in a step of both, on average."""
+        base, new = (0.0 if row is None else row.count for row in (self.base, self.new))
+        return base, new
 
 
 class _KeyedRow(NamedTuple):

@@ -90,7 +90,7 @@ def differences(base: Setting, new: Setting) -> Iterator[Difference]:
     if base.shapes and new.shapes:
         common = len(base.shapes & new.shapes) / min(len(base.shapes), len(new.shapes))
         if common < _ALIKE:
-            examples = (min(one - other) for one, other in _both_ways(base.shapes, new.shapes))
+            examples = min(base.shapes - new.shapes), min(new.shapes - base.shapes)
             yield Difference("shapes", f"{common:.0%} of the shapes are in both; {_two(*examples)}")
     if base.dtypes and new.dtypes:
         kinds = base.dtypes.keys() | new.dtypes.keys()
@@ -197,10 +197,3 @@ def _ranks(count: int) -> str:
 
 def _recorded(setting: Setting) -> str:
     return ", ".join(setting.recorded) or "names and times only"
-
-
-def _both_ways(
-    one: frozenset[str], other: frozenset[str]
-) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    yield one, other
-    yield other, one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from ..report.console import ReportConsole
-from ..report.units import printable, shortened
+from ..report.units import shortened
 from ..trace import time_text
 from . import wording
 from .compare import Comparison
@@ -38,7 +38,7 @@ def print_comparison(
     if allowed is not None:
         console.wrapped(wording.regression_text(pair.least_regression, allowed))
     for note in wording.notes(pair):
-        console.wrapped(printable(note), "dim")
+        console.wrapped(note, "dim")
     _print_ops(console, pair, top)
     _print_account(console, pair)
     _print_findings(console, pair, top)

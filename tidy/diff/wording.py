@@ -9,11 +9,10 @@ from ..report.units import count_text, printable
 from ..trace import time_text
 from .compare import Comparison, OpChange
 from .findings import FoundPlace
-from .interval import Interval
+from .interval import CONFIDENCE, Interval
 from .setting import Difference
 from .side import Side
 
-_UNITS = {"step": "step", "round": "round", "run": "run"}
 _MUCH = 0.05  # the machine is worth a sentence from here on
 
 
@@ -21,7 +20,7 @@ def side_text(side: Side) -> str:
     """`base.json.gz: 40 steps of 2.82 ms`."""
     if side.step_ns is None:
         return f"{printable(side.path)}: no steps"
-    unit = _UNITS[side.setting.unit]
+    unit = side.setting.unit
     runs = f", in {count_text(len(side.runs), 'run')}" if len(side.runs) > 1 else ""
     count = count_text(len(side.steps_ns), unit) if len(side.steps_ns) else f"{unit}s"
     return f"{printable(side.path)}: {count} of {time_text(round(side.step_ns))}{runs}"
@@ -40,7 +39,7 @@ def verdict_text(pair: Comparison) -> str:
         "undecided": f"no difference that is certain: a {unit} takes {step.estimate:+.1%}",
     }[pair.verdict]
     counts = f"{len(pair.base.steps_ns):,} and {len(pair.new.steps_ns):,}"
-    confidence = f"with {pair.confidence:.0%} confidence"
+    confidence = f"with {CONFIDENCE:.0%} confidence"
     text = f"{said} ({step.low:+.1%} to {step.high:+.1%} {confidence}, {counts} {unit}s)"
     least = pair.least_regression or 0.0
     if pair.verdict == "undecided" and least > 0:
@@ -58,7 +57,7 @@ def _no_interval(pair: Comparison) -> str:
     said = "count as" if counts != [len(pair.base.steps_ns), len(pair.new.steps_ns)] else "are"
     return (
         f"no interval: the steps {said} {counts[0]} and {counts[1]} independent ones, too few for"
-        f" {pair.confidence:.0%} confidence; medians are {medians}: record more steps"
+        f" {CONFIDENCE:.0%} confidence; medians are {medians}: record more steps"
     )
 
 

@@ -36,7 +36,8 @@ def to_markdown(results: Results) -> str:
     for section in results.sections:
         lines += ["", *_section(section)]
     if results.gone:
-        lines += _details(f"{len(results.gone)} gone, but in the baseline", _listed(results.gone))
+        gone = [f"- {escaped(each)}" for each in results.gone]
+        lines += details(f"{len(gone)} gone, but in the baseline", gone)
     if results.script_status:
         lines += ["", f"The script itself ended with {results.script_status}."]
     return "\n".join(lines) + "\n"
@@ -73,21 +74,18 @@ def _section(section: Section) -> Iterator[str]:
         yield ""
         yield f"**{escaped(crashed_text(code, crash))}**"
     if rest:
-        yield from _details(f"{len(rest)} info", list(_table(section, rest)))
+        yield from details(f"{len(rest)} info", list(_table(section, rest)))
     if section.not_checked:
         codes = sum(len(gap.codes) for gap in section.not_checked)
         lines = [
             f"- {', '.join(gap.codes)}: {escaped(gap.why.reason)}; {escaped(gap.why.remedy)}"
             for gap in section.not_checked
         ]
-        yield from _details(f"{count_text(codes, 'rule')} not checked", lines)
+        yield from details(f"{count_text(codes, 'rule')} not checked", lines)
 
 
-def _listed(texts: Sequence[str]) -> list[str]:
-    return [f"- {escaped(each)}" for each in texts]
-
-
-def _details(summary: str, lines: Sequence[str]) -> Iterator[str]:
+def details(summary: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines that a reader unfolds."""
     yield from ("", f"<details><summary>{summary}</summary>", "", *lines, "", "</details>")
 
 

@@ -63,10 +63,6 @@ class Results:
         """The findings of one severity."""
         return [each for each in self.places if each[1].finding.severity == severity]
 
-    def source_of(self, section: Section) -> str:
-        """What stands for the place of a finding that has none: the script, or the trace."""
-        return self.script or section.runs[0].path
-
 
 def _by_severity(
     places: Iterable[tuple[Section, PlaceOnRanks]],

@@ -105,7 +105,9 @@ def _results(results: Results) -> list[Json]:
     made = []
     for section, place in [*results.places, *results.accepted]:
         finding = place.finding
-        where = _place(results, section, place, sources)
+        source = results.script or section.runs[0].path  # of what has no place in the source
+        at = finding.location
+        where = sources.place_of_file(source) if at is None else sources.place(at)
         key = fingerprint_at(finding, where)
         same[key] += 1
         result: Json = {
@@ -163,15 +165,6 @@ def _properties(place: PlaceOnRanks) -> Json:
         known["step_ns"] = finding.saving.step_ns
         known["step_ns_after"] = list(finding.saving.step_ns_after)
     return known
-
-
-def _place(
-    results: Results, section: Section, place: PlaceOnRanks, sources: Sources
-) -> SourcePlace:
-    location = place.finding.location
-    if location is None:
-        return sources.place_of_file(results.source_of(section))
-    return sources.place(location)
 
 
 def _location(place: PlaceOnRanks, where: SourcePlace) -> Json:

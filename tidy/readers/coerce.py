@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, defstruct
 
-from .schema import NO_ARGS, NO_NUMBER, RENAMED_ARGS, Args, ExactFileEvent
+from .schema import NO_ARGS, NO_NUMBER, Args, ExactFileEvent
 
 _NOTHING, _NULL = Raw(b""), b"null"
 _NO_NUMBER = Decimal(NO_NUMBER)
@@ -21,14 +21,16 @@ _LIMIT = 1 << 62
 _LOST = "values of a wrong type or size"
 
 
-def _loosened(schema: type[msgspec.Struct], rename: dict[str, str] | None = None) -> Any:
+def _loosened(schema: type[msgspec.Struct]) -> Any:
     """Decodes objects with the keys of `schema` without looking at the values."""
-    fields = [(name, Raw, _NOTHING) for name in schema.__struct_fields__]
-    return msgspec.json.Decoder(defstruct(f"Loose{schema.__name__}", fields, rename=rename))
+    fields = schema.__struct_fields__
+    names = dict(zip(fields, schema.__struct_encode_fields__, strict=True))
+    loose = [(name, Raw, _NOTHING) for name in fields]
+    return msgspec.json.Decoder(defstruct(f"Loose{schema.__name__}", loose, rename=names))
 
 
 _event_values = _loosened(ExactFileEvent)
-_args_values = _loosened(Args, RENAMED_ARGS)
+_args_values = _loosened(Args)
 _args_defaults = dict(zip(Args.__struct_fields__, Args.__struct_defaults__, strict=True))
 
 

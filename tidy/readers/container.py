@@ -28,7 +28,8 @@ _OTHER_PACKINGS = {
     b"7z\xbc\xaf": "7-Zip",
     b"Rar!": "RAR",
 }
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+# By a byte order mark, or by the first character of JSON.
+_UTF16_LE, _UTF16_BE = (codecs.BOM_UTF16_LE, b"{\0", b"[\0"), (codecs.BOM_UTF16_BE, b"\0{", b"\0[")
 _MOST_LAYERS = 3  # a zip of a gzip is usual; there are archives that hold themselves
 # Traces shrink to a twentieth; the digits of their times alone keep them above a fiftieth.
 _BOMB_RATIO = 100
@@ -105,12 +106,9 @@ def _utf8(head: bytes, blocks: Blocks) -> Blocks:
     if head.startswith(codecs.BOM_UTF8):
         next(blocks)
         return chain([head[3:]], blocks)
-    encoding = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
-    if encoding is None and head[:2] in (b"{\0", b"[\0"):
-        encoding = "utf-16-le"
-    if encoding is None and head[:2] in (b"\0{", b"\0["):
-        encoding = "utf-16-be"
-    return blocks if encoding is None else _transcode(blocks, encoding)
+    if head.startswith(_UTF16_LE):
+        return _transcode(blocks, "utf-16-le")
+    return _transcode(blocks, "utf-16-be") if head.startswith(_UTF16_BE) else blocks
 
 
 def _transcode(blocks: Blocks, encoding: str) -> Blocks:

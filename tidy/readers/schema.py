@@ -10,29 +10,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
-RENAMED_ARGS = {
-    "external_id": "External id",
-    "external_id_2021": "external id",
-    "index": "Ev Idx",
-    "index_2022": "Profiler Event Index",
-    "sequence_nr": "Sequence number",
-    "forward_thread": "Fwd thread id",
-    "dims": "Input Dims",
-    "dims_2021": "Input dims",
-    "types": "Input type",
-    "concrete": "Concrete Inputs",
-    "strides": "Input Strides",
-    "call_stack": "Call stack",
-    "nbytes": "bytes",
-    "memory_nbytes": "Bytes",
-    "memory_device_type": "Device Type",
-    "memory_device": "Device Id",
-    "memory_address": "Addr",
-    "memory_allocated": "Total Allocated",
-    "memory_reserved": "Total Reserved",
-}
 _NOTHING = Raw(b"")
 NO_NUMBER = float("nan")
 
@@ -40,31 +19,31 @@ NO_NUMBER = float("nan")
 Large: TypeAlias = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 
-class Args(Struct, gc=False, frozen=True, rename=RENAMED_ARGS):
+class Args(Struct, gc=False, frozen=True):
     """The `args` of an event that tidy reads."""
 
-    external_id: Large = 0
-    sequence_nr: Large = -1
-    forward_thread: Large = 0
-    concrete: Raw = _NOTHING
-    types: Raw = _NOTHING
-    strides: Raw = _NOTHING
-    dims: Raw = _NOTHING
-    index: Large = -1
-    memory_nbytes: Large = 0
-    memory_device: Large = -1
-    memory_device_type: Large = 0
-    memory_address: Large = 0
-    memory_allocated: Large = -1
-    memory_reserved: Large = -1
+    external_id: Large = field(name="External id", default=0)
+    sequence_nr: Large = field(name="Sequence number", default=-1)
+    forward_thread: Large = field(name="Fwd thread id", default=0)
+    concrete: Raw = field(name="Concrete Inputs", default=_NOTHING)
+    types: Raw = field(name="Input type", default=_NOTHING)
+    strides: Raw = field(name="Input Strides", default=_NOTHING)
+    dims: Raw = field(name="Input Dims", default=_NOTHING)
+    index: Large = field(name="Ev Idx", default=-1)
+    memory_nbytes: Large = field(name="Bytes", default=0)
+    memory_device: Large = field(name="Device Id", default=-1)
+    memory_device_type: Large = field(name="Device Type", default=0)
+    memory_address: Large = field(name="Addr", default=0)
+    memory_allocated: Large = field(name="Total Allocated", default=-1)
+    memory_reserved: Large = field(name="Total Reserved", default=-1)
     device: Large = -1
     stream: Large = -1
     correlation: Large = 0
-    nbytes: Large = 0
-    external_id_2021: Large = 0
-    index_2022: Large = -1
-    dims_2021: Raw = _NOTHING
-    call_stack: str = ""
+    nbytes: Large = field(name="bytes", default=0)
+    external_id_2021: Large = field(name="external id", default=0)
+    index_2022: Large = field(name="Profiler Event Index", default=-1)
+    dims_2021: Raw = field(name="Input dims", default=_NOTHING)
+    call_stack: str = field(name="Call stack", default="")
     finished: Raw = _NOTHING  # false for what ran when the profiler stopped
 
 

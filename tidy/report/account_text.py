@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -47,6 +47,7 @@ _STYLES = {
     "idle": "yellow",
     "host": "cyan",
 }
+_BLOCKS = {"idle": "\u2591", "host": "\u2593"}  # full ones where a device works
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
 # What a person can do about a cause.
 REMEDIES = {
@@ -94,7 +95,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     rest = account.parts[_MOST_LINES - 1 :] if len(account.parts) > _MOST_LINES else ()
     if rest:
         time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
-        words = f"{count_text(len(rest), 'smaller part')}"
+        words = count_text(len(rest), "smaller part")
         console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
     if any(p.kinds[0][0] == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
         said = "  communication may be waiting for other ranks: their traces, given too, tell"
@@ -154,17 +155,11 @@ def bar_text(account: Account, width: int) -> str:
 
 def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]]:
     done, drawn = 0.0, 0
-    for part, block in zip(account.parts, _blocks(account.parts), strict=True):
+    for part in account.parts:
         done += part.share
         upto = min(round(done * width), width)
-        yield part, block * (upto - drawn)
+        yield part, _BLOCKS.get(part.part, "\u2588") * (upto - drawn)
         drawn = upto
-
-
-def _blocks(parts: Sequence[Part]) -> Iterator[str]:
-    """A block for each part: full where a device works, light where it idles."""
-    for part in parts:
-        yield {"idle": "\u2591", "host": "\u2593"}.get(part.part, "\u2588")
 
 
 def _function(name: str) -> str:

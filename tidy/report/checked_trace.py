@@ -14,7 +14,7 @@ from ..trace import Location, Trace
 from ..weigh import Weighed, weigh
 from .summary import RunSummary, summarize
 
-Kind = TypeVar("Kind", NotChecked, NotApplicable, Crashed)
+Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CheckedTrace:
     @cached_property
     def weighed(self) -> Weighed:
         """All findings with what their fixes save, and what all fixes together save."""
-        findings = [f for o in self.outcomes.values() if isinstance(o, Checked) for f in o.findings]
+        findings = [f for checked in self.checked.values() for f in checked.findings]
         return weigh(
             self.trace,
             findings,
@@ -72,6 +72,11 @@ class CheckedTrace:
 
     def _of(self, kind: type[Kind]) -> dict[str, Kind]:
         return {code: o for code, o in self.outcomes.items() if isinstance(o, kind)}
+
+    @property
+    def checked(self) -> dict[str, Checked]:
+        """Rules that ran to their end."""
+        return self._of(Checked)
 
     @property
     def not_checked(self) -> dict[str, NotChecked]:

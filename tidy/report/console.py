@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from .units import shortened
+from .units import printable, shortened
 
 PIPE_WIDTH = 80
 _WIDEST = 100
@@ -61,7 +61,7 @@ class ReportConsole(Console):
 
     def wrapped(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print prose, broken between words; longer words are broken on a terminal only."""
-        for line in self._lines(text, self.width - indent):
+        for line in self._lines(printable(text), self.width - indent):
             self.show(Text(" " * indent).append(line, style))
 
     def _lines(self, text: str, width: int) -> Iterator[str]:

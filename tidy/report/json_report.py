@@ -8,7 +8,7 @@ from typing import Any
 
 from .._version import __version__
 from ..account import Account, Efficiency
-from ..finding import Checked, Finding, Severity
+from ..finding import Finding, Severity
 from ..weigh import Weighed
 from .changes import OneOfSeveral, changes_to_json
 from .checked_trace import CheckedTrace
@@ -101,7 +101,7 @@ def report_to_json(report: CheckedTrace) -> dict[str, Any]:
         "account": [account_to_json(account) for account in report.accounts],
         "replay": _replay(report.weighed),
         "findings": [_finding(finding) for finding in report.findings],
-        "checked": sorted(code for code, o in report.outcomes.items() if isinstance(o, Checked)),
+        "checked": sorted(report.checked),
         "not_checked": [
             {"code": code, "reason": o.reason, "remedy": o.remedy}
             for code, o in report.not_checked.items()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..account import jobs_of, waits_for_ranks
-from ..finding import Checked
 from ..trace import Location
 from .report import Report
 
@@ -25,5 +24,5 @@ def among_ranks(reports: Sequence[Report]) -> list[Report]:
 
 
 def _found(report: Report) -> frozenset[tuple[str, Location | None]]:
-    checked = [each for each in report.outcomes.values() if isinstance(each, Checked)]
+    checked = report.checked.values()
     return frozenset((f.code, f.location) for each in checked for f in each.findings)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..account import Account, is_rank_of
+from ..account import Account, jobs_of
 from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
 from ..weigh import importance
 from .checked_trace import CheckedTrace
@@ -105,22 +105,12 @@ class Section:
 
 def make_sections(reports: Sequence[CheckedTrace]) -> list[Section]:
     """One section a job, in order of the traces given."""
-    jobs: list[list[CheckedTrace]] = []
-    for report in reports:
-        job = next((job for job in jobs if _is_rank_of(report, job)), None)
-        if job is None:
-            jobs.append([report])
-        else:
-            job.append(report)
-    return [_section(sorted(job, key=_rank)) for job in jobs]
+    jobs = jobs_of([report.trace.info for report in reports])
+    return [_section(sorted((reports[number] for number in job), key=_rank)) for job in jobs]
 
 
 def _rank(report: CheckedTrace) -> int:
     return report.trace.info.rank or 0
-
-
-def _is_rank_of(report: CheckedTrace, job: Sequence[CheckedTrace]) -> bool:
-    return is_rank_of(report.trace.info, [other.trace.info for other in job])
 
 
 def _section(job: Sequence[CheckedTrace]) -> Section:
@@ -199,13 +189,10 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
 
 
 def _of_all_ranks(places: Sequence[PlaceOnRanks]) -> PlaceOnRanks:
-    costliest = max(places, key=lambda place: place.cost_ns)
-    return PlaceOnRanks(
-        costliest.finding,
-        sum(place.count for place in places),
-        costliest.cost_ns,
-        costliest.cost_share,
-        tuple(rank for place in places for rank in place.ranks),
+    return replace(
+        max(places, key=lambda place: place.cost_ns),
+        count=sum(place.count for place in places),
+        ranks=tuple(rank for place in places for rank in place.ranks),
     )
 
 

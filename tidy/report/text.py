@@ -70,12 +70,12 @@ def _print_section(console: ReportConsole, section: Section, top: int) -> None:
         console.show(Text(console.fitted(printable(run.path), console.width), "bold"))
     if len(section.runs) > _MOST_PATHS:
         console.show(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
-    _print_wrapped(console, run_line(section), "dim")
+    console.wrapped(run_line(section), "dim")
     for run in section.runs:
         for warning in run.warnings:
-            _print_wrapped(console, f"note: {_rank_label(section, run)}{warning}", "yellow")
+            console.wrapped(f"note: {_rank_label(section, run)}{warning}", "yellow")
         if run.busy_is_lower_bound:
-            _print_wrapped(console, f"note: {_rank_label(section, run)}{_LOST_WORK}", "yellow")
+            console.wrapped(f"note: {_rank_label(section, run)}{_LOST_WORK}", "yellow")
     console.show()
     print_account(console, section.accounts[0], len(section.accounts) - 1)
     worth_a_line = [place for place in section.places if not place.is_small]
@@ -100,7 +100,7 @@ def _print_small(console: ReportConsole, section: Section) -> None:
         codes = ", ".join(code + (f" x{n}" if n > 1 else "") for code, n in small.items())
         of = "the run" if section.runs[0].unit == "run" else f"a {section.runs[0].unit}"
         less = f"{SMALL_SHARE:.2%} of {of}"
-        _print_wrapped(console, f"Less than {less} each: {codes} (--format json)", "dim")
+        console.wrapped(f"Less than {less} each: {codes} (--format json)", "dim")
         console.show()
 
 
@@ -130,33 +130,29 @@ def _print_rule(console: ReportConsole, section: Section, places: Sequence[Place
         if section.rank_count > 1:
             seen += f" ({ranks_label(place.ranks)})"
         if seen != message:
-            _print_wrapped(console, seen, indent=4)
+            console.wrapped(seen, indent=4)
         message = seen
         if finding.saving is not None:
-            _print_wrapped(console, saving_text(finding.saving, section.runs[0].unit), indent=4)
+            console.wrapped(saving_text(finding.saving, section.runs[0].unit), indent=4)
         elif finding.why_no_edit:
-            _print_wrapped(console, f"saving not estimated: {finding.why_no_edit}", indent=4)
+            console.wrapped(f"saving not estimated: {finding.why_no_edit}", indent=4)
     _print_fix(console, fix)
     console.show()
 
 
 def _print_fix(console: ReportConsole, fix: str) -> None:
-    _print_wrapped(console, f"-> {fix}", "green", indent=4)
+    console.wrapped(f"-> {fix}", "green", indent=4)
 
 
 def _print_after_all(console: ReportConsole, section: Section) -> None:
     """The line that ends the findings: what all of them save together, and how far to trust it."""
     if section.error is not None:
-        _print_wrapped(console, replay_is_off_text(section.error, section.runs[0].unit))
+        console.wrapped(replay_is_off_text(section.error, section.runs[0].unit))
     said = after_all_text(section)
     if said is not None:
-        _print_wrapped(console, said, "bold")
+        console.wrapped(said, "bold")
     if section.error is not None or said is not None:
         console.show()
-
-
-def _print_wrapped(console: ReportConsole, text: str, style: str = "", indent: int = 0) -> None:
-    console.wrapped(printable(text), style, indent)
 
 
 def _print_gaps(console: ReportConsole, section: Section) -> None:
@@ -165,22 +161,22 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
         stacks in run.recorded for run in section.runs
     ):
         line = f"Places are unknown: no Python stacks recorded; {Capability.STACKS.remedy}"
-        _print_wrapped(console, line)
+        console.wrapped(line)
         console.show()
     if section.not_checked:
         console.show(Text("Not checked", "bold"))
         for gap in section.not_checked:
             where = f" ({ranks_label(gap.ranks)})" if len(gap.ranks) < section.rank_count else ""
             line = f"{', '.join(gap.codes)}: {gap.why.reason}{where}; {gap.why.remedy}"
-            _print_wrapped(console, line, indent=2)
+            console.wrapped(line, indent=2)
         console.show()
     moot = {why: codes for why, codes in section.not_applicable.items() if set(codes) - _UNASKED}
     for why, codes in moot.items():
-        _print_wrapped(console, f"Does not apply: {', '.join(codes)} ({why.reason})", "dim")
+        console.wrapped(f"Does not apply: {', '.join(codes)} ({why.reason})", "dim")
     if moot:
         console.show()
     for code, crash in section.crashed.items():
-        _print_wrapped(console, crashed_text(code, crash), "bold red")
+        console.wrapped(crashed_text(code, crash), "bold red")
     if section.crashed:
         console.show()
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace.build import find_forward_threads
 from ..trace.kinds import EventKind
+from ..trace.links import find_forward_threads
 from ..trace.location import NO_LINE_KNOWN
 from ..trace.raw_columns import Column, Strings
 from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines

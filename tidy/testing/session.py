@@ -74,7 +74,7 @@ class TidyFixture:
         self.recordings: list[Recorder] = []
         self._test, self._root, self._folder = test, root, folder
         self._asserted = 0
-        self._kept: set[int] = set()
+        self._kept_count = 0
 
     def __getattr__(self, name: str) -> Any:
         import tidy
@@ -130,30 +130,16 @@ class TidyFixture:
                 pytrace=False,
             )
         threshold = None if fail_on == "never" else Severity[fail_on.upper()]
-        texts = [
-            text
-            for recorder in recordings
-            for text in self._problems(recorder, ignore, select, threshold, max_step_ms, max_syncs)
-        ]
+        texts = list[str]()
+        for recorder in recordings:
+            report = self._report(recorder, ignore, select)
+            self._keep(report)
+            said = [*_limits(report, max_step_ms, max_syncs)]
+            if (code := report.exit_code(threshold)) or said:
+                found = summary([report]) if code else ""
+                texts += [f"tidy: {'; '.join(filter(None, [found, *said]))}\n", render([report])]
         if texts:
             pytest.fail("\n".join(texts), pytrace=False)
-
-    def _problems(
-        self,
-        recorder: Recorder,
-        ignore: Sequence[str] | None,
-        select: Sequence[str] | None,
-        threshold: Severity | None,
-        max_step_ms: float | None,
-        max_syncs: int | None,
-    ) -> Iterator[str]:
-        report = self._report(recorder, ignore, select)
-        self._keep(report)
-        said = [*_limits(report, max_step_ms, max_syncs)]
-        if (code := report.exit_code(threshold)) or said:
-            found = summary([report]) if code else ""
-            yield f"tidy: {'; '.join(filter(None, [found, *said]))}\n"
-            yield render([report])
 
     def _report(
         self, recorder: Recorder, ignore: Sequence[str] | None, select: Sequence[str] | None
@@ -176,9 +162,9 @@ class TidyFixture:
             return
         folder = Path(self._folder)
         folder.mkdir(parents=True, exist_ok=True)
-        number = len(self._kept) + 1
-        self._kept.add(number)
-        name = _file_name(self._test) + (f"-{number}" if number > 1 else "")
+        self._kept_count += 1
+        number = f"-{self._kept_count}" if self._kept_count > 1 else ""
+        name = f"{_file_name(self._test)}{number}"
         text, made = render([report]), json.dumps(report.to_json(), indent=1) + "\n"
         (folder / f"{name}.txt").write_text(text, "utf-8")
         (folder / f"{name}.json").write_text(made, "utf-8")

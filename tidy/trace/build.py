@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .callers import Table, find_callers
+from .callers import find_callers
 from .info import TraceInfo
 from .kinds import TREE_KINDS
-from .links import forward_threads, link_backward
+from .links import Table, find_forward_threads, link_backward, numbers_of
 from .memory import memory_table
 from .raw_columns import RawColumns, Track
 from .trace import Trace
 from .tree import Tree, build_tree
 
 Rows = NDArray[np.int64]
-Threads = NDArray[np.int32]
 # Gaps in the numbers of operators from which a file was thinned out, and how many numbers there are
 # then for each operator at the least: ranges and ops of other threads have numbers of their own.
 _FEWEST_GAPS = 20
@@ -33,7 +31,7 @@ def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     tree_rows, other_rows = np.flatnonzero(in_tree), np.flatnonzero(~in_tree)
     threads = np.unique(table["track_id"][tree_rows])
     thread_of = find_forward_threads(table, tree_rows, threads, flows)
-    tree = _host_tree(table, tree_rows, _number(threads, table["track_id"][tree_rows]), thread_of)
+    tree = _host_tree(table, tree_rows, threads, thread_of)
     del table["tie"]
     other_rows = other_rows[np.argsort(table["start_ns"][other_rows], kind="stable")]
     order = np.concatenate([tree_rows[tree.order], other_rows])
@@ -47,7 +45,7 @@ def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     table["caller"] = find_callers(table, len(tree_rows), flows)
     info = _look_for_gaps(table["external_id"][: len(tree_rows)], info)
     del table["external_id"]
-    forward = _forward_links(table, len(tree_rows), threads, thread_of)
+    forward = link_backward(table, len(tree_rows), threads, thread_of)
     tracks = [Track(*track) for track in strings.tracks]
     memory = memory_table(changes, new_row)
     return Trace(table, strings, tracks, len(tree_rows), forward, info, memory)
@@ -71,7 +69,9 @@ def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInf
     return replace(info, warnings=[*info.warnings, said], is_thinned=True)
 
 
-def _host_tree(table: Table, tree_rows: Rows, thread: Threads, thread_of: dict[int, int]) -> Tree:
+def _host_tree(
+    table: Table, tree_rows: Rows, threads: NDArray[np.int32], thread_of: dict[int, int]
+) -> Tree:
     small_id = table["forward_thread"][tree_rows]
     adopter = np.full(len(tree_rows), -1, np.int32)
     for small, forward in thread_of.items():
@@ -79,66 +79,13 @@ def _host_tree(table: Table, tree_rows: Rows, thread: Threads, thread_of: dict[i
     return build_tree(
         table["start_ns"][tree_rows],
         table["duration_ns"][tree_rows],
-        thread,
+        numbers_of(threads, table["track_id"][tree_rows]),
         table["tie"][tree_rows],
         adopter,
         _clock_is_coarse(table),
     )
 
 
-def _number(threads: Threads, track_id: NDArray[np.int32]) -> Threads:
-    """The number of each track among the host threads."""
-    return np.searchsorted(threads, track_id).astype(np.int32)
-
-
 def _clock_is_coarse(table: Table) -> bool:
     """Whether the file was written in whole microseconds (before 2024)."""
     return not (table["start_ns"] % 1000).any() and not (table["duration_ns"] % 1000).any()
-
-
-def find_forward_threads(
-    table: Table, tree_rows: Rows, threads: Threads, flows: Table
-) -> dict[int, int]:
-    """Which of `threads`, track ids in order, PyTorch's small thread ids stand for."""
-    return forward_threads(
-        _number(threads, table["track_id"][tree_rows]),
-        table["sequence_nr"][tree_rows],
-        table["forward_thread"][tree_rows],
-        _backward_arrows(table, tree_rows, threads, flows),
-    )
-
-
-def _forward_links(
-    table: Table, tree_count: int, threads: Threads, thread_of: dict[int, int]
-) -> dict[int, int]:
-    """Backward row -> forward row."""
-    linked = np.flatnonzero(table["sequence_nr"][:tree_count] >= 0)
-    ends = (table["start_ns"] + table["duration_ns"])[linked]
-    linked = linked[np.argsort(ends, kind="stable")]
-    thread = _number(threads, table["track_id"][linked])
-    columns = (table[name][linked] for name in ("start_ns", "sequence_nr", "forward_thread"))
-    return link_backward(thread_of, linked, thread, *columns)
-
-
-def _backward_arrows(
-    table: Table, tree_rows: NDArray[np.int64], threads: NDArray[np.int32], flows: Table
-) -> Iterator[tuple[int, int]]:
-    """(index among `tree_rows` of a backward op, thread of its forward) for each `fwdbwd` arrow."""
-    drawn = flows["is_backward"]
-    ids, is_end = flows["flow_id"][drawn], flows["is_end"][drawn]
-    track, time = flows["track_id"][drawn], flows["time_ns"][drawn]
-    source = dict(zip(ids[~is_end].tolist(), track[~is_end].tolist(), strict=True))
-    backward = np.flatnonzero(table["forward_thread"][tree_rows] > 0)
-    places = zip(
-        table["track_id"][tree_rows[backward]].tolist(),
-        table["start_ns"][tree_rows[backward]].tolist(),
-        strict=True,
-    )
-    op_at = dict(zip(places, backward.tolist(), strict=True))
-    thread_at = {int(track_id): thread for thread, track_id in enumerate(threads)}
-    ends = (column[is_end].tolist() for column in (ids, track, time))
-    for flow_id, track_id, time_ns in zip(*ends, strict=True):
-        op = op_at.get((track_id, time_ns))
-        host = thread_at.get(source.get(flow_id, -1))
-        if op is not None and host is not None:
-            yield op, host

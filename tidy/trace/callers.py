@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kinds import DEVICE_KINDS, EventKind
-from .links import innermost_open, match_correlation
-
-Table = dict[str, NDArray[Any]]
+from .links import Table, innermost_open, match_correlation
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
@@ -95,13 +93,8 @@ def _follow_flows(
 ) -> None:
     """Link device rows by arrows, which is all that files of the profiler of 2020 have."""
     start, track = table["start_ns"], table["track_id"]
-    row_at = dict(
-        zip(
-            zip(track[loose].tolist(), start[loose].tolist(), strict=True),
-            loose.tolist(),
-            strict=True,
-        )
-    )
+    places = zip(track[loose].tolist(), start[loose].tolist(), strict=True)
+    row_at = dict(zip(places, loose.tolist(), strict=True))
     names = ("category_id", "flow_id", "is_end", "track_id", "time_ns")
     launches = ~flows["is_backward"]
     ends = list(zip(*(flows[name][launches].tolist() for name in names), strict=True))

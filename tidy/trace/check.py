@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from .event_table import EventTable, Rows
+from .event_table import EventTable
 from .kinds import DEVICE_WORK, TREE_KINDS, EventKind
 from .steps import Step
 
@@ -31,7 +31,8 @@ def check_table(trace: EventTable, steps: Iterable[Step]) -> None:
     _hold("parents start no later", trace.start_ns[above] <= trace.start_ns[child])
     _hold("an event without duration is no parent", trace.duration_ns[above] > 0)
     before = trace.previous_sibling[:tree]
-    _hold("siblings come by start", _ordered(trace, rows[before >= 0], before[before >= 0]))
+    later = rows[(before >= 0) & (parent >= 0)]
+    _hold("siblings come by start", trace.start_ns[before[later]] <= trace.start_ns[later])
     roots = trace.root_rows
     _hold("subtrees of roots tile the tree", end[roots] == np.append(roots[1:], tree)[: len(roots)])
     _hold(
@@ -47,12 +48,6 @@ def check_table(trace: EventTable, steps: Iterable[Step]) -> None:
         same = trace.sequence_nr[backward] == trace.sequence_nr[forward]
         _hold("forward and backward share a sequence number", np.array([same]))
     _hold("steps are not empty", np.array([s.duration_ns > 0 for s in steps], bool))
-
-
-def _ordered(trace: EventTable, rows: Rows, before: NDArray[np.int32]) -> NDArray[np.bool_]:
-    nested = trace.parent[rows] >= 0
-    in_order: NDArray[np.bool_] = trace.start_ns[before[nested]] <= trace.start_ns[rows[nested]]
-    return in_order
 
 
 def _hold(invariant: str, holds: NDArray[np.bool_]) -> None:

@@ -7,10 +7,7 @@ _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
 
 def time_text(ns: float) -> str:
     """Three significant digits and a unit: `1.04 s`, `272 ms`, `3.52 us`, `0 us`."""
-    for size, unit in _UNITS:
-        value = ns / size
-        # 999.6 ms is 1.00 s: of four digits there are none.
-        if value >= 0.9995 or unit == "us":
-            digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
-            return f"{value:.{digits}f} {unit}"
-    raise AssertionError("unreachable: the last unit takes all")
+    # 999.6 ms is 1.00 s: of four digits there are none.
+    value, unit = next((ns / s, u) for s, u in _UNITS if ns / s >= 0.9995 or u == "us")
+    digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {unit}"

@@ -80,6 +80,8 @@ class EventTable:
         self.info = info
         self.memory = memory
         self.names: list[str] = list(strings.names)
+        self._name_table = NameTable(strings.names)
+        self._rows_of_kinds = dict[tuple[EventKind, ...], Rows]()
 
     def __len__(self) -> int:
         return len(self.name_id)
@@ -107,10 +109,6 @@ class EventTable:
         return result.astype(np.int64)
 
     @cached_property
-    def _name_table(self) -> NameTable:
-        return NameTable(self.strings.names)
-
-    @cached_property
     def _rows_by_name(self) -> tuple[NDArray[np.int32], list[int]]:
         """Rows by name, ascending for each, and where the rows of each name begin."""
         count = len(self.names)
@@ -129,11 +127,6 @@ class EventTable:
             rows.flags.writeable = False
             self._rows_of_kinds[kinds] = rows
         return self._rows_of_kinds[kinds]
-
-    @cached_property
-    def _rows_of_kinds(self) -> dict[tuple[EventKind, ...], Rows]:
-        """What `rows_of_kind` has been asked for."""
-        return {}
 
     def rows_within(self, start_ns: int, end_ns: int, track_id: int | None = None) -> Rows:
         """Rows of events that start in [start_ns, end_ns), by start, on one track if given."""

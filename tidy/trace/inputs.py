@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -35,16 +34,9 @@ class Inputs:
     """Decoded inputs by `inputs_id`; an id of -1, or a text that does not decode, gives ()."""
 
     def __init__(self, strings: Strings) -> None:
-        self._strings = strings
+        self._texts: list[bytes] = list(strings.texts)
+        self._signatures: list[tuple[int, int, int, int]] = list(strings.signatures)
         self._decoded: dict[tuple[int, int], Shape] = {}
-
-    @cached_property
-    def _texts(self) -> list[bytes]:
-        return list(self._strings.texts)
-
-    @cached_property
-    def _signatures(self) -> list[tuple[int, int, int, int]]:
-        return list(self._strings.signatures)
 
     def shapes(self, inputs_id: int) -> Shape:
         """The dims of each input: ((4, 3), (), ((2,), (2,))).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,38 +22,28 @@ Table = TypeVar("Table", bound=EventTable)
 
 def kept(make: Callable[Concatenate[Table, P], T]) -> Callable[Concatenate[Table, P], T]:
     """What a function says of the events of a trace, whatever its window; made once for a trace."""
-
-    @wraps(make)
-    def give(trace: Table, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        known: dict[object, object] = trace.__dict__.setdefault("_kept", {})
-        key = make, args, *kwargs.items()
-        if key not in known:
-            known[key] = _fixed(make(trace, *args, **kwargs))
-        return cast("T", known[key])
-
-    return give
-
-
-def _fixed(made: T) -> T:
-    """What was made; nobody who is given it can write to it."""
-    if isinstance(made, np.ndarray):
-        made.setflags(write=False)
-    return made
+    return _kept_for(lambda _: None, make)
 
 
 def kept_of_window(make: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[Trace, P], T]:
     """The same of what a function says of the window of a trace; made anew for another window."""
+    return _kept_for(lambda trace: trace.window, make)
+
+
+def _kept_for(
+    state_of: Callable[[Table], object], make: Callable[Concatenate[Table, P], T]
+) -> Callable[Concatenate[Table, P], T]:
+    """What a function says, made anew where the trace is in another state."""
 
     @wraps(make)
-    def give(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        known: dict[object, tuple[object, object]] = trace.__dict__.setdefault(
-            "_kept_of_window", {}
-        )
-        key = make, args, *kwargs.items()
-        window, found = known.get(key, (None, None))
-        if window is not trace.window:
-            found = _fixed(make(trace, *args, **kwargs))
-            known[key] = trace.window, found
-        return cast("T", found)
+    def give(trace: Table, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        known: dict[object, tuple[object, T]] = trace.__dict__.setdefault("_kept", {})
+        key, state = (make, args, *kwargs.items()), state_of(trace)
+        if key not in known or known[key][0] is not state:
+            made = make(trace, *args, **kwargs)
+            if isinstance(made, np.ndarray):
+                made.setflags(write=False)  # many are given it
+            known[key] = state, made
+        return known[key][1]
 
     return give

@@ -9,7 +9,8 @@ All functions take and give row numbers; -1 stands for "none".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from .intervals import count_upto
 
 Rows = NDArray[np.int64]
+Table = dict[str, NDArray[Any]]
 
 
 def match_correlation(
@@ -108,22 +110,17 @@ def _climb(
     return np.where(rows == count, -1, rows)
 
 
-def forward_threads(
-    thread: NDArray[np.int32],
-    sequence_nr: NDArray[np.int64],
-    forward_thread: NDArray[np.int32],
-    arrows: Iterable[tuple[int, int]],
+def find_forward_threads(
+    table: Table, tree_rows: Rows, threads: NDArray[np.int32], flows: Table
 ) -> dict[int, int]:
-    """Which thread PyTorch's small thread ids (`Fwd thread id`) stand for.
+    """Which of `threads`, track ids in order, PyTorch's small ids (`Fwd thread id`) stand for.
 
     A backward op names its forward by (small id, sequence number). The arrows of the file tell the
     thread; without any it is the one that handed out most of those sequence numbers, which are
     counted per thread.
-
-    Args:
-        thread, sequence_nr, forward_thread: of all ops, shape (n,).
-        arrows: (backward op, thread of its forward), as the file draws them.
     """
+    thread = numbers_of(threads, table["track_id"][tree_rows])
+    sequence_nr, forward_thread = (table[n][tree_rows] for n in ("sequence_nr", "forward_thread"))
     backward = (forward_thread > 0) & (sequence_nr >= 0)
     forward = (forward_thread == 0) & (sequence_nr >= 0)
     candidates = np.unique(thread[forward]).tolist()
@@ -131,7 +128,7 @@ def forward_threads(
     if len(candidates) == 1 and len(small_ids) == 1:
         return {small_ids[0]: candidates[0]}
     votes: dict[int, Counter[int]] = {small_id: Counter() for small_id in small_ids}
-    for op, host in arrows:
+    for op, host in _backward_arrows(table, tree_rows, threads, flows):
         if int(forward_thread[op]) in votes:
             votes[int(forward_thread[op])][host] += 1
     for small_id, counts in votes.items():
@@ -141,23 +138,49 @@ def forward_threads(
     return {small_id: counts.most_common(1)[0][0] for small_id, counts in votes.items() if counts}
 
 
+def numbers_of(threads: NDArray[np.int32], track_id: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The number of each track among the host threads."""
+    return np.searchsorted(threads, track_id).astype(np.int32)
+
+
+def _backward_arrows(
+    table: Table, tree_rows: NDArray[np.int64], threads: NDArray[np.int32], flows: Table
+) -> Iterator[tuple[int, int]]:
+    """(index among `tree_rows` of a backward op, thread of its forward) for each `fwdbwd` arrow."""
+    drawn = flows["is_backward"]
+    ids, is_end = flows["flow_id"][drawn], flows["is_end"][drawn]
+    track, time = flows["track_id"][drawn], flows["time_ns"][drawn]
+    source = dict(zip(ids[~is_end].tolist(), track[~is_end].tolist(), strict=True))
+    backward = np.flatnonzero(table["forward_thread"][tree_rows] > 0)
+    rows = tree_rows[backward]
+    places = zip(table["track_id"][rows].tolist(), table["start_ns"][rows].tolist(), strict=True)
+    op_at = dict(zip(places, backward.tolist(), strict=True))
+    thread_at = {int(track_id): thread for thread, track_id in enumerate(threads)}
+    ends = (column[is_end].tolist() for column in (ids, track, time))
+    for flow_id, track_id, time_ns in zip(*ends, strict=True):
+        op = op_at.get((track_id, time_ns))
+        host = thread_at.get(source.get(flow_id, -1))
+        if op is not None and host is not None:
+            yield op, host
+
+
 def link_backward(
-    thread_of: dict[int, int],
-    rows: Rows,
-    thread: NDArray[np.int32],
-    start_ns: NDArray[np.int64],
-    sequence_nr: NDArray[np.int64],
-    forward_thread: NDArray[np.int32],
+    table: Table, tree_count: int, threads: NDArray[np.int32], thread_of: dict[int, int]
 ) -> dict[int, int]:
-    """Backward row -> forward row, for ops given in order of their end.
+    """Backward row -> forward row.
 
     Among forward ops with one key the latest start wins, since the sequence number counts up only
     when a node is made (pytorch PR #62553); the first backward op with the key to end takes it.
     This is how Kineto draws its `fwdbwd` arrows.
     """
+    rows = np.flatnonzero(table["sequence_nr"][:tree_count] >= 0)
+    ends = (table["start_ns"] + table["duration_ns"])[rows]
+    rows = rows[np.argsort(ends, kind="stable")]
+    names = ("start_ns", "sequence_nr", "forward_thread")
+    thread = numbers_of(threads, table["track_id"][rows])
+    columns: list[NDArray[Any]] = [rows, thread, *(table[name][rows] for name in names)]
     forward: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[int, int] = {}
-    columns = (rows, thread, start_ns, sequence_nr, forward_thread)
     for row, host, start, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):
         if small_id <= 0:
             key = host, sequence

@@ -52,6 +52,12 @@ _KINDS = (
     (r"(cuda|cu|hip)[A-Z]", EventKind.Runtime),
     (r"ProfilerStep#|Optimizer\.|enumerate\(", EventKind.Annotation),
     (r".*::|.*Backward\d", EventKind.TorchOp),
+    (r"", EventKind.Annotation),
+)
+_KINDS_ON_DEVICE = (
+    (r"Memcpy", EventKind.Memcpy),
+    (r"Memset", EventKind.Memset),
+    (r"", EventKind.Kernel),
 )
 
 
@@ -141,7 +147,8 @@ class _Writer:
     def _append(self, node: _Node, start_ns: int, duration_ns: int, correlation: int) -> None:
         event, strings = node.event, self.raw.strings
         on_device = bool(event["arrow"])
-        kind = _device_kind(event["name"]) if on_device else _host_kind(event["name"])
+        kinds = _KINDS_ON_DEVICE if on_device else _KINDS
+        kind = next(kind for pattern, kind in kinds if re.match(pattern, event["name"]))
         of_device = on_device or event["reserved"] is not None
         device = int(event["device"] or 0) if of_device else -1
         if kind == EventKind.Allocation:
@@ -189,12 +196,3 @@ class _Writer:
         texts = self.raw.strings.texts
         parts = tuple(texts[json.dumps(part).encode()] for part in (dims, types, concrete, []))
         return self.raw.strings.signatures[parts]
-
-
-def _host_kind(name: str) -> EventKind:
-    return next((k for pattern, k in _KINDS if re.match(pattern, name)), EventKind.Annotation)
-
-
-def _device_kind(name: str) -> EventKind:
-    prefixes = (("Memcpy", EventKind.Memcpy), ("Memset", EventKind.Memset))
-    return next((kind for p, kind in prefixes if name.startswith(p)), EventKind.Kernel)

@@ -46,48 +46,54 @@ class Activities:
         start, end = columns["start"], columns["end"]
         good = (np.abs(start) < _LATEST_NS) & (np.abs(end) < _LATEST_NS)
         start, end = start[good], end[good]
-        self._count(_ODD_TIME, len(good) - len(start))
-        self._count(_BACKWARDS, int(np.count_nonzero(end < start)))
+        self.lose(_ODD_TIME, len(good) - len(start))
+        self.lose(_BACKWARDS, int(np.count_nonzero(end < start)))
         self.row_count += len(start)
         if len(start):
             self.latest_ns = max(self.latest_ns, int(start.max()), int(end.max()))
         return good, start, np.maximum(end - start, 0)
 
     def add_calls(
-        self, columns: Columns, names: NDArray[np.int32], kind: EventKind = EventKind.Runtime
+        self,
+        columns: Columns,
+        numbers: Integers,
+        name_of: NameOf,
+        kind: EventKind = EventKind.Runtime,
     ) -> None:
-        """Add calls on the host; columns start, end, pid, tid, process, correlation."""
+        """Add calls on the host; columns start, end, pid, tid, process, correlationId."""
         good, start, duration = self.timed(columns)
-        process = self._process_numbers(columns["process"][good])
         self.raw.append(
             len(start),
             kind=kind,
-            name_id=names[good],
+            name_id=self._names(numbers, name_of)[good],
             start_ns=start,
             duration_ns=duration,
             track_id=self.tracks(columns["pid"], columns["tid"])[good],
-            correlation=_unique(columns["correlation"][good], process),
+            correlation=self._unique(columns["correlationId"][good], columns["process"][good]),
         )
 
-    def add_device_work(self, kind: EventKind, columns: Columns, names: NDArray[np.int32]) -> None:
-        """Add device rows; columns start, end, process, device, stream, correlation, nbytes."""
+    def add_device_work(
+        self, kind: EventKind, columns: Columns, numbers: Integers, name_of: NameOf
+    ) -> None:
+        """Add device rows; columns start, end, deviceId, streamId, correlationId, else 0."""
         good, start, duration = self.timed(columns)
-        process = self._process_numbers(columns["process"][good])
-        device, stream = columns["device"][good], columns["stream"][good]
+        nothing = np.zeros_like(columns["start"])
+        process = process_of(columns.get("globalPid", nothing))
+        device, stream = columns["deviceId"][good], columns["streamId"][good]
         self.raw.append(
             len(start),
             kind=kind,
-            name_id=names[good],
+            name_id=self._names(numbers, name_of)[good],
             start_ns=start,
             duration_ns=duration,
             track_id=self.tracks(device, stream),
-            correlation=_unique(columns["correlation"][good], process),
+            correlation=self._unique(columns["correlationId"][good], process[good]),
             device=np.clip(device, -1, (1 << 31) - 1),
             stream=stream,
-            nbytes=columns["nbytes"][good],
+            nbytes=columns.get("bytes", nothing)[good],
         )
 
-    def names(self, numbers: Integers, name_of: NameOf) -> NDArray[np.int32]:
+    def _names(self, numbers: Integers, name_of: NameOf) -> NDArray[np.int32]:
         """The name id of each number; `name_of` is asked once for each distinct one."""
         known, inverse = np.unique(numbers, return_inverse=True)
         names = self.raw.strings.names
@@ -104,12 +110,14 @@ class Activities:
         ids = [tracks[Track(int(firsts[a]), int(seconds[b]))] for a, b in found]
         return np.array(ids, np.int32)[inverse]
 
-    def _process_numbers(self, pids: Integers) -> Integers:
-        """Processes numbered from 0 in the order they were met."""
+    def _unique(self, correlation: Integers, pids: Integers) -> Integers:
+        """Correlations that no two processes share: these are numbered as they are met."""
         known, inverse = np.unique(pids, return_inverse=True)
-        return np.array([self._processes[int(pid)] for pid in known], np.int64)[inverse]
+        process = np.array([self._processes[int(pid)] for pid in known], np.int64)[inverse]
+        return np.where(correlation > 0, correlation + (process << _PROCESS_BITS), 0)
 
-    def _count(self, what: str, number: int) -> None:
+    def lose(self, what: str, number: int) -> None:
+        """Count what had to be left out."""
         if number:
             self.lost[what] += number
 
@@ -118,6 +126,6 @@ class Activities:
         return [f"left out {what}: {count:,}" for what, count in sorted(self.lost.items())]
 
 
-def _unique(correlation: Integers, process: Integers) -> Integers:
-    known = correlation > 0
-    return np.where(known, correlation + (process << _PROCESS_BITS), 0)
+def process_of(global_id: Integers) -> Integers:
+    """The process in a `globalTid` or `globalPid`."""
+    return (global_id >> 24) & 0xFFFFFF

@@ -8,9 +8,10 @@ Kineto's CuptiActivity and cupti_strings for the wording.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-MEMCPY_KINDS = "Unknown HtoD DtoH HtoA AtoH AtoA AtoD DtoA DtoD HtoH PtoP HtoD DtoH DtoD".split()
+_MEMCPY_KINDS = dict(
+    enumerate("Unknown HtoD DtoH HtoA AtoH AtoA AtoD DtoA DtoD HtoH PtoP HtoD DtoH DtoD".split())
+)
 """Copies by CUPTI's number; from 11 on, pages of unified memory as Nsight Systems numbers them."""
 MEMORY_KINDS = (
     "Unknown",
@@ -24,9 +25,10 @@ MEMORY_KINDS = (
 )
 """Memory by CUPTI's number. Nsight Systems counts from Pageable = 0 and has Unknown last."""
 NSYS_MEMORY_KINDS = (*MEMORY_KINDS[1:], MEMORY_KINDS[0])
-SYNC_KINDS = ("Unknown Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
+_SYNC_KINDS = dict(
+    enumerate(("Unknown Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync"))
+)
 
-_UNKNOWN = "Unknown"
 _VERSION = re.compile(r"(?:_ptsz|_ptds)?(?:_v\d{4,5})?$")
 
 # Those that a program on PyTorch calls; the others are named by their number.
@@ -79,7 +81,7 @@ def strip_version(name: str) -> str:
 
 def memcpy_name(kind: int, source: str, target: str) -> str:
     """The name of a copy: `Memcpy HtoD (Pageable -> Device)`."""
-    return f"Memcpy {_nth(MEMCPY_KINDS, kind, _UNKNOWN)} ({source} -> {target})"
+    return f"Memcpy {_MEMCPY_KINDS.get(kind, 'Unknown')} ({source} -> {target})"
 
 
 def memset_name(memory: str) -> str:
@@ -89,8 +91,4 @@ def memset_name(memory: str) -> str:
 
 def sync_name(kind: int) -> str:
     """The name of a synchronization: `Stream Sync`."""
-    return _nth(SYNC_KINDS, kind, SYNC_KINDS[0])
-
-
-def _nth(names: Sequence[str], number: int, otherwise: str) -> str:
-    return names[number] if 0 <= number < len(names) else otherwise
+    return _SYNC_KINDS.get(kind, _SYNC_KINDS[0])

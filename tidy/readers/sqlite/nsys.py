@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...trace.kinds import EventKind
-from .activities import named
+from .activities import named, process_of
 from .cupti_names import NSYS_MEMORY_KINDS, strip_version, sync_name
 from .database import Columns, Database
-from .profile_reader import ProfileReader, device_properties, process_of
+from .profile_reader import ProfileReader, device_properties
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
 _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH = (
@@ -65,11 +65,12 @@ class NsysReader(ProfileReader):
         for columns in self.device_rows(_MEMSET, memKind=7, bytes=0):
             self.add_fills(columns, columns["memKind"])
         for columns in self.device_rows(_SYNC, syncType=0):
-            self.add_device_work(EventKind.Sync, columns, columns["syncType"], sync_name)
+            self.activities.add_device_work(EventKind.Sync, columns, columns["syncType"], sync_name)
         # Graphs that were traced as a whole (--cuda-graph-trace=graph) instead of by kernel.
         for columns in self.device_rows(_GRAPH, graphId=0):
-            ids = columns["graphId"]
-            self.add_device_work(EventKind.Kernel, columns, ids, lambda i: f"CUDA graph {i}")
+            self.activities.add_device_work(
+                EventKind.Kernel, columns, columns["graphId"], "CUDA graph {}".format
+            )
         self._read_calls(_OVERHEAD, EventKind.Overhead)
         self._read_ranges()
 
@@ -79,8 +80,9 @@ class NsysReader(ProfileReader):
             strings = self.texts(columns["nameId"])
             names = {number: strip_version(name) for number, name in strings.items()}
             self.activities.add_calls(
-                {**columns, **_thread(columns), "correlation": columns["correlationId"]},
-                self.activities.names(columns["nameId"], named(names, "CUDA call")),
+                {**columns, **_thread(columns)},
+                columns["nameId"],
+                named(names, "CUDA call"),
                 kind,
             )
 
@@ -109,7 +111,7 @@ class NsysReader(ProfileReader):
             demangled, short = columns["demangledName"], columns["shortName"]
             ids = np.where(demangled >= 0, demangled, short)
             name_of = named(self.texts(ids), "kernel")
-            self.add_device_work(EventKind.Kernel, columns, ids, name_of)
+            self.activities.add_device_work(EventKind.Kernel, columns, ids, name_of)
 
     def header(self) -> dict[str, Any]:
         """The devices, in the words of Kineto's `deviceProperties`."""

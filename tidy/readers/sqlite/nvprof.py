@@ -83,16 +83,13 @@ class NvprofReader(ProfileReader):
             kept = self._once("calls", columns, ("processId", "correlationId", "cbid"))
             self.activities.add_calls(
                 {
-                    "start": kept["start"],
-                    "end": kept["end"],
+                    **kept,
                     "pid": kept["processId"],
                     "tid": kept["threadId"] & 0xFFFFFFFF,
                     "process": np.zeros_like(kept["start"]),  # device rows name none
-                    "correlation": kept["correlationId"],
                 },
-                self.activities.names(
-                    kept["cbid"], lambda cbid: names.get(cbid, f"{otherwise} {cbid}")
-                ),
+                kept["cbid"],
+                lambda cbid: names.get(cbid, f"{otherwise} {cbid}"),
             )
 
     def _read_markers(self) -> None:
@@ -136,12 +133,8 @@ class NvprofReader(ProfileReader):
         """The rows with the first use of each marker id, by id."""
         order = np.lexsort((table["timestamp"][rows], table["id"][rows]))
         known, first = np.unique(table["id"][rows][order], return_index=True)
-        self._count_duplicates("ranges", len(rows) - len(known))
+        self.activities.lose("duplicates of ranges", len(rows) - len(known))
         return rows[order][first]
-
-    def _count_duplicates(self, what: str, number: int) -> None:
-        if number:
-            self.activities.lost[f"duplicates of {what}"] += number
 
     def _once(self, what: str, columns: Columns, key: tuple[str, ...]) -> Columns:
         """The rows whose key was not met before, in this chunk or an earlier one."""
@@ -151,7 +144,7 @@ class NvprofReader(ProfileReader):
         keep = np.zeros(len(keys), np.bool_)
         keep[first] = True
         keep &= ~np.isin(keys, earlier, kind="sort")
-        self._count_duplicates(what, int(np.count_nonzero(~keep)))
+        self.activities.lose(f"duplicates of {what}", int(np.count_nonzero(~keep)))
         self._seen[what] = np.union1d(earlier, new)
         return {name: column[keep] for name, column in columns.items()}
 
@@ -162,7 +155,7 @@ class NvprofReader(ProfileReader):
             new = self.texts(np.setdiff1d(kept["name"], list(self._kernels)))
             self._kernels |= demangle(new)
             name_of = named(self._kernels, "kernel")
-            self.add_device_work(EventKind.Kernel, kept, kept["name"], name_of)
+            self.activities.add_device_work(EventKind.Kernel, kept, kept["name"], name_of)
 
     def _read_syncs(self) -> None:
         contexts = self.database.select(_CONTEXT, ("contextId", "deviceId"))
@@ -170,7 +163,7 @@ class NvprofReader(ProfileReader):
         for columns in self.device_rows(_SYNC, type=0, contextId=0):
             ids = columns["contextId"].tolist()
             columns["deviceId"] = np.array([device_of.get(i) or 0 for i in ids], np.int64)
-            self.add_device_work(EventKind.Sync, columns, columns["type"], sync_name)
+            self.activities.add_device_work(EventKind.Sync, columns, columns["type"], sync_name)
 
     def header(self) -> dict[str, Any]:
         """The devices, in the words of Kineto's `deviceProperties`."""

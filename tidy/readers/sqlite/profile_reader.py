@@ -93,31 +93,12 @@ class ProfileReader:
             for columns, _ in self.database.chunks(table, {**_DEVICE, **self.process, **more}):
                 yield columns
 
-    def add_device_work(
-        self, kind: EventKind, columns: Columns, numbers: Column, name_of: NameOf
-    ) -> None:
-        """Add rows of `device_rows`; `name_of` gives the name that a number stands for."""
-        nothing = np.zeros_like(columns["start"])
-        self.activities.add_device_work(
-            kind,
-            {
-                "start": columns["start"],
-                "end": columns["end"],
-                "process": process_of(columns.get("globalPid", nothing)),
-                "device": columns["deviceId"],
-                "stream": columns["streamId"],
-                "correlation": columns["correlationId"],
-                "nbytes": columns.get("bytes", nothing),
-            },
-            self.activities.names(numbers, name_of),
-        )
-
     def add_copies(self, columns: Columns) -> None:
         """Add copies; columns copyKind, srcKind and dstKind have CUPTI's numbers."""
         kinds = (np.clip(columns[name], 0, 255) for name in ("copyKind", "srcKind", "dstKind"))
         copy, source, target = kinds
         numbers = (copy << 16) + (source << 8) + target
-        self.add_device_work(EventKind.Memcpy, columns, numbers, self._memcpy)
+        self.activities.add_device_work(EventKind.Memcpy, columns, numbers, self._memcpy)
 
     def _memcpy(self, number: int) -> str:
         source, target = self._memory((number >> 8) & 255), self._memory(number & 255)
@@ -126,15 +107,10 @@ class ProfileReader:
     def add_fills(self, columns: Columns, kinds: Column) -> None:
         """Add fills of memory of these kinds."""
         name_of: NameOf = lambda kind: memset_name(self._memory(kind))  # noqa: E731
-        self.add_device_work(EventKind.Memset, columns, kinds, name_of)
+        self.activities.add_device_work(EventKind.Memset, columns, kinds, name_of)
 
     def _memory(self, kind: int) -> str:
         return self.memory.get(kind, "Unknown")
-
-
-def process_of(global_id: Column) -> Column:
-    """The process in a `globalTid` or `globalPid`."""
-    return (global_id >> 24) & 0xFFFFFF
 
 
 def device_properties(devices: Iterable[Iterable[Any]]) -> dict[str, Any]:

@@ -128,8 +128,7 @@ class Ranges:
         sure = (count <= 1) | own
         result[wanted[sure]] = found[sure] + 1
         sequence_nr[wanted[~sure]] = -1
-        if unsure := int(np.count_nonzero(~sure)):
-            self._activities.lost[_UNLINKED] += unsure
+        self._activities.lose(_UNLINKED, int(np.count_nonzero(~sure)))
         self._draw_arrows(table, wanted[sure], found[sure])
         return result
 
