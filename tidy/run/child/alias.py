@@ -39,7 +39,9 @@ def install(settings: dict[str, Any]) -> AliasFinder:
     Raises:
         SystemExit: there is no tidy for this Python.
     """
-    make_importable(settings)
+    # The Python that runs tidy finds tidy in the child, too.
+    if settings["same_python"] and find_spec("tidy") is None:
+        sys.path.append(settings["tidy_path"])
     try:
         import_module(_RUNTIME)
     except ImportError as error:
@@ -53,12 +55,6 @@ def install(settings: dict[str, Any]) -> AliasFinder:
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _say_what_is_missing
     return finder
-
-
-def make_importable(settings: dict[str, Any]) -> None:
-    """Let the Python that runs tidy find tidy in the child, too."""
-    if settings["same_python"] and find_spec("tidy") is None:
-        sys.path.append(settings["tidy_path"])
 
 
 class AliasFinder:

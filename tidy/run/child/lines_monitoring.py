@@ -16,8 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .kept import time
-from .lines import Logs
-from .markers import UNSURE
+from .lines import UNSURE, Logs
 from .resting import MANY, Code, Spot, Thread, calibrated_ns, is_short_below_ns
 
 time_ns = time.time_ns
@@ -40,9 +39,6 @@ class MonitoringLines(Logs):
         for tool in {self._finder, self._tool}:
             monitoring.use_tool_id(tool, "tidy")
         events = monitoring.events
-        self._local = (
-            events.LINE | events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD
-        )
         self._of_library = events.PY_START | events.PY_RETURN
         handlers = {
             events.LINE: self._line,
@@ -51,16 +47,16 @@ class MonitoringLines(Logs):
             events.PY_RETURN: self._leave,
             events.PY_YIELD: self._leave,
         }
-        for event, handler in handlers.items():
-            monitoring.register_callback(self._tool, event, handler)
         first = {
             events.PY_START: self._first,
             events.PY_RESUME: self._first,
             events.PY_THROW: self._throw,
             events.PY_UNWIND: self._unwind,
         }
-        for event, handler in first.items():
-            monitoring.register_callback(self._finder, event, handler)
+        for tool, callbacks in ((self._tool, handlers), (self._finder, first)):
+            for event, callback in callbacks.items():
+                monitoring.register_callback(tool, event, callback)
+        self._local = sum(handlers)
         self._events = {*handlers, *first}
         monitoring.restart_events()  # what an earlier recording of this process switched off
         self._short_ns = is_short_below_ns(self._own_ns())
@@ -68,9 +64,7 @@ class MonitoringLines(Logs):
         for each in self.enter_open_frames(thread.log, sys._getframe(1)):
             self._follow(each.f_code, self._local)
             thread.open.append((self._states[id(each.f_code)], None, None))
-        monitoring.set_events(
-            self._finder, events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
-        )
+        monitoring.set_events(self._finder, sum(first))
 
     def _remove(self) -> None:
         monitoring = self._monitoring
