@@ -133,9 +133,9 @@ def host_times(table: dict[str, Column]) -> HostTimes:
     return HostTimes(np.sort(starts), np.sort(starts + table["duration_ns"][rows]))
 
 
-def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]]) -> Numbers:
+def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]] | Numbers) -> Numbers:
     """The index of the step that each time is in, -1 for none."""
-    if not steps:
+    if not len(steps):
         return np.full(len(times_ns), -1, np.int64)
     starts, ends = np.array(steps, np.int64).T
     at = np.searchsorted(starts, times_ns, side="right") - 1
