@@ -19,9 +19,8 @@ from ..trace.kinds import EventKind
 from ..trace.location import NO_LINE_KNOWN
 from ..trace.raw_columns import Column, Strings
 from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines
-from .python_calls import PythonCall, PythonCalls, rows_of
+from .python_calls import PythonCall, PythonCalls, rows_of, shown_path
 from .recording import Json, Triples
-from .shown_path import shown_path
 
 Table = dict[str, Column]
 Rows = NDArray[np.int64]
