@@ -91,10 +91,6 @@ class EventCapture:
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else
         self.worker_batches: list[WorkerBatch] = []
 
-    @property
-    def python_records(self) -> list[tuple[Any, ...]]:
-        return self.python.records if self.python else []
-
     def start(self) -> None:
         self.start_ns, self.start_unix_ns = clock(), unix_clock()
         add_log(self.activity)
@@ -102,7 +98,7 @@ class EventCapture:
         self.known_idents = {thread.native_id for thread in threading.enumerate()}
         self.op, self.node = self._op(), self._node()
         add_interposer(self)
-        listeners.append(self._keep_batch)
+        listeners.append(self.worker_batches.append)
         if self.python:
             self.python.start()
 
@@ -119,7 +115,7 @@ class EventCapture:
         if self.python:
             self.python.stop()
         remove_interposer(self)
-        listeners.remove(self._keep_batch)
+        listeners.remove(self.worker_batches.append)
         # Not ours any more, so that no circle keeps the records when nobody else does.
         self.op, self.node = everyone.op, everyone.node
         if self.memory:
@@ -145,9 +141,6 @@ class EventCapture:
             if own in known:  # not while it is starting
                 self.thread_names[ident] = known[own]
         return ident
-
-    def _keep_batch(self, batch: WorkerBatch) -> None:
-        self.worker_batches.append(batch)
 
     def enter(self, record: RecordFunction) -> list[Any]:
         start, place = clock(), call_line(2) if self.stacks else None

@@ -22,7 +22,7 @@ from typing import Any
 from ..runtime.modelled.memory_statistics import empty_cache
 from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
-from .calls import is_library, is_own, is_standard_library, line_of
+from .calls import ByFile, is_library, is_own, is_standard_library, line_of
 from .pure_python import PurePython
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
@@ -34,16 +34,12 @@ _SHOWN = {
 }
 
 
-class _FunctionKinds(dict[str, int]):
-    def __missing__(self, file: str) -> int:
-        if is_own(file):
-            kind = OWN if file in _SHOWN else LEFT_OUT
-        elif is_standard_library(file):
-            kind = LEFT_OUT  # small and many; as C++ is to PyTorch
-        else:
-            kind = LIBRARY if is_library(file) else USER
-        self[file] = kind
-        return kind
+def _kind(file: str) -> int:
+    if is_own(file):
+        return OWN if file in _SHOWN else LEFT_OUT
+    if is_standard_library(file):
+        return LEFT_OUT  # small and many; as C++ is to PyTorch
+    return LIBRARY if is_library(file) else USER
 
 
 def is_shown(code: CodeType) -> bool:
@@ -83,7 +79,7 @@ class PythonFunctions:
         self._home_id = thread_id()
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
-        self._kinds = _FunctionKinds()
+        self._kinds = ByFile(_kind)
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
