@@ -137,15 +137,9 @@ def gone_entries(
     for _, outcomes in checked:
         findings = (f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings)
         found |= {spot.entry.fingerprint for spot in _spots(findings, sources)}
-    codes = {
-        code for _, outcomes in checked for code, o in outcomes.items() if isinstance(o, Checked)
-    }
-    unclear = {
-        code
-        for _, outcomes in checked
-        for code, o in outcomes.items()
-        if not isinstance(o, Checked)
-    }
+    every = [each for _, outcomes in checked for each in outcomes.items()]
+    codes = {code for code, outcome in every if isinstance(outcome, Checked)}
+    codes -= {code for code, outcome in every if not isinstance(outcome, Checked)}
     ran = {
         (sources.place(each).path, each.function)
         for trace, _ in checked
@@ -155,7 +149,7 @@ def gone_entries(
         entry
         for entry in baseline.entries.values()
         if entry.fingerprint not in found
-        and entry.code in codes - unclear
+        and entry.code in codes
         and (not entry.file or (entry.file, entry.function) in ran or _is_removed(entry, baseline))
     ]
 

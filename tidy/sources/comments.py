@@ -47,9 +47,8 @@ def comments_of(source: SourceFile) -> list[IgnoreComment]:
     """The comments in a source, from top to bottom; none where Python cannot read it."""
     if "tidy" not in source.text or not source.statements:
         return []
-    statements = _Statements(source)
     return [
-        _comment(match, line, *_range(match["kind"], line, is_alone, source, statements))
+        _comment(match, line, *_range(match["kind"], line, is_alone, source))
         for line, is_alone, match in _found(source)
     ]
 
@@ -73,36 +72,27 @@ def _comment(match: re.Match[str], line: int, first: int, last: int) -> IgnoreCo
     return IgnoreComment(line, codes, reason[1] if reason else "", first, last)
 
 
-def _range(
-    kind: str, line: int, is_alone: bool, source: SourceFile, statements: _Statements
-) -> tuple[int, int]:
+def _range(kind: str, line: int, is_alone: bool, source: SourceFile) -> tuple[int, int]:
     if kind == "ignore-file":
         return 1, len(source.lines)
-    if is_alone:
-        return statements.below(line)
-    return statements.at(line)
+    return (_below if is_alone else _at)(line, source.statements)
 
 
-class _Statements:
-    """Which lines belong to which statement."""
+def _at(line: int, statements: list[ast.stmt]) -> tuple[int, int]:
+    """The lines of the statement that a line belongs to; of one with a body, its head."""
+    heads = [each for each in map(_head, statements) if each[0] <= line <= each[1]]
+    return max(heads, default=(line, line))
 
-    def __init__(self, source: SourceFile) -> None:
-        self._all = source.statements
 
-    def at(self, line: int) -> tuple[int, int]:
-        """The lines of the statement that a line belongs to; of one with a body, its head."""
-        heads = [each for each in map(_head, self._all) if each[0] <= line <= each[1]]
-        return max(heads, default=(line, line))
-
-    def below(self, line: int) -> tuple[int, int]:
-        """The statement that begins next, with its body; or the one that the line is within."""
-        first, last = self.at(line)
-        if first < line:  # between the brackets of a call
-            return first, last
-        after = [(begin_of(each), each.end_lineno or each.lineno) for each in self._all]
-        after = [each for each in after if each[0] > line]
-        first = min((each[0] for each in after), default=line)
-        return first, max((each[1] for each in after if each[0] == first), default=line)
+def _below(line: int, statements: list[ast.stmt]) -> tuple[int, int]:
+    """The statement that begins next, with its body; or the one that the line is within."""
+    first, last = _at(line, statements)
+    if first < line:  # between the brackets of a call
+        return first, last
+    after = [(begin_of(each), each.end_lineno or each.lineno) for each in statements]
+    after = [each for each in after if each[0] > line]
+    first = min((each[0] for each in after), default=line)
+    return first, max((each[1] for each in after if each[0] == first), default=line)
 
 
 def begin_of(statement: ast.stmt) -> int:

@@ -77,7 +77,7 @@ class Sources:
     def __init__(self, root: Path, beside: Iterable[Path] = ()) -> None:
         self._root = root.resolve()
         self._folders = tuple(dict.fromkeys([self._root, *(each.resolve() for each in beside)]))
-        self._files: dict[str, SourceFile | None] = {}
+        self._files: dict[Path, SourceFile | None] = {}
         self._named: dict[str, Path | None] = {}
 
     def file(self, name: str) -> Path | None:
@@ -105,13 +105,15 @@ class Sources:
 
     def text_of(self, file: Path) -> SourceFile | None:
         """What stands in a file that `file` gave; None where it cannot be read."""
-        return self._source(str(file))
+        if file not in self._files:
+            self._files[file] = _read(file)
+        return self._files[file]
 
     def place(self, location: Location) -> SourcePlace:
         """Where a location is in the project."""
         path, in_project = self._path(location.file)
         line = max(location.line, 1)
-        source = self._source(path) if in_project else None
+        source = self.text_of(self._root / path) if in_project else None
         if source is None or line > len(source.lines):
             return SourcePlace(path, in_project, Region(line, line))
         text, statement = source.lines[line - 1], source.meaning(line)
@@ -135,11 +137,6 @@ class Sources:
         if not given.is_absolute() and PureWindowsPath(file).drive:
             return file, False
         return str(PurePosixPath(*inside.parts)), True
-
-    def _source(self, path: str) -> SourceFile | None:
-        if path not in self._files:
-            self._files[path] = _read(self._root / path)
-        return self._files[path]
 
 
 class _Renamed(ast.NodeTransformer):
