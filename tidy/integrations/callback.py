@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -113,21 +114,18 @@ class Callback:
 def _frameworks_classes(cls: type[Callback]) -> tuple[type, ...]:
     """The framework's own classes: of those imported all, else of the first that is installed."""
     imported = [each for each in cls._modules if each in sys.modules]
+    found: dict[type, None] = {}
     for module in imported or cls._modules:
-        try:
-            found = getattr(import_module(module), cls._name)
-        except ImportError:
-            continue
-        if not imported:
-            return (found,)
-    classes = {getattr(sys.modules[each], cls._name, None): None for each in imported}
-    known = tuple(each for each in classes if each is not None)
-    if not known:
+        with suppress(ImportError):
+            found[getattr(import_module(module), cls._name)] = None
+            if not imported:
+                break
+    if not found:
         raise UsageError(
             f"{cls.__name__} needs {cls._package}, which is not installed"
             f" (pip install {cls._package})"
         )
-    return known
+    return tuple(found)
 
 
 _joined_before: dict[tuple[Any, ...], Any] = {}
