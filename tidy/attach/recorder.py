@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -221,8 +221,7 @@ class Recorder:
         self._trace = self._trace or made.trace
         error = made.file.error
         if error is not None:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"{target}: cannot be written: {reason}")
+            raise UsageError(f"{target}: cannot be written: {reason_of(error)}")
 
     def _make(self, file: Path | None) -> Any:
         if self._child is not None:
@@ -240,8 +239,7 @@ class Recorder:
     def _options(self) -> RunOptions:
         from ..run.options import RunOptions
 
-        options = RunOptions([self._title or _script_name()])
-        return replace(options, **self._settings)
+        return RunOptions([self._title or _script_name()], **self._settings)
 
     def _close_folder(self) -> None:
         if self._folder is not None:

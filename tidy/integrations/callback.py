@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -128,14 +128,9 @@ def _frameworks_classes(cls: type[Callback]) -> tuple[type, ...]:
     return tuple(found)
 
 
-_joined_before: dict[tuple[Any, ...], Any] = {}
-
-
-def _joined(cls: type[Callback], bases: tuple[type, ...]) -> Any:
+@cache
+def _joined(cls: Any, bases: tuple[type, ...]) -> Any:
     """A subclass of both, by the name of the first; the same each time."""
-    key = (cls, *bases)
-    if key not in _joined_before:
-        copied = ("__module__", "__qualname__", "__doc__")
-        names = {name: getattr(cls, name) for name in copied}
-        _joined_before[key] = type(cls.__name__, key, {**names, "_bases": bases})
-    return _joined_before[key]
+    copied = ("__module__", "__qualname__", "__doc__")
+    names = {name: getattr(cls, name) for name in copied}
+    return type(cls.__name__, (cls, *bases), {**names, "_bases": bases})

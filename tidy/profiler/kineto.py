@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..runtime.modelled import DeviceMemory
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
@@ -69,8 +69,7 @@ def write_chrome_trace(
                 part.unlink()
         if not isinstance(error, OSError):
             raise
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{target}: the trace cannot be written: {reason}") from error
+        raise UsageError(f"{target}: the trace cannot be written: {reason_of(error)}") from error
 
 
 def open_packed(path: Path, packed: bool, level: int) -> IO[bytes]:

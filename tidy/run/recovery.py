@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..commands.report import run_report
 from ..commands.report_options import ReportOptions
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from .folders import Leftover, keep, leftover, leftovers
 from .options import RunOptions
 from .recording import find_recordings
@@ -44,8 +44,7 @@ def _named(folder: str) -> Leftover:
     try:
         one = leftover(Path(folder).resolve())
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"--recover {folder}: {reason}") from error
+        raise UsageError(f"--recover {folder}: {reason_of(error)}") from error
     if one is None:
         raise UsageError(f"--recover {folder}: no folder that a run left, or the run is not over")
     return one

@@ -47,10 +47,7 @@ def comments_of(source: SourceFile) -> list[IgnoreComment]:
     """The comments in a source, from top to bottom; none where Python cannot read it."""
     if "tidy" not in source.text or not source.statements:
         return []
-    return [
-        _comment(match, line, *_range(match["kind"], line, is_alone, source))
-        for line, is_alone, match in _found(source)
-    ]
+    return [_comment(*found, source) for found in _found(source)]
 
 
 def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
@@ -65,17 +62,15 @@ def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
         return
 
 
-def _comment(match: re.Match[str], line: int, first: int, last: int) -> IgnoreComment:
+def _comment(line: int, is_alone: bool, match: re.Match[str], source: SourceFile) -> IgnoreComment:
     inside = (match["codes"] or "").strip().strip("[]")
     codes = tuple(filter(None, (each.strip() for each in inside.split(","))))
     reason = _REASON.fullmatch(match["rest"])
-    return IgnoreComment(line, codes, reason[1] if reason else "", first, last)
-
-
-def _range(kind: str, line: int, is_alone: bool, source: SourceFile) -> tuple[int, int]:
-    if kind == "ignore-file":
-        return 1, len(source.lines)
-    return (_below if is_alone else _at)(line, source.statements)
+    if match["kind"] == "ignore-file":
+        lines = 1, len(source.lines)
+    else:
+        lines = (_below if is_alone else _at)(line, source.statements)
+    return IgnoreComment(line, codes, reason[1] if reason else "", *lines)
 
 
 def _at(line: int, statements: list[ast.stmt]) -> tuple[int, int]:

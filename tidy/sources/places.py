@@ -86,14 +86,11 @@ class Sources:
         Names and links that lead out of its folders are none of it.
         """
         if name not in self._named:
-            self._named[name] = self._find(name)
+            given = Path(name)
+            is_elsewhere = not given.is_absolute() and PureWindowsPath(name).drive
+            places = () if is_elsewhere else (self._below(each / given) for each in self._folders)
+            self._named[name] = next(filter(None, places), None)
         return self._named[name]
-
-    def _find(self, name: str) -> Path | None:
-        given = Path(name)
-        if not given.is_absolute() and PureWindowsPath(name).drive:
-            return None
-        return next(filter(None, (self._below(folder / given) for folder in self._folders)), None)
 
     def _below(self, path: Path) -> Path | None:
         try:

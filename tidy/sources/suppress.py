@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Outcome
+from ..finding import Acceptance, Checked, Finding, Outcome, with_findings
 from ..patterns.base import Pattern
 from ..patterns.evidence.timing import Cost
 from ..patterns.registry import is_named, load_builtin_patterns
@@ -57,14 +57,9 @@ def suppressed(
 ) -> dict[str, Outcome]:
     """The outcomes, with the findings marked that a comment accepts, and with unused comments."""
     used = set[_Choice]()
-    result = {
-        code: replace(
-            outcome, findings=tuple(_marked(each, comments, used) for each in outcome.findings)
-        )
-        if isinstance(outcome, Checked)
-        else outcome
-        for code, outcome in outcomes.items()
-    }
+    result = with_findings(
+        outcomes, lambda found: (_marked(each, comments, used) for each in found)
+    )
     if UnusedSuppression.code in outcomes:
         known = {rule.code: rule.slug() for rule in load_builtin_patterns()}
         known |= {rule.code: rule.slug() for rule in rules}
