@@ -11,7 +11,6 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
-from sys import _getframe as getframe  # as it is now: scripts may replace it
 from types import CodeType, FrameType
 from typing import TypeVar
 
@@ -82,17 +81,8 @@ def working_directory() -> Path:
         return Path()
 
 
-def call_line(depth: int) -> tuple[CodeType, int] | None:
-    """(code, offset of its instruction) of the user's frame that is nearest.
-
-    Args:
-        depth: of frames to leave out, as for `sys._getframe`, counted from here.
-    """
-    return line_of(getframe(depth))
-
-
 def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
-    """The same, from a frame on."""
+    """(code, offset of its instruction) of the user's frame that is nearest to a frame."""
     while frame is not None:
         kind = _kinds[frame.f_code.co_filename]
         if kind:
@@ -101,16 +91,15 @@ def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
     return None
 
 
-def backward_line(depth: int) -> tuple[CodeType, int] | None:
+def backward_line(frame: FrameType | None) -> tuple[CodeType, int] | None:
     """The same for a backward, below whose start the engine's frames are left out."""
-    frame: FrameType | None = getframe(depth)
     passed = False
     while frame is not None:
         engine = _kinds[frame.f_code.co_filename] == _ENGINE
         if passed and not engine:
-            return call_line(depth + 1)
+            return line_of(frame)
         passed = passed or engine
-        frame, depth = frame.f_back, depth + 1
+        frame = frame.f_back
     return None
 
 

@@ -33,7 +33,7 @@ from ..runtime.modelled import ActivityLog, add_log, device_properties, remove_l
 from ..runtime.observe.arrangement import add_interposer, everyone, innermost, remove_interposer
 from ..runtime.observe.record import RecordFunction
 from ..runtime.observe.worker_batches import WorkerBatch, listeners
-from .calls import backward_line, call_line, is_formula, working_directory
+from .calls import backward_line, is_formula, line_of, working_directory
 from .device_part import wait_for_work
 from .memory_log import MemoryLog
 from .pure_python import PurePython
@@ -143,7 +143,7 @@ class EventCapture:
         return ident
 
     def enter(self, record: RecordFunction) -> list[Any]:
-        start, place = clock(), call_line(2) if self.stacks else None
+        start, place = clock(), line_of(getframe(1)) if self.stacks else None
         home = get_ident() == self._home_ident
         context = [record, start, self.home if home else self.thread_id(), place]
         self._open_ranges[id(context)] = context
@@ -195,7 +195,7 @@ class EventCapture:
                     or get_ident() not in in_engine
                     or not is_formula[getframe(2).f_code.co_filename]
                 ):
-                    place = call_line(2)
+                    place = line_of(getframe(1))
             if shapes:
                 signature = describe_all((*args, *kwargs.values()) if kwargs else args)
             if tracing is not None and not name.startswith("aten::"):
@@ -239,7 +239,7 @@ class EventCapture:
         """The same, but what the user wrote for a node is traced (see `_node`)."""
         if not self.stacks:
             return run(*args)
-        ident, start, place = get_ident(), clock(), backward_line(2)
+        ident, start, place = get_ident(), clock(), backward_line(getframe(1))
         inside = ident in self._in_engine
         if not inside:
             self._in_engine[ident] = getprofile()

@@ -29,8 +29,6 @@ from .worker_ranges import with_times, worker_header, worker_names
 
 # An event and the next sequence number that its thread had when it ended, where that is known.
 Numbered = tuple[HostEvent, "int | None"]
-
-
 _external_ids = count(1)  # of all that this process records, as PyTorch's
 
 
