@@ -146,10 +146,8 @@ class CallStacks:
             while at != NONE and len(frames) < _MOST_FRAMES:
                 at, code, line = self._stacks.nodes[at]
                 file, function, first_line, _ = self._codes[code]
-                if line == NO_LINE:
-                    frames.append(f"{shown_path(file)}({first_line}): {function}{NO_LINE_KNOWN}")
-                else:
-                    frames.append(f"{shown_path(file)}({line}): {function}")
+                end = NO_LINE_KNOWN if line == NO_LINE else ""
+                frames.append(f"{shown_path(file)}({line or first_line}): {function}{end}")
             text = self._texts[stack] = ";".join(frames)
         return text
 

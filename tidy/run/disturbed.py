@@ -32,11 +32,6 @@ def is_disturbed(light: Assembly) -> bool:
     return not light.worker_batches and light.queued_ns > _DISTURBED * light.recorded_ns
 
 
-def can_be_undisturbed(light: LightSteps, assembly: Assembly) -> bool:
-    """Whether the quickest steps are known: no device works beside the host, and no workers."""
-    return not light.has_device and not assembly.worker_batches
-
-
 def undisturbed(light: LightSteps) -> LightSteps:
     """The steps with each part as long as in the quickest of the steps that are like it.
 

@@ -14,7 +14,7 @@ from ..readers.container import Progress
 from ..trace import Trace
 from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
-from .disturbed import can_be_undisturbed, is_disturbed, quickest_of, undisturbed
+from .disturbed import is_disturbed, quickest_of, undisturbed
 from .kineto_pieces import KinetoPieces
 from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
@@ -68,7 +68,9 @@ class Assembled:
             true = None if bare_ns is None else unrecorded(light, steps)
             is_busy = bare_ns is not None and true is None
             disturbed = is_disturbed(self.light) or (is_busy and not self.light.worker_batches)
-            disturbed = disturbed or (self.quickest and can_be_undisturbed(light, self.light))
+            # Beside devices and workers the quickest steps are not known.
+            can_be_quickest = not light.has_device and not self.light.worker_batches
+            disturbed = disturbed or (self.quickest and can_be_quickest)
             if disturbed:
                 light, steps = undisturbed(light), quickest_of(steps)
                 full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]

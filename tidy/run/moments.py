@@ -83,12 +83,11 @@ def moments_of(
     calls = calls[np.argsort(table["correlation"][calls], kind="stable")]
     is_work = ~on_host[rows]
     work = rows[is_work]
+    caller[is_work] = -1
     if len(calls):
         known, wanted = table["correlation"][calls], table["correlation"][work]
         near = np.minimum(np.searchsorted(known, wanted), len(calls) - 1)
         caller[is_work] = np.where(known[near] == wanted, calls[near], -1)
-    else:
-        caller[is_work] = -1
     at = np.where(caller >= 0, start[caller], -1)
     ends = start[rows] + table["duration_ns"][rows]
     step = step_of(at, steps)

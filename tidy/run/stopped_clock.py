@@ -112,7 +112,7 @@ class HostOnly:
         """The steps as they are with nothing recorded, or as near as plausible."""
         wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
         event_ns = calibrate(self._typical, wanted)
-        parts = _parts(self._light, bare)
+        parts = None if self._light.has_device else _parts(self._light, bare)
         if not event_ns and parts is None:
             return self._light
         return self._taken_off(self._clock(event_ns, parts), event_ns)
@@ -192,11 +192,7 @@ class WithDevice(HostOnly):
         before = self._typical(0)
         if before - self._typical(MOST_NS) < _TELLING * before:
             return self._light
-        wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
-        event_ns = calibrate(self._typical, wanted)
-        if not event_ns:
-            return self._light
-        return self._taken_off(self._clock(event_ns, None), event_ns)
+        return super().calibrated(bare)
 
     def _replay(self, clock: StoppedClock) -> Times:
         graph = self._graph

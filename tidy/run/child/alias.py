@@ -149,13 +149,13 @@ def _missing(error: BaseException) -> str | None:
 
 def _place(trace: TracebackType | None) -> str:
     """`train.py:12: `, the innermost line that is not tidy's or Python's own."""
-    tidy = os.path.dirname(os.path.abspath(sys.modules["tidy"].__file__ or ""))
-    runtime = os.path.dirname(os.path.abspath(sys.modules[_RUNTIME].__file__ or ""))
+    files = (os.path.abspath(sys.modules[name].__file__ or "") for name in ("tidy", _RUNTIME))
+    ours = tuple(os.path.dirname(file) + os.sep for file in files)
     found = ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         path = os.path.abspath(file)
-        if not file.startswith("<") and not path.startswith((tidy + os.sep, runtime + os.sep)):
+        if not file.startswith("<") and not path.startswith(ours):
             here = os.getcwd() + os.sep
             found = f"{path.removeprefix(here)}:{trace.tb_lineno}: "
         trace = trace.tb_next

@@ -161,7 +161,7 @@ class Ticker:
         """Call no more."""
         self.pause()
         self._is_stopped = True
-        self._function = _nothing
+        self._function = lambda: False  # it holds on to nothing
 
     def go_on(self) -> None:
         """Call from now on, unless it is stopped."""
@@ -187,8 +187,3 @@ class Ticker:
                     break
         finally:
             ended.release()
-
-
-def _nothing() -> bool:
-    """What a stopped clock calls: it holds on to nothing."""
-    return False

@@ -17,7 +17,7 @@ from typing import Any
 
 from .kept import time
 from .lines import UNSURE, Logs
-from .resting import MANY, Code, Spot, Thread, calibrated_ns, is_short_below_ns
+from .resting import MANY, Code, Spot, Thread, short_below_ns
 
 time_ns = time.time_ns
 _CHECK_NS = 50_000_000
@@ -59,7 +59,7 @@ class MonitoringLines(Logs):
         self._local = sum(handlers)
         self._events = {*handlers, *first}
         monitoring.restart_events()  # what an earlier recording of this process switched off
-        self._short_ns = is_short_below_ns(self._own_ns())
+        self._short_ns = self._try_lines()
         thread = self._thread(get_ident())
         for each in self.enter_open_frames(thread.log, sys._getframe(1)):
             self._follow(each.f_code, self._local)
@@ -80,8 +80,8 @@ class MonitoringLines(Logs):
             monitoring.free_tool_id(tool)
         self._resting.clear()
 
-    def _own_ns(self) -> int:
-        """What an event of a line takes, by trying."""
+    def _try_lines(self) -> int:
+        """From when on a line may have run an operator, by trying what an event takes."""
         code: Any = compile("\n".join(["x = 0"] * 200), "<tidy>", "exec")
         self._follow(code, self._local)
         thread, real = self._thread(get_ident()), self.on_time
@@ -89,7 +89,7 @@ class MonitoringLines(Logs):
         self.on_time = lambda now: None
         try:
             exec(code, {})  # noqa: S102 - 200 lines that do nothing
-            return calibrated_ns(thread.log[::3])
+            return short_below_ns(thread.log[::3])
         finally:
             thread.log, self.on_time, thread.spot = kept, real, None
             self._monitoring.set_local_events(self._tool, code, 0)

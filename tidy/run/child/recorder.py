@@ -20,7 +20,7 @@ from . import endings
 from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
-from .piece_writer import PieceWriter, too_large
+from .piece_writer import PieceWriter
 from .stage_run import PieceLength, StageRun
 from .stages import BARE, FULL, RECORDED, round_of, stages_of
 from .step_source import RecordedThread, StepSource
@@ -300,7 +300,9 @@ class Recorder(Harmless):
                     self.state, what = "waiting", "next"
                     if self._lines is not None:
                         self._lines.stop(final=True)
-                    self._pieces.state["problem"] = too_large(self._stage.nbytes)
+                    self._pieces.state["problem"] = (
+                        f"it had grown to {self._stage.nbytes / 1e6:.0f} MB; --max-size allows more"
+                    )
         except Exception as error:
             self.fail(error)
         finally:
@@ -346,7 +348,9 @@ class Recorder(Harmless):
         facts = {
             "start_ns": start_ns,
             "cut_ns": cut_ns,
-            **self._stage.facts(queued_ns),
+            "how": self._stage.how,
+            "stage": self._stage.number,
+            "queued_ns": queued_ns,
             "steps_ns": self._steps_ns,
             "steps_before": self._first_step,
             "began_at_step": self._began_at_step,

@@ -122,12 +122,12 @@ class Thread:
         return None, None
 
 
-def calibrated_ns(times_ns: list[int]) -> int:
-    """What an event takes, where lines between events do nothing."""
+def short_below_ns(times_ns: list[int]) -> int:
+    """From when on a line, with the cost of its event, may have run an operator.
+
+    Args:
+        times_ns: of lines that do nothing.
+    """
     gaps = sorted(after - before for before, after in pairwise(times_ns))
-    return gaps[len(gaps) // 2] if gaps else 0
-
-
-def is_short_below_ns(own_ns: int) -> int:
-    """From when on a line, with the cost of its event, may have run an operator."""
+    own_ns = gaps[len(gaps) // 2] if gaps else 0
     return own_ns + min(SHORT_NS, own_ns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from .kept import os, time
 from .stages import Stage
@@ -63,10 +62,6 @@ class StageRun:
         """How long threads that are still there have waited for one in the piece."""
         before = self._queued_before
         return sum(waited - before.get(each, 0) for each, waited in _queued_ns().items())
-
-    def facts(self, queued_ns: int) -> dict[str, Any]:
-        """What a piece says of its stage, and of how long threads waited for a processor in it."""
-        return {"how": self.stage.how, "stage": self.number, "queued_ns": queued_ns}
 
 
 class PieceLength:

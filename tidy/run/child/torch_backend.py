@@ -51,7 +51,7 @@ class TorchBackend(Backend):
         It may be called from that hook, which cannot be taken out while PyTorch goes through them.
         """
         if self._hook_id in self._hooks:
-            self._hooks[self._hook_id] = _nothing
+            self._hooks[self._hook_id] = lambda *_: None
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -214,10 +214,6 @@ def _trim_heap() -> None:
 
     with suppress(OSError, AttributeError):  # only the GNU C library keeps so much
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _nothing(optimizer: Any, args: Any, kwargs: Any) -> None:
-    pass
 
 
 def _leave_out_destructors() -> None:
