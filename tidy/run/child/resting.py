@@ -13,7 +13,6 @@ function that is off altogether has the line that called it.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import CodeType
 from typing import Any
 
@@ -128,6 +127,6 @@ def short_below_ns(times_ns: list[int]) -> int:
     Args:
         times_ns: of lines that do nothing.
     """
-    gaps = sorted(after - before for before, after in pairwise(times_ns))
+    gaps = sorted(map(int.__sub__, times_ns[1:], times_ns))
     own_ns = gaps[len(gaps) // 2] if gaps else 0
     return own_ns + min(SHORT_NS, own_ns)
