@@ -49,8 +49,9 @@ class Callback:
     _kind: ClassVar[type[Recorder]] = _LoopRecorder
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
+        kind: Any = cls  # which mypy does not take for hashable
         bases = _frameworks_classes(cls)
-        return object.__new__(cls if issubclass(cls, bases) else _joined(cls, bases))
+        return object.__new__(cls if issubclass(cls, bases) else _joined(kind, bases))
 
     def __init__(
         self,
@@ -129,7 +130,7 @@ def _frameworks_classes(cls: type[Callback]) -> tuple[type, ...]:
 
 
 @cache
-def _joined(cls: Any, bases: tuple[type, ...]) -> Any:
+def _joined(cls: type[Callback], bases: tuple[type, ...]) -> Any:
     """A subclass of both, by the name of the first; the same each time."""
     copied = ("__module__", "__qualname__", "__doc__")
     names = {name: getattr(cls, name) for name in copied}
