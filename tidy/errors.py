@@ -48,3 +48,8 @@ class UsageError(TidyError):
 
 class ConfigError(TidyError):
     """A configuration file that cannot be read, or a key or value in it that makes no sense."""
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says went wrong."""
+    return (error.strerror or str(error)).lower()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .replay import Edit
     from .trace import Event, Location
@@ -154,3 +154,15 @@ class Crashed:
 
 Obstacle = NotChecked | NotApplicable
 Outcome = Checked | Obstacle | Crashed
+
+
+def with_findings(
+    outcomes: Mapping[str, Outcome], change: Callable[[tuple[Finding, ...]], Iterable[Finding]]
+) -> dict[str, Outcome]:
+    """The outcomes of rules, with what the findings become of those that were checked."""
+    return {
+        code: replace(each, findings=tuple(change(each.findings)))
+        if isinstance(each, Checked)
+        else each
+        for code, each in outcomes.items()
+    }

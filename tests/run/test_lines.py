@@ -106,10 +106,13 @@ spec = importlib.util.spec_from_file_location(
     "_tidy_child", folder + "/__init__.py", submodule_search_locations=[folder]
 )
 sys.modules["_tidy_child"] = importlib.util.module_from_spec(spec)
-from _tidy_child.line_logs import make_lines
+if sys.version_info >= (3, 12):
+    from _tidy_child.lines_monitoring import MonitoringLines as Lines
+else:
+    from _tidy_child.lines_trace import TraceLines as Lines
 sys.path.append(library)
 import marks
-lines = make_lines(lambda now: None)
+lines = Lines(lambda now: None)
 lines.start()
 import script
 script.main()
@@ -168,9 +171,12 @@ def _follow(script: str, folder: Path, driver: str = _DRIVER) -> tuple[list[int]
 
 
 _BEGUN_AGAIN = """\
-import importlib, threading
-from tidy.run.child.line_logs import make_lines
-lines = make_lines(lambda now_ns: None)
+import importlib, sys, threading
+if sys.version_info >= (3, 12):
+    from tidy.run.child.lines_monitoring import MonitoringLines as Lines
+else:
+    from tidy.run.child.lines_trace import TraceLines as Lines
+lines = Lines(lambda now_ns: None)
 is_there, begun_again = threading.Event(), threading.Event()
 def work():
     is_there.set()

@@ -21,11 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ..report.report import Report
     from ..run.options import RunOptions
     from ..trace import Trace
@@ -109,7 +107,7 @@ class Recorder:
 
     def _start(self, framework: str) -> None:
         options = self._options()
-        from ..run.child.attached import attach
+        from ..run.child.attached import attach, detach
 
         self._close_folder()
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -120,7 +118,7 @@ class Recorder:
             self._child = attach(framework, settings)
         except Exception as error:  # whatever the framework's profiler says
             raise UsageError(f"cannot be recorded: {error}") from None
-        self._detach = weakref.finalize(self, _detach, self._child)
+        self._detach = weakref.finalize(self, detach, self._child)
 
     def _watch_runtime(self) -> None:
         """Record tidy.runtime from the first step of its optimizers on, if PyTorch's made none."""
@@ -172,12 +170,7 @@ class Recorder:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property
@@ -228,8 +221,7 @@ class Recorder:
         self._trace = self._trace or made.trace
         error = made.file.error
         if error is not None:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"{target}: cannot be written: {reason}")
+            raise UsageError(f"{target}: cannot be written: {reason_of(error)}")
 
     def _make(self, file: Path | None) -> Any:
         if self._child is not None:
@@ -247,8 +239,7 @@ class Recorder:
     def _options(self) -> RunOptions:
         from ..run.options import RunOptions
 
-        options = RunOptions([self._title or _script_name()])
-        return replace(options, **self._settings)
+        return RunOptions([self._title or _script_name()], **self._settings)
 
     def _close_folder(self) -> None:
         if self._folder is not None:
@@ -282,12 +273,6 @@ def record(steps: int = 10, **options: Any) -> Recorder:
 
 
 _OURS = str(Path(__file__).resolve().parents[1])
-
-
-def _detach(child: Any) -> None:
-    from ..run.child.attached import detach
-
-    detach(child)
 
 
 def _find_frameworks(wanted: str) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..whole_file import write_whole
 
 DEFAULT_NAME = "tidy-baseline.json"
@@ -60,21 +59,20 @@ class Baseline:
         Raises:
             UsageError: it cannot be written.
         """
+        ordered = sorted(
+            self.entries.values(),
+            key=lambda e: (e.file, e.function, e.code, e.source, e.fingerprint),
+        )
         made = {
             "schema_version": VERSION,
             "comment": _COMMENT,
-            "findings": [asdict(each) for each in _ordered(self.entries.values())],
+            "findings": [asdict(each) for each in ordered],
         }
         text = json.dumps(made, indent=1, ensure_ascii=True) + "\n"
         try:
             write_whole(self.file, text.encode())
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"{self.file}: cannot be written: {reason}") from None
-
-
-def _ordered(entries: Iterable[Entry]) -> list[Entry]:
-    return sorted(entries, key=lambda e: (e.file, e.function, e.code, e.source, e.fingerprint))
+            raise UsageError(f"{self.file}: cannot be written: {reason_of(error)}") from None
 
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
@@ -96,9 +94,8 @@ def read_baseline(file: Path) -> Baseline:
     try:
         content = file.read_bytes()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         todo = "; `tidy baseline` writes it" if isinstance(error, FileNotFoundError) else ""
-        raise UsageError(f"{file}: cannot be read: {reason}{todo}") from None
+        raise UsageError(f"{file}: cannot be read: {reason_of(error)}{todo}") from None
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         version = msgspec.json.decode(content, type=_Version).schema_version

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity
+from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity, with_findings
 from ..formats.fingerprint import fingerprint_at, without_numbers
 from ..sources.places import Sources
 from ..trace import Trace
@@ -16,8 +17,7 @@ from .entries import Baseline, Entry
 _DIGITS = 3  # of shares in the file
 
 
-@dataclass(frozen=True, slots=True)
-class _Spot:
+class _Spot(NamedTuple):
     """The findings of one rule at one line of one trace, which have one fingerprint."""
 
     entry: Entry
@@ -104,12 +104,7 @@ def marked(
             if state == "unchanged" and accepted is None:
                 accepted = Acceptance("baseline", baseline.file.name)
             states[id(each)] = replace(each, known=Known(state, share), acceptance=accepted)
-    return {
-        code: replace(outcome, findings=tuple(states[id(each)] for each in outcome.findings))
-        if isinstance(outcome, Checked)
-        else outcome
-        for code, outcome in outcomes.items()
-    }
+    return with_findings(outcomes, lambda found: (states[id(each)] for each in found))
 
 
 def is_dearer(now: Entry, then: Entry, worth: float, dearer_from: float) -> bool:
@@ -137,15 +132,9 @@ def gone_entries(
     for _, outcomes in checked:
         findings = (f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings)
         found |= {spot.entry.fingerprint for spot in _spots(findings, sources)}
-    codes = {
-        code for _, outcomes in checked for code, o in outcomes.items() if isinstance(o, Checked)
-    }
-    unclear = {
-        code
-        for _, outcomes in checked
-        for code, o in outcomes.items()
-        if not isinstance(o, Checked)
-    }
+    every = [each for _, outcomes in checked for each in outcomes.items()]
+    codes = {code for code, outcome in every if isinstance(outcome, Checked)}
+    codes -= {code for code, outcome in every if not isinstance(outcome, Checked)}
     ran = {
         (sources.place(each).path, each.function)
         for trace, _ in checked
@@ -155,7 +144,7 @@ def gone_entries(
         entry
         for entry in baseline.entries.values()
         if entry.fingerprint not in found
-        and entry.code in codes - unclear
+        and entry.code in codes
         and (not entry.file or (entry.file, entry.function) in ran or _is_removed(entry, baseline))
     ]
 

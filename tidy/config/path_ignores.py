@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from ..finding import Checked, Finding, Outcome
+from ..finding import Finding, Outcome, with_findings
 from ..patterns.registry import is_named
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]]+\]|.", re.DOTALL)
@@ -68,11 +68,7 @@ def without_ignored(
     """The outcomes without the findings in files where their rule is left out."""
     if not ignores:
         return dict(outcomes)
-    return {code: _without(outcome, ignores) for code, outcome in outcomes.items()}
-
-
-def _without(outcome: Outcome, ignores: Sequence[PathIgnore]) -> Outcome:
-    if not isinstance(outcome, Checked):
-        return outcome
-    kept = [each for each in outcome.findings if not any(i.is_about(each) for i in ignores)]
-    return replace(outcome, findings=tuple(kept))
+    return with_findings(
+        outcomes,
+        lambda found: (each for each in found if not any(i.is_about(each) for i in ignores)),
+    )

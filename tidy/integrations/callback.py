@@ -10,7 +10,8 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -48,8 +49,9 @@ class Callback:
     _kind: ClassVar[type[Recorder]] = _LoopRecorder
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
+        kind: Any = cls  # which mypy does not take for hashable
         bases = _frameworks_classes(cls)
-        return object.__new__(cls if issubclass(cls, bases) else _joined(cls, bases))
+        return object.__new__(cls if issubclass(cls, bases) else _joined(kind, bases))
 
     def __init__(
         self,
@@ -113,31 +115,23 @@ class Callback:
 def _frameworks_classes(cls: type[Callback]) -> tuple[type, ...]:
     """The framework's own classes: of those imported all, else of the first that is installed."""
     imported = [each for each in cls._modules if each in sys.modules]
+    found: dict[type, None] = {}
     for module in imported or cls._modules:
-        try:
-            found = getattr(import_module(module), cls._name)
-        except ImportError:
-            continue
-        if not imported:
-            return (found,)
-    classes = {getattr(sys.modules[each], cls._name, None): None for each in imported}
-    known = tuple(each for each in classes if each is not None)
-    if not known:
+        with suppress(ImportError):
+            found[getattr(import_module(module), cls._name)] = None
+            if not imported:
+                break
+    if not found:
         raise UsageError(
             f"{cls.__name__} needs {cls._package}, which is not installed"
             f" (pip install {cls._package})"
         )
-    return known
+    return tuple(found)
 
 
-_joined_before: dict[tuple[Any, ...], Any] = {}
-
-
+@cache
 def _joined(cls: type[Callback], bases: tuple[type, ...]) -> Any:
     """A subclass of both, by the name of the first; the same each time."""
-    key = (cls, *bases)
-    if key not in _joined_before:
-        copied = ("__module__", "__qualname__", "__doc__")
-        names = {name: getattr(cls, name) for name in copied}
-        _joined_before[key] = type(cls.__name__, key, {**names, "_bases": bases})
-    return _joined_before[key]
+    copied = ("__module__", "__qualname__", "__doc__")
+    names = {name: getattr(cls, name) for name in copied}
+    return type(cls.__name__, (cls, *bases), {**names, "_bases": bases})

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
-from sys import _getframe as getframe  # as it is now: scripts may replace it
 from types import CodeType, FrameType
+from typing import TypeVar
 
 from ..cells import cell_name
 from ..runtime.engine import engine
@@ -26,15 +27,23 @@ _LIBRARIES = tuple(
 )
 
 
-class _FileKinds(dict[str, int]):
-    """What a file is to us, by its name in a code object."""
+T = TypeVar("T")
 
-    def __missing__(self, file: str) -> int:
-        self[file] = kind = _kind(file)
-        return kind
+
+class ByFile(dict[str, T]):
+    """What is known of files, by their names in code objects; each is looked at once."""
+
+    def __init__(self, look: Callable[[str], T]) -> None:
+        super().__init__()
+        self._look = look
+
+    def __missing__(self, file: str) -> T:
+        self[file] = found = self._look(file)
+        return found
 
 
 def _kind(file: str) -> int:
+    """What a file is to us."""
     if file in engine.FILES:
         return _ENGINE
     return _PASSED_OVER if is_own(file) or is_library(file) else _USER
@@ -61,7 +70,7 @@ def _is_installed(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-_kinds = _FileKinds()
+_kinds = ByFile(_kind)
 
 
 def working_directory() -> Path:
@@ -72,17 +81,8 @@ def working_directory() -> Path:
         return Path()
 
 
-def call_line(depth: int) -> tuple[CodeType, int] | None:
-    """(code, offset of its instruction) of the user's frame that is nearest.
-
-    Args:
-        depth: of frames to leave out, as for `sys._getframe`, counted from here.
-    """
-    return line_of(getframe(depth))
-
-
 def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
-    """The same, from a frame on."""
+    """(code, offset of its instruction) of the user's frame that is nearest to a frame."""
     while frame is not None:
         kind = _kinds[frame.f_code.co_filename]
         if kind:
@@ -91,16 +91,15 @@ def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
     return None
 
 
-def backward_line(depth: int) -> tuple[CodeType, int] | None:
+def backward_line(frame: FrameType | None) -> tuple[CodeType, int] | None:
     """The same for a backward, below whose start the engine's frames are left out."""
-    frame: FrameType | None = getframe(depth)
     passed = False
     while frame is not None:
         engine = _kinds[frame.f_code.co_filename] == _ENGINE
         if passed and not engine:
-            return call_line(depth + 1)
+            return line_of(frame)
         passed = passed or engine
-        frame, depth = frame.f_back, depth + 1
+        frame = frame.f_back
     return None
 
 
@@ -111,15 +110,8 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class _IsFormula(dict[str, bool]):
-    """Whether what calls an operator, by its file, is a derivative, the engine or an operator."""
-
-    def __missing__(self, file: str) -> bool:
-        self[file] = found = file.startswith("<operator ") or _kinds[file] == _ENGINE
-        return found
-
-
-is_formula = _IsFormula()
+# Whether what calls an operator, by its file, is a derivative, the engine or an operator.
+is_formula = ByFile(lambda file: file.startswith("<operator ") or _kinds[file] == _ENGINE)
 
 
 class FrameTexts:

@@ -33,7 +33,7 @@ from ..runtime.modelled import ActivityLog, add_log, device_properties, remove_l
 from ..runtime.observe.arrangement import add_interposer, everyone, innermost, remove_interposer
 from ..runtime.observe.record import RecordFunction
 from ..runtime.observe.worker_batches import WorkerBatch, listeners
-from .calls import backward_line, call_line, is_formula, working_directory
+from .calls import backward_line, is_formula, line_of, working_directory
 from .device_part import wait_for_work
 from .memory_log import MemoryLog
 from .pure_python import PurePython
@@ -91,10 +91,6 @@ class EventCapture:
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else
         self.worker_batches: list[WorkerBatch] = []
 
-    @property
-    def python_records(self) -> list[tuple[Any, ...]]:
-        return self.python.records if self.python else []
-
     def start(self) -> None:
         self.start_ns, self.start_unix_ns = clock(), unix_clock()
         add_log(self.activity)
@@ -102,7 +98,7 @@ class EventCapture:
         self.known_idents = {thread.native_id for thread in threading.enumerate()}
         self.op, self.node = self._op(), self._node()
         add_interposer(self)
-        listeners.append(self._keep_batch)
+        listeners.append(self.worker_batches.append)
         if self.python:
             self.python.start()
 
@@ -119,7 +115,7 @@ class EventCapture:
         if self.python:
             self.python.stop()
         remove_interposer(self)
-        listeners.remove(self._keep_batch)
+        listeners.remove(self.worker_batches.append)
         # Not ours any more, so that no circle keeps the records when nobody else does.
         self.op, self.node = everyone.op, everyone.node
         if self.memory:
@@ -146,11 +142,8 @@ class EventCapture:
                 self.thread_names[ident] = known[own]
         return ident
 
-    def _keep_batch(self, batch: WorkerBatch) -> None:
-        self.worker_batches.append(batch)
-
     def enter(self, record: RecordFunction) -> list[Any]:
-        start, place = clock(), call_line(2) if self.stacks else None
+        start, place = clock(), line_of(getframe(1)) if self.stacks else None
         home = get_ident() == self._home_ident
         context = [record, start, self.home if home else self.thread_id(), place]
         self._open_ranges[id(context)] = context
@@ -202,7 +195,7 @@ class EventCapture:
                     or get_ident() not in in_engine
                     or not is_formula[getframe(2).f_code.co_filename]
                 ):
-                    place = call_line(2)
+                    place = line_of(getframe(1))
             if shapes:
                 signature = describe_all((*args, *kwargs.values()) if kwargs else args)
             if tracing is not None and not name.startswith("aten::"):
@@ -246,7 +239,7 @@ class EventCapture:
         """The same, but what the user wrote for a node is traced (see `_node`)."""
         if not self.stacks:
             return run(*args)
-        ident, start, place = get_ident(), clock(), backward_line(2)
+        ident, start, place = get_ident(), clock(), backward_line(getframe(1))
         inside = ident in self._in_engine
         if not inside:
             self._in_engine[ident] = getprofile()

@@ -9,7 +9,7 @@ from ..runtime.modelled import ActivityLog, RuntimeCall, clock, logs
 from ..trace.kinds import EventKind
 from .open_spans import OpenSpans
 from .piece import DevicePart, HostEvent, Shadow
-from .threads import SystemThreads
+from .timeline import SystemThreads
 
 # In the order in which they are written.
 KIND_OF_WORK = {

@@ -15,7 +15,6 @@ from os import getpid  # as it is now: scripts may replace it
 from typing import Any
 
 from ..runtime.engine.node import RUNS_FIRST
-from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from .calls import FrameTexts, encodable
 from .capture import EventCapture
@@ -25,14 +24,11 @@ from .open_spans import OpenSpans
 from .piece import DevicePart, HostEvent, Piece
 from .processors import threads_header
 from .signatures import InputTable
-from .threads import SystemThreads
-from .timeline import Timeline
-from .worker_ranges import worker_header, worker_names
+from .timeline import SystemThreads, Timeline
+from .worker_ranges import with_times, worker_header, worker_names
 
 # An event and the next sequence number that its thread had when it ended, where that is known.
 Numbered = tuple[HostEvent, "int | None"]
-
-
 _external_ids = count(1)  # of all that this process records, as PyTorch's
 
 
@@ -68,7 +64,7 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
         link_calls(device, events, external_ids)
     tids = dict.fromkeys([*(e.tid for e in events), *(m.ident for m in memory), *device.threads])
     start, end = line.of([capture.start_ns, capture.end_ns])
-    batches = _worker_batches(capture.worker_batches, line)
+    batches = with_times(sorted(capture.worker_batches, key=lambda batch: batch.start_ns), line.of)
     names = {t: encodable(capture.thread_names.get(t, f"thread {t}")) for t in tids}
     return Piece(
         events=events,
@@ -90,14 +86,6 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
         },
         worker_batches=batches,
     )
-
-
-def _worker_batches(batches: Iterable[WorkerBatch], line: Timeline) -> list[WorkerBatch]:
-    """In Unix time, by start."""
-    given = sorted(batches, key=lambda batch: batch.start_ns)
-    starts, ends = line.of([b.start_ns for b in given]), line.of([b.end_ns for b in given])
-    times = zip(given, starts, ends, strict=True)
-    return [batch._replace(start_ns=start, end_ns=end) for batch, start, end in times]
 
 
 def _memory(capture: EventCapture, line: Timeline, threads: SystemThreads) -> list[Memory]:
@@ -151,7 +139,8 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
     counts: Counter[str] = Counter()
     modules: dict[tuple[str, int], int] = {}
     last_ns = capture.end_ns
-    for record in sorted(capture.python_records, key=lambda record: record[1]):
+    records = capture.python.records if capture.python else []
+    for record in sorted(records, key=lambda record: record[1]):
         code, start, end, tid, module, place = record
         if start > last_ns:
             return

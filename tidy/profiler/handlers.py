@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from .profile import profile
@@ -53,8 +53,7 @@ def tensorboard_trace_handler(
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"{folder}: the folder cannot be made: {reason}") from error
+            raise UsageError(f"{folder}: the folder cannot be made: {reason_of(error)}") from error
         prof.export_chrome_trace(folder / f"{worker}.{time.time_ns()}{suffix}")
 
     return write

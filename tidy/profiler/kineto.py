@@ -10,14 +10,14 @@ import gzip
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..runtime.modelled import DeviceMemory
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
@@ -56,7 +56,7 @@ def write_chrome_trace(
     base = base_of(piece.start_ns)
     try:
         with open_packed(part, target.suffix == ".gz", 4) as file:
-            trace = ChromeTraceFile(file)
+            trace = ChromeTraceFile(file.write)
             trace.add(events_of(piece, base))
             times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": base}
             name = {"traceName": target.as_posix()}
@@ -69,8 +69,7 @@ def write_chrome_trace(
                 part.unlink()
         if not isinstance(error, OSError):
             raise
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"{target}: the trace cannot be written: {reason}") from error
+        raise UsageError(f"{target}: the trace cannot be written: {reason_of(error)}") from error
 
 
 def open_packed(path: Path, packed: bool, level: int) -> IO[bytes]:
@@ -80,31 +79,28 @@ def open_packed(path: Path, packed: bool, level: int) -> IO[bytes]:
     return path.open("wb")
 
 
-class Written(Protocol):
-    """What bytes can be written to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write them all."""
-
-
 class ChromeTraceFile:
-    """Writes events as they come, and what stands beside them at the end."""
+    """Writes events as they come, and what stands beside them at the end.
 
-    def __init__(self, file: Written) -> None:
-        self._file = file
+    Args:
+        write: takes bytes, and writes them all.
+    """
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
         self._comma = b""
-        file.write(b'{"traceEvents": [\n')
+        write(b'{"traceEvents": [\n')
 
     def add(self, events: Iterable[str | bytes]) -> None:
         """Write events, each as the text of a JSON object."""
         for event in events:
             text = event if isinstance(event, bytes) else event.encode()
-            self._file.write(self._comma + text)
+            self._write(self._comma + text)
             self._comma = b",\n"
 
     def end(self, header: Mapping[str, Any]) -> None:
         """Write the keys beside the events."""
-        self._file.write(b"\n],\n" + _json(header)[1:].encode() + b"\n")
+        self._write(b"\n],\n" + _json(header)[1:].encode() + b"\n")
 
 
 def events_of(

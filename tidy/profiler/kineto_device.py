@@ -17,29 +17,18 @@ from .piece import DevicePart
 Json = dict[str, Any]
 Timed = tuple[Json, int, int | None]  # the event, its start, its duration if it has one
 
-# CUPTI's numbers of the runtime's calls (cupti_runtime_cbid.h); a call without one has no `cbid`.
+# CUPTI's numbers of calls that are modelled (cupti_runtime_cbid.h); one without has no `cbid`.
 _CALLBACK_IDS = {
     "cudaMalloc": 20,
     "cudaFree": 22,
-    "cudaHostAlloc": 27,
     "cudaMemcpyAsync": 41,
     "cudaMemsetAsync": 51,
     "cudaStreamSynchronize": 131,
-    "cudaStreamQuery": 132,
-    "cudaEventCreate": 133,
-    "cudaEventCreateWithFlags": 134,
     "cudaEventRecord": 135,
-    "cudaEventDestroy": 136,
     "cudaEventSynchronize": 137,
-    "cudaEventQuery": 138,
-    "cudaEventElapsedTime": 139,
     "cudaStreamWaitEvent": 147,
     "cudaDeviceSynchronize": 165,
-    "cudaStreamCreateWithFlags": 198,
-    "cudaStreamGetPriority": 203,
-    "cudaDeviceGetStreamPriorityRange": 205,
     "cudaLaunchKernel": 211,
-    "cudaStreamIsCapturing": 317,
     "cudaLaunchKernelExC": 430,
 }
 _FIRST_SORT_INDEX = 5_000_000  # devices stand below the threads of the host

@@ -57,14 +57,9 @@ def _read(path: str) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def blas_threads() -> int:
-    """How many threads numpy's products may use; 0 where its library does not tell."""
-    ask = _ask_blas()
-    return ask() if ask is not None else 0
-
-
 @lru_cache(maxsize=1)
 def _ask_blas() -> Callable[[], int] | None:
+    """What tells how many threads numpy's products may use; None where its library does not."""
     try:
         libraries = sorted(set(_LIBRARY.findall(_read(_MAPS))))
     except OSError:
@@ -92,5 +87,6 @@ def machine_facts() -> dict[str, Any]:
 
 def threads_header() -> dict[str, Any]:
     """The key for a recording of tidy.runtime, or nothing where numpy's threads are not known."""
-    threads = blas_threads()
+    ask = _ask_blas()
+    threads = ask() if ask is not None else 0
     return {HEADER: {"intra_op": threads, **machine_facts()}} if threads else {}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _KEEPS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _REQUESTER = "ProfilerStep"
+_OPTIONS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
 _running: list[Any] = []  # the one profiler that observes, if any
 
 
@@ -245,11 +246,9 @@ class profile:  # noqa: N801 - PyTorch's name
         self.trace.export_stacks(path, metric)
 
     def _repr_html_(self) -> str:
-        return self.key_averages()._repr_html_() if self._has_recorded else repr(self)
-
-    @property
-    def _has_recorded(self) -> bool:
-        return self._stopped is not None or self._piece is not None
+        if self._stopped is None and self._piece is None:
+            return repr(self)
+        return self.key_averages()._repr_html_()
 
     def is_inside(self, prefix: str) -> bool:
         """Whether a range with a name that begins so is open, in any thread."""
@@ -281,11 +280,7 @@ class profile:  # noqa: N801 - PyTorch's name
 
     def _options(self) -> dict[str, Any]:
         return {
-            "with_stack": int(self.with_stack),
-            "profile_memory": int(self.profile_memory),
-            "record_shapes": int(self.record_shapes),
-            "with_flops": int(self.with_flops),
-            "with_modules": int(self.with_modules),
+            **{name: int(getattr(self, name)) for name in _OPTIONS},
             "framework": "tidy.runtime",
             "framework_version": __version__,
             "host_name": socket.gethostname(),

@@ -22,7 +22,7 @@ from typing import Any
 from ..runtime.modelled.memory_statistics import empty_cache
 from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
-from .calls import is_library, is_own, is_standard_library, line_of
+from .calls import ByFile, is_library, is_own, is_standard_library, line_of
 from .pure_python import PurePython
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
@@ -34,25 +34,17 @@ _SHOWN = {
 }
 
 
-class _FunctionKinds(dict[str, int]):
-    def __missing__(self, file: str) -> int:
-        if is_own(file):
-            kind = OWN if file in _SHOWN else LEFT_OUT
-        elif is_standard_library(file):
-            kind = LEFT_OUT  # small and many; as C++ is to PyTorch
-        else:
-            kind = LIBRARY if is_library(file) else USER
-        self[file] = kind
-        return kind
+def _kind(file: str) -> int:
+    if is_own(file):
+        return OWN if file in _SHOWN else LEFT_OUT
+    if is_standard_library(file):
+        return LEFT_OUT  # small and many; as C++ is to PyTorch
+    return LIBRARY if is_library(file) else USER
 
 
 def is_shown(code: CodeType) -> bool:
     """Whether a function of a file of kind OWN is kept."""
     return code.co_name in _SHOWN[code.co_filename]
-
-
-def _nothing(frame: FrameType, event: str, argument: Any) -> None:
-    """What traces when the recording is over."""
 
 
 class PythonFunctions:
@@ -77,13 +69,13 @@ class PythonFunctions:
         self.records: list[tuple[Any, ...]] = []
         self.events = 0  # calls and returns that were seen, those of C functions too
         self._pure, self._op_count = pure, op_count
-        self._alone: dict[int, _LeftAlone] = {}
+        self._alone: dict[object, tuple[Any, ...]] = {}  # calls in which nothing is traced
         self._thread_id = thread_id
         self._home = get_ident()
         self._home_id = thread_id()
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
-        self._kinds = _FunctionKinds()
+        self._kinds = ByFile(_kind)
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
@@ -108,9 +100,9 @@ class PythonFunctions:
         now = perf_counter_ns()
         for frame in list(self._open):
             self._leave(frame, now)
-        for one in list(self._alone.values()):
-            one.end(now)
-        self.trace = _nothing  # the closure would hold us, as we hold it
+        for one in list(self._alone):
+            self._end_alone(one, now)
+        self.trace = lambda *_: None  # the closure would hold us, as we hold it
 
     def _begin(self) -> None:
         self._before, self._before_in_threads = getprofile(), threading.getprofile()
@@ -167,16 +159,23 @@ class PythonFunctions:
         if frame not in self._open or gettrace() is not None or frame.f_trace is not None:
             return
         start, ident, module, place, *_ = self._open.pop(frame)
-        one = _LeftAlone(self._alone, self.records, (frame.f_code, start, ident, module, place))
-        trace, thread = self.trace, get_ident()
+        one, trace, thread = object(), self.trace, get_ident()
+        self._alone[one] = (frame.f_code, start, ident, module, place)
 
         def freed() -> None:
-            one.end(perf_counter_ns())
+            self._end_alone(one, perf_counter_ns())
             if not self._stopped and get_ident() == thread and not getprofile():
                 setprofile(trace)
 
         frame.f_trace = _EndsWithFrame(freed)
         setprofile(None)
+
+    def _end_alone(self, one: object, now: int) -> None:
+        """Keep the record of a call in which nothing is traced; again does nothing."""
+        call = self._alone.pop(one, None)
+        if call is not None:
+            code, start, *rest = call
+            self.records.append((code, start, now, *rest))
 
     def _enter(self, frame: FrameType, now: int) -> None:
         kind = self._kinds[frame.f_code.co_filename]
@@ -204,22 +203,6 @@ class PythonFunctions:
             if self._pure is not None and module is None:
                 done = self._op_count() - ops
                 self._pure.ended(frame.f_code, now - start, self.events - events, done)
-
-
-class _LeftAlone:
-    """A call in which nothing is traced."""
-
-    def __init__(
-        self, all_of_them: dict[int, _LeftAlone], records: list[Any], call: tuple[Any, ...]
-    ) -> None:
-        self._all, self._records, self._call = all_of_them, records, call
-        all_of_them[id(self)] = self
-
-    def end(self, now: int) -> None:
-        """Keep its record; again does nothing."""
-        if self._all.pop(id(self), None) is not None:
-            code, start, *rest = self._call
-            self._records.append((code, start, now, *rest))
 
 
 class _EndsWithFrame:

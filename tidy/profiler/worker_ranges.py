@@ -11,7 +11,7 @@ long they had a processor) stands in the header.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..runtime.observe.worker_batches import WorkerBatch
@@ -22,6 +22,15 @@ from .processors import usable_cpus
 
 CATEGORY = "dataloader_worker"
 Json = dict[str, Any]
+
+
+def with_times(
+    batches: Sequence[WorkerBatch], of: Callable[[list[int]], Iterable[int]]
+) -> list[WorkerBatch]:
+    """Batches with what their starts and ends become."""
+    starts, ends = of([each.start_ns for each in batches]), of([each.end_ns for each in batches])
+    times = zip(batches, starts, ends, strict=True)
+    return [batch._replace(start_ns=start, end_ns=end) for batch, start, end in times]
 
 
 def append_worker_ranges(

@@ -8,7 +8,7 @@ runs.py      a run for its trace, or for the times of its steps
 folders.py   where it is recorded, and what killed runs left;  recovery.py: the report of such a run
 recording.py the pieces that it leaves behind
 assembly.py  from pieces to one trace
-             kineto_pieces.py: PyTorch's pieces;  frames.py, places.py: the user's lines in them
+             kineto_pieces.py: PyTorch's pieces;  frames.py, call_stacks.py: the user's lines
 """
 
 from ..errors import UsageError

@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..profiler.worker_ranges import with_times
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.loader_fetches import FETCH, Epoch, taken
 from ..trace.loader_workers import epochs_of, in_order
 from ..trace.raw_columns import Column, Strings, Track
 from .light import Bounds
-from .moments import step_of
+from .moments import Numbers, step_of
 from .retiming import TimeMap
 
-Numbers = NDArray[np.int64]
 Key = tuple[int, int, int]  # of a batch: its loader, the epoch and the number there
 
 
@@ -131,7 +130,11 @@ def as_in_light_steps(full: Fetched, light: Fetched, times: TimeMap) -> list[Wor
         times: what those of full steps become.
     """
     index_of = {place: index for index, place in enumerate(light.place)}
-    shown = _moved({key: full.batches[key] for key in full.within}, times)
+    moved = with_times(
+        [full.batches[key] for key in full.within],
+        lambda each: times.of(times.main, np.array(each, np.int64)).tolist(),
+    )
+    shown = dict(zip(full.within, moved, strict=True))
     last, later_ns = None, 0
     ends = times.of(times.main, full.ends_ns).tolist()
     for (step, rank), key, end_ns in zip(full.place, full.took, ends, strict=True):
@@ -150,20 +153,6 @@ def as_in_light_steps(full: Fetched, light: Fetched, times: TimeMap) -> list[Wor
             if key[:2] == (loader, epoch) and key[2] > number and like in light.batches:
                 shown[key] = _like(full.batches[key], light.batches[like], later_ns)
     return _in_turn(shown)
-
-
-def _moved(batches: dict[Key, WorkerBatch], times: TimeMap) -> dict[Key, WorkerBatch]:
-    starts, ends = (
-        times.of(times.main, np.array(each, np.int64)).tolist()
-        for each in (
-            [batch.start_ns for batch in batches.values()],
-            [batch.end_ns for batch in batches.values()],
-        )
-    )
-    return {
-        key: batch._replace(start_ns=start_ns, end_ns=end_ns)
-        for (key, batch), start_ns, end_ns in zip(batches.items(), starts, ends, strict=True)
-    }
 
 
 def _like(batch: WorkerBatch, other: WorkerBatch, later_ns: int) -> WorkerBatch:

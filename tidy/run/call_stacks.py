@@ -19,9 +19,8 @@ from ..trace.links import find_forward_threads
 from ..trace.location import NO_LINE_KNOWN
 from ..trace.raw_columns import Column, Strings
 from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines
-from .python_calls import PythonCall, PythonCalls, rows_of
+from .python_calls import PythonCall, PythonCalls, rows_of, shown_path
 from .recording import Json, Triples
-from .shown_path import shown_path
 
 Table = dict[str, Column]
 Rows = NDArray[np.int64]
@@ -147,10 +146,8 @@ class CallStacks:
             while at != NONE and len(frames) < _MOST_FRAMES:
                 at, code, line = self._stacks.nodes[at]
                 file, function, first_line, _ = self._codes[code]
-                if line == NO_LINE:
-                    frames.append(f"{shown_path(file)}({first_line}): {function}{NO_LINE_KNOWN}")
-                else:
-                    frames.append(f"{shown_path(file)}({line}): {function}")
+                end = NO_LINE_KNOWN if line == NO_LINE else ""
+                frames.append(f"{shown_path(file)}({line or first_line}): {function}{end}")
             text = self._texts[stack] = ";".join(frames)
         return text
 

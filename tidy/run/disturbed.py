@@ -11,15 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..trace.raw_columns import Interner
 from .assembly import Assembly
 from .light import FEWEST_STEPS, LightSteps
+from .moments import Numbers
 from .recording import BareStep
-from .stopped_clock import interpolated
+from .stopped_clock import interpolated, laid_out
 
-Numbers = NDArray[np.int64]
 # Threads that wait for so much of the time are not alone on the machine.
 _DISTURBED = 0.1
 _QUICKEST = 5  # one in so many of the steps with nothing recorded
@@ -31,11 +30,6 @@ def is_disturbed(light: Assembly) -> bool:
     Where worker processes load data they may wait for each other: that is the script's own.
     """
     return not light.worker_batches and light.queued_ns > _DISTURBED * light.recorded_ns
-
-
-def can_be_undisturbed(light: LightSteps, assembly: Assembly) -> bool:
-    """Whether the quickest steps are known: no device works beside the host, and no workers."""
-    return not light.has_device and not assembly.worker_batches
 
 
 def undisturbed(light: LightSteps) -> LightSteps:
@@ -58,11 +52,7 @@ def undisturbed(light: LightSteps) -> LightSteps:
             quickest = np.min([lengths[index] for index in group], axis=0)
             for index in group:
                 lengths[index] = quickest
-    given, earlier = list[Numbers](), 0
-    for index, (was, length) in enumerate(zip(bounds, lengths, strict=True)):
-        given.append(np.append(0, np.cumsum(length)) + was[0] - earlier)
-        if index + 1 < len(bounds):  # what is between two steps stays between them
-            earlier = int(was[-1] - given[-1][-1])
+    given = laid_out(bounds, lengths)
     recorded, became = np.concatenate(bounds), np.concatenate(given)
     table = light.table
     starts = interpolated(recorded, became, table["start_ns"])

@@ -155,7 +155,10 @@ def _is_locked(path: Path) -> bool:
     try:
         import fcntl
     except ImportError:  # on Windows a file that is open cannot be removed
-        return _is_in_use(path)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            return False
+        return True
     try:
         with path.open() as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,12 +166,4 @@ def _is_locked(path: Path) -> bool:
         return True
     except OSError:
         return False
-    return False
-
-
-def _is_in_use(path: Path) -> bool:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return True
     return False

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .child.library import MODULE, MODULE_CALL, USER
-from .child.markers import AFRESH, OFF, ON, UNKNOWN, UNSURE
+from .child.lines import AFRESH, OFF, ON, UNKNOWN, UNSURE
 
 NONE = -1  # no frame of the user, or nothing known
 NO_LINE = 0  # as the line of a frame: it is not known
@@ -29,20 +29,17 @@ class Call(NamedTuple):
     end_ns: int
 
 
-@dataclass
-class FrameStacks:
+class FrameStacks(dict[tuple[int, int, int], int]):
     """All stacks met, each once; `nodes[i]` is (caller's stack or NONE, code, line)."""
 
-    nodes: list[tuple[int, int, int]] = field(default_factory=list)
-    _index: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[tuple[int, int, int]] = []
 
-    def index(self, caller: int, code: int, line: int) -> int:
-        key = caller, code, line
-        found = self._index.get(key)
-        if found is None:
-            found = self._index[key] = len(self.nodes)
-            self.nodes.append(key)
-        return found
+    def __missing__(self, node: tuple[int, int, int]) -> int:
+        self[node] = number = len(self.nodes)
+        self.nodes.append(node)
+        return number
 
 
 @dataclass
@@ -105,7 +102,7 @@ class Replay:
             for frames in (self._open, self._left)
         )
         self._library = [(c, max(began, start_ns), n) for c, began, n in self._library]
-        frames, index_of = self._open, self._stacks.index
+        frames, number_of = self._open, self._stacks
         top = frames[-1] if frames else None
         stacks = [NONE if top is None else top.stack]
         since = [NONE if top is None else top.since_ns]
@@ -114,7 +111,7 @@ class Replay:
             if top is not None and code == top.code and 0 < line < UNSURE:
                 # Most entries are the next line of the frame on top.
                 caller = frames[-2].stack if len(frames) > 1 else NONE
-                stack = index_of(caller, code, line)
+                stack = number_of[caller, code, line]
                 top = frames[-1] = _Frame(code, stack, time, top.start_ns)
                 stacks.append(stack)
                 since.append(time)
@@ -152,7 +149,7 @@ class Replay:
         if not self._left:
             return NONE
         top = self._left[-1]
-        return self._stacks.index(self._stacks.nodes[top.stack][0], top.code, NO_LINE)
+        return self._stacks[self._stacks.nodes[top.stack][0], top.code, NO_LINE]
 
     def _mark(self, time: int, marker: int) -> None:
         if marker == OFF:
@@ -164,7 +161,7 @@ class Replay:
         if marker in (UNKNOWN, OFF) and self._open:
             # The outermost frame is open as long as anything is; what is not followed is in it.
             outermost = self._open[0]
-            stack = self._stacks.index(NONE, outermost.code, NO_LINE)
+            stack = self._stacks[NONE, outermost.code, NO_LINE]
             self._open = [outermost._replace(stack=stack, since_ns=time)]
 
     def _take_library(self, time: int, code: int, kind: int, line: int) -> None:
@@ -191,7 +188,7 @@ class Replay:
 
     def _enter(self, code: int, line: int, time: int, start_ns: int) -> None:
         caller = self._open[-1].stack if self._open else NONE
-        stack = self._stacks.index(caller, code, line)
+        stack = self._stacks[caller, code, line]
         self._open.append(_Frame(code, stack, time, start_ns))
 
     def _leave(self, time: int, code: int) -> None:

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..trace.kinds import DEVICE_WORK
 from ..trace.raw_columns import Column, Interner, RawColumns, Strings, Track
-from .moments import Moments, moments_of
+from .moments import Moments, Numbers, moments_of
 
-Numbers = NDArray[np.int64]
 Bounds = list[tuple[int, int]]
 FEWEST_STEPS = 3
 _UNUSUAL = 2.0

@@ -8,18 +8,19 @@ from pathlib import Path
 
 from msgspec import MsgspecError
 
-from ..profiler.kineto import ChromeTraceFile, Written, range_text, worker_texts
+from ..profiler.kineto import ChromeTraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
 from ..trace import Trace
 from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
-from .disturbed import can_be_undisturbed, is_disturbed, quickest_of, undisturbed
+from .disturbed import is_disturbed, quickest_of, undisturbed
 from .kineto_pieces import KinetoPieces
 from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
 from .retiming import TimeMap
 from .stopped_clock import as_short_as, unrecorded
+from .trace_file import TraceFile
 from .worker_batches import read_worker_batches
 
 _SLOWER = 1.05  # less is not worth a word
@@ -67,7 +68,9 @@ class Assembled:
             true = None if bare_ns is None else unrecorded(light, steps)
             is_busy = bare_ns is not None and true is None
             disturbed = is_disturbed(self.light) or (is_busy and not self.light.worker_batches)
-            disturbed = disturbed or (self.quickest and can_be_undisturbed(light, self.light))
+            # Beside devices and workers the quickest steps are not known.
+            can_be_quickest = not light.has_device and not self.light.worker_batches
+            disturbed = disturbed or (self.quickest and can_be_quickest)
             if disturbed:
                 light, steps = undisturbed(light), quickest_of(steps)
                 full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
@@ -116,9 +119,9 @@ class Assembled:
         more = {**more, **self.facts, "tidy_notes": self.notes}
         return self.full.finish(title, more, list(self.notes))
 
-    def write(self, target: Written) -> None:
+    def write(self, target: TraceFile) -> None:
         """Write the file of the trace that was made, from the pieces again."""
-        again, file = Assembly(0), ChromeTraceFile(target)
+        again, file = Assembly(0), ChromeTraceFile(target.write)
         pieces = _reader(self.recording, again, Counter(), with_texts=True)
         for name, facts in self.recording.pieces():
             if facts["how"] != FULL or not _read(pieces, name, facts, None):

@@ -83,12 +83,11 @@ def moments_of(
     calls = calls[np.argsort(table["correlation"][calls], kind="stable")]
     is_work = ~on_host[rows]
     work = rows[is_work]
+    caller[is_work] = -1
     if len(calls):
         known, wanted = table["correlation"][calls], table["correlation"][work]
         near = np.minimum(np.searchsorted(known, wanted), len(calls) - 1)
         caller[is_work] = np.where(known[near] == wanted, calls[near], -1)
-    else:
-        caller[is_work] = -1
     at = np.where(caller >= 0, start[caller], -1)
     ends = start[rows] + table["duration_ns"][rows]
     step = step_of(at, steps)
@@ -133,9 +132,9 @@ def host_times(table: dict[str, Column]) -> HostTimes:
     return HostTimes(np.sort(starts), np.sort(starts + table["duration_ns"][rows]))
 
 
-def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]]) -> Numbers:
+def step_of(times_ns: Numbers, steps: Sequence[tuple[int, int]] | Numbers) -> Numbers:
     """The index of the step that each time is in, -1 for none."""
-    if not steps:
+    if not len(steps):
         return np.full(len(times_ns), -1, np.int64)
     starts, ends = np.array(steps, np.int64).T
     at = np.searchsorted(starts, times_ns, side="right") - 1

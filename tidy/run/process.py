@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..runtime.cuda import VARIABLE
 from .folders import SETTINGS
 from .options import RunOptions
@@ -39,8 +39,9 @@ def run_child(options: RunOptions, folder: Path) -> int:
                 close_fds=False,  # it inherits what it would from a shell; ours are not inherited
             )
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"{options.interpreter}: cannot be started: {reason}") from error
+            raise UsageError(
+                f"{options.interpreter}: cannot be started: {reason_of(error)}"
+            ) from error
         started(process)
         status = process.wait()
     return 128 - status if status < 0 else status

@@ -6,6 +6,8 @@ a while. The time of others is that of their callers.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cells import cell_name
 from ..trace.kinds import EventKind
-from ..trace.raw_columns import COLUMNS, Column, Strings, Track
+from ..trace.location import is_user_file
+from ..trace.raw_columns import Column, RawColumns, Strings, Track
 from .child.library import MODULE, MODULE_CALL, USER
 from .frames import Call, ThreadLines
-from .shown_path import shown_path
 
 Table = dict[str, Column]
 _SHORTEST_NS = 20_000
@@ -108,14 +111,29 @@ def _kept(calls: list[Call], codes: Sequence[Any], starts_ns: NDArray[np.int64])
 
 def rows_of(calls: Sequence[PythonCall], strings: Strings) -> Table:
     """The columns of these events."""
-    given = {
-        "name_id": [strings.names[each.name] for each in calls],
-        "kind": [EventKind.PyCall] * len(calls),
-        "start_ns": [each.start_ns for each in calls],
-        "duration_ns": [each.end_ns - each.start_ns for each in calls],
-        "track_id": [strings.tracks[each.track] for each in calls],
-    }
-    return {
-        name: np.array(given[name] if name in given else [default] * len(calls), dtype)
-        for name, (dtype, default) in COLUMNS.items()
-    }
+    raw = RawColumns(strings)
+    raw.append(
+        len(calls),
+        name_id=[strings.names[each.name] for each in calls],
+        kind=EventKind.PyCall,
+        start_ns=[each.start_ns for each in calls],
+        duration_ns=[each.end_ns - each.start_ns for each in calls],
+        track_id=[strings.tracks[each.track] for each in calls],
+    )
+    return raw.concatenate()
+
+
+def shown_path(file: str) -> str:
+    """A file of the user as the report names it: relative where it is below the working directory.
+
+    `./` stands before what could be taken for a library.
+    """
+    cell = cell_name(file)
+    if cell is not None:
+        return cell
+    folder = os.getcwd() + os.sep  # noqa: PTH109
+    if not file.startswith(folder):
+        return file.replace("\\", "/")
+    relative = file[len(folder) :].replace("\\", "/")
+    is_safe = is_user_file(relative) and relative.partition("/")[0] not in sys.stdlib_module_names
+    return relative if is_safe else f"./{relative}"

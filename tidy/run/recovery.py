@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..commands.report import run_report
 from ..commands.report_options import ReportOptions
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from .folders import Leftover, keep, leftover, leftovers
 from .options import RunOptions
 from .recording import find_recordings
@@ -24,8 +24,11 @@ def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
         UsageError: there is none, or it is not one that a run left.
     """
     report.rules()
+    found = [_named(folder) for folder in folders] or leftovers()[:1]
+    if not found:
+        raise UsageError("--recover: no run left anything behind")
     traces = []
-    for one in [_named(folder) for folder in folders] or _latest():
+    for one in found:
         options = _options(one)
         for recording in [r for each in find_recordings(one.folder) for r in each.rounds()]:
             made = make_trace(recording, options, one.folder, _NOT_KNOWN)
@@ -41,18 +44,10 @@ def _named(folder: str) -> Leftover:
     try:
         one = leftover(Path(folder).resolve())
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"--recover {folder}: {reason}") from error
+        raise UsageError(f"--recover {folder}: {reason_of(error)}") from error
     if one is None:
         raise UsageError(f"--recover {folder}: no folder that a run left, or the run is not over")
     return one
-
-
-def _latest() -> list[Leftover]:
-    found = leftovers()
-    if not found:
-        raise UsageError("--recover: no run left anything behind")
-    return found[:1]
 
 
 def _options(one: Leftover) -> RunOptions:

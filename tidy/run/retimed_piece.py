@@ -7,14 +7,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ..profiler.kineto import SPAN_TRACK
 from ..profiler.piece import Piece
 from ..trace.raw_columns import Track
 from .retiming import TimeMap
-
-Numbers = NDArray[np.int64]
 
 
 def retimed(piece: Piece, later_ns: int, times: TimeMap) -> Piece:

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
+from .device_moments import PairedCalls, queued_before, with_their_calls
 from .light import Bounds, LightSteps, typical_ns
-from .moments import Moments, moments_of
-from .paired_calls import PairedCalls
-from .stopped_clock import interpolated
-from .unpaired_work import queued_before, with_their_calls
+from .moments import Moments, Numbers, moments_of
+from .stopped_clock import interpolated, laid_out
 
-Numbers = NDArray[np.int64]
 # A full step that is so much longer than others had something to do that light ones had not, such
 # as compiling; it keeps its times.
 _UNLIKE = 3.0
@@ -175,20 +172,15 @@ def _bounds(
     steps: Bounds, counterparts: Sequence[int], light: LightSteps
 ) -> tuple[Numbers, Numbers]:
     """The bounds of the full steps, two each, as recorded and as they become."""
-    recorded, given = list[int](), list[int]()
-    earlier = 0  # what a time is ahead of the one that it becomes
-    for (start, end), other in zip(steps, counterparts, strict=True):
-        length = end - start if other < 0 else int(light.lengths_ns[other])
-        recorded += (start, end)
-        given += (start - earlier, start - earlier + length)
-        earlier = end - given[-1]
-    return np.array(recorded, np.int64), np.array(given, np.int64)
+    recorded, others = np.array(steps, np.int64).reshape(-1, 2), np.array(counterparts, np.int64)
+    lengths = np.where(others < 0, recorded[:, 1] - recorded[:, 0], light.lengths_ns[others])
+    given = np.array(laid_out(recorded, lengths[:, None]), np.int64)
+    return recorded.ravel(), given.ravel()
 
 
 def _joined(found: list[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
     """Turns by recorded time; what they become never goes back."""
-    recorded = np.concatenate([each for each, _ in found] or [np.empty(0, np.int64)])
-    given = np.concatenate([each for _, each in found] or [np.empty(0, np.int64)])
+    recorded, given = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.lexsort((given, recorded))
     return recorded[order], np.maximum.accumulate(given[order])
 

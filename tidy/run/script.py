@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from ..commands.files import check_output
+from ..commands.files import check_output, say
 from ..commands.report import check_trace, run_report
 from ..commands.report_options import ReportOptions
-from ..errors import TidyError, UsageError
+from ..errors import TidyError, UsageError, reason_of
 from ..report.changes import compare
-from ..report.units import printable
 from ..trace import Trace
 from .child.notes import NO_TORCH, PROBLEM, read_note
 from .child.stages import steps_of_round
@@ -25,8 +24,7 @@ from .shortfalls import shortfalls, why_no_ops
 from .trace_file import TraceFile
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """A trace that was made, and its file where one is wanted."""
 
     trace: Trace
@@ -187,8 +185,7 @@ def assemble_trace(
                 file.close()
             return Made(trace, file)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        line = f"{title}: the trace cannot be put together in {folder}: {reason}"
+        line = f"{title}: the trace cannot be put together in {folder}: {reason_of(error)}"
         raise NothingRecorded([line]) from None
     finally:
         if file is not None:
@@ -218,10 +215,10 @@ def _say_what_is_not_kept(made: list[Made], folder: Path) -> None:
         if each.file is not None and each.file.error is not None:
             keep(folder)
             stays = f"the recording stays in {folder} (tidy report --recover)"
-            reason = (each.file.error.strerror or str(each.file.error)).lower()
+            reason = reason_of(each.file.error)
             _say(f"--trace {each.file.target}: cannot be written: {reason}; {stays}")
 
 
 def _say(message: str) -> None:
     sys.stdout.flush()
-    sys.stderr.write(f"tidy: {printable(message)}\n")
+    say(message)

@@ -10,7 +10,7 @@ there, and what a part is off by beyond that is evened out over it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,10 +23,9 @@ from ..replay.simulate import Simulator, Times
 from ..trace import TraceInfo, build_trace
 from ..trace.raw_columns import Interner, RawColumns
 from .light import FEWEST_STEPS, LightSteps, typical_ns, usual
-from .moments import HostTimes, host_times
+from .moments import HostTimes, Numbers, host_times, step_of
 from .recording import BareStep
 
-Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Middle = Callable[[NDArray[Any]], Any]
 # PyTorch's profiler and tidy's own take around a microsecond for an event with its times alone; on
@@ -98,7 +97,8 @@ class Parts:
         like_most = lengths[self.usual].T
         now = [middle(each) for middle, each in zip(self.middle, like_most, strict=True)]
         scale = self.length_ns / np.maximum(now, 1.0)
-        return _scaled(bounds_ns, (lengths * scale).astype(np.int64))
+        given = laid_out(bounds_ns, (lengths * scale).astype(np.int64))
+        return bounds_ns.ravel(), np.concatenate(given)
 
 
 class HostOnly:
@@ -112,7 +112,7 @@ class HostOnly:
         """The steps as they are with nothing recorded, or as near as plausible."""
         wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
         event_ns = calibrate(self._typical, wanted)
-        parts = _parts(self._light, bare)
+        parts = None if self._light.has_device else _parts(self._light, bare)
         if not event_ns and parts is None:
             return self._light
         return self._taken_off(self._clock(event_ns, parts), event_ns)
@@ -144,7 +144,8 @@ class HostOnly:
         for part, wanted in enumerate(parts.length_ns.tolist()):
             starts, ends = parts.bounds_ns[:, part], parts.bounds_ns[:, part + 1]
             # The pause before a range that begins a part was over when that was timed.
-            inside = _within(both[0], starts + 1, ends + 1), _within(both[1], starts, ends)
+            bounds = np.column_stack([starts, ends])
+            inside = step_of(both[0], bounds + 1) >= 0, step_of(both[1], bounds) >= 0
             mine = HostTimes(*(times[some] for times, some in zip(both, inside, strict=True)))
             stretches = starts[parts.usual], ends[parts.usual]
             took = calibrate(partial(_long, mine, *stretches, parts.middle[part]), wanted)
@@ -191,11 +192,7 @@ class WithDevice(HostOnly):
         before = self._typical(0)
         if before - self._typical(MOST_NS) < _TELLING * before:
             return self._light
-        wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
-        event_ns = calibrate(self._typical, wanted)
-        if not event_ns:
-            return self._light
-        return self._taken_off(self._clock(event_ns, None), event_ns)
+        return super().calibrated(bare)
 
     def _replay(self, clock: StoppedClock) -> Times:
         graph = self._graph
@@ -280,6 +277,18 @@ def interpolated(recorded: Numbers, given: Numbers, times_ns: Numbers) -> Number
     return given[low] + np.where(inside, moved, since)
 
 
+def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:
+    """What the bounds of parts become, a row for each step, when the parts have these lengths.
+
+    What is between two steps stays between them.
+    """
+    found, earlier = list[Numbers](), 0
+    for row, each in zip(bounds, lengths, strict=True):
+        found.append(row[0] - earlier + np.append(0, np.cumsum(each)))
+        earlier = int(row[-1] - found[-1][-1])
+    return found
+
+
 def _parts(light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = False) -> Parts | None:
     """The parts that steps with nothing recorded and lightly recorded ones have in common.
 
@@ -304,7 +313,7 @@ def _parts(light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = Fals
     if not shape or len(alike) < FEWEST_STEPS or len(bounds) < FEWEST_STEPS:
         return None
     turns = [[step.start_ns, *(t for t, _, _ in step.marks), step.end_ns] for step in alike]
-    lengths, there = _lengths(turns), _lengths(bounds)
+    lengths, there = (np.diff(np.array(each, np.int64)) for each in (turns, bounds))
     like_most = usual(there.sum(axis=1))
     those, these = lengths[usual(lengths.sum(axis=1))].T, there[like_most].T
     middle = [
@@ -332,39 +341,12 @@ def _middle(those: Numbers, these: Numbers) -> Middle:
     return np.mean if by_mean <= max(by_median, _FAR_APART) else np.median
 
 
-def _lengths(bounds: list[list[int]]) -> Numbers:
-    rows = np.array(bounds, np.int64)
-    return rows[:, 1:] - rows[:, :-1]
-
-
-def _within(times_ns: Numbers, starts_ns: Numbers, ends_ns: Numbers) -> NDArray[np.bool_]:
-    """Which times are in a stretch, [start, end) each."""
-    at = np.searchsorted(starts_ns, times_ns, side="right") - 1
-    return np.asarray((at >= 0) & (times_ns < ends_ns[np.maximum(at, 0)]))
-
-
 def _long(
     when: HostTimes, starts_ns: Numbers, ends_ns: Numbers, middle: Middle, event_ns: int
 ) -> float:
     """How long stretches are on a clock that stands so long at each event."""
     clock = StoppedClock(when, event_ns)
     return float(middle(clock.at(ends_ns) - clock.at(starts_ns)))
-
-
-def _scaled(bounds: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
-    """Clock times of the bounds of parts, and what they become when parts have these lengths."""
-    recorded, given = list[int](), list[int]()
-    earlier = 0
-    for row, each in zip(bounds.tolist(), lengths.tolist(), strict=True):
-        at = row[0] - earlier
-        recorded.append(row[0])
-        given.append(at)
-        for bound, length in zip(row[1:], each, strict=True):
-            at += length
-            recorded.append(bound)
-            given.append(at)
-        earlier = row[-1] - at
-    return np.array(recorded, np.int64), np.array(given, np.int64)
 
 
 def _moved(clock: StoppedClock, turns: Numbers, there: Numbers, times_ns: Numbers) -> Numbers:

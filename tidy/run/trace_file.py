@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from ..profiler.kineto import open_packed
 
-_BLOCK_NBYTES = 1 << 20
+_BLOCK_NBYTES = 1 << 20  # is written at once: events are small
 
 
 class TraceFile:
@@ -23,34 +24,27 @@ class TraceFile:
         self.target = target
         self.error: OSError | None = None
         self._file: IO[bytes] | None = None
-        self._ahead = bytearray()  # not written yet: events are small
         # A device or a pipe is written to as it is, and so is the file that a link names.
         path = Path(os.path.realpath(target))
         is_special = path.exists() and not path.is_file()
         self._path = path
         self._part = path if is_special else path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
-            self._file = open_packed(self._part, target.name.endswith(".gz"), 5)
+            opened = open_packed(self._part, target.name.endswith(".gz"), 5)
+            self._file = io.BufferedWriter(cast("Any", opened), _BLOCK_NBYTES)
         except OSError as error:
             self._fail(error)
 
     def write(self, data: bytes) -> None:
         """Write on; nothing where that failed before."""
-        self._ahead += data
-        if len(self._ahead) > _BLOCK_NBYTES:
-            self._write()
-
-    def _write(self) -> None:
         try:
             if self._file is not None:
-                self._file.write(self._ahead)
+                self._file.write(data)
         except OSError as error:
             self._fail(error)
-        self._ahead.clear()
 
     def close(self, is_whole: bool = True) -> None:
         """End the file, and give it its name if it is whole."""
-        self._write()
         file, self._file = self._file, None
         if file is None:
             return

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..profiler.worker_ranges import with_times
 from ..runtime.observe.worker_batches import WorkerBatch
 from .child.worker_reports import FOLDER, RECORD
 
@@ -77,18 +78,16 @@ class PieceTimes:
 
         One that was made between two pieces, or before the first, takes no time there.
         """
-        given = sorted(batches, key=lambda batch: batch.start_ns)
-        if not given or not self._recorded_ns:
+        if not self._recorded_ns:
             return []
         # Small numbers, which binary floats have exactly.
         first_ns = self._recorded_ns[0]
         known = np.array(self._recorded_ns) - first_ns
         shown = np.array(self._shown_ns) - first_ns
-        starts, ends = (
-            np.rint(np.interp(np.array(times) - first_ns, known, shown)).astype(np.int64) + first_ns
-            for times in ([b.start_ns for b in given], [b.end_ns for b in given])
-        )
-        times = zip(given, starts.tolist(), ends.tolist(), strict=True)
-        return [
-            batch._replace(start_ns=start_ns, end_ns=end_ns) for batch, start_ns, end_ns in times
-        ]
+
+        def of(times_ns: list[int]) -> list[int]:
+            found = np.interp(np.array(times_ns, np.int64) - first_ns, known, shown)
+            moved: list[int] = (np.rint(found).astype(np.int64) + first_ns).tolist()
+            return moved
+
+        return with_times(sorted(batches, key=lambda batch: batch.start_ns), of)

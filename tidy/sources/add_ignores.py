@@ -113,16 +113,12 @@ class _LinesOfSource:
 
     def for_comment(self, line: int) -> int | None:
         """The line at whose end a comment is about another line; None where there is none."""
-        statement = self._statement(line)
+        holding = [s for s in self._source.statements if begin_of(s) <= line <= (s.end_lineno or 0)]
+        statement = max(holding, key=begin_of, default=None)  # the innermost
         if statement is None or not self._is_read:
             return None
         last = line if hasattr(statement, "body") else statement.end_lineno or line
         return next((each for each in (line, last) if each not in self._occupied), None)
-
-    def _statement(self, line: int) -> ast.stmt | None:
-        """The innermost statement that has the line."""
-        holding = [s for s in self._source.statements if begin_of(s) <= line <= (s.end_lineno or 0)]
-        return max(holding, key=begin_of, default=None)
 
     def with_codes(self, codes: Mapping[int, set[str]]) -> bytes | None:
         """The source with comments; None where Python would read another program."""

@@ -47,11 +47,7 @@ def comments_of(source: SourceFile) -> list[IgnoreComment]:
     """The comments in a source, from top to bottom; none where Python cannot read it."""
     if "tidy" not in source.text or not source.statements:
         return []
-    statements = _Statements(source)
-    return [
-        _comment(match, line, *_range(match["kind"], line, is_alone, source, statements))
-        for line, is_alone, match in _found(source)
-    ]
+    return [_comment(*found, source) for found in _found(source)]
 
 
 def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
@@ -66,43 +62,32 @@ def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
         return
 
 
-def _comment(match: re.Match[str], line: int, first: int, last: int) -> IgnoreComment:
+def _comment(line: int, is_alone: bool, match: re.Match[str], source: SourceFile) -> IgnoreComment:
     inside = (match["codes"] or "").strip().strip("[]")
     codes = tuple(filter(None, (each.strip() for each in inside.split(","))))
     reason = _REASON.fullmatch(match["rest"])
-    return IgnoreComment(line, codes, reason[1] if reason else "", first, last)
+    if match["kind"] == "ignore-file":
+        lines = 1, len(source.lines)
+    else:
+        lines = (_below if is_alone else _at)(line, source.statements)
+    return IgnoreComment(line, codes, reason[1] if reason else "", *lines)
 
 
-def _range(
-    kind: str, line: int, is_alone: bool, source: SourceFile, statements: _Statements
-) -> tuple[int, int]:
-    if kind == "ignore-file":
-        return 1, len(source.lines)
-    if is_alone:
-        return statements.below(line)
-    return statements.at(line)
+def _at(line: int, statements: list[ast.stmt]) -> tuple[int, int]:
+    """The lines of the statement that a line belongs to; of one with a body, its head."""
+    heads = [each for each in map(_head, statements) if each[0] <= line <= each[1]]
+    return max(heads, default=(line, line))
 
 
-class _Statements:
-    """Which lines belong to which statement."""
-
-    def __init__(self, source: SourceFile) -> None:
-        self._all = source.statements
-
-    def at(self, line: int) -> tuple[int, int]:
-        """The lines of the statement that a line belongs to; of one with a body, its head."""
-        heads = [each for each in map(_head, self._all) if each[0] <= line <= each[1]]
-        return max(heads, default=(line, line))
-
-    def below(self, line: int) -> tuple[int, int]:
-        """The statement that begins next, with its body; or the one that the line is within."""
-        first, last = self.at(line)
-        if first < line:  # between the brackets of a call
-            return first, last
-        after = [(begin_of(each), each.end_lineno or each.lineno) for each in self._all]
-        after = [each for each in after if each[0] > line]
-        first = min((each[0] for each in after), default=line)
-        return first, max((each[1] for each in after if each[0] == first), default=line)
+def _below(line: int, statements: list[ast.stmt]) -> tuple[int, int]:
+    """The statement that begins next, with its body; or the one that the line is within."""
+    first, last = _at(line, statements)
+    if first < line:  # between the brackets of a call
+        return first, last
+    after = [(begin_of(each), each.end_lineno or each.lineno) for each in statements]
+    after = [each for each in after if each[0] > line]
+    first = min((each[0] for each in after), default=line)
+    return first, max((each[1] for each in after if each[0] == first), default=line)
 
 
 def begin_of(statement: ast.stmt) -> int:

@@ -77,7 +77,7 @@ class Sources:
     def __init__(self, root: Path, beside: Iterable[Path] = ()) -> None:
         self._root = root.resolve()
         self._folders = tuple(dict.fromkeys([self._root, *(each.resolve() for each in beside)]))
-        self._files: dict[str, SourceFile | None] = {}
+        self._files: dict[Path, SourceFile | None] = {}
         self._named: dict[str, Path | None] = {}
 
     def file(self, name: str) -> Path | None:
@@ -86,14 +86,11 @@ class Sources:
         Names and links that lead out of its folders are none of it.
         """
         if name not in self._named:
-            self._named[name] = self._find(name)
+            given = Path(name)
+            is_elsewhere = not given.is_absolute() and PureWindowsPath(name).drive
+            places = () if is_elsewhere else (self._below(each / given) for each in self._folders)
+            self._named[name] = next(filter(None, places), None)
         return self._named[name]
-
-    def _find(self, name: str) -> Path | None:
-        given = Path(name)
-        if not given.is_absolute() and PureWindowsPath(name).drive:
-            return None
-        return next(filter(None, (self._below(folder / given) for folder in self._folders)), None)
 
     def _below(self, path: Path) -> Path | None:
         try:
@@ -105,13 +102,15 @@ class Sources:
 
     def text_of(self, file: Path) -> SourceFile | None:
         """What stands in a file that `file` gave; None where it cannot be read."""
-        return self._source(str(file))
+        if file not in self._files:
+            self._files[file] = _read(file)
+        return self._files[file]
 
     def place(self, location: Location) -> SourcePlace:
         """Where a location is in the project."""
         path, in_project = self._path(location.file)
         line = max(location.line, 1)
-        source = self._source(path) if in_project else None
+        source = self.text_of(self._root / path) if in_project else None
         if source is None or line > len(source.lines):
             return SourcePlace(path, in_project, Region(line, line))
         text, statement = source.lines[line - 1], source.meaning(line)
@@ -135,11 +134,6 @@ class Sources:
         if not given.is_absolute() and PureWindowsPath(file).drive:
             return file, False
         return str(PurePosixPath(*inside.parts)), True
-
-    def _source(self, path: str) -> SourceFile | None:
-        if path not in self._files:
-            self._files[path] = _read(self._root / path)
-        return self._files[path]
 
 
 class _Renamed(ast.NodeTransformer):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Outcome
+from ..finding import Acceptance, Checked, Finding, Outcome, with_findings
 from ..patterns.base import Pattern
 from ..patterns.evidence.timing import Cost
 from ..patterns.registry import is_named, load_builtin_patterns
@@ -57,19 +57,13 @@ def suppressed(
 ) -> dict[str, Outcome]:
     """The outcomes, with the findings marked that a comment accepts, and with unused comments."""
     used = set[_Choice]()
-    result = {
-        code: replace(
-            outcome, findings=tuple(_marked(each, comments, used) for each in outcome.findings)
-        )
-        if isinstance(outcome, Checked)
-        else outcome
-        for code, outcome in outcomes.items()
-    }
+    result = with_findings(
+        outcomes, lambda found: (_marked(each, comments, used) for each in found)
+    )
     if UnusedSuppression.code in outcomes:
         known = {rule.code: rule.slug() for rule in load_builtin_patterns()}
         known |= {rule.code: rule.slug() for rule in rules}
-        unused = _Unused(outcomes, known, used)
-        result[UnusedSuppression.code] = unused.outcome(trace, comments)
+        result[UnusedSuppression.code] = _unused(trace, comments, outcomes, known, used)
     return result
 
 
@@ -83,8 +77,14 @@ def _marked(finding: Finding, comments: Comments, used: set[_Choice]) -> Finding
     return finding
 
 
-class _Unused:
-    """What comments name in vain.
+def _unused(
+    trace: Trace,
+    comments: Comments,
+    outcomes: Mapping[str, Outcome],
+    known: Mapping[str, str],
+    used: set[_Choice],
+) -> Outcome:
+    """A finding for each comment on what ran that names something in vain.
 
     Args:
         outcomes: of the rules that ran, by code.
@@ -92,47 +92,35 @@ class _Unused:
         used: what has accepted a finding.
     """
 
-    def __init__(
-        self, outcomes: Mapping[str, Outcome], known: Mapping[str, str], used: set[_Choice]
-    ) -> None:
-        self._outcomes = outcomes
-        self._known = known
-        self._used = used
-
-    def outcome(self, trace: Trace, comments: Comments) -> Outcome:
-        """A finding for each comment on what ran that names something in vain."""
-        files = comments.files(trace.user_places)
-        found = [
-            self._finding(trace, file, comment, there[0])
-            for file, places in sorted(files.items())
-            for comment in comments.of(file)
-            if (there := [p for p in places if comment.first <= p.line <= comment.last])
-        ]
-        return Checked(tuple(filter(None, found))) if files else NO_COMMENTS
-
-    def _finding(
-        self, trace: Trace, file: Path, comment: IgnoreComment, there: Location
-    ) -> Finding | None:
-        said = "the comment names no rule, and accepts nothing: write ignore[TDY404]"
-        if comment.codes:
-            unused = [c for c in comment.codes if (file, comment.line, c) not in self._used]
-            vain = [choice for choice in unused if self._is_vain(choice)]
-            if not vain:
-                return None
-            said = f"nothing was found here of {', '.join(vain)}"
-        return UnusedSuppression().report(
-            trace,
-            [],
-            message=said,
-            severity=UnusedSuppression.severity,
-            location=replace(there, line=comment.line, is_call_line=True),
-            cost=Cost(trace.time_of([]), matters=False),
-            edit=None,
-        )
-
-    def _is_vain(self, choice: str) -> bool:
+    def is_vain(choice: str) -> bool:
         """Whether all rules that are meant were checked, or tidy has no such rule."""
-        meant = [code for code, name in self._known.items() if is_named(choice, code, name)]
+        meant = [code for code, name in known.items() if is_named(choice, code, name)]
         if not meant:
             return _OURS.fullmatch(choice) is not None
-        return all(isinstance(self._outcomes.get(code), Checked) for code in meant)
+        return all(isinstance(outcomes.get(code), Checked) for code in meant)
+
+    files = comments.files(trace.user_places)
+    found = []
+    for file, places in sorted(files.items()):
+        for comment in comments.of(file):
+            there = [place for place in places if comment.first <= place.line <= comment.last]
+            unused = [code for code in comment.codes if (file, comment.line, code) not in used]
+            vain = [choice for choice in unused if is_vain(choice)] if there else []
+            if there and (vain or not comment.codes):
+                found.append(_finding(trace, comment.line, vain, there[0]))
+    return Checked(tuple(found)) if files else NO_COMMENTS
+
+
+def _finding(trace: Trace, line: int, vain: list[str], there: Location) -> Finding:
+    said = "the comment names no rule, and accepts nothing: write ignore[TDY404]"
+    if vain:
+        said = f"nothing was found here of {', '.join(vain)}"
+    return UnusedSuppression().report(
+        trace,
+        [],
+        message=said,
+        severity=UnusedSuppression.severity,
+        location=replace(there, line=line, is_call_line=True),
+        cost=Cost(trace.time_of([]), matters=False),
+        edit=None,
+    )

@@ -31,7 +31,7 @@ class Bench:
         self.torch: Any = import_module(name)
         has_device = self.torch.cuda.is_available()
         self.device = "cuda" if has_device else "cpu"
-        self._wait: Callable[[], None] = self.torch.cuda.synchronize if has_device else _nothing
+        self._wait: Callable[[], None] = self.torch.cuda.synchronize if has_device else lambda: None
         self._now_ns: Callable[[], int] = time.perf_counter_ns
         self._rounds, self._repeats = 9, 20
         if name == "tidy.runtime":  # its devices have a clock of their own, and little noise
@@ -85,10 +85,6 @@ def misaligned_product(bench: Bench, case: dict[str, Any]) -> Pair:
 def _product(bench: Bench, case: dict[str, Any]) -> Callable[[], Any]:
     left, right = (bench.tensor(shape, case["dtype"]) for shape in case["shapes"])
     return lambda: bench.torch.matmul(left, right)
-
-
-def _nothing() -> None:
-    pass
 
 
 _PAIRS: dict[str, Callable[[Bench, dict[str, Any]], Pair]] = {

@@ -39,7 +39,9 @@ def install(settings: dict[str, Any]) -> AliasFinder:
     Raises:
         SystemExit: there is no tidy for this Python.
     """
-    make_importable(settings)
+    # The Python that runs tidy finds tidy in the child, too.
+    if settings["same_python"] and find_spec("tidy") is None:
+        sys.path.append(settings["tidy_path"])
     try:
         import_module(_RUNTIME)
     except ImportError as error:
@@ -53,12 +55,6 @@ def install(settings: dict[str, Any]) -> AliasFinder:
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _say_what_is_missing
     return finder
-
-
-def make_importable(settings: dict[str, Any]) -> None:
-    """Let the Python that runs tidy find tidy in the child, too."""
-    if settings["same_python"] and find_spec("tidy") is None:
-        sys.path.append(settings["tidy_path"])
 
 
 class AliasFinder:
@@ -153,13 +149,13 @@ def _missing(error: BaseException) -> str | None:
 
 def _place(trace: TracebackType | None) -> str:
     """`train.py:12: `, the innermost line that is not tidy's or Python's own."""
-    tidy = os.path.dirname(os.path.abspath(sys.modules["tidy"].__file__ or ""))
-    runtime = os.path.dirname(os.path.abspath(sys.modules[_RUNTIME].__file__ or ""))
+    files = (os.path.abspath(sys.modules[name].__file__ or "") for name in ("tidy", _RUNTIME))
+    ours = tuple(os.path.dirname(file) + os.sep for file in files)
     found = ""
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         path = os.path.abspath(file)
-        if not file.startswith("<") and not path.startswith((tidy + os.sep, runtime + os.sep)):
+        if not file.startswith("<") and not path.startswith(ours):
             here = os.getcwd() + os.sep
             found = f"{path.removeprefix(here)}:{trace.tb_lineno}: "
         trace = trace.tb_next

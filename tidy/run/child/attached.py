@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from .piece_writer import PieceWriter
@@ -16,10 +17,6 @@ from .recorder import Recorder
 from .start import make_backend
 
 _running: list[Recorder] = []
-
-
-class CannotRecord(Exception):
-    """The message says why."""
 
 
 def attach(framework: str, settings: dict[str, Any]) -> Recorder:
@@ -31,17 +28,17 @@ def attach(framework: str, settings: dict[str, Any]) -> Recorder:
             Python functions are left out of the recording.
 
     Raises:
-        CannotRecord: a recording or a profiler runs already, or it cannot begin.
+        RuntimeError: a recording or a profiler runs already, or it cannot begin.
     """
     if _running:
-        raise CannotRecord("a recording of this process runs already, and there can be only one")
+        raise RuntimeError("a recording of this process runs already, and there can be only one")
     # Under `tidy run` its recorder goes by another name; as it does for a profiler, it gives way.
     outer = sys.modules.get("_tidy_child.start")
     if outer is not None:
         outer.give_way()
     backend = make_backend(framework, settings)
     if backend.has_profiler():
-        raise CannotRecord("a profiler runs already, and there can be only one: stop it first")
+        raise RuntimeError("a profiler runs already, and there can be only one: stop it first")
     pieces = PieceWriter(settings["folder"], framework)
     recorder = Recorder(backend, pieces, settings)
     _watch_forks()
@@ -49,7 +46,7 @@ def attach(framework: str, settings: dict[str, Any]) -> Recorder:
     recorder.begin()
     if "problem" in pieces.state:
         detach(recorder)
-        raise CannotRecord(pieces.state["problem"])
+        raise RuntimeError(pieces.state["problem"])
     return recorder
 
 
@@ -79,11 +76,8 @@ def _leave() -> None:
     _running.clear()
 
 
-_is_watching: list[bool] = []
-
-
+@cache
 def _watch_forks() -> None:
     """Once a process: what is registered for forks stays."""
-    if not _is_watching and hasattr(os, "register_at_fork"):
-        _is_watching.append(True)
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_leave)

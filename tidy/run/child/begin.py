@@ -20,7 +20,9 @@ def begin(path: str, environment: dict[str, str]) -> None:
         environment: variables that made this process begin to record; a launcher of ranks keeps
             them for the processes it starts.
     """
-    settings = read_settings(path)
+    # Read without `json`: a script may have a json.py of its own.
+    with open(path, encoding="utf-8") as file:
+        settings: Any = eval(file.read(), {"__builtins__": {}})  # noqa: S307 - tidy wrote it
     if settings["is_launcher"]:
         if not _is_rank():
             os.environ.update(environment)
@@ -34,12 +36,6 @@ def begin(path: str, environment: dict[str, str]) -> None:
 
     watcher: Any = Watcher(settings)
     sys.meta_path.insert(0, watcher)
-
-
-def read_settings(path: str) -> Any:
-    """The settings, read without importing `json`: a script may have a json.py of its own."""
-    with open(path, encoding="utf-8") as file:
-        return eval(file.read(), {"__builtins__": {}})  # noqa: S307 - a dict that tidy wrote
 
 
 def _is_rank() -> bool:

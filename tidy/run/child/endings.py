@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .kept import MAIN_THREAD, atexit, is_finalizing, os, signal, thread, time
 from .patches import Preceded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 # How long a thread that calls os._exit waits for the thread that records, while that does nothing.
 _WAIT_S = 15.0
@@ -137,54 +135,42 @@ def call_in_main_thread(function: Callable[[], None]) -> None:
 
 def _call_all(_: Any) -> int:
     while _to_call:
-        _call(_to_call.pop(0))
+        function = _to_call.pop(0)
+        try:
+            with interrupts_later():
+                function()
+        except SystemExit:
+            continue  # it comes again at the next step, where it can be raised
     return 0
 
 
-def _call(function: Callable[[], None]) -> None:
-    try:
-        with interrupts_later():
-            function()
-    except SystemExit:
-        return  # it comes again at the next step, where it can be raised
-
-
-def call_every(seconds: float, function: Callable[[], bool]) -> Ticker:
-    """Call from a thread that `threading` does not see, until it is stopped or gives False.
+class Ticker:
+    """Calls from a thread that `threading` does not see, until stopped or until that gives False.
 
     It is gone while the process forks: Python warns of a fork that has threads beside it.
     """
-    ticker = Ticker(seconds, function)
-    ticker.start()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=ticker.pause, after_in_parent=ticker.go_on)
-    return ticker
-
-
-class Ticker:
-    """Calls a function again and again, from a thread of its own."""
 
     def __init__(self, seconds: float, function: Callable[[], bool]) -> None:
         self._seconds, self._function = seconds, function
         self._is_stopped = False
-
-    def start(self) -> None:
-        """Call from now on."""
-        self._wake, self._ended = thread.allocate_lock(), thread.allocate_lock()
-        self._wake.acquire()
-        self._ended.acquire()
-        thread.start_new_thread(self._run, (self._wake, self._ended))
+        self.go_on()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self.pause, after_in_parent=self.go_on)
 
     def stop(self) -> None:
         """Call no more."""
         self.pause()
         self._is_stopped = True
-        self._function = _nothing
+        self._function = lambda: False  # it holds on to nothing
 
     def go_on(self) -> None:
-        """Call again, unless it is stopped."""
-        if not self._is_stopped:
-            self.start()
+        """Call from now on, unless it is stopped."""
+        if self._is_stopped:
+            return
+        self._wake, self._ended = thread.allocate_lock(), thread.allocate_lock()
+        self._wake.acquire()
+        self._ended.acquire()
+        thread.start_new_thread(self._run, (self._wake, self._ended))
 
     def pause(self) -> None:
         """Come back when the thread is gone, or is busy for longer than a second."""
@@ -201,8 +187,3 @@ class Ticker:
                     break
         finally:
             ended.release()
-
-
-def _nothing() -> bool:
-    """What a stopped clock calls: it holds on to nothing."""
-    return False

@@ -69,10 +69,9 @@ def lacking(source: str, runtime: ModuleType) -> list[tuple[int, str]]:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return []  # Python says what is wrong with it
-    except (RecursionError, MemoryError):
-        return []  # Python runs what is nested so deeply, but does not show it
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # Python says what is wrong with it; what is nested too deeply it runs, but does not show.
+        return []
     nodes = list(_unguarded(tree, runtime))
     known, named = _names(nodes)
     made = _bound(tree) & known.keys()  # it may be something else by the time that it is used
@@ -132,8 +131,8 @@ def _guarded(node: ast.AST, runtime: ModuleType | None) -> list[ast.AST]:
     used = {n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)}
     used |= {n.attr for n in ast.walk(node.test) if isinstance(n, ast.Attribute)}
     words = {str(n.value) for n in ast.walk(node.test) if isinstance(n, ast.Constant)}
-    yes: list[ast.AST] = [node.body] if isinstance(node, ast.IfExp) else [*node.body]
-    no: list[ast.AST] = [node.orelse] if isinstance(node, ast.IfExp) else [*node.orelse]
+    parts: Any = (node.body, node.orelse)
+    yes, no = ([part] if isinstance(node, ast.IfExp) else [*part] for part in parts)
     if used & _ASKED:
         return [*yes, *no]
     if not any(map(_ELSEWHERE.search, used | words)):

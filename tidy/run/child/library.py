@@ -55,7 +55,7 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
         self._modules: dict[tuple[str, int], tuple[str, int]] = {}
 
     def __missing__(self, file: str) -> tuple[str, ...]:
-        end = _end(file)
+        end = in_package(file)
         wanted = _WANTED.get(end, ())
         if end.startswith(_OPTIMIZERS):
             wanted += _STEPS
@@ -76,13 +76,9 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
         key = type(module).__name__, id(module)
         return self._modules.setdefault(key, key)
 
-    def shown(self, code: CodeType) -> str:
-        """The file, as Kineto writes it: from the folder that its package is in."""
-        return _end(code.co_filename)
 
-
-def _end(file: str) -> str:
-    """`torch/optim/sgd.py`; "" for a file of another package."""
+def in_package(file: str) -> str:
+    """A file as Kineto writes it, `torch/optim/sgd.py`; "" for one of another package."""
     path = file.replace(os.sep, "/")
     for package in ("/torch/", "/triton/"):
         _, found, rest = path.rpartition(package)

@@ -7,7 +7,7 @@ a log per thread, as flat int64 triples (time_ns, code, line):
     line < 0    a frame was entered (or a generator resumed), at line -line
     line == 0   the frame of this code was left (or a generator suspended)
 
-or, in place of a line, what stands in markers.py.
+or, in place of a line, one of the markers below.
 
 `code` is an index into a table of (file, function, first line, kind). Only files under the script's
 folder or the working directory count, without what is installed and Python's own. Of libraries
@@ -27,9 +27,14 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from .kept import time
-from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions
-from .markers import AFRESH
+from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions, in_package
 
+# What stands in place of a line.
+UNSURE = 1 << 30  # added to a line: from here on it may be another line of the same frame
+OFF = -(1 << 40)  # nothing is logged from here on: the script is in a function of pure Python,
+ON = -(1 << 41)  # and here it has come back to where it was before
+AFRESH = -(1 << 42)  # what is open is logged anew
+UNKNOWN = -(1 << 43)  # from here on nothing is known of this thread
 # What a person typed: a cell of IPython or of a notebook's kernel, and lines of Python's own REPL.
 _TYPED = re.compile(r"^<(ipython-input|python-input|stdin)\b|[/\\]ipykernel_\d+[/\\]")
 _OURS = os.path.dirname(os.path.abspath(__file__))
@@ -165,7 +170,7 @@ class Logs:
             return "nn.Module", *code, MODULE
         file, kind = _path(code.co_filename), USER
         if not self.user[code.co_filename]:
-            file, kind = self.library.shown(code), LIBRARY
+            file, kind = in_package(code.co_filename), LIBRARY
             if code is self.library.module_call:
                 kind = MODULE_CALL
         return file, code.co_name, code.co_firstlineno, kind

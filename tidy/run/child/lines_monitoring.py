@@ -16,9 +16,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .kept import time
-from .lines import Logs
-from .markers import UNSURE
-from .resting import MANY, Code, Spot, Thread, calibrated_ns, is_short_below_ns
+from .lines import UNSURE, Logs
+from .resting import MANY, Code, Spot, Thread, short_below_ns
 
 time_ns = time.time_ns
 _CHECK_NS = 50_000_000
@@ -40,9 +39,6 @@ class MonitoringLines(Logs):
         for tool in {self._finder, self._tool}:
             monitoring.use_tool_id(tool, "tidy")
         events = monitoring.events
-        self._local = (
-            events.LINE | events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD
-        )
         self._of_library = events.PY_START | events.PY_RETURN
         handlers = {
             events.LINE: self._line,
@@ -51,26 +47,24 @@ class MonitoringLines(Logs):
             events.PY_RETURN: self._leave,
             events.PY_YIELD: self._leave,
         }
-        for event, handler in handlers.items():
-            monitoring.register_callback(self._tool, event, handler)
         first = {
             events.PY_START: self._first,
             events.PY_RESUME: self._first,
             events.PY_THROW: self._throw,
             events.PY_UNWIND: self._unwind,
         }
-        for event, handler in first.items():
-            monitoring.register_callback(self._finder, event, handler)
+        for tool, callbacks in ((self._tool, handlers), (self._finder, first)):
+            for event, callback in callbacks.items():
+                monitoring.register_callback(tool, event, callback)
+        self._local = sum(handlers)
         self._events = {*handlers, *first}
         monitoring.restart_events()  # what an earlier recording of this process switched off
-        self._short_ns = is_short_below_ns(self._own_ns())
+        self._short_ns = self._try_lines()
         thread = self._thread(get_ident())
         for each in self.enter_open_frames(thread.log, sys._getframe(1)):
             self._follow(each.f_code, self._local)
             thread.open.append((self._states[id(each.f_code)], None, None))
-        monitoring.set_events(
-            self._finder, events.PY_START | events.PY_RESUME | events.PY_THROW | events.PY_UNWIND
-        )
+        monitoring.set_events(self._finder, sum(first))
 
     def _remove(self) -> None:
         monitoring = self._monitoring
@@ -86,8 +80,8 @@ class MonitoringLines(Logs):
             monitoring.free_tool_id(tool)
         self._resting.clear()
 
-    def _own_ns(self) -> int:
-        """What an event of a line takes, by trying."""
+    def _try_lines(self) -> int:
+        """From when on a line may have run an operator, by trying what an event takes."""
         code: Any = compile("\n".join(["x = 0"] * 200), "<tidy>", "exec")
         self._follow(code, self._local)
         thread, real = self._thread(get_ident()), self.on_time
@@ -95,7 +89,7 @@ class MonitoringLines(Logs):
         self.on_time = lambda now: None
         try:
             exec(code, {})  # noqa: S102 - 200 lines that do nothing
-            return calibrated_ns(thread.log[::3])
+            return short_below_ns(thread.log[::3])
         finally:
             thread.log, self.on_time, thread.spot = kept, real, None
             self._monitoring.set_local_events(self._tool, code, 0)

@@ -26,8 +26,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .kept import time
-from .lines import Log, Logs
-from .markers import OFF, ON, UNKNOWN
+from .lines import OFF, ON, UNKNOWN, Log, Logs
 from .purity import Purity
 from .trace_functions import Trace, TraceFunctions
 

@@ -6,10 +6,8 @@ stands in its place is asked for what to call, calls ours first, and gives the r
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` is left to the script to import
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 
 class Preceded:

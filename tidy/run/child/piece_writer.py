@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
 FRAMEWORKS = {"torch": "torch", "tidy.runtime": "runtime"}  # their modules, and what they go by
 
 
@@ -99,8 +98,3 @@ def _write(path: str, value: Any) -> None:
     with open(f"{path}.part", "w", encoding="ascii") as file:
         file.write(json_text(value))
     os.replace(f"{path}.part", path)
-
-
-def too_large(nbytes: int) -> str:
-    """Why a recording of so many bytes ended."""
-    return f"it had grown to {nbytes / 1e6:.0f} MB; --max-size allows more"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from _json import encode_basestring_ascii as _text  # what `json` itself has for it
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_ESCAPES = {"\\": "\\\\", '"': '\\"'}
 
 
 def json_text(value: Any) -> str:
@@ -29,19 +29,3 @@ def _number(value: Any) -> str:
     if not isinstance(value, (int, float)):
         raise TypeError(f"no JSON of {type(value).__name__}")
     return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
-
-
-def _text(value: str) -> str:
-    if value.isascii() and value.isprintable() and not ('"' in value or "\\" in value):
-        return f'"{value}"'
-    return f'"{"".join([_ESCAPES.get(each) or _ascii(each) for each in value])}"'
-
-
-def _ascii(character: str) -> str:
-    number = ord(character)
-    if 32 <= number < 127:
-        return character
-    if number > 0xFFFF:
-        number -= 0x10000
-        return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
-    return f"\\u{number:04x}"

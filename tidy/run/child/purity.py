@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from .markers import AFRESH, OFF, ON, UNKNOWN
+from .lines import AFRESH, OFF, ON, UNKNOWN
 
 _FEWEST_CALLS = 16
 _FEWEST_EVENTS = 20_000  # of a piece: with less there is nothing to gain

@@ -13,29 +13,24 @@ steps) is in the backend's time, as its events are: that of a modelled device is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
 from typing import Any
 
 from . import endings
+from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
-from .line_logs import make_lines
-from .piece_length import PieceLength
-from .piece_writer import PieceWriter, too_large
-from .recorded_thread import RecordedThread
-from .stage_run import BareStages, StageRun
-from .stages import BARE, FULL, RECORDED, Stage, round_of, stages_of
-from .step_source import StepSource
-
-_MOST_NBYTES = 400_000_000  # where the settings do not say
+from .piece_writer import PieceWriter
+from .stage_run import PieceLength, StageRun
+from .stages import BARE, FULL, RECORDED, round_of, stages_of
+from .step_source import RecordedThread, StepSource
 
 
 class Recorder(Harmless):
     """Starts and stops a backend, by optimizer steps and by the clock.
 
     Args:
-        settings: of `tidy run`; `stack` and `stop_after` are read here.
-        stages: how which steps are recorded, one after another; see stages.py.
+        settings: of `tidy run`; see stages.py for the stages that they ask for.
 
     Attributes:
         busy: whether it is starting, stopping or writing right now.
@@ -45,17 +40,11 @@ class Recorder(Harmless):
         step_count: how many steps were counted.
     """
 
-    def __init__(
-        self,
-        backend: Any,
-        pieces: PieceWriter,
-        settings: dict[str, Any],
-        stages: Iterable[Stage] | None = None,
-    ) -> None:
+    def __init__(self, backend: Any, pieces: PieceWriter, settings: dict[str, Any]) -> None:
         self._backend, self._pieces = backend, pieces
         self._pid = os.getpid()
-        self._most_nbytes = settings.get("max_size", _MOST_NBYTES)
-        self._stage = StageRun(iter(stages_of(settings) if stages is None else stages))
+        self._most_nbytes = settings["max_size"]
+        self._stage = StageRun(stages_of(settings))
         self._stop_after = settings["stop_after"]
         self.step_count = self._first_step = 0  # the latter before the piece under way
         self._steps_ns: list[int] = []  # of the piece under way
@@ -70,7 +59,11 @@ class Recorder(Harmless):
         self._length = PieceLength()
         self._lines: Any = None
         if settings["stack"] and not backend.has_lines:
-            self._lines = make_lines(self._look_at_clock, settings.get("ours", ""))
+            if sys.version_info >= (3, 12):
+                from .lines_monitoring import MonitoringLines as Lines
+            else:
+                from .lines_trace import TraceLines as Lines
+            self._lines = Lines(self._look_at_clock, settings.get("ours", ""))
         self._at_step = self._began_at_step = False
         self._clock: Any = None
 
@@ -85,7 +78,7 @@ class Recorder(Harmless):
             return
         self._begin_stage()
         if self.state != "ended":
-            self._clock = endings.call_every(0.1, self._look_at_clock)
+            self._clock = endings.Ticker(0.1, self._look_at_clock)
 
     def _begin_stage(self) -> None:
         """For as long as it may take; again where its time was over before the first step."""
@@ -307,7 +300,9 @@ class Recorder(Harmless):
                     self.state, what = "waiting", "next"
                     if self._lines is not None:
                         self._lines.stop(final=True)
-                    self._pieces.state["problem"] = too_large(self._stage.nbytes)
+                    self._pieces.state["problem"] = (
+                        f"it had grown to {self._stage.nbytes / 1e6:.0f} MB; --max-size allows more"
+                    )
         except Exception as error:
             self.fail(error)
         finally:
@@ -333,7 +328,7 @@ class Recorder(Harmless):
         is_full = self._stage.how == FULL
         self._first_step, self._steps_ns = self.step_count, []
         self._pieces.begin()
-        self._stage.queue.begin()
+        self._stage.begin_piece()
         self._backend.start(light=not is_full)
         self._thread.begin()
         self.state = "recording"
@@ -346,14 +341,16 @@ class Recorder(Harmless):
         self._pieces.say("writing")
         has_lines = self._lines is not None and self._stage.how == FULL
         lines = self._lines.stop(final=final) if has_lines else None
-        stopped_ns, queued_ns = time.time_ns(), self._stage.queue.since_ns()
+        stopped_ns, queued_ns = time.time_ns(), self._stage.queued_ns()
         start_ns, cut_ns = self._backend.stop()
         if lines is not None:
             self._lines.learn(lines, self._backend.starts_ns)
         facts = {
             "start_ns": start_ns,
             "cut_ns": cut_ns,
-            **self._stage.facts(queued_ns),
+            "how": self._stage.how,
+            "stage": self._stage.number,
+            "queued_ns": queued_ns,
             "steps_ns": self._steps_ns,
             "steps_before": self._first_step,
             "began_at_step": self._began_at_step,

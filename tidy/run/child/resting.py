@@ -13,7 +13,6 @@ function that is off altogether has the line that called it.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import CodeType
 from typing import Any
 
@@ -122,12 +121,12 @@ class Thread:
         return None, None
 
 
-def calibrated_ns(times_ns: list[int]) -> int:
-    """What an event takes, where lines between events do nothing."""
-    gaps = sorted(after - before for before, after in pairwise(times_ns))
-    return gaps[len(gaps) // 2] if gaps else 0
+def short_below_ns(times_ns: list[int]) -> int:
+    """From when on a line, with the cost of its event, may have run an operator.
 
-
-def is_short_below_ns(own_ns: int) -> int:
-    """From when on a line, with the cost of its event, may have run an operator."""
+    Args:
+        times_ns: of lines that do nothing.
+    """
+    gaps = sorted(map(int.__sub__, times_ns[1:], times_ns))
+    own_ns = gaps[len(gaps) // 2] if gaps else 0
     return own_ns + min(SHORT_NS, own_ns)

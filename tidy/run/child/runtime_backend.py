@@ -27,7 +27,8 @@ class RuntimeBackend(Backend):
         from tidy.runtime.modelled import clock
         from tidy.runtime.observe.record_function import record_function
 
-        self._modelled_clock, self._ranges = clock, record_function
+        self._modelled_clock = clock
+        self.ranges = record_function  # the class of ranges
         self._profile, self._settings, self._per_thread = profile, settings, per_thread
         self._profiler: Any = None
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
@@ -81,11 +82,6 @@ class RuntimeBackend(Backend):
     def is_between_ops(self, at_step: bool) -> bool:
         return not self._profiler.is_inside_operator()
 
-    @property
-    def ranges(self) -> Any:
-        """The class of ranges."""
-        return self._ranges
-
     def now_ns(self) -> int:
         """The time on the clock of what is recorded: a modelled device has one of its own."""
         return time.time_ns() - self._modelled_clock.offset_ns
@@ -93,9 +89,11 @@ class RuntimeBackend(Backend):
     def start(self, light: bool) -> None:
         """Begin a piece; a light one has times alone."""
         settings = self._settings
+        # A profiler of the script's would see nothing while we look at functions.
+        is_profiled = sys.version_info < (3, 12) and sys.getprofile() is not None
         self._profiler = self._profile(
             record_shapes=settings["shapes"] and not light,
-            with_stack=settings["stack"] and not light and not self._is_profiled(),
+            with_stack=settings["stack"] and not light and not is_profiled,
             profile_memory=settings["memory"] and not light,
         )
         self._profiler.forward_lines = self._forward_lines
@@ -103,10 +101,6 @@ class RuntimeBackend(Backend):
         self._profiler.pure_python = self._pure_python
         self._take_off()
         self._profiler.start()
-
-    def _is_profiled(self) -> bool:
-        """Whether a profiler of the script's would see nothing while we look at functions."""
-        return sys.version_info < (3, 12) and sys.getprofile() is not None
 
     def stop(self) -> tuple[int, int]:
         """Ends the piece; when it began and when it was cut."""

@@ -1,14 +1,17 @@
-"""The stage of a recording that is under way, and what stages with nothing recorded noted."""
+"""The stage of a recording that is under way, and how long its pieces are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from .kept import time
-from .landmarks import Landmarks
-from .queue_time import QueueTime
+from .kept import os, time
 from .stages import Stage
+
+_TASKS = "/proc/self/task"
+_FIRST_NS, _SHORTEST_NS = 100_000_000, 50_000_000
+_LONGEST_NS = 800_000_000  # a process that is killed loses about the last second
+_NBYTES = 12 << 20  # about what a piece should be; PyTorch takes eight times that to make it
+_WAIT_FOR_STEP_NS = 200_000_000
 
 
 class StageRun:
@@ -18,11 +21,11 @@ class StageRun:
         stage, number: the one under way; numbers count from 0.
         step_count, nbytes: its steps and how much was written, so far.
         end_ns: when it is over, on the real clock.
-        queue: how long threads wait for a processor in a piece.
     """
 
     def __init__(self, stages: Iterator[Stage]) -> None:
-        self._stages, self.queue = stages, QueueTime()
+        self._stages = stages
+        self._queued_before: dict[str, int] = {}
         self.stage = next(stages)
         self.number = self.step_count = self.nbytes = self.end_ns = 0
 
@@ -42,10 +45,6 @@ class StageRun:
         """Whether its time is over."""
         return (now_ns or time.time_ns()) > self.end_ns
 
-    def facts(self, queued_ns: int) -> dict[str, Any]:
-        """What a piece says of its stage, and of how long threads waited for a processor in it."""
-        return {"how": self.stage.how, "stage": self.number, "queued_ns": queued_ns}
-
     def go_on(self) -> bool:
         """Take the next one, if there is any."""
         stage = next(self._stages, None)
@@ -55,30 +54,63 @@ class StageRun:
             self.step_count = self.nbytes = 0
         return stage is not None
 
+    def begin_piece(self) -> None:
+        """From now on the time counts that threads wait for a processor."""
+        self._queued_before = _queued_ns()
 
-class BareStages:
-    """The ends of steps, and landmarks, of stages with nothing recorded."""
+    def queued_ns(self) -> int:
+        """How long threads that are still there have waited for one in the piece."""
+        before = self._queued_before
+        return sum(waited - before.get(each, 0) for each, waited in _queued_ns().items())
 
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self._ends_ns: list[list[int]] = []
-        self._landmarks: list[Landmarks] = []
+
+class PieceLength:
+    """Short at first, then at most twice as long as the one before, and never too large.
+
+    Attributes:
+        piece_ns: how long the next piece is to be.
+        cut_ns: from when on the piece is to be cut at a step, which is a better place for it.
+        late_ns: from when on it is to be cut anywhere.
+    """
+
+    def __init__(self) -> None:
+        self.piece_ns = _FIRST_NS
+        self._fitting_ns = _LONGEST_NS
+        self._began_ns = self.cut_ns = self.late_ns = 0
 
     def begin(self) -> None:
-        """A stage begins."""
-        self._landmarks.append(Landmarks(self._backend.ranges, self._backend.now_ns))
-        self._ends_ns.append([self._backend.now_ns()])
+        """A piece begins now."""
+        self._began_ns = time.time_ns()
+        self.cut_ns = self._began_ns + self.piece_ns
+        self.late_ns = self.cut_ns + min(self.piece_ns, _WAIT_FOR_STEP_NS)
 
-    def add(self, end_ns: int) -> None:
-        """A step ended."""
-        self._ends_ns[-1].append(end_ns)
+    def took(self, stopped_ns: int, nbytes: int) -> None:
+        """The piece that was stopped then takes so many bytes."""
+        fitting_ns = (stopped_ns - self._began_ns) * _NBYTES // max(1, nbytes)
+        self._fitting_ns = max(_SHORTEST_NS, min(fitting_ns, _LONGEST_NS))
+        self.piece_ns = min(self._fitting_ns, 2 * self.piece_ns)
 
-    def stop(self) -> None:
-        """The stage is over; again does nothing."""
-        for each in self._landmarks[-1:]:
-            each.stop()
+    def begin_stage(self) -> None:
+        """What is recorded now may take another size."""
+        self.piece_ns = self._fitting_ns
 
-    def noted(self) -> dict[str, Any]:
-        """What the state of the recording says of all of them."""
-        landmarks = [each.noted for each in self._landmarks]
-        return {"unrecorded_ns": self._ends_ns, "landmarks": landmarks}
+
+def _queued_ns() -> dict[str, int]:
+    """How long each thread of this process has waited for a processor. Only Linux tells."""
+    try:
+        threads = os.listdir(_TASKS)
+    except OSError:
+        return {}
+    return {each: _queued_of(each) for each in threads}
+
+
+def _queued_of(thread: str) -> int:
+    """Of one thread, 0 where it has just ended; the second number of Linux' schedstat."""
+    try:
+        file = os.open(f"{_TASKS}/{thread}/schedstat", os.O_RDONLY)
+        try:
+            return int(os.read(file, 100).split()[1])
+        finally:
+            os.close(file)
+    except (OSError, ValueError, IndexError):
+        return 0

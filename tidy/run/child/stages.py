@@ -18,8 +18,6 @@ FULL, LIGHT, BARE, SKIP = "full", "light", "bare", "skip"
 RECORDED = frozenset({FULL, LIGHT})
 _ANY_TIME = 1e9  # seconds
 _BARE_STEPS = 50  # they cost nothing, and more of them make a better median
-
-
 MOST_ROUNDS = 20  # of a job without end
 ROUND = (FULL, LIGHT, BARE, SKIP)  # the stages of one recording, and up to the next
 

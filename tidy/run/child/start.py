@@ -19,7 +19,7 @@ def record(framework: str, settings: dict[str, Any]) -> None:
     if settings["corrections"] is not None:
         from .stopwatch import time_steps
 
-        time_steps(framework, settings)
+        time_steps(framework, make_backend(framework, settings), settings)
         return
     pieces = PieceWriter(settings["folder"], framework)
     if framework == "torch" and thread.get_ident() != MAIN_THREAD:

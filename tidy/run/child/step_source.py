@@ -1,10 +1,15 @@
-"""Whose steps are those of the recording."""
+"""Whose steps are those of the recording, and which thread is recorded.
+
+PyTorch's profiler records one thread, must be stopped on it, and ends with it: the process would
+crash later. Those that record all threads may be stopped anywhere.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .kept import weakref
+from .kept import MAIN_THREAD, thread, weakref
 
 
 class StepSource:
@@ -31,3 +36,65 @@ class StepSource:
         """From now on the loop says when a step is over; whether it did not before."""
         is_first, self._is_loop = not self._is_loop, True
         return is_first
+
+
+class RecordedThread:
+    """The thread that a profiler was started on last.
+
+    Args:
+        has_all: whether the profiler records all threads.
+        at_end: is called on a thread that is recorded alone, when it ends.
+
+    Attributes:
+        steps_elsewhere: whether steps were on another thread alone, while this one was recorded.
+    """
+
+    def __init__(self, has_all: bool, at_end: Callable[[], None]) -> None:
+        self._has_all, self._at_end = has_all, at_end
+        self._ident = self._of_steps = 0
+        self._stepped = self.steps_elsewhere = False
+        self._own = thread._local()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this one."""
+        return thread.get_ident() == self._ident
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no other thread may have a profiler that only it can stop."""
+        return self._ident == 0 or self.is_here
+
+    def begin(self) -> None:
+        """The profiler is started on this thread."""
+        if not self.is_here:
+            self._ident, self._stepped = thread.get_ident(), False
+        # What a thread has for itself is freed on it, as the last that runs there.
+        if not self._has_all and self._ident != MAIN_THREAD and not hasattr(self._own, "last"):
+            self._own.last = _Last(self._at_end)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether the profiler may be stopped on this thread."""
+        return self.is_here or self._has_all
+
+    def must_move(self) -> bool:
+        """Whether the recording has to go on here, where a step just ended."""
+        self._of_steps = thread.get_native_id()
+        self._stepped |= self._has_all or self.is_here
+        self.steps_elsewhere |= not self._stepped
+        return not self._stepped
+
+    def of_steps(self) -> int:
+        """The thread, as the system numbers it, that a piece shows the steps of."""
+        return (self._has_all and self._of_steps) or thread.get_native_id()
+
+
+class _Last:
+    """Calls a function when it is freed."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+
+    def __del__(self) -> None:
+        self._function()

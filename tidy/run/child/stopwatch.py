@@ -6,33 +6,28 @@ import atexit
 import json
 import os
 import sys
-import weakref
 from typing import Any
 
 from .corrections import apply
+from .step_source import StepSource
 
 TIMES = "times.json"
 
 
-def time_steps(framework: str, settings: dict[str, Any]) -> None:
+def time_steps(framework: str, backend: Any, settings: dict[str, Any]) -> None:
     """Note when each step of the first optimizer ends, and end the script after the last.
 
     Args:
         framework: "torch" or "runtime", which is imported.
+        backend: of the framework.
         settings: `warmup` and `steps` together are how many; `corrections` are codes of rules.
     """
-    name = "torch" if framework == "torch" else "tidy.runtime"
-    if framework == "torch":
-        from .torch_backend import TorchBackend as Backend
-    else:
-        from .runtime_backend import RuntimeBackend as Backend  # type: ignore[assignment]
-    backend: Any = Backend(settings)
-    torch: Any = sys.modules[name]
+    torch: Any = sys.modules["torch" if framework == "torch" else "tidy.runtime"]
     synchronize = torch.cuda.synchronize  # a correction may put another in its place
     apply(torch, settings["corrections"])
     times_ns: list[int] = []
     last = settings["warmup"] + settings["steps"]
-    known: list[Any] = []
+    source = StepSource(is_loop=False)
     pid = os.getpid()
 
     def wait_for_devices() -> None:
@@ -50,10 +45,7 @@ def time_steps(framework: str, settings: dict[str, Any]) -> None:
         os.replace(f"{path}.part", path)
 
     def on_step(optimizer: Any, *_: Any) -> None:
-        first = known[0]() if known else None
-        if first is None:
-            known[:] = [weakref.ref(optimizer)]
-        elif first is not optimizer:
+        if not source.counts(optimizer):
             return
         if len(times_ns) == settings["warmup"]:
             wait_for_devices()

@@ -11,9 +11,8 @@ from . import worker_reports
 from .backend import Backend
 from .kept import gc, os, thread, time
 from .kineto_log import KinetoLog
-from .op_frames import OpFrames
-from .other_threads import OtherThreads
 from .patches import Patches
+from .torch_frames import TorchFrames
 
 
 class TorchBackend(Backend):
@@ -31,9 +30,8 @@ class TorchBackend(Backend):
         self._hook_id = -1
         self._patches = Patches()
         self._starting = self._started = False
-        self._others, self._owner = OtherThreads(self._torch), 0
+        self._frames, self._owner = TorchFrames(self._torch), 0
         self._log = KinetoLog(self._torch)
-        self._frames = OpFrames(self._torch)
 
     def on_step(self, step: Callable[..., None]) -> None:
         """Have `step(optimizer, args, kwargs)` called after each optimizer step."""
@@ -41,7 +39,7 @@ class TorchBackend(Backend):
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             if self._profiler is not None and not self.has_all_threads:
-                self._others.look(self._owner)
+                self._frames.look_for_others(self._owner)
             step(optimizer, args, kwargs)
 
         self._hooks = module._global_optimizer_post_hooks
@@ -53,7 +51,7 @@ class TorchBackend(Backend):
         It may be called from that hook, which cannot be taken out while PyTorch goes through them.
         """
         if self._hook_id in self._hooks:
-            self._hooks[self._hook_id] = _nothing
+            self._hooks[self._hook_id] = lambda *_: None
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -88,10 +86,6 @@ class TorchBackend(Backend):
     def ranges(self) -> Any:
         """The class of ranges."""
         return self._torch.autograd.profiler.record_function
-
-    def now_ns(self) -> int:
-        """The time on the clock of what is recorded."""
-        return time.time_ns()
 
     def start(self, light: bool) -> None:
         """Begin a piece; a light one has times alone."""
@@ -201,8 +195,8 @@ class TorchBackend(Backend):
             "intra_op": self._torch.get_num_threads(),
             "inter_op": self._torch.get_num_interop_threads(),
         }
-        if self._others.count:
-            header["tidy_other_threads"] = self._others.count
+        if self._frames.other_threads:
+            header["tidy_other_threads"] = self._frames.other_threads
         if "rank" in self._settings:
             header["distributedInfo"] = dict(self._settings["rank"])
         distributed = sys.modules.get("torch.distributed")
@@ -220,10 +214,6 @@ def _trim_heap() -> None:
 
     with suppress(OSError, AttributeError):  # only the GNU C library keeps so much
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _nothing(optimizer: Any, args: Any, kwargs: Any) -> None:
-    pass
 
 
 def _leave_out_destructors() -> None:

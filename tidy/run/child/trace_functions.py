@@ -7,15 +7,13 @@ at once. What runs in such a line after all has the place of its function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from sys import gettrace, settrace  # as they were before a script replaced them
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from .kept import time
-from .library import LibraryFunctions
-from .markers import UNSURE
-from .purity import Purity
+from .lines import UNSURE
 from .resting import AGAIN, MANY, SHORT_NS
 
 time_ns = time.time_ns
@@ -23,29 +21,6 @@ _CHECK_NS = 50_000_000  # how often the clock of the recording is asked
 _FEWEST_LINES = 4  # that a function runs for which it is worth to take the trace function away
 _IMPORTER = "<frozen importlib._bootstrap>"
 Trace = Callable[[FrameType, str, Any], Any]
-
-
-class SharedTracing(Protocol):
-    """What the functions of all threads share: `TraceLines`, which makes them."""
-
-    recording: bool
-    on_time: Callable[[int], object]
-    library: LibraryFunctions
-    purity: Purity
-    tried_ns: tuple[int, int] | None
-
-    @property
-    def user(self) -> Mapping[str, bool]:
-        """Whether a file is the user's."""
-
-    def is_users(self, module: Any) -> bool:
-        """Whether a module is one of the script's own."""
-
-    def trace_with(self, function: Any) -> None:
-        """Set the trace function of this thread."""
-
-    def go_away(self, frame: FrameType, code: CodeType | None) -> Trace:
-        """Trace nothing on this thread until the frame is gone; gives its trace function."""
 
 
 class _Lines:
@@ -63,7 +38,7 @@ class TraceFunctions:
     """Those of one thread, which close over its log.
 
     Args:
-        owner: what they belong to.
+        owner: the `TraceLines` that they belong to, which has what all threads share.
         log: where they write.
 
     Attributes:
@@ -71,7 +46,7 @@ class TraceFunctions:
         foreign: filled while another function traces, when open frames still come here.
     """
 
-    def __init__(self, owner: SharedTracing, log: list[Any]) -> None:
+    def __init__(self, owner: Any, log: list[Any]) -> None:
         self.log, self.foreign = log, list[str]()
         self._owner = owner
         self._lines: dict[int, _Lines] = {}

@@ -1,0 +1,58 @@
+"""Where steps, and the parts of a step, begin and end while nothing is recorded.
+
+Fetches of loaders and steps of optimizers are ranges, also where no profiler looks. Entering and
+leaving them is noted with the time, and nothing else: some hundred nanoseconds a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .kept import thread
+from .patches import Patches
+
+PREFIXES = ("Optimizer.", "enumerate(")
+
+
+class BareStages:
+    """The ends of steps, and landmarks on the thread of the steps, of stages with nothing recorded.
+
+    A landmark is [time_ns, name, 0 for the start of a range or 1 for its end].
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._ends_ns: list[list[int]] = []
+        self._landmarks: list[list[tuple[int, str, int]]] = []
+        self._patches = Patches()
+
+    def begin(self) -> None:
+        """A stage begins, on this thread."""
+        self._landmarks.append([])
+        for number, method in enumerate(("__enter__", "__exit__")):
+            self._patches.call_first(self._backend.ranges, method, self._noting(number))
+        self._ends_ns.append([self._backend.now_ns()])
+
+    def _noting(self, number: int) -> Callable[[Any], None]:
+        noted, now_ns = self._landmarks[-1], self._backend.now_ns
+        home, get_ident = thread.get_ident(), thread.get_ident
+
+        def note(each: Any) -> None:
+            name = getattr(each, "name", None)
+            if type(name) is str and name.startswith(PREFIXES) and get_ident() == home:
+                noted.append((now_ns(), name, number))
+
+        return note
+
+    def add(self, end_ns: int) -> None:
+        """A step ended."""
+        self._ends_ns[-1].append(end_ns)
+
+    def stop(self) -> None:
+        """The stage is over; again does nothing. What somebody else has patched stays."""
+        self._patches.undo()
+
+    def noted(self) -> dict[str, Any]:
+        """What the state of the recording says of all of them."""
+        return {"unrecorded_ns": self._ends_ns, "landmarks": self._landmarks}

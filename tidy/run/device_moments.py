@@ -1,0 +1,97 @@
+"""Which device work of two steps is the same, and when work ran that no step launched.
+
+Many kernels have one name. Where two steps have different numbers of them (a loop over a sequence),
+their order alone would pair a kernel with one that another call launched, and it could begin before
+its own call did. So work of two steps is the same where the calls that launched it are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .alignment import align
+from .light import LightSteps
+from .moments import Moments, Numbers
+from .stopped_clock import interpolated
+
+
+class PairedCalls:
+    """What the host began in a step, and when in its counterpart."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Numbers, Numbers]] = []
+
+    def add(self, times: Numbers, there: Numbers) -> None:
+        """Moments of the host that are paired."""
+        self._pairs.append((times, there))
+
+    def labels(
+        self, mine: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]
+    ) -> tuple[Numbers, Numbers]:
+        """Labels of device work that differ where the calls that launched it are not paired.
+
+        Args:
+            mine, theirs: the labels, and when the host asked for the work.
+        """
+        (labels, asked), (their_labels, their_asked) = mine, theirs
+        if not self._pairs:
+            return labels, their_labels
+        times, there = (np.concatenate(each) for each in zip(*self._pairs, strict=True))
+        calls = np.flatnonzero(np.isin(times, asked) & np.isin(there, their_asked))
+        at, their_at = times[calls], there[calls]
+        step = 1 + max(int(labels.max(initial=0)), int(their_labels.max(initial=0)))
+        return (
+            labels + step * _numbered(at, asked, alone=1),
+            their_labels + step * _numbered(their_at, their_asked, alone=2),
+        )
+
+
+def _numbered(known: Numbers, times: Numbers, alone: int) -> Numbers:
+    """For each time the place among known ones, counted from 3; 0 for none (-1)."""
+    order = np.argsort(known, kind="stable")
+    near = np.minimum(np.searchsorted(known[order], times), max(len(known) - 1, 0))
+    number = np.full(len(times), alone, np.int64)
+    if len(known):
+        number = np.where(known[order][near] == times, 3 + order[near], number)
+    return np.where(times < 0, 0, number)
+
+
+def with_their_calls(
+    work: Moments, counterparts: Sequence[int], bounds: tuple[Numbers, Numbers]
+) -> tuple[Numbers, Numbers]:
+    """Device work without a counterpart, and its times when it moves as far as its calls do."""
+    alone = np.append(np.array(counterparts, np.int64) < 0, True)[work.step]  # -1: of no step
+    times, asked = work.times_ns[alone], work.asked_ns[alone]
+    asked = np.where(asked < 0, times, asked)
+    return times, times + interpolated(*bounds, asked) - asked
+
+
+def queued_before(
+    work: Moments,
+    theirs: Moments,
+    counterparts: Sequence[int],
+    bounds: tuple[Numbers, Numbers],
+    light: LightSteps,
+) -> tuple[Numbers, Numbers]:
+    """Work that was launched before the first step, with the times that it has before light ones.
+
+    How far a device is behind its host is another in light steps. What it still has to do as a step
+    begins is what the step before has launched.
+    """
+    nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+    follows = [
+        start == end for (start, _), (_, end) in zip(light.steps[1:], light.steps, strict=False)
+    ]
+    if not counterparts or counterparts[0] < 0 or not any(follows):
+        return nothing
+    first = counterparts[0]
+    before = first - 1 if first and follows[first - 1] else follows.index(True)
+    recorded_ns, given_ns = int(bounds[0][0]), int(bounds[1][0])
+    asked = np.where(work.asked_ns < 0, work.times_ns, work.asked_ns)
+    left = (work.step < 0) & (asked < recorded_ns)
+    there, their_labels = theirs.within(before)
+    pairs, their_pairs = align(work.labels[left], their_labels)
+    later = given_ns - light.steps[before][1]
+    return work.times_ns[left][pairs], there[their_pairs] + later
