@@ -49,7 +49,6 @@ class AccumulationSync(Pattern):
     """
 
     code = "TDY905"
-    needs = frozenset({Capability.OPS})
     why_no_edit = "how long the backward waits for a collective on the host is not in the trace"
     fix = "run all micro-batches but the last in: with model.no_sync()"
     warning_from = warning_share(timing.WORTH_A_WARNING)

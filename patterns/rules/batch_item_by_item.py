@@ -15,7 +15,7 @@ from tidy.trace import Capability, Event, Intervals, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import devices, frames, launches, loops, places, timing
+from ..evidence import autograd, devices, frames, launches, loops, places, timing
 from ..evidence.launches import Rows
 from ..evidence.op_names import VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -131,13 +131,12 @@ class BatchItemByItem(Pattern):
         )
 
     def _batches(self, trace: Trace) -> Iterator[_Batch]:
-        stacks = trace.rows_named("aten::stack")
-        stacks = stacks[stacks < trace.tree_count]
+        stacks = launches.tree_rows(trace, "aten::stack")
         stacks = stacks[
             ~trace.time_of(trace.rows_named(frames.FETCH)).contains(trace.start_ns[stacks])
         ]
         fits = launches.has_name(trace, *_ROUND)
-        engine = launches.tracks_of_the_engine(trace)
+        engine = autograd.tracks_of_the_engine(trace)
         for track in np.setdiff1d(trace.track_id[stacks], engine).tolist():
             ops = launches.ops_in_no_op(trace, track)
             names = trace.name_id[ops]

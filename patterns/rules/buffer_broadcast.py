@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops, places, timing
@@ -60,7 +60,6 @@ class BufferBroadcast(Pattern):
     """
 
     code = "TDY906"
-    needs = frozenset({Capability.OPS})
     fix = "pass broadcast_buffers=False, where ranks may keep statistics of their own"
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (

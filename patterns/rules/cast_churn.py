@@ -152,7 +152,7 @@ class _Cast(NamedTuple):
 
 def _casts(trace: Trace) -> Iterator[_Cast]:
     """The casts of floating-point tensors, with the ops around them on their thread."""
-    inner, copying = (_in_tree(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
+    inner, copying = (launches.tree_rows(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
     is_cast = launches.has_name(trace, "aten::to", "aten::_to_copy", "aten::type_as")
     is_view = launches.has_name(trace, *_VIEWS)
     known = dict[tuple[int, int], tuple[Shape, str, str] | None]()
@@ -174,11 +174,6 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
                 before = int(rows[number - 1]) if number else -1
                 after = int(rows[number + 1]) if number + 1 < len(rows) else -1
                 yield _Cast(op, *cast, before, after)
-
-
-def _in_tree(trace: Trace, name: str) -> launches.Rows:
-    rows = trace.rows_named(name)
-    return rows[rows < trace.tree_count]
 
 
 def _first_in(trace: Trace, ops: launches.Rows, rows: launches.Rows) -> launches.Rows:

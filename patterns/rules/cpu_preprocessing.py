@@ -8,7 +8,7 @@ import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace, time_text
+from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 
 from ..base import Pattern
@@ -58,7 +58,6 @@ class CpuPreprocessing(Pattern):
     """
 
     code = "TDY407"
-    needs = frozenset({Capability.OPS})
     fix = "prepare inputs in workers of a DataLoader, or once before training"
     worth_a_word = share(
         timing.LARGE_INFO,

@@ -13,7 +13,7 @@ from tidy.replay import Edit
 from tidy.trace import Event, Intervals, Location, Trace
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import Option, share
@@ -144,8 +144,7 @@ def _as_one_op(trace: Trace, walks: Sequence[_Walk]) -> Edit:
 
 
 def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Walk]:
-    selects = trace.rows_named("aten::select")
-    selects = selects[selects < trace.tree_count]
+    selects = launches.tree_rows(trace, "aten::select")
     if len(selects) < fewest_rounds:
         return
     is_step, is_product = (
@@ -153,7 +152,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
         launches.has_name(trace, *PRODUCTS),
     )
     is_view = launches.has_name(trace, *VIEWS)
-    of_the_engine = launches.tracks_of_the_engine(trace)
+    of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
     fetching = trace.time_of(trace.rows_named(frames.FETCH))
     for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():

@@ -10,7 +10,7 @@ import numpy as np
 from tidy.account.device_work import launching_ops
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Events, Trace
+from tidy.trace import Event, Events, Trace
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
@@ -66,7 +66,6 @@ class LayoutCopies(Pattern):
     """
 
     code = "TDY204"
-    needs = frozenset({Capability.OPS})
     fix = "leave out contiguous(): a product reads a transposed matrix as it is"
     fewest_a_step = Option(
         4,
@@ -154,8 +153,7 @@ def _costliest(trace: Trace, work: launches.Rows, ops: launches.Rows) -> Event:
 
 def _copied_for_products(trace: Trace) -> Iterator[Event]:
     """Copies of a transposed matrix between the op that transposes and a product that reads it."""
-    copies = trace.rows_named("aten::contiguous", "aten::clone")
-    copies = copies[copies < trace.tree_count]
+    copies = launches.tree_rows(trace, "aten::contiguous", "aten::clone")
     turns, multiplies = (launches.has_name(trace, *names) for names in (_TRANSPOSES, _PRODUCTS))
     for track in np.unique(trace.track_id[copies]).tolist():
         ops = launches.ops_in_no_op(trace, track)

@@ -17,7 +17,7 @@ from tidy.trace import Capability, Event, Intervals, Location, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.launches import Rows
 from ..evidence.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
@@ -137,8 +137,7 @@ class PerSampleLoop(Pattern):
             )
 
     def _loops(self, trace: Trace) -> Iterator[_SampleLoop]:
-        slices = trace.rows_named("aten::slice")
-        slices = slices[slices < trace.tree_count]
+        slices = launches.tree_rows(trace, "aten::slice")
         fetching = trace.time_of(trace.rows_named(frames.FETCH))
         slices = slices[~fetching.contains(trace.start_ns[slices])]
         if len(slices) < self.fewest_rounds:
@@ -147,7 +146,7 @@ class PerSampleLoop(Pattern):
         of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
         is_slice = np.zeros(trace.tree_count, bool)
         is_slice[slices] = True
-        other = launches.tracks_of_the_engine(trace)
+        other = autograd.tracks_of_the_engine(trace)
         for track in np.setdiff1d(trace.track_id[slices], other).tolist():
             ops = launches.ops_in_no_op(trace, track)
             at = np.flatnonzero(is_slice[ops])

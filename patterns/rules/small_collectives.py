@@ -52,7 +52,6 @@ class SmallCollectives(Pattern):
     """
 
     code = "TDY904"
-    needs = frozenset({Capability.OPS})
     why_no_edit = "how long the host waits for a collective of its own is not in the trace"
     fix = "reduce them together: DistributedDataParallel's buckets, or one flat tensor"
     fewest = Option(
@@ -120,8 +119,7 @@ class SmallCollectives(Pattern):
 def _runs(trace: Trace, fewest: int) -> Iterator[list[Event]]:
     """All-reduces that could be one: in a row, or by hooks before one step of an optimizer."""
     rows = collectives.of_gradients(trace, collectives.all_reduces(trace))
-    hooks = trace.rows_named(_HOOKS)
-    hooks = hooks[hooks < trace.tree_count]
+    hooks = launches.tree_rows(trace, _HOOKS)
     in_hook = Intervals(hooks, trace.subtree_end[hooks]).contains(rows)
     updates = np.sort(trace.start_ns[trace.rows_named("Optimizer.step#*")])
     for mine, number in (

@@ -100,8 +100,7 @@ def _copies(trace: Trace) -> list[int]:
 
     A copy that follows an index with a number belongs to a loop over a tensor.
     """
-    rows = trace.rows_named("aten::copy_")
-    rows = rows[rows < trace.tree_count]
+    rows = launches.tree_rows(trace, "aten::copy_")
     above = trace.parent[rows]
     in_op = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
     by_ddp = (above >= 0) & np.isin(above, collectives.ddp_forwards(trace))

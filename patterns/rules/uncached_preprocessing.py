@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidy.finding import Finding, NotApplicable, Obstacle, Severity
-from tidy.trace import Capability, Trace
+from tidy.trace import Trace
 
 from ..base import Pattern
 from ..evidence import devices, frames, launches, obstacles, places, timing
@@ -41,7 +41,6 @@ class UncachedPreprocessing(Pattern):
 
     code = "TDY105"
     severity = Severity.INFO
-    needs = frozenset({Capability.OPS})
     why_no_edit = "it is a part of what loading takes (TDY101)"
     fix = "store what is the same each time (tokens, images); leave the rest to workers"
     worth_a_word = share(

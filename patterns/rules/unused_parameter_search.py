@@ -8,7 +8,7 @@ import numpy as np
 
 from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace import Event, Intervals, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops
@@ -44,7 +44,6 @@ class UnusedParameterSearch(Pattern):
     """
 
     code = "TDY907"
-    needs = frozenset({Capability.OPS})
     triggers = frozenset({_SEARCH})
     fix = "leave find_unused_parameters at False, or pass static_graph=True"
     examples = (
@@ -87,10 +86,8 @@ class UnusedParameterSearch(Pattern):
 
 def _are_some_unused(trace: Trace) -> bool:
     """Whether DDP fills the place of a gradient that does not come: with zeros, in a hook."""
-    hooks = trace.rows_named(_HOOKS)
-    hooks = hooks[hooks < trace.tree_count]
-    zeros = trace.rows_named("aten::zero_")
-    zeros = zeros[zeros < trace.tree_count]
+    hooks = launches.tree_rows(trace, _HOOKS)
+    zeros = launches.tree_rows(trace, "aten::zero_")
     inside = zeros[Intervals(hooks, trace.subtree_end[hooks]).contains(zeros)]
     above = trace.parent[inside]
     makes_new = trace.rows_named("aten::zeros", "aten::zeros_like", "aten::new_zeros")
