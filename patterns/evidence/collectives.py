@@ -23,6 +23,8 @@ DDP_FORWARD = "DistributedDataParallel.forward"
 # A hook of the backward, in which the gradient of a parameter is complete.
 HOOKS = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
 _ALL_REDUCE = ("c10d::allreduce_", "nccl:all_reduce", "gloo:all_reduce")
+# What backends do that work on the host.
+ON_HOST = ("gloo:all_reduce", "mpi:all_reduce", "ucc:all_reduce")
 # ncclKernel_..., ncclDevKernel_..., ncclSymkDevKernel_..., rccl_main_kernel; MSCCL is in RCCL.
 _KERNEL = re.compile(r"(void )?(nccl\w*Kernel|rccl|msccl).*", re.IGNORECASE)
 _COLLECTIVE = re.compile(rf"{_KERNEL.pattern}|(nccl|gloo|mpi|ucc):.*|c10d::\w+", re.IGNORECASE)
@@ -109,8 +111,7 @@ def runs_of_all_reduces(trace: Trace, fewest: int) -> Iterator[list[Event]]:
 
 def time_on_host(trace: Trace, ops: Sequence[Event]) -> Intervals:
     """When a backend works on the host between the first of these ops and what follows the last."""
-    backend = ("gloo:all_reduce", "mpi:all_reduce", "ucc:all_reduce")
-    rows = by_start(trace, trace.rows_named(*backend))
+    rows = by_start(trace, trace.rows_named(*ON_HOST))
     asked = np.sort([op.start_ns for op in ops])
     at = np.searchsorted(trace.start_ns[rows], asked)
     return trace.time_of(rows[np.unique(at[at < len(rows)])])

@@ -17,7 +17,6 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
 from ..option import warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
-_HOST = ("gloo:all_reduce", "mpi:all_reduce", "ucc:all_reduce")
 
 _FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 20us", "aten::linear")
 _HOOK = f"{FRAME} > autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
@@ -79,8 +78,8 @@ class AccumulationSync(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        if not len(collectives.ddp_forwards(trace)):
-            return NotApplicable("DistributedDataParallel was not used")
+        if (unused := collectives.without_ddp(trace)) is not None:
+            return unused
         if not len(trace.rows_named(_STEP)):
             return NotApplicable("no step of an optimizer was recorded")
         unknown = Capability.SHAPES not in trace.capabilities and next(_repeated(trace), None)
@@ -162,7 +161,7 @@ def _module(forward: Event) -> str:
 
 def _on_host(trace: Trace, events: list[Event]) -> Intervals:
     """When the backend works for these on the host, and the thread that asked runs no op."""
-    rows = trace.rows_named(*_HOST)
+    rows = trace.rows_named(*collectives.ON_HOST)
     asked = np.sort([event.start_ns for event in events])
     at = np.searchsorted(asked, trace.start_ns[rows], side="right") - 1
     forwards = trace.start_ns[collectives.ddp_forwards(trace)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace
 
@@ -78,8 +78,7 @@ class BufferBroadcast(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        known = len(collectives.ddp_forwards(trace)) > 0
-        return None if known else NotApplicable("DistributedDataParallel was not used")
+        return collectives.without_ddp(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         for same in places.grouped(_sent(trace), lambda each: each.forward.location):
@@ -138,11 +137,7 @@ def _outermost(trace: Trace, track: int) -> launches.Rows:
     count = trace.tree_count
     is_forward = np.isin(np.arange(count), collectives.ddp_forwards(trace))
     is_op = (trace.kind[:count] == EventKind.TorchOp) & (trace.track_id[:count] == track)
-    ops = np.flatnonzero(is_op & ~is_forward)
-    ends = trace.subtree_end[ops]
-    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
-    outside: launches.Rows = ops[ops >= covered]
-    return outside
+    return launches.outermost_rows(trace, np.flatnonzero(is_op & ~is_forward))
 
 
 def _before_the_model(ops: Iterable[Event]) -> list[Event]:
