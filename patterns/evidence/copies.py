@@ -19,6 +19,7 @@ PAGEABLE = "Memcpy HtoD (Pageable -> *"
 PINNED = "Memcpy HtoD (Pinned -> *"
 # Ops by which one copies. In others it is a side effect, as in indexing with indexes on the CPU.
 ASKED = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
+_NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 _FILLS = {
     f"aten::{name}"
     for name in (
@@ -61,6 +62,12 @@ def copy_op(work: Event) -> Event | None:
     call = work.parent
     op = call.parent if call is not None and call.kind == EventKind.Runtime else call
     return op if op is not None and op.name == "aten::copy_" else None
+
+
+def non_blocking(copy: Event) -> str:
+    """What an `aten::copy_` was told of that (True, False); "" where it was not recorded."""
+    inputs = copy.concrete_inputs
+    return str(inputs[_NON_BLOCKING]) if len(inputs) > _NON_BLOCKING else ""
 
 
 def unpinned(trace: Trace) -> Rows:

@@ -10,12 +10,10 @@ from tidy.trace import Capability, Event, Trace, remedy
 
 from ..base import DevicePattern
 from ..evidence import edits, loops, timing, waits
-from ..evidence.copies import PINNED
+from ..evidence.copies import PINNED, non_blocking
 from ..evidence.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..option import warning_share
-
-_NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
 _BACK = "DtoH (Device -> Pinned) 20us 262144B"
@@ -65,7 +63,7 @@ class BlockingCopy(DevicePattern):
         obstacle = unknown_memory(trace)
         if obstacle is not None or len(waits.synchronizing_calls(trace)):
             return obstacle
-        if any(_non_blocking(each) == "" for each in uploads(trace, PINNED)):
+        if any(non_blocking(each.copy) == "" for each in uploads(trace, PINNED)):
             return NotChecked(
                 "the trace does not say whether copies block", remedy([Capability.SHAPES])
             )
@@ -76,7 +74,7 @@ class BlockingCopy(DevicePattern):
 
         def blocks(upload: Upload) -> bool:
             calls = trace.runtime_rows_under(upload.copy.row).tolist()
-            return _non_blocking(upload) == "False" or not synchronizing.isdisjoint(calls)
+            return non_blocking(upload.copy) == "False" or not synchronizing.isdisjoint(calls)
 
         blocking = filter(blocks, uploads(trace, PINNED))
         for same in loops.Loop(trace).by_place(blocking, lambda each: each.op):
@@ -86,9 +84,3 @@ class BlockingCopy(DevicePattern):
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return edits.without_waits(trace, events)
-
-
-def _non_blocking(upload: Upload) -> str:
-    """Its text (True, False), "" where concrete inputs were not recorded."""
-    inputs = upload.copy.concrete_inputs
-    return str(inputs[_NON_BLOCKING]) if len(inputs) > _NON_BLOCKING else ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -87,12 +87,9 @@ class ForLoopIndexing(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        same = places.grouped(
-            _loops(trace, self.fewest_rounds, self.longest_round),
-            operator.attrgetter("location", "has_products", "is_views"),
-        )
-        first = operator.attrgetter("first")
-        for walks in (part for group in same for part in places.by_window(group, first)):
+        found = _loops(trace, self.fewest_rounds, self.longest_round)
+        alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
+        for walks in places.parts(found, alike, first):
             time = _time_of(trace, walks)
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue

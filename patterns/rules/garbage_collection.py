@@ -57,8 +57,8 @@ class GarbageCollection(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        rows = trace.rows_named(_BY_HAND, *_BY_ITSELF)
-        events = launches.outermost(list(trace.events(rows[rows < trace.tree_count])))
+        rows = launches.tree_rows(trace, _BY_HAND, *_BY_ITSELF)
+        events = launches.outermost(list(trace.events(rows)))
         for same in places.grouped(events, places.place_of):
             if loops.count_steps(trace, [each.start_ns for each in same]) < loops.FEWEST_STEPS:
                 continue

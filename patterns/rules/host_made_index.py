@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import Finding, Obstacle
-from tidy.replay import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, edits, loops, obstacles, timing
 from ..evidence.lookups import lookups
-from ..examples import (
-    AT,
-    Abstains,
-    Fires,
-    Quiet,
-    copy,
-    joined,
-    launch,
-    looped,
-    on_gpu,
-    steps,
-    under,
-)
+from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
 from ..option import Option, warning_share
 
 _UP = "HtoD (Pageable -> Device) 3us 512B"
@@ -84,7 +71,7 @@ class HostMadeIndex(DevicePattern):
         Quiet("labels-of-a-batch", on_gpu(steps(_MODEL, _UPLOADED, _GATHERED, count=2))),
         Quiet("arange", on_gpu(steps(_ARANGE, _UPLOADED, _LOOKED_UP, count=2))),
         Quiet("words-of-a-batch", on_gpu(steps(_UPLOADED, _BATCH, count=2))),
-        Quiet("once", on_gpu(joined(_ON_THE_CPU, _LOOKED_UP))),
+        Quiet("once", on_gpu(_ON_THE_CPU, _LOOKED_UP)),
         Abstains("no-shapes", on_gpu(copy(_UP, op="aten::to"), "aten::index")),
         Abstains("cpu-run", _INDEX),
     )
@@ -104,9 +91,5 @@ class HostMadeIndex(DevicePattern):
                 message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
                 warning_from=self.warning_from,
                 cost_rows=[upload.row for upload in uploads],
-                edit=_made_there(trace, uploads),
+                edit=edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED),
             )
-
-
-def _made_there(trace: Trace, uploads: Sequence[Event]) -> Edit:
-    return edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED)

@@ -120,8 +120,8 @@ class PerSampleLoop(Pattern):
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        same = places.grouped(self._loops(trace), attrgetter("location", "is_info"))
-        for walks in (part for group in same for part in places.by_window(group, _first)):
+        alike = attrgetter("location", "is_info")
+        for walks in places.parts(self._loops(trace), alike, _first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
             rounds = sum(walk.rounds for walk in walks)
             is_info = walks[0].is_info
