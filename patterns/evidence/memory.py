@@ -1,4 +1,4 @@
-"""Who holds memory of a device, for how long, and how much there is of it."""
+"""Who holds memory of a device, how much there is of it, and when the driver is asked again."""
 
 from __future__ import annotations
 

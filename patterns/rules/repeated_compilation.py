@@ -12,7 +12,7 @@ from tidy.replay import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 
 from ..base import Pattern
-from ..evidence import edits, loops, places
+from ..evidence import edits, loops
 from ..evidence.compilations import Compilation, compilations
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 
@@ -58,12 +58,9 @@ class RepeatedCompilation(Pattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         again = [each for each in compilations(trace) if each.number]
-        for same in places.grouped(again, lambda each: (each.frame, each.event.location)):
-            starts = [each.event.start_ns for each in same]
-            if loops.count_steps(trace, starts) >= loops.FEWEST_STEPS:
-                for part in places.by_window(same, attrgetter("event")):
-                    events = [each.event for each in part]
-                    yield self.report(trace, events, message=_message(part))
+        alike = attrgetter("frame", "event.location")
+        for part in loops.parts_in_steps(trace, again, alike, attrgetter("event")):
+            yield self.report(trace, [each.event for each in part], message=_message(part))
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Code for any shape is compiled once, and may be a little slower."""
