@@ -9,6 +9,7 @@ import numpy as np
 from tidy.trace import Event, EventKind, Intervals, Trace
 from tidy.trace.kept import kept
 
+from .frames import FETCH
 from .launches import Rows, by_start, tree_rows
 
 
@@ -22,6 +23,14 @@ def tracks_of_the_engine(trace: Trace) -> Rows:
     tracks = trace.track_id[links]
     of_the_engine: Rows = np.unique(tracks[tracks[:, 0] != tracks[:, 1], 0])
     return of_the_engine
+
+
+def called_by_script(trace: Trace, *names: str) -> Rows:
+    """Ops with these names that neither the engine calls nor a loader as it fetches a batch."""
+    rows = tree_rows(trace, *names)
+    rows = rows[~trace.time_of(trace.rows_named(FETCH)).contains(trace.start_ns[rows])]
+    by_script: Rows = rows[~np.isin(trace.track_id[rows], tracks_of_the_engine(trace))]
+    return by_script
 
 
 def engine_time(trace: Trace) -> Intervals:

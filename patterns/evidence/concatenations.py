@@ -10,9 +10,8 @@ import numpy as np
 from tidy.trace import Event, Trace
 from tidy.trace.inputs import is_dims
 
-from .autograd import tracks_of_the_engine
-from .frames import FETCH
-from .launches import Rows, has_name, ops_in_no_op, tree_rows
+from .autograd import called_by_script
+from .launches import Rows, has_name, ops_in_no_op
 from .op_names import VIEWS
 
 Dims = tuple[int, ...]
@@ -25,10 +24,8 @@ def growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[lis
         fewest_rounds: of a chain.
         read_share: what is read in more of the rounds has to be whole in each, and is left out.
     """
-    rows = tree_rows(trace, "aten::cat")
-    rows = rows[~trace.time_of(trace.rows_named(FETCH)).contains(trace.start_ns[rows])]
-    engine = tracks_of_the_engine(trace)
-    for track in np.setdiff1d(trace.track_id[rows], engine).tolist():
+    rows = called_by_script(trace, "aten::cat")
+    for track in np.unique(trace.track_id[rows]).tolist():
         own = rows[trace.track_id[rows] == track]
         ops = ops_in_no_op(trace, track) if len(own) >= fewest_rounds else own[:0]
         for chain in _grown(trace, ops[np.isin(ops, own)], fewest_rounds):

@@ -122,6 +122,11 @@ def _ops_by_track(trace: Trace) -> dict[int, Rows]:
     return dict(zip(tracks.tolist(), parts, strict=True))
 
 
+def work_or_op(op: Event) -> list[int]:
+    """The rows of an op's device work, or its own where it computes on the CPU."""
+    return op.trace.device_rows_under(op.row).tolist() or [op.row]
+
+
 def ops_around(trace: Trace, rows: Rows) -> Rows:
     """For each tree row the op in no other op of its thread that holds it; -1 where none does."""
     found = np.full(len(rows), -1, np.int64)

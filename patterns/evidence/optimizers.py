@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import zip_longest
 
 import numpy as np
 
 from tidy.trace import Event, EventKind, Trace
 
-from .launches import Rows, has_name, rows_matching
+from .launches import Rows, has_name, innermost, rows_matching
 
 FUSED = r"aten::_fused_|.*multi_tensor|Torch-Compiled|.*triton"
 
@@ -52,9 +51,8 @@ def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
     fills = fills[~by_zeros]
     if not len(fills):
         return [], fills
-    calls = [e for e in trace.named("*: zero_grad") if _holds(e, fills)]
     # A wrapper of the same name says nothing that the call inside it does not.
-    calls = [e for e, after in zip_longest(calls, calls[1:]) if not _above(e, after)]
+    calls = innermost([e for e in trace.named("*: zero_grad") if _holds(e, fills)])
     explained = trace.time_of(e.row for e in calls)
     fill_rows = set(fills.tolist())
     for event in trace.named("Optimizer.zero_grad#*"):
@@ -69,10 +67,6 @@ def _holds(call: Event, fills: Rows) -> bool:
     """Whether one of the sorted rows `fills` is below `call`."""
     first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
     return bool(last > first)
-
-
-def _above(event: Event, other: Event | None) -> bool:
-    return other is not None and event.row < other.row < int(event.trace.subtree_end[event.row])
 
 
 def additions(trace: Trace) -> Rows:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
-from tidy.replay import Edit
 from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Pattern
@@ -17,6 +16,7 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
 from ..option import warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
+_MODEL = "reduced in the last micro-batch"
 
 _FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 20us", "aten::linear")
 _HOOK = f"{FRAME} > autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
@@ -101,7 +101,8 @@ class AccumulationSync(Pattern):
                 events,
                 message="gradients are reduced in each micro-batch, and used after the last one",
                 cost=timing.Cost(time, share >= self.warning_from, on_device=len(work) > 0),
-                edit=_reduced_once(trace, events) if len(work) else None,
+                # Gradients that stay are added up where they are.
+                edit=edits.without_ops(trace, events, _MODEL, (0.0, 0.0)) if len(work) else None,
             )
 
 
@@ -171,8 +172,3 @@ def _on_host(trace: Trace, events: list[Event]) -> Intervals:
     track = int(trace.track_id[events[0].row])
     ops = launches.ops_in_no_op(trace, track)
     return (trace.time_of(rows[of_these]) - trace.time_of(ops)) & trace.step_time
-
-
-def _reduced_once(trace: Trace, events: list[Event]) -> Edit:
-    """Gradients that stay are added up where they are."""
-    return edits.without_ops(trace, events, "reduced in the last micro-batch", (0.0, 0.0))

@@ -131,13 +131,9 @@ class BatchItemByItem(Pattern):
         )
 
     def _batches(self, trace: Trace) -> Iterator[_Batch]:
-        stacks = launches.tree_rows(trace, "aten::stack")
-        stacks = stacks[
-            ~trace.time_of(trace.rows_named(frames.FETCH)).contains(trace.start_ns[stacks])
-        ]
+        stacks = autograd.called_by_script(trace, "aten::stack")
         fits = launches.has_name(trace, *_ROUND)
-        engine = autograd.tracks_of_the_engine(trace)
-        for track in np.setdiff1d(trace.track_id[stacks], engine).tolist():
+        for track in np.unique(trace.track_id[stacks]).tolist():
             ops = launches.ops_in_no_op(trace, track)
             names = trace.name_id[ops]
             others = np.flatnonzero(~fits[names])

@@ -105,5 +105,4 @@ def _checks(trace: Trace) -> launches.Rows:
     first = first[np.isin(trace.parent[first], trace.rows_named(_NODE))]
     second = second[np.isin(before[second], first)]
     third = third[np.isin(before[third], second)]
-    second = before[third]
-    return np.sort(np.concatenate([before[second], second, third]))
+    return np.sort(np.concatenate([before[before[third]], before[third], third]))

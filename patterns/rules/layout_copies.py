@@ -96,7 +96,7 @@ class LayoutCopies(Pattern):
                 trace,
                 events,
                 message="a transposed matrix is copied for a product, which reads it as it is",
-                cost_rows=[row for op in events for row in _time_rows(trace, op)],
+                cost_rows=[row for op in events for row in launches.work_or_op(op)],
                 warning_from=self.warning_from,
                 edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
             )
@@ -181,8 +181,3 @@ def _is_transposed(before: Event, copy: Event) -> bool:
         return bool(strides[-2] == 1 and strides[-1] > 1)
     source = before.input_shapes[0] if before.input_shapes else ()
     return bool(source == (*shape[:-2], shape[-1], shape[-2]))
-
-
-def _time_rows(trace: Trace, op: Event) -> Sequence[int]:
-    """The work of the device, or the op itself where it computes on the CPU."""
-    return trace.device_rows_under(op.row).tolist() or [op.row]

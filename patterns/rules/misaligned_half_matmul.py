@@ -89,7 +89,7 @@ class MisalignedHalfMatmul(Pattern):
             yield self.report(trace, part, cost=cost)
 
     def cost_rows(self, event: Event) -> Iterable[int]:
-        return event.trace.device_rows_under(event.row).tolist() or [event.row]
+        return launches.work_or_op(event)
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if self._odd(event) and _has_tensor_cores(event) else Severity.INFO

@@ -137,17 +137,14 @@ class PerSampleLoop(Pattern):
             )
 
     def _loops(self, trace: Trace) -> Iterator[_SampleLoop]:
-        slices = launches.tree_rows(trace, "aten::slice")
-        fetching = trace.time_of(trace.rows_named(frames.FETCH))
-        slices = slices[~fetching.contains(trace.start_ns[slices])]
+        slices = autograd.called_by_script(trace, "aten::slice")
         if len(slices) < self.fewest_rounds:
             return
         numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
         of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
         is_slice = np.zeros(trace.tree_count, bool)
         is_slice[slices] = True
-        other = autograd.tracks_of_the_engine(trace)
-        for track in np.setdiff1d(trace.track_id[slices], other).tolist():
+        for track in np.unique(trace.track_id[slices]).tolist():
             ops = launches.ops_in_no_op(trace, track)
             at = np.flatnonzero(is_slice[ops])
             by_tensor: dict[object, list[tuple[int, int]]] = {}

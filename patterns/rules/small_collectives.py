@@ -89,14 +89,12 @@ class SmallCollectives(Pattern):
             time = collectives.time_on_host(trace, events) if of_host else trace.time_of(work)
             time &= trace.step_time
             share = trace.step_share(time) or 0.0
-            sizes = [collectives.element_count(op) or 0 for op in events]
+            median = int(np.median([collectives.element_count(op) or 0 for op in events]))
             yield self.report(
                 trace,
                 events,
-                message=(
-                    f"gradients are reduced one by one, half of them of"
-                    f" {int(np.median(sizes)):,} numbers or less"
-                ),
+                message="gradients are reduced one by one, half of them of"
+                f" {median:,} numbers or less",
                 cost=timing.Cost(time, share >= self.warning_from, on_device=not of_host),
                 edit=None if of_host else _together(trace, events, work),
             )
