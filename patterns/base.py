@@ -18,7 +18,7 @@ from tidy.replay import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, rows_of
 
 from .evidence.obstacles import other_accelerator, without_device
-from .evidence.places import by_window, grouped
+from .evidence.places import parts
 from .evidence.timing import Cost
 from .examples import Example
 
@@ -116,8 +116,8 @@ class Pattern:
 
     def report_all(self, trace: Trace, events: Iterable[Event]) -> list[Finding]:
         """One finding for each place in the source (and severity), of the events found there."""
-        groups = grouped(events, lambda event: (event.location, self.severity_of(event)))
-        return [self.report(trace, part) for group in groups for part in by_window(group)]
+        same = parts(events, lambda event: (event.location, self.severity_of(event)))
+        return [self.report(trace, part) for part in same]
 
     def report(
         self,

@@ -75,9 +75,9 @@ def under(path: str, *parts: str) -> str:
     return text
 
 
-def on_gpu(*parts: str, frame: str = "") -> str:
+def on_gpu(*parts: str, frame: str = "", gpu: str = GPU) -> str:
     """Parts recorded on a machine with an A100, in a Python frame if one is named."""
-    return GPU + (under(frame, *parts) if frame else joined(*parts))
+    return gpu + (under(frame, *parts) if frame else joined(*parts))
 
 
 def steps(*parts: str, count: int = 3, lasts_us: int | None = 1000) -> str:
@@ -86,12 +86,19 @@ def steps(*parts: str, count: int = 3, lasts_us: int | None = 1000) -> str:
     return "".join(under(f"ProfilerStep#{i}{lasts}", *parts) for i in range(1, count + 1))
 
 
+def looped(*parts: str, count: int = 2, lasts_us: int | None = 1000, gpu: str = GPU) -> str:
+    """Steps, each with all parts, on a machine with a GPU in the function at `AT`."""
+    return on_gpu(steps(*parts, count=count, lasts_us=lasts_us), frame=FRAME, gpu=gpu)
+
+
 def launch(op: str, *work: str, call: str = "cudaLaunchKernel") -> str:
     """An op whose call launches device work, such as "gemm 90us"."""
     return under(f"{op} > {call}", *(f"=> {each}" for each in work))
 
 
 WORK = launch("aten::mm", "gemm 90us")
+# What the host does and launches next; a device that it has waited for idles until then.
+AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
 
 
 def copy(

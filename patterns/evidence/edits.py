@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tidy.account.device_work import launching_ops
 from tidy.replay import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, rows_of
 
-Rows = NDArray[np.int64]
+from .launches import Rows, below
 
 # What stays of calls and copies that a fix removes: memory that is kept has to be looked up, and
 # a value that is not copied has to be made.
@@ -39,22 +39,15 @@ def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
 def work_below(trace: Trace, rows: ArrayLike) -> Rows:
     """The device work that the ops of these rows, and all that they call, launch."""
     work = trace.device_rows
-    inside = _below(trace, rows).contains(launching_ops(trace, work))
+    inside = below(trace, rows).contains(launching_ops(trace, work))
     return np.sort(work[inside], kind="stable")
 
 
 def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
     """The calls of the driver in these events, or the events themselves where they are calls."""
     calls, rows = trace.rows_of_kind(EventKind.Runtime), rows_of(events)
-    inside = _below(trace, rows).contains(trace.caller[calls]) | np.isin(calls, rows)
+    inside = below(trace, rows).contains(trace.caller[calls]) | np.isin(calls, rows)
     return calls[inside]
-
-
-def _below(trace: Trace, rows: ArrayLike) -> Intervals:
-    """The rows of these ops and of their descendants, as a set of numbers."""
-    index = np.asarray(rows, np.int64)
-    index = index[index < trace.tree_count]
-    return Intervals(index, trace.subtree_end[index])
 
 
 def without_waits(trace: Trace, events: Iterable[Event]) -> Edit:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import compress
 
-from tidy.trace import Event
+from tidy.trace import Event, Intervals, Trace
 from tidy.trace.location import is_user_file, parse_frame
+
+from .launches import outermost
 
 # Libraries whose work on the host is the preparation of inputs.
 _FILES = re.compile(
@@ -53,8 +56,10 @@ def _prepares(name: str) -> bool:
     return bool(_FILES.search(name) or _NAMES.fullmatch(function["name"].lower()))
 
 
-def is_repeatable(name: str) -> bool:
-    """Whether a function gives the same for the same item, so that its result can be stored."""
+def prepares_repeatably(name: str) -> bool:
+    """Whether it does, and gives the same for the same item, so that its result can be stored."""
+    if not prepares_inputs(name):
+        return False
     function = _FUNCTION.fullmatch(name)
     return function is None or not _NEW_EACH_TIME.fullmatch(function["name"].lower())
 
@@ -81,6 +86,15 @@ def preparing(functions: Iterable[Event]) -> Event | None:
         if prepares_inputs(each.name):
             found = each
     return found
+
+
+def preparing_calls(
+    trace: Trace, time: Intervals, counts: Callable[[str], bool] = prepares_inputs
+) -> list[Event]:
+    """The outermost frames and calls that prepare inputs, by names that count, in some time."""
+    names = [name for name in trace.names if counts(name)]
+    events = outermost(list(trace.named(*names))) if names else []
+    return list(compress(events, time.contains([each.start_ns for each in events])))
 
 
 def short_name(event: Event) -> str:

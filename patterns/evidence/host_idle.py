@@ -232,19 +232,6 @@ def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
     return time - Intervals(edges[most : most + 1, 0], edges[most : most + 1, 1])
 
 
-def engine_time(trace: Trace) -> Intervals:
-    """When the engine of a backward goes from one node to the next, and no Python is recorded."""
-    rows = trace.rows_named("autograd::engine::evaluate_function: *")
-    is_node = np.zeros(len(trace), bool)
-    is_node[rows] = True
-    following = trace.subtree_end[rows].astype(np.int64)
-    rows = rows[following < trace.tree_count]
-    following = following[following < trace.tree_count]
-    same = is_node[following] & (trace.track_id[following] == trace.track_id[rows])
-    starts, ends = trace.end_ns[rows[same]], trace.start_ns[following[same]]
-    return Intervals(starts[ends > starts], ends[ends > starts])
-
-
 def op_after(trace: Trace, stretch: Stretch) -> Event | None:
     """The operator that comes next on its thread, within a millisecond."""
     soon = trace.within(stretch.end_ns, stretch.end_ns + 1_000_000, stretch.track)

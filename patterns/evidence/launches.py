@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from tidy.trace import Event, EventKind, Trace, rows_of
+from tidy.trace import Event, EventKind, Intervals, Trace, rows_of
 from tidy.trace.kept import kept
 
 Rows = NDArray[np.int64]
@@ -38,6 +38,20 @@ def by_start(trace: Trace, rows: Rows) -> Rows:
     """The rows in the order of their start."""
     ordered: Rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
     return ordered
+
+
+def tree_rows(trace: Trace, *names: str) -> Rows:
+    """Rows of the tree (ops, frames, ranges of the host) with one of these names."""
+    rows = trace.rows_named(*names)
+    on_host: Rows = rows[rows < trace.tree_count]
+    return on_host
+
+
+def below(trace: Trace, rows: ArrayLike) -> Intervals:
+    """The tree rows among these and all rows below them, as a set of numbers."""
+    index = np.asarray(rows, np.int64)
+    index = index[index < trace.tree_count]
+    return Intervals(index, trace.subtree_end[index])
 
 
 def calls_of(trace: Trace, *names: str) -> Rows:
@@ -79,23 +93,23 @@ def innermost(events: Sequence[Event]) -> list[Event]:
 
 def outermost(events: Sequence[Event]) -> list[Event]:
     """Those of the events that are in no other of them; see `innermost`."""
-    found: list[Event] = []
-    end = 0
-    for event in sorted(events, key=lambda event: event.row):
-        if event.row >= end:
-            found.append(event)
-            end = int(event.trace.subtree_end[event.row])
-    return found
+    if not events:
+        return []
+    trace, rows = events[0].trace, np.sort(rows_of(events))
+    return list(trace.events(outermost_rows(trace, rows)))
+
+
+def outermost_rows(trace: Trace, rows: Rows) -> Rows:
+    """Those of the ascending tree rows that are in no other of them."""
+    ends = np.maximum.accumulate(np.append(0, trace.subtree_end[rows]))[:-1]
+    outside: Rows = rows[rows >= ends]
+    return outside
 
 
 @kept
 def ops_in_no_op(trace: Trace, track: int) -> Rows:
     """Ops of one thread that are in no other op, by start."""
-    ops = _ops_by_track(trace).get(track, np.empty(0, np.int64))
-    ends = trace.subtree_end[ops]
-    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
-    outside: Rows = ops[ops >= covered]
-    return outside
+    return outermost_rows(trace, _ops_by_track(trace).get(track, np.empty(0, np.int64)))
 
 
 @kept
@@ -108,16 +122,9 @@ def _ops_by_track(trace: Trace) -> dict[int, Rows]:
     return dict(zip(tracks.tolist(), parts, strict=True))
 
 
-@kept
-def tracks_of_the_engine(trace: Trace) -> Rows:
-    """Threads of the autograd engine, which run the backward of what another thread ran.
-
-    Loops there are C++'s own, such as those of data parallelism over its buckets.
-    """
-    links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
-    tracks = trace.track_id[links]
-    of_the_engine: Rows = np.unique(tracks[tracks[:, 0] != tracks[:, 1], 0])
-    return of_the_engine
+def work_or_op(op: Event) -> list[int]:
+    """The rows of an op's device work, or its own where it computes on the CPU."""
+    return op.trace.device_rows_under(op.row).tolist() or [op.row]
 
 
 def ops_around(trace: Trace, rows: Rows) -> Rows:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from itertools import compress
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Trace
 
-from .places import grouped, place_of
+from .places import by_window, grouped, place_of
 
 T = TypeVar("T")
 # What happens in fewer steps (without steps, in fewer rounds of work) is no loop: it may be how a
@@ -37,6 +37,27 @@ def count_steps(trace: Trace, times_ns: ArrayLike) -> int:
     """In how many steps at least one of these times is."""
     steps = step_of(trace, times_ns)
     return len(np.unique(steps[steps >= 0]))
+
+
+def steps_with(trace: Trace, times_ns: ArrayLike, fewest: int) -> dict[int, int]:
+    """The steps that at least so many of these times are in, and how many each has."""
+    steps = step_of(trace, times_ns)
+    numbers, counts = np.unique(steps[steps >= 0], return_counts=True)
+    enough = counts >= fewest
+    return dict(zip(numbers[enough].tolist(), counts[enough].tolist(), strict=True))
+
+
+def parts_in_steps(
+    trace: Trace,
+    items: Iterable[T],
+    key: Callable[[T], Hashable],
+    event_of: Callable[[T], Event] | None = None,
+) -> Iterator[list[T]]:
+    """As `places.parts`, of what with one key is in enough steps to be no exception."""
+    for same in grouped(items, key):
+        events = cast("list[Event]", same) if event_of is None else map(event_of, same)
+        if count_steps(trace, [event.start_ns for event in events]) >= FEWEST_STEPS:
+            yield from by_window(same, event_of)
 
 
 class Loop:
@@ -82,6 +103,13 @@ class Loop:
             repeats = self.repeated([event_of(item).start_ns for item in group], enough)
             if any(repeats):
                 yield list(compress(group, repeats))
+
+    def parts(
+        self, items: Iterable[T], event_of: Callable[[T], Event], enough: int | None = None
+    ) -> Iterator[list[T]]:
+        """As `by_place`; what the window leaves out is a group of its own."""
+        for same in self.by_place(items, event_of, enough):
+            yield from by_window(same, event_of)
 
     @cached_property
     def _launches_ns(self) -> NDArray[np.int64]:

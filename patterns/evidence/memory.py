@@ -1,37 +1,17 @@
-"""Who holds memory of a device, for how long, and how much there is of it."""
+"""Who holds memory of a device, how much there is of it, and when the driver is asked again."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Capability, EventKind, MemoryTable, Trace
 
 from .allocator import GIVES, TAKES, driver_calls, emptied_cache
 from .launches import Rows, calls_of
+from .loops import FEWEST_STEPS, count_steps, step_of
 
 CPU = -1
-# When memory was given back that the recording saw no end of.
-NEVER_NS = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
-    """Memory that was taken on one device, in the order in which it was.
-
-    Attributes:
-        row: the row of the allocation.
-        start_ns, freed_ns: when it was taken and given back, NEVER_NS where that was not recorded.
-        nbytes: how much it is.
-    """
-
-    row: Rows
-    start_ns: NDArray[np.int64]
-    freed_ns: NDArray[np.int64]
-    nbytes: NDArray[np.int64]
 
 
 def changes_of(trace: Trace, device: int) -> MemoryTable:
@@ -56,31 +36,6 @@ def without_totals(trace: Trace) -> Obstacle | None:
         "the file does not say what the allocator holds in all",
         "record with a newer PyTorch",
     )
-
-
-def without_addresses(trace: Trace) -> Obstacle | None:
-    """Why a rule about what stays cannot tell; None where addresses were recorded."""
-    is_recorded = Capability.MEMORY in trace.capabilities
-    if not is_recorded or trace.memory.address.any():
-        return None
-    return NotChecked(
-        "the file does not say where memory is, so that it is not known when it goes",
-        "record with a newer PyTorch",
-    )
-
-
-def lifetimes(trace: Trace, device: int) -> Lifetimes:
-    """For how long memory of a device was in use: an address is in use once at a time."""
-    changes = changes_of(trace, device)
-    order = np.lexsort((changes.row, changes.address))
-    row, address = changes.row[order], changes.address[order]
-    nbytes, start = trace.nbytes[row], trace.start_ns[row]
-    freed = np.full(len(row), NEVER_NS)
-    ends = (address[1:] == address[:-1]) & (nbytes[1:] < 0) & (nbytes[:-1] > 0)
-    freed[:-1][ends] = start[1:][ends]
-    taken = np.flatnonzero((nbytes > 0) & (address != 0))
-    taken = taken[np.argsort(row[taken], kind="stable")]
-    return Lifetimes(row[taken], start[taken], freed[taken], nbytes[taken])
 
 
 def caching_is_off(trace: Trace) -> bool:
@@ -112,6 +67,20 @@ def retries(trace: Trace) -> Rows:
     np.maximum.at(last_taken, ops[takes], numbers[takes])
     again = first_given[ops] < last_taken[ops]
     found: Rows = rows[again]
+    return found
+
+
+def churn(trace: Trace) -> Rows:
+    """Calls of the driver for memory, where they go on when the allocator should have enough.
+
+    They do in two steps after the first, or where it holds nothing. Left out is what is due to an
+    emptied cache, or to a lack of memory.
+    """
+    rows = driver_calls(trace)
+    rows = rows[~np.isin(rows, emptied_cache(trace).calls) & ~np.isin(rows, retries(trace))]
+    later = rows[step_of(trace, trace.start_ns[rows]) > 0]
+    goes_on = count_steps(trace, trace.start_ns[later]) >= FEWEST_STEPS or caching_is_off(trace)
+    found: Rows = rows if goes_on else rows[:0]
     return found
 
 

@@ -10,7 +10,7 @@ from .graphs import LOST_IN_GRAPHS, lost_in_graphs
 from .launches import calls_of
 
 NO_GPU = NotApplicable("no GPU took part in this run")
-NO_CALLS = NotChecked("no CUDA or HIP calls recorded", remedy([Capability.DEVICE]))
+_NO_CALLS = NotChecked("no CUDA or HIP calls recorded", remedy([Capability.DEVICE]))
 NO_NVIDIA_GPU = NotApplicable("no NVIDIA GPU took part in this run")
 
 GPU_UNKNOWN = NotChecked(
@@ -38,6 +38,11 @@ def without_functions(trace: Trace) -> Obstacle | None:
         return not_recorded(Capability.STACKS)
     calls = (EventKind.PyCall, EventKind.PyCCall)
     return None if any(len(trace.rows_of_kind(each)) for each in calls) else _NO_FUNCTIONS
+
+
+def without_calls(trace: Trace) -> Obstacle | None:
+    """Why it is not known what the host asked the driver for; None where calls were recorded."""
+    return None if len(trace.rows_of_kind(EventKind.Runtime)) else _NO_CALLS
 
 
 def idle_unknown(trace: Trace) -> Obstacle | None:

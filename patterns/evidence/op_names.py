@@ -19,6 +19,15 @@ PRODUCTS = frozenset(
         "rnn_tanh_cell rnn_relu_cell _thnn_fused_lstm_cell _thnn_fused_gru_cell"
     ).split()
 )
+# They take an index or a mask: the first copy one that is on the CPU themselves.
+LOOK_UP_INSIDE = frozenset({"aten::index", "aten::index_put_", "aten::index_put"})
+LOOK_UP = LOOK_UP_INSIDE | {
+    f"aten::{name}"
+    for name in (
+        "_index_put_impl_ index_select gather take take_along_dim masked_fill_ masked_fill "
+        "masked_select masked_scatter index_add_ index_copy_ index_fill_ scatter_ scatter_add_"
+    ).split()
+}
 # Each round needs the state that the one before left.
 RECURRENT = frozenset(name for name in PRODUCTS if "_cell" in name)
 # A loop with these in each round is one of training steps.

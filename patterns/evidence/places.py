@@ -51,13 +51,22 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-def by_line(events: Iterable[Event]) -> list[list[Event]]:
-    """Events of one line of the source together; those whose line is not known are one group.
+def parts(
+    items: Iterable[T],
+    key: Callable[[T], Hashable],
+    event_of: Callable[[T], Event] | None = None,
+) -> list[list[T]]:
+    """Items with one key together; those that the window leaves out are a group of their own.
 
-    Those that the window leaves out are a group of their own.
+    Args:
+        event_of: as for `by_window`.
     """
-    lines = grouped(events, lambda event: event.location)
-    return [part for line in lines for part in by_window(line)]
+    return [part for same in grouped(items, key) for part in by_window(same, event_of)]
+
+
+def by_line(events: Iterable[Event]) -> list[list[Event]]:
+    """Parts of one line of the source; events whose line is not known are together."""
+    return parts(events, lambda event: event.location)
 
 
 def by_window(items: Sequence[T], event_of: Callable[[T], Event] | None = None) -> list[list[T]]:

@@ -78,9 +78,7 @@ def _decides_a_step(event: Event) -> bool:
 def of_values(trace: Trace) -> list[Wait]:
     """The reads, but those of norms of gradients."""
     found = list(value_reads(trace))
-    return [
-        wait for wait, is_norm in zip(found, _of_norms(trace, found), strict=True) if not is_norm
-    ]
+    return list(compress(found, np.logical_not(_of_norms(trace, found))))
 
 
 def of_norms(trace: Trace) -> list[Wait]:

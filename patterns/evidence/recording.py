@@ -11,9 +11,9 @@ from tidy.finding import NotChecked, Obstacle
 from tidy.trace import EventKind, Intervals, Trace
 from tidy.trace.window import ONCE
 
+from .graphs import KERNEL_LAUNCHES
 from .launches import Rows, calls_of, rows_matching
 
-LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
 _DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
 # Where more launches than this have no work, it is the links of the file that are bad.
 _BAD_LINKS = 0.5
@@ -37,7 +37,7 @@ def first_calls(trace: Trace) -> Intervals:
 
 def lost_launches(trace: Trace) -> tuple[Rows, int]:
     """Launches of kernels of which the file has no record while it has some, and all launches."""
-    calls = calls_of(trace, *LAUNCHES)
+    calls = calls_of(trace, *KERNEL_LAUNCHES)
     callers = trace.caller[trace.device_rows]
     lost = calls[~np.isin(calls, callers)]
     if len(lost) > _BAD_LINKS * len(calls):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
-from tidy.replay import Edit
 from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Pattern
@@ -17,7 +16,7 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
 from ..option import warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
-_HOST = ("gloo:all_reduce", "mpi:all_reduce", "ucc:all_reduce")
+_MODEL = "reduced in the last micro-batch"
 
 _FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 20us", "aten::linear")
 _HOOK = f"{FRAME} > autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
@@ -49,7 +48,6 @@ class AccumulationSync(Pattern):
     """
 
     code = "TDY905"
-    needs = frozenset({Capability.OPS})
     why_no_edit = "how long the backward waits for a collective on the host is not in the trace"
     fix = "run all micro-batches but the last in: with model.no_sync()"
     warning_from = warning_share(timing.WORTH_A_WARNING)
@@ -80,8 +78,8 @@ class AccumulationSync(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        if not len(collectives.ddp_forwards(trace)):
-            return NotApplicable("DistributedDataParallel was not used")
+        if (unused := collectives.without_ddp(trace)) is not None:
+            return unused
         if not len(trace.rows_named(_STEP)):
             return NotApplicable("no step of an optimizer was recorded")
         unknown = Capability.SHAPES not in trace.capabilities and next(_repeated(trace), None)
@@ -103,7 +101,8 @@ class AccumulationSync(Pattern):
                 events,
                 message="gradients are reduced in each micro-batch, and used after the last one",
                 cost=timing.Cost(time, share >= self.warning_from, on_device=len(work) > 0),
-                edit=_reduced_once(trace, events) if len(work) else None,
+                # Gradients that stay are added up where they are.
+                edit=edits.without_ops(trace, events, _MODEL, (0.0, 0.0)) if len(work) else None,
             )
 
 
@@ -163,7 +162,7 @@ def _module(forward: Event) -> str:
 
 def _on_host(trace: Trace, events: list[Event]) -> Intervals:
     """When the backend works for these on the host, and the thread that asked runs no op."""
-    rows = trace.rows_named(*_HOST)
+    rows = trace.rows_named(*collectives.ON_HOST)
     asked = np.sort([event.start_ns for event in events])
     at = np.searchsorted(asked, trace.start_ns[rows], side="right") - 1
     forwards = trace.start_ns[collectives.ddp_forwards(trace)]
@@ -173,8 +172,3 @@ def _on_host(trace: Trace, events: list[Event]) -> Intervals:
     track = int(trace.track_id[events[0].row])
     ops = launches.ops_in_no_op(trace, track)
     return (trace.time_of(rows[of_these]) - trace.time_of(ops)) & trace.step_time
-
-
-def _reduced_once(trace: Trace, events: list[Event]) -> Edit:
-    """Gradients that stay are added up where they are."""
-    return edits.without_ops(trace, events, "reduced in the last micro-batch", (0.0, 0.0))

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
-from tidy.trace import Capability, EventKind, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import memory, timing
+from ..evidence import lifetimes, memory, timing
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import share
 
@@ -91,7 +91,7 @@ class ActivationsDominate(DevicePattern):
                 continue
             largest = int(np.argmax(changes.allocated_nbytes))
             in_use, row = int(changes.allocated_nbytes[largest]), int(changes.row[largest])
-            activations = _activations(trace, device, int(trace.start_ns[row]))
+            activations = lifetimes.activations_at(trace, device, int(trace.start_ns[row]))
             if activations >= self.most_of_it * in_use:
                 held = memory.in_units(int(changes.reserved_nbytes.max()))
                 yield self.report(
@@ -103,25 +103,3 @@ class ActivationsDominate(DevicePattern):
                     location=None,
                     cost=timing.Cost(trace.time_of([]), matters=False),
                 )
-
-
-def _activations(trace: Trace, device: int, peak_ns: int) -> int:
-    """Bytes in use at one moment that a step took before its backward and that it gives back."""
-    within = (s for s in trace.window.steps if s.start_ns <= peak_ns < s.end_ns)
-    step = next(within, None)
-    if step is None:
-        return 0
-    backward = np.flatnonzero(
-        (trace.forward_thread > 0)
-        & (trace.kind == EventKind.TorchOp)
-        & (trace.start_ns >= step.start_ns)
-        & (trace.start_ns < step.end_ns)
-    )
-    if not len(backward):
-        return 0
-    begin_ns = int(trace.start_ns[backward].min())
-    taken = memory.lifetimes(trace, device)
-    is_activation = (taken.start_ns >= step.start_ns) & (taken.start_ns < begin_ns)
-    is_activation &= (taken.start_ns <= peak_ns) & (taken.freed_ns > peak_ns)
-    is_activation &= (taken.freed_ns >= begin_ns) & (taken.freed_ns < step.end_ns)
-    return int(taken.nbytes[is_activation].sum())

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import allocator, edits, loops, memory, obstacles, timing
+from ..evidence import allocator, edits, memory, obstacles, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import share, warning_share
 
@@ -89,15 +87,10 @@ class AllocatorChurn(DevicePattern):
         return None if known else obstacles.not_recorded(Capability.STEPS)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        rows = allocator.driver_calls(trace)
-        rows = rows[~np.isin(rows, allocator.emptied_cache(trace).calls)]
-        rows = rows[~np.isin(rows, memory.retries(trace))]
-        later = rows[loops.step_of(trace, trace.start_ns[rows]) > 0]
-        repeats = loops.count_steps(trace, trace.start_ns[later]) >= loops.FEWEST_STEPS
-        if not repeats and not memory.caching_is_off(trace):
-            return
+        rows = memory.churn(trace)
         rows = rows[trace.in_window(rows)]
-        if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word:
+        taken = trace.step_share(trace.time_of(rows)) or 0.0
+        if not len(rows) or taken < self.worth_a_word:
             return
         events = Events(trace, rows)
         counts = Counter(event.name for event in events)

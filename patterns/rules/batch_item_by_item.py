@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from tidy.trace import Capability, Event, Intervals, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import devices, frames, launches, loops, places, timing
+from ..evidence import autograd, devices, frames, launches, loops, timing
 from ..evidence.launches import Rows
 from ..evidence.op_names import VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -107,8 +108,7 @@ class BatchItemByItem(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        found = list(loops.Loop(trace).by_place(self._batches(trace), lambda batch: batch.stack))
-        parts = [part for same in found for part in places.by_window(same, lambda b: b.stack)]
+        parts = list(loops.Loop(trace).parts(self._batches(trace), attrgetter("stack")))
         shares = [timing.part_of_window(trace, _time(p) - devices.any_busy(trace)) for p in parts]
         together = sum(compress(shares, (all(b.is_of_one for b in part) for part in parts)))
         for part, part_of_all in zip(parts, shares, strict=True):
@@ -131,14 +131,9 @@ class BatchItemByItem(Pattern):
         )
 
     def _batches(self, trace: Trace) -> Iterator[_Batch]:
-        stacks = trace.rows_named("aten::stack")
-        stacks = stacks[stacks < trace.tree_count]
-        stacks = stacks[
-            ~trace.time_of(trace.rows_named(frames.FETCH)).contains(trace.start_ns[stacks])
-        ]
+        stacks = autograd.called_by_script(trace, "aten::stack")
         fits = launches.has_name(trace, *_ROUND)
-        engine = launches.tracks_of_the_engine(trace)
-        for track in np.setdiff1d(trace.track_id[stacks], engine).tolist():
+        for track in np.unique(trace.track_id[stacks]).tolist():
             ops = launches.ops_in_no_op(trace, track)
             names = trace.name_id[ops]
             others = np.flatnonzero(~fits[names])

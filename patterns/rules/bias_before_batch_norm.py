@@ -114,8 +114,7 @@ class BiasBeforeBatchNorm(Pattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         links = np.array(sorted((f, b) for b, f in trace.forward.items()), np.int64).reshape(-1, 2)
         matches = launches.outermost(self.matched_events(trace))
-        same = places.grouped(matches, lambda event: (event.location, self.severity_of(event)))
-        for events in (part for group in same for part in places.by_window(group)):
+        for events in places.parts(matches, lambda each: (each.location, self.severity_of(each))):
             ops = [op for event in events for op in _ops_of_bias(event, links)]
             # The parameter is not updated either, which is not counted.
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None

@@ -9,11 +9,11 @@ from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace, remedy
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, loops, timing, waits
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, steps, to_gpu
+from ..evidence import edits, loops, timing, waits
+from ..evidence.copies import PINNED, non_blocking
+from ..evidence.uploads import Upload, by_window, unknown_memory, uploads
+from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..option import warning_share
-
-_NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
 _BACK = "DtoH (Device -> Pinned) 20us 262144B"
@@ -46,12 +46,7 @@ class BlockingCopy(DevicePattern):
     fix = ".to(device, non_blocking=True): the memory is pinned already"
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "each-step",
-            on_gpu(steps(to_gpu("Pinned", 262144), WORK, count=2, lasts_us=800), frame=FRAME),
-            events=2,
-            at=AT,
-        ),
+        Fires("each-step", looped(to_gpu("Pinned", 262144), WORK, lasts_us=800), events=2, at=AT),
         Fires(
             "without-shapes",
             on_gpu(steps(copy(_PINNED, op=_TO, wait_us=25), count=2, lasts_us=8000)),
@@ -65,10 +60,10 @@ class BlockingCopy(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        obstacle = copies.unknown_memory(trace)
+        obstacle = unknown_memory(trace)
         if obstacle is not None or len(waits.synchronizing_calls(trace)):
             return obstacle
-        if any(_non_blocking(each) == "" for each in copies.uploads(trace, copies.PINNED)):
+        if any(non_blocking(each.copy) == "" for each in uploads(trace, PINNED)):
             return NotChecked(
                 "the trace does not say whether copies block", remedy([Capability.SHAPES])
             )
@@ -77,21 +72,15 @@ class BlockingCopy(DevicePattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         synchronizing = set(waits.synchronizing_calls(trace).tolist())
 
-        def blocks(upload: copies.Upload) -> bool:
+        def blocks(upload: Upload) -> bool:
             calls = trace.runtime_rows_under(upload.copy.row).tolist()
-            return _non_blocking(upload) == "False" or not synchronizing.isdisjoint(calls)
+            return non_blocking(upload.copy) == "False" or not synchronizing.isdisjoint(calls)
 
-        blocking = filter(blocks, copies.uploads(trace, copies.PINNED))
+        blocking = filter(blocks, uploads(trace, PINNED))
         for same in loops.Loop(trace).by_place(blocking, lambda each: each.op):
-            for events, cost, where in copies.by_window(trace, same, self.warning_from):
+            for events, cost, where in by_window(trace, same, self.warning_from):
                 message = f"the host waits for a copy from pinned memory{where}"
                 yield self.report(trace, events, message=message, cost=cost)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return edits.without_waits(trace, events)
-
-
-def _non_blocking(upload: copies.Upload) -> str:
-    """Its text (True, False), "" where concrete inputs were not recorded."""
-    inputs = upload.copy.concrete_inputs
-    return str(inputs[_NON_BLOCKING]) if len(inputs) > _NON_BLOCKING else ""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops, places, timing
@@ -60,7 +60,6 @@ class BufferBroadcast(Pattern):
     """
 
     code = "TDY906"
-    needs = frozenset({Capability.OPS})
     fix = "pass broadcast_buffers=False, where ranks may keep statistics of their own"
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
@@ -79,8 +78,7 @@ class BufferBroadcast(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        known = len(collectives.ddp_forwards(trace)) > 0
-        return None if known else NotApplicable("DistributedDataParallel was not used")
+        return collectives.without_ddp(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         for same in places.grouped(_sent(trace), lambda each: each.forward.location):
@@ -139,11 +137,7 @@ def _outermost(trace: Trace, track: int) -> launches.Rows:
     count = trace.tree_count
     is_forward = np.isin(np.arange(count), collectives.ddp_forwards(trace))
     is_op = (trace.kind[:count] == EventKind.TorchOp) & (trace.track_id[:count] == track)
-    ops = np.flatnonzero(is_op & ~is_forward)
-    ends = trace.subtree_end[ops]
-    covered = np.concatenate([[0], np.maximum.accumulate(ends)[:-1]]) if len(ops) else ends
-    outside: launches.Rows = ops[ops >= covered]
-    return outside
+    return launches.outermost_rows(trace, np.flatnonzero(is_op & ~is_forward))
 
 
 def _before_the_model(ops: Iterable[Event]) -> list[Event]:

@@ -16,7 +16,7 @@ from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
 from ..evidence import edits, launches, loops, places, timing
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..examples import AT, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
 from ..option import warning_share
 
 # Between a cast and the cast back these change no value.
@@ -82,18 +82,8 @@ class CastChurn(Pattern):
     fix = "keep one dtype between layers; cast frozen weights once, at the start"
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "back-and-forth",
-            on_gpu(steps(_UP, "aten::view", _DOWN, count=2, lasts_us=100), frame=FRAME),
-            events=4,
-            at=AT,
-        ),
-        Fires(
-            "frozen-weight",
-            on_gpu(steps(_WEIGHT, _LINEAR, count=3, lasts_us=100), frame=FRAME),
-            events=3,
-            at=AT,
-        ),
+        Fires("back-and-forth", looped(_UP, "aten::view", _DOWN, lasts_us=100), events=4, at=AT),
+        Fires("frozen-weight", looped(_WEIGHT, _LINEAR, count=3, lasts_us=100), events=3, at=AT),
         Quiet("computed-in-float32", on_gpu(steps(_UP, _TANH, _DOWN, _LINEAR, count=3))),
         Quiet("two-tensors", on_gpu(steps(_UP, _DOWN, _TANH, count=3))),
         Quiet("other-dims", on_gpu(steps(_UP, _WEIGHT, count=3))),
@@ -104,10 +94,7 @@ class CastChurn(Pattern):
             ),
         ),
         Quiet("trained-weight", on_gpu(steps(_WEIGHT, _LINEAR, _BACKWARD, count=3))),
-        Quiet(
-            "checkpointed-weight",
-            on_gpu(steps(_WEIGHT, _LINEAR, _TRAINED, _LINEAR, _ITS_GRADIENT, count=2), frame=FRAME),
-        ),
+        Quiet("checkpointed-weight", looped(_WEIGHT, _LINEAR, _TRAINED, _LINEAR, _ITS_GRADIENT)),
         Quiet("input", on_gpu(steps(_DOWN, _LINEAR, count=3))),
         Quiet("once", on_gpu(steps(_UP, _DOWN, count=1))),
         Abstains("no-shapes", on_gpu("aten::to", "aten::linear")),
@@ -120,15 +107,14 @@ class CastChurn(Pattern):
             ("cast to another dtype and back, with nothing in between", _back_and_forth(casts)),
             ("a weight that does not change is cast in each step", _weights(casts, trains)),
         ):
-            for same in loops.Loop(trace).by_place(chosen, lambda op: op):
-                for events in places.by_window(same):
-                    yield self.report(
-                        trace,
-                        events,
-                        message=message,
-                        warning_from=self.warning_from,
-                        cost_rows=[row for op in events for row in _time_rows(trace, op)],
-                    )
+            for events in loops.Loop(trace).parts(chosen, lambda op: op):
+                yield self.report(
+                    trace,
+                    events,
+                    message=message,
+                    warning_from=self.warning_from,
+                    cost_rows=[row for op in events for row in launches.work_or_op(op)],
+                )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return edits.without_ops(trace, events, "without the casts", _LEFT)
@@ -152,7 +138,7 @@ class _Cast(NamedTuple):
 
 def _casts(trace: Trace) -> Iterator[_Cast]:
     """The casts of floating-point tensors, with the ops around them on their thread."""
-    inner, copying = (_in_tree(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
+    inner, copying = (launches.tree_rows(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
     is_cast = launches.has_name(trace, "aten::to", "aten::_to_copy", "aten::type_as")
     is_view = launches.has_name(trace, *_VIEWS)
     known = dict[tuple[int, int], tuple[Shape, str, str] | None]()
@@ -174,11 +160,6 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
                 before = int(rows[number - 1]) if number else -1
                 after = int(rows[number + 1]) if number + 1 < len(rows) else -1
                 yield _Cast(op, *cast, before, after)
-
-
-def _in_tree(trace: Trace, name: str) -> launches.Rows:
-    rows = trace.rows_named(name)
-    return rows[rows < trace.tree_count]
 
 
 def _first_in(trace: Trace, ops: launches.Rows, rows: launches.Rows) -> launches.Rows:
@@ -285,8 +266,3 @@ def _with_gradient(casts: Sequence[_Cast]) -> frozenset[int]:
     ends: NDArray[np.int64] = trace.subtree_end[rows].astype(np.int64)
     inside = np.searchsorted(linked, ends) > np.searchsorted(linked, rows)
     return frozenset(rows[inside].tolist())
-
-
-def _time_rows(trace: Trace, op: Event) -> Sequence[int]:
-    """The work of the device, or the op itself where it computes on the CPU."""
-    return trace.device_rows_under(op.row).tolist() or [op.row]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-import numpy as np
-
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Trace, time_text
+from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 
 from ..base import Pattern
-from ..evidence import edits, frames, host_idle, launches, obstacles, places, timing
-from ..evidence.host_functions import prepares_inputs, preparing, short_name
+from ..evidence import edits, frames, host_idle, obstacles, places, timing
+from ..evidence.host_functions import preparing, preparing_calls, short_name
 from ..evidence.host_idle import Stretch
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import share
@@ -58,7 +56,6 @@ class CpuPreprocessing(Pattern):
     """
 
     code = "TDY407"
-    needs = frozenset({Capability.OPS})
     fix = "prepare inputs in workers of a DataLoader, or once before training"
     worth_a_word = share(
         timing.LARGE_INFO,
@@ -105,12 +102,8 @@ class CpuPreprocessing(Pattern):
         return _ON_THE_DEVICE if is_op else self.fix
 
     def _on_the_cpu(self, trace: Trace) -> Iterable[Finding]:
-        names = [name for name in trace.names if prepares_inputs(name)]
-        events = launches.outermost(list(trace.events(trace.rows_named(*names)))) if names else []
         loaders = trace.time_of(trace.rows_named(frames.FETCH))
-        inside = loaders.contains(np.array([each.start_ns for each in events], np.int64))
-        own = [each for each, is_in in zip(events, inside.tolist(), strict=True) if not is_in]
-        for same in places.by_line(own):
+        for same in places.by_line(preparing_calls(trace, loaders.complement())):
             host = edits.host_time(trace, [each.row for each in same])
             edit = Edit("prepared by workers", host=host, left=_CPU_LEFT, moves=True)
             yield from self._found(trace, same, trace.time_of(e.row for e in same), edit)

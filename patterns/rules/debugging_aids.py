@@ -9,7 +9,7 @@ import numpy as np
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Events, Trace
+from tidy.trace import Event, Events, Trace
 
 from ..base import Pattern
 from ..evidence import edits, launches, loops, timing
@@ -24,6 +24,7 @@ _MODES = (
     (re.compile(r".*torch/utils/flop_counter\.py\(\d+\): __torch_dispatch__"), "FlopCounterMode"),
     (re.compile(r".*torch/cuda/_sanitizer\.py\(\d+\): __torch_dispatch__"), "the CUDA sanitizer"),
 )
+_REMOVE_MODE = "remove it from the loop; count or check in a run of its own"
 
 _NODE_RAN = "autograd::engine::evaluate_function: AddmmBackward0"
 _ANOMALY = under(_NODE_RAN, "AddmmBackward0", *_CHECK)
@@ -52,7 +53,6 @@ class DebuggingAids(Pattern):
     """
 
     code = "TDY009"
-    needs = frozenset({Capability.OPS})
     fix = "remove it: torch.autograd.set_detect_anomaly(False)"
     why_no_edit = "its calls hold the ops that they watch"
     warning_from = warning_share(timing.EASY_WARNING)
@@ -71,10 +71,9 @@ class DebuggingAids(Pattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         checks = _checks(trace)
         if len(checks):
-            noted = trace.rows_named(_NOTES_A_STACK)
             yield self.report(
                 trace,
-                Events(trace, np.union1d(checks, noted)),
+                Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK))),
                 message="anomaly mode looks for NaN in each gradient of the backward",
                 warning_from=self.warning_from,
             )
@@ -91,9 +90,7 @@ class DebuggingAids(Pattern):
 
     def fix_of(self, events: Sequence[Event]) -> str:
         is_mode = any(pattern.fullmatch(events[0].name) for pattern, _ in _MODES)
-        return (
-            "remove it from the loop; count or check in a run of its own" if is_mode else self.fix
-        )
+        return _REMOVE_MODE if is_mode else self.fix
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return edits.without_ops(trace, events, "without anomaly mode", (0.0, 0.1))
@@ -105,10 +102,7 @@ def _checks(trace: Trace) -> launches.Rows:
     if not len(first):
         return first
     before = trace.previous_sibling
-    nodes = trace.rows_named(_NODE)
-    first = first[np.isin(trace.parent[first], nodes)]
+    first = first[np.isin(trace.parent[first], trace.rows_named(_NODE))]
     second = second[np.isin(before[second], first)]
     third = third[np.isin(before[third], second)]
-    second = second[np.isin(second, before[third])]
-    first = first[np.isin(first, before[second])]
-    return np.sort(np.concatenate([first, second, third]))
+    return np.sort(np.concatenate([before[before[third]], before[third], third]))

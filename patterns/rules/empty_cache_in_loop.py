@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from tidy.finding import Finding, Obstacle
 from tidy.trace import Capability, Trace, rows_of
 
 from ..base import DevicePattern
-from ..evidence import allocator, edits, launches, loops, obstacles, places, timing
+from ..evidence import allocator, edits, launches, loops, obstacles, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import warning_share
 
@@ -67,20 +68,18 @@ class EmptyCacheInLoop(DevicePattern):
         emptied = allocator.emptied_cache(trace)
         starts = trace.start_ns[emptied.calls]
         frame = np.searchsorted(trace.start_ns[emptied.frames], starts, side="right") - 1
-        for same in places.grouped(trace.events(emptied.frames), lambda event: event.location):
-            if loops.count_steps(trace, [each.start_ns for each in same]) < loops.FEWEST_STEPS:
-                continue
-            for events in places.by_window(same):
-                count = loops.count_steps(trace, [each.start_ns for each in events])
-                rows = rows_of(events)
-                followed = emptied.calls[np.isin(emptied.frames[frame], rows)].tolist()
-                gone = list(trace.events([*rows, *followed]))
-                yield self.report(
-                    trace,
-                    events,
-                    message=f"empty_cache() in {count} steps, "
-                    f"and {len(followed)} calls of the driver for it",
-                    warning_from=self.warning_from,
-                    cost_rows=[*rows, *followed],
-                    edit=edits.without_ops(trace, gone, "memory that is kept", edits.REMOVED),
-                )
+        frames = trace.events(emptied.frames)
+        for events in loops.parts_in_steps(trace, frames, attrgetter("location")):
+            count = loops.count_steps(trace, [each.start_ns for each in events])
+            rows = rows_of(events)
+            followed = emptied.calls[np.isin(emptied.frames[frame], rows)].tolist()
+            gone = list(trace.events([*rows, *followed]))
+            yield self.report(
+                trace,
+                events,
+                message=f"empty_cache() in {count} steps, "
+                f"and {len(followed)} calls of the driver for it",
+                warning_from=self.warning_from,
+                cost_rows=[*rows, *followed],
+                edit=edits.without_ops(trace, gone, "memory that is kept", edits.REMOVED),
+            )

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable
 
 from tidy.finding import Finding, NotApplicable, Obstacle, Severity
-from tidy.trace import Capability, EventKind, Events, Intervals, Trace
+from tidy.trace import Capability, Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import launches, timing
+from ..evidence import collectives, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import share, warning_share
-
-# ncclKernel_..., ncclDevKernel_..., ncclSymkDevKernel_..., rccl_main_kernel; MSCCL is in RCCL.
-_COLLECTIVE = re.compile(r"(void )?(nccl\w*Kernel|rccl|msccl).*", re.IGNORECASE)
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
 _OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
@@ -75,11 +67,12 @@ class ExposedCommunication(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        ran = any(map(_COLLECTIVE.match, trace.names))
+        ran = collectives.has_kernels(trace)
         return None if ran else NotApplicable("no NCCL or RCCL kernel ran")
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        worst = max(_communications(trace), key=lambda each: each.exposed.total_ns, default=None)
+        found = collectives.communications(trace)
+        worst = max(found, key=lambda each: each.exposed.total_ns, default=None)
         share = worst.exposed.total_ns / trace.step_time.total_ns if worst else 0.0
         if worst is None or share < self.worth_a_word:
             return
@@ -95,24 +88,3 @@ class ExposedCommunication(DevicePattern):
             location=max(events, key=lambda event: event.duration_ns).location,
             cost=timing.Cost(worst.exposed, share >= self.warning_from, on_device=True),
         )
-
-
-class _Communication(NamedTuple):
-    rows: NDArray[np.int64]
-    time: Intervals
-    exposed: Intervals
-
-
-def _communications(trace: Trace) -> Iterator[_Communication]:
-    """For each device that ran collectives inside the steps what it spent on them."""
-    is_kernel = trace.kind == EventKind.Kernel
-    is_collective = np.zeros(len(trace), bool)
-    is_collective[launches.rows_matching(trace, _COLLECTIVE)] = True
-    for device in np.unique(trace.device[is_kernel & is_collective]).tolist():
-        kernels = trace.rows_of_device(device)
-        kernels = kernels[is_kernel[kernels]]
-        rows = kernels[is_collective[kernels]]
-        time = trace.time_of(rows) & trace.step_time
-        exposed = time - trace.time_of(kernels[~is_collective[kernels]])
-        if len(rows := rows[trace.in_window(rows)]):
-            yield _Communication(rows, time, exposed)

@@ -110,11 +110,9 @@ class Float32Products(DevicePattern):
 
     def lacks(self, trace: Trace) -> Obstacle | None:
         unknown = obstacles.nvidia_unknown(trace)
-        if unknown is not None:
+        if unknown is not None or products.has_tensor_cores(trace):
             return unknown
-        if not products.has_tensor_cores(trace):
-            return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
-        return None
+        return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         by_precision = products.kernels_by_precision(trace)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tidy.replay import Edit
 from tidy.trace import Event, Intervals, Location, Trace
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import Option, share
@@ -87,12 +87,9 @@ class ForLoopIndexing(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        same = places.grouped(
-            _loops(trace, self.fewest_rounds, self.longest_round),
-            operator.attrgetter("location", "has_products", "is_views"),
-        )
-        first = operator.attrgetter("first")
-        for walks in (part for group in same for part in places.by_window(group, first)):
+        found = _loops(trace, self.fewest_rounds, self.longest_round)
+        alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
+        for walks in places.parts(found, alike, first):
             time = _time_of(trace, walks)
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
@@ -144,8 +141,7 @@ def _as_one_op(trace: Trace, walks: Sequence[_Walk]) -> Edit:
 
 
 def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Walk]:
-    selects = trace.rows_named("aten::select")
-    selects = selects[selects < trace.tree_count]
+    selects = launches.tree_rows(trace, "aten::select")
     if len(selects) < fewest_rounds:
         return
     is_step, is_product = (
@@ -153,7 +149,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
         launches.has_name(trace, *PRODUCTS),
     )
     is_view = launches.has_name(trace, *VIEWS)
-    of_the_engine = launches.tracks_of_the_engine(trace)
+    of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
     fetching = trace.time_of(trace.rows_named(frames.FETCH))
     for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():

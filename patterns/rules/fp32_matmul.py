@@ -68,15 +68,12 @@ class FP32Matmul(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        unknown = obstacles.nvidia_unknown(trace)
-        if unknown is not None:
+        unknown, gpu = obstacles.nvidia_unknown(trace), devices.first_nvidia(trace)
+        if unknown is not None or products.gains_by_tf32(trace):
             return unknown
-        if not products.has_tf32(trace):
-            return NotApplicable(f"{devices.first_nvidia(trace)} has no TF32")
-        if not products.gains_by_tf32(trace):
-            gpu = devices.first_nvidia(trace)
+        if products.has_tf32(trace):
             return NotApplicable(f"{gpu} is no faster in TF32 than in float32")
-        return None
+        return NotApplicable(f"{gpu} has no TF32")
 
     def matched_events(self, trace: Trace) -> list[Event]:
         return products.without_tf32(trace)

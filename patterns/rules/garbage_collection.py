@@ -57,22 +57,19 @@ class GarbageCollection(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        rows = trace.rows_named(_BY_HAND, *_BY_ITSELF)
-        events = launches.outermost(list(trace.events(rows[rows < trace.tree_count])))
-        for same in places.grouped(events, places.place_of):
-            if loops.count_steps(trace, [each.start_ns for each in same]) < loops.FEWEST_STEPS:
-                continue
-            for part in places.by_window(same):
-                time = trace.time_of(each.row for each in part) - devices.any_busy(trace)
-                if (trace.step_share(time) or 0.0) >= self.worth_a_word:
-                    by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
-                    each = time_text(time.total_ns / len(part))
-                    yield self.report(
-                        trace,
-                        part,
-                        message=f"{by} in the steps, {each} each time",
-                        cost=timing.Cost(time & trace.step_time, matters=True),
-                    )
+        rows = launches.tree_rows(trace, _BY_HAND, *_BY_ITSELF)
+        events = launches.outermost(list(trace.events(rows)))
+        for part in loops.parts_in_steps(trace, events, places.place_of):
+            time = trace.time_of(each.row for each in part) - devices.any_busy(trace)
+            if (trace.step_share(time) or 0.0) >= self.worth_a_word:
+                by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
+                each = time_text(time.total_ns / len(part))
+                yield self.report(
+                    trace,
+                    part,
+                    message=f"{by} in the steps, {each} each time",
+                    cost=timing.Cost(time & trace.step_time, matters=True),
+                )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Now and then it has to be done."""

@@ -8,8 +8,8 @@ from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, loops, places, timing
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, steps, under
+from ..evidence import copies, launches, loops, places, timing
+from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
 from ..option import warning_share
 
 _COLLECTIVES = ("gloo:all_reduce*", "gloo:allreduce*", "gloo:reduce_scatter*", "gloo:all_gather*")
@@ -51,18 +51,16 @@ class GlooOnAGpu(DevicePattern):
     why_no_edit = "how long NCCL would take is not in the trace"
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "each-step", on_gpu(steps(_STEP, _REDUCED, lasts_us=400), frame=FRAME), events=3, at=AT
-        ),
+        Fires("each-step", looped(_STEP, _REDUCED, count=3, lasts_us=400), events=3, at=AT),
         Fires(
             "ranges-on-the-device",
-            on_gpu(steps(_STEP, _REDUCED + _ON_DEVICE, lasts_us=400), frame=FRAME),
+            looped(_STEP, _REDUCED + _ON_DEVICE, count=3, lasts_us=400),
             events=3,
             at=AT,
         ),
-        Quiet("beside-nccl", on_gpu(steps(_STEP, _REDUCED, "nccl:all_reduce"), frame=FRAME)),
-        Quiet("without-copies", on_gpu(steps(_STEP, "gloo:all_reduce 90us"), frame=FRAME)),
-        Quiet("no-data-parallelism", on_gpu(steps(WORK, _REDUCED), frame=FRAME)),
+        Quiet("beside-nccl", looped(_STEP, _REDUCED, "nccl:all_reduce", count=3)),
+        Quiet("without-copies", looped(_STEP, "gloo:all_reduce 90us", count=3)),
+        Quiet("no-data-parallelism", looped(WORK, _REDUCED, count=3)),
         Quiet("a-barrier", on_gpu(steps(_STEP, "gloo:barrier", _REDUCED[:0]), _REDUCED)),
         Abstains("no-gloo", on_gpu(steps(_STEP, "nccl:all_reduce 90us"))),
         Abstains("cpu-run", steps(_FORWARD, "gloo:all_reduce", count=2)),
@@ -72,8 +70,7 @@ class GlooOnAGpu(DevicePattern):
         return None if len(trace.rows_named("gloo:*")) else _NOT_DISTRIBUTED
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        rows = trace.rows_named(*_COLLECTIVES)
-        rows = rows[rows < trace.tree_count]  # a range shows on the device, too
+        rows = launches.tree_rows(trace, *_COLLECTIVES)  # a range shows on the device, too
         if len(trace.rows_named(*_OF_NCCL)) or not len(trace.rows_named(_FORWARD)):
             return
         if loops.count_steps(trace, trace.start_ns[rows]) < loops.FEWEST_STEPS:

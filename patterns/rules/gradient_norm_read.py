@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import devices, edits, loops, obstacles, places, reads, timing, waits
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, steps
+from ..evidence import edits, loops, obstacles, reads, timing, waits
+from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
 from ..option import Option, warning_share
 
 _SEVERAL = 2.0  # reads a step
@@ -22,9 +22,8 @@ _NORM = launch("aten::linalg_vector_norm", "reduce_kernel 5us")
 _TOTAL = launch("aten::_foreach_norm", "multi_tensor_apply_kernel 5us") + _NORM
 _CLIP = launch("aten::_foreach_mul_", "multi_tensor_apply_kernel 5us")
 _DIV = launch("aten::div", "elementwise_kernel 5us")
-_AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
-_READ_STEP = steps(WORK, _TOTAL, _CLIP, _ITEM, _AFTER, count=1, lasts_us=500)
-_STEP = steps(WORK, _TOTAL, _CLIP, _AFTER, count=1, lasts_us=500)
+_READ_STEP = steps(WORK, _TOTAL, _CLIP, _ITEM, AFTER, count=1, lasts_us=500)
+_STEP = steps(WORK, _TOTAL, _CLIP, AFTER, count=1, lasts_us=500)
 
 
 class GradientNormRead(DevicePattern):
@@ -58,47 +57,34 @@ class GradientNormRead(DevicePattern):
     )
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "clipped-and-read",
-            on_gpu(steps(WORK, _TOTAL, _CLIP, _ITEM, _AFTER, count=2), frame=FRAME),
-            events=2,
-            at=AT,
-        ),
+        Fires("clipped-and-read", looped(WORK, _TOTAL, _CLIP, _ITEM, AFTER), events=2, at=AT),
         Fires(
             "every-other-step",
             on_gpu((_READ_STEP + _STEP) * 2),
             events=2,
             severity=Severity.INFO,
         ),
-        Fires(
-            "one-by-one",
-            on_gpu(steps(WORK, (_NORM + _ITEM) * 3, _AFTER, count=2), frame=FRAME),
-            events=6,
-            at=AT,
-        ),
-        Quiet("not-read", on_gpu(steps(WORK, _TOTAL, _CLIP, _AFTER, count=2))),
-        Quiet("norm-of-one-tensor", on_gpu(steps(WORK, _NORM, _ITEM, _AFTER, count=2))),
-        Quiet("cosine", on_gpu(steps(WORK, _NORM, _NORM, _DIV, _ITEM, _AFTER, count=2))),
-        Quiet("the-loss", on_gpu(steps(_TOTAL, _CLIP, WORK, _ITEM, _AFTER, count=2))),
-        Quiet("once", on_gpu(steps(WORK, _AFTER, count=2), _TOTAL, _CLIP, _ITEM)),
+        Fires("one-by-one", looped(WORK, (_NORM + _ITEM) * 3, AFTER), events=6, at=AT),
+        Quiet("not-read", on_gpu(steps(WORK, _TOTAL, _CLIP, AFTER, count=2))),
+        Quiet("norm-of-one-tensor", on_gpu(steps(WORK, _NORM, _ITEM, AFTER, count=2))),
+        Quiet("cosine", on_gpu(steps(WORK, _NORM, _NORM, _DIV, _ITEM, AFTER, count=2))),
+        Quiet("the-loss", on_gpu(steps(_TOTAL, _CLIP, WORK, _ITEM, AFTER, count=2))),
+        Quiet("once", on_gpu(steps(WORK, AFTER, count=2), _TOTAL, _CLIP, _ITEM)),
         Abstains("cpu-run", "aten::_foreach_norm"),
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        if len(trace.rows_of_kind(EventKind.Runtime)):
-            return None
-        return obstacles.NO_CALLS
+        return obstacles.without_calls(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        busy, event_of = devices.any_busy(trace), operator.attrgetter("event")
-        same = loops.Loop(trace).by_place(reads.of_norms(trace), event_of, self.fewest_reads)
-        for found in (part for place in same for part in places.by_window(place, event_of)):
+        norms, event_of = reads.of_norms(trace), attrgetter("event")
+        for found in loops.Loop(trace).parts(norms, event_of, self.fewest_reads):
             times = _how_often(trace, [wait.event for wait in found])
             yield self.report(
                 trace,
                 [wait.event for wait in found],
                 message=f"the norm of the gradients is read {times}: the host waits for the GPU",
-                cost=waits.cost_of_waits(trace, found, busy, self.warning_from),
+                cost=waits.cost_of_waits(trace, found, self.warning_from),
             )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:

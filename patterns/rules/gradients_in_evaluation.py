@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import numpy as np
+from collections.abc import Iterable
 
 from tidy.finding import Finding, Severity
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Trace
 
 from ..base import Pattern
-from ..evidence import launches, places, timing
+from ..evidence import autograd, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
@@ -46,7 +44,6 @@ class GradientsInEvaluation(Pattern):
 
     code = "TDY702"
     severity = Severity.INFO
-    needs = frozenset({Capability.OPS})
     fix = "evaluate under torch.inference_mode(); model.eval() keeps recording gradients"
     why_no_edit = "it saves memory more than time"
     fewest_nodes = Option(
@@ -86,7 +83,7 @@ class GradientsInEvaluation(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        events = list(_without_backward(trace, self.fewest_nodes))
+        events = autograd.without_backward(trace, self.fewest_nodes)
         for same in places.grouped(events, lambda event: event.location):
             yield self.report(
                 trace,
@@ -95,34 +92,3 @@ class GradientsInEvaluation(Pattern):
                 f"{places.within_range(same)}",
                 cost=timing.Cost(trace.time_of([]), matters=False),
             )
-
-
-def _without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
-    """The first op that makes a node, of each step (or of the run) whose nodes nobody uses."""
-    tree = trace.tree_count
-    is_op = trace.kind[:tree] == EventKind.TorchOp
-    is_backward = is_op & (trace.forward_thread[:tree] > 0)
-    is_backward |= np.isin(
-        np.arange(tree), trace.rows_named("autograd::engine::evaluate_function*")
-    )
-    forward = np.flatnonzero(is_op & ~is_backward & (trace.sequence_nr[:tree] >= 0))
-    backward = np.flatnonzero(is_backward)
-    steps = trace.window.steps
-    if not len(backward):
-        spans = [(step.start_ns, step.end_ns) for step in steps]
-        spans = spans or [(trace.start_ns_first, trace.start_ns_first + trace.span_ns + 1)]
-    else:
-        last_ns = max((step.end_ns for step in (*trace.steps, *steps)), default=0)
-        spans = [(step.start_ns, step.end_ns) for step in steps if step.end_ns < last_ns]
-    # What runs later than a step and has one of its numbers is the backward of its nodes.
-    used = np.unique(trace.sequence_nr[backward])
-    busy_ns = np.sort(trace.start_ns[backward])
-    by_start = launches.by_start(trace, forward)
-    starts, numbers = trace.start_ns[by_start], trace.sequence_nr[by_start]
-    for start_ns, end_ns in spans:
-        first, last = np.searchsorted(starts, (start_ns, end_ns))
-        in_it = np.searchsorted(busy_ns, end_ns) > np.searchsorted(busy_ns, start_ns)
-        made = np.unique(numbers[first:last])
-        used_later = np.searchsorted(used, made, "right") > np.searchsorted(used, made)
-        if len(made) > fewest_nodes and not in_it and not used_later.any():
-            yield trace.event(int(by_start[first]))

@@ -10,7 +10,7 @@ from tidy.trace import Capability, Event, Intervals, Location, Trace
 from tidy.trace.location import parse_frame
 
 from ..base import Pattern
-from ..evidence import launches, loops, places, timing
+from ..evidence import launches, loops, timing
 from ..examples import Abstains, Fires, Quiet, steps, under
 
 _RESUMES = re.compile(r".*\(\d+\): torch_dynamo_resume_in_(?P<function>\w+)_at_(?P<line>\d+)")
@@ -71,22 +71,16 @@ class GraphBreak(Pattern):
         return _NO_STACKS if len(functions) > 1 and not has_stacks else None
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        resumed = list(
-            trace.events(launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*"))
-        )
-        for same in places.grouped(resumed, _line_of):
-            starts = [each.start_ns for each in same]
-            if loops.count_steps(trace, starts) < loops.FEWEST_STEPS:
-                continue
-            for events in places.by_window(same):
-                name = _RESUMES.fullmatch(events[0].name)
-                yield self.report(
-                    trace,
-                    events,
-                    message=f"the graph of {name['function'] if name else ''} breaks here",
-                    location=_line_of(events[0]),
-                    cost=timing.Cost(Intervals(), matters=False),
-                )
+        rows = launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*")
+        for events in loops.parts_in_steps(trace, trace.events(rows), _line_of):
+            name = _RESUMES.fullmatch(events[0].name)
+            yield self.report(
+                trace,
+                events,
+                message=f"the graph of {name['function'] if name else ''} breaks here",
+                location=_line_of(events[0]),
+                cost=timing.Cost(Intervals(), matters=False),
+            )
 
 
 def _line_of(resumed: Event) -> Location | None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-
-import numpy as np
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from tidy.finding import Finding
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace
-from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, places, timing
-from ..evidence.launches import Rows
-from ..evidence.op_names import VIEWS
+from ..evidence import concatenations, edits, frames, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option, share
-
-Dims = tuple[int, ...]
 
 
 def _grows(body: str = "", count: int = 12, by: int = 1) -> str:
@@ -68,77 +61,18 @@ class GrowingCat(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        for same in places.grouped(
-            _chains(trace, self.fewest_rounds, self.read_share), lambda chain: chain[0].location
-        ):
-            for chains in places.by_window(same, lambda chain: chain[0]):
-                events = [cat for chain in chains for cat in chain]
-                yield self.report(
-                    trace,
-                    events,
-                    message=f"{len(events)} times torch.cat copies a tensor to make it longer",
-                    cost=timing.Cost(trace.time_of(cat.row for cat in events), matters=True),
-                    edit=_at_once(trace, events, min(map(len, chains))),
-                )
+        found = concatenations.growing(trace, self.fewest_rounds, self.read_share)
+        for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
+            events = [cat for chain in chains for cat in chain]
+            yield self.report(
+                trace,
+                events,
+                message=f"{len(events)} times torch.cat copies a tensor to make it longer",
+                cost=timing.Cost(trace.time_of(cat.row for cat in events), matters=True),
+                edit=_at_once(trace, events, min(map(len, chains))),
+            )
 
 
 def _at_once(trace: Trace, events: Sequence[Event], rounds: int) -> Edit:
     """One copy of all rows, where there were as many as half the rounds."""
     return edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds))
-
-
-def _chains(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[list[Event]]:
-    rows = trace.rows_named("aten::cat")
-    rows = rows[rows < trace.tree_count]
-    rows = rows[~trace.time_of(trace.rows_named(frames.FETCH)).contains(trace.start_ns[rows])]
-    engine = launches.tracks_of_the_engine(trace)
-    for track in np.setdiff1d(trace.track_id[rows], engine).tolist():
-        own = rows[trace.track_id[rows] == track]
-        ops = launches.ops_in_no_op(trace, track) if len(own) >= fewest_rounds else own[:0]
-        for chain in _grown(trace, ops[np.isin(ops, own)], fewest_rounds):
-            if not _reads(trace, ops, chain) > read_share * len(chain):
-                yield [cat for cat, _ in chain]
-
-
-def _grown(trace: Trace, cats: Rows, fewest: int) -> Iterator[list[tuple[Event, Dims]]]:
-    """Calls of which each takes what the one before gave, and the dims of what each gives."""
-    open_: dict[Dims, list[tuple[Event, Dims]]] = {}
-    for cat in trace.events(cats.tolist()):
-        sizes, given = _sizes(cat)
-        taken = next((dims for dims in sizes if dims in open_ and dims != given), None)
-        chain = open_.pop(taken) if taken is not None else []
-        if given:
-            before = open_.pop(given, None)
-            if before is not None and len(before) >= fewest:
-                yield before
-            chain.append((cat, given))
-            open_[given] = chain
-    yield from (chain for chain in open_.values() if len(chain) >= fewest)
-
-
-def _sizes(cat: Event) -> tuple[list[Dims], Dims]:
-    """The dims of the tensors that are concatenated and of what that gives; () if not known."""
-    shapes, values = cat.input_shapes, cat.concrete_inputs
-    tensors = [dims for dims in shapes[0] if is_dims(dims)] if shapes else []
-    if len(tensors) < 2 or len(values) < 2 or not str(values[1]).lstrip("-").isdigit():
-        return [], ()
-    dim, most = int(str(values[1])), max(map(len, tensors))
-    tensors = [dims for dims in tensors if len(dims) == most]
-    if not tensors or not -most <= dim < most:
-        return [], ()
-    dim %= most
-    given = list(tensors[0])
-    given[dim] = sum(dims[dim] for dims in tensors)
-    return tensors, tuple(given)
-
-
-def _reads(trace: Trace, ops: Rows, chain: list[tuple[Event, Dims]]) -> int:
-    """In how many of the rounds other operators take what has grown."""
-    reading = ~launches.has_name(trace, "aten::cat", *VIEWS)
-    reads = 0
-    for (cat, dims), (after, _) in pairwise(chain):
-        first, last = np.searchsorted(ops, (int(trace.subtree_end[cat.row]), after.row))
-        between = ops[first:last]
-        numbers = np.unique(trace.inputs_id[between[reading[trace.name_id[between]]]])
-        reads += any(dims in trace.inputs.shapes(int(number)) for number in numbers)
-    return reads

@@ -11,7 +11,7 @@ from tidy.finding import Finding, Obstacle, Severity
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import Pattern
-from ..evidence import memory, places, recording, timing
+from ..evidence import lifetimes, memory, places, recording, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
@@ -104,7 +104,8 @@ class GrowingMemory(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        return memory.without_addresses(trace) or recording.too_few_steps(trace, self.fewest_steps)
+        unknown = lifetimes.without_addresses(trace)
+        return unknown or recording.too_few_steps(trace, self.fewest_steps)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         in_pieces = any(key in trace.info.header for key in _OF_PIECES)
@@ -146,7 +147,7 @@ def _growth(
         grown = np.minimum(grown, np.diff(changes.allocated_nbytes[np.maximum(last, 0)]))
     if grown.min() < worth_a_word_nbytes:
         return None
-    taken = memory.lifetimes(trace, device)
+    taken = lifetimes.of_device(trace, device)
     stays = (taken.freed_ns > ends[-1]) & (taken.start_ns < ends[-2])
     # Of steps in between that were left out nothing counts.
     rows: list[int] = taken.row[stays & trace.window.time.contains(taken.start_ns)].tolist()

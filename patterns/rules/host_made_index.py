@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from operator import attrgetter
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Obstacle
-from tidy.replay import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, launches, loops, obstacles, places, timing
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, steps, under
+from ..evidence import copies, edits, loops, obstacles, timing
+from ..evidence.lookups import lookups
+from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
 from ..option import Option, warning_share
 
 _UP = "HtoD (Pageable -> Device) 3us 512B"
@@ -57,12 +56,7 @@ class HostMadeIndex(DevicePattern):
     least_nbytes = Option(64, "smaller ones that Python makes are numbers, of which TDY304 tells")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
-        Fires(
-            "by-the-op",
-            on_gpu(steps(_ON_THE_CPU, count=2, lasts_us=100), frame=FRAME),
-            events=2,
-            at=AT,
-        ),
+        Fires("by-the-op", looped(_ON_THE_CPU, lasts_us=100), events=2, at=AT),
         Fires(
             "right-before",
             on_gpu(steps(_UPLOADED, _LOOKED_UP, count=2, lasts_us=100)),
@@ -77,70 +71,25 @@ class HostMadeIndex(DevicePattern):
         Quiet("labels-of-a-batch", on_gpu(steps(_MODEL, _UPLOADED, _GATHERED, count=2))),
         Quiet("arange", on_gpu(steps(_ARANGE, _UPLOADED, _LOOKED_UP, count=2))),
         Quiet("words-of-a-batch", on_gpu(steps(_UPLOADED, _BATCH, count=2))),
-        Quiet("once", on_gpu(joined(_ON_THE_CPU, _LOOKED_UP))),
+        Quiet("once", on_gpu(_ON_THE_CPU, _LOOKED_UP)),
         Abstains("no-shapes", on_gpu(copy(_UP, op="aten::to"), "aten::index")),
         Abstains("cpu-run", _INDEX),
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        known = Capability.SHAPES in trace.capabilities or not len(_uploads(trace))
+        known = Capability.SHAPES in trace.capabilities or not len(copies.unpinned(trace))
         return None if known else obstacles.not_recorded(Capability.SHAPES)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        found = list(_lookups(trace, self.least_nbytes))
-        for same in loops.Loop(trace).by_place(found, lambda each: each.lookup):
-            for part in places.by_window(same, lambda each: each.lookup):
-                what = "mask" if part[0].is_mask else "index"
-                uploads = [each.upload for each in part]
-                yield self.report(
-                    trace,
-                    [each.lookup for each in part],
-                    message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
-                    warning_from=self.warning_from,
-                    cost_rows=[upload.row for upload in uploads],
-                    edit=_made_there(trace, uploads),
-                )
-
-
-class _Lookup(NamedTuple):
-    """An op that indexes, and the one in it or before it that brings the index to the GPU."""
-
-    lookup: Event
-    upload: Event
-    is_mask: bool
-
-
-def _uploads(trace: Trace) -> launches.Rows:
-    """Copies to a GPU from memory that is not pinned, as far as the trace tells."""
-    return trace.rows_named(copies.PAGEABLE, "Memcpy HtoD (Host -> *")
-
-
-def _lookups(trace: Trace, least_nbytes: int) -> Iterator[_Lookup]:
-    rows = _uploads(trace)
-    ops = launching_ops(trace, rows)
-    for row, launched in zip(rows.tolist(), ops.tolist(), strict=True):
-        copy = trace.event(launched) if launched >= 0 else None
-        if copy is None or copy.name != "aten::copy_":
-            continue
-        op = launches.outermost_op(copy)
-        is_mask = "bool" in copy.input_dtypes[1:2]
-        if op.name in copies.LOOK_UP_INSIDE:
-            upload = _moved_by(copy, op)
-            if upload is not None and copies.fill_copied_by(upload) is None:
-                yield _Lookup(op, upload, is_mask)
-        elif copies.nbytes_of(trace.event(row), copy) > least_nbytes:
-            lookup = copies.index_made_for(op, copy)
-            if lookup is not None and copies.fill_copied_by(op) is None:
-                yield _Lookup(lookup, op, is_mask)
-
-
-def _moved_by(copy: Event, op: Event) -> Event | None:
-    """The op below a lookup that moves its index: the last on the way up to it."""
-    below = copy
-    while (above := below.parent) is not None and above.row != op.row:
-        below = above
-    return below if below.name in ("aten::to", "aten::_to_copy") else None
-
-
-def _made_there(trace: Trace, uploads: Sequence[Event]) -> Edit:
-    return edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED)
+        found = lookups(trace, self.least_nbytes)
+        for same in loops.Loop(trace).parts(found, attrgetter("lookup")):
+            what = "mask" if same[0].is_mask else "index"
+            uploads = [each.upload for each in same]
+            yield self.report(
+                trace,
+                [each.lookup for each in same],
+                message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
+                warning_from=self.warning_from,
+                cost_rows=[upload.row for upload in uploads],
+                edit=edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED),
+            )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import devices, edits, frames, loops, obstacles, places, reads, timing, waits
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, steps, under
+from ..evidence import edits, frames, loops, obstacles, places, reads, timing, waits
+from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
 from ..option import Option, warning_share
 
 _SHOWN = {
@@ -25,7 +25,6 @@ _SHOWN = {
 _READ = "aten::item > aten::_local_scalar_dense"
 _VALUE = "DtoH (Device -> Pageable) 1us 4B"
 _ITEM = copy(_VALUE, op=_READ, call="cudaMemcpyAsync 100us", wait_us=5)
-_AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
 _MASK_CALL = "hipMemcpyWithStream 20us"
 _MASK = copy("DtoD (Device -> Device) 1us", op="aten::index > aten::nonzero", call=_MASK_CALL)
 _SCALER_FRAME = "torch/amp/grad_scaler.py(340): _maybe_opt_step"
@@ -66,36 +65,27 @@ class HostSyncInLoop(DevicePattern):
     )
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "item",
-            on_gpu(steps(WORK, _ITEM, _AFTER, count=2, lasts_us=900), frame=FRAME),
-            events=2,
-            at=AT,
-        ),
+        Fires("item", looped(WORK, _ITEM, AFTER, lasts_us=900), events=2, at=AT),
         Fires(
             "mask-on-rocm",
-            "# device 0 AMD-Instinct\n" + under(FRAME, steps(_MASK, count=2, lasts_us=500)),
+            looped(_MASK, lasts_us=500, gpu="# device 0 AMD-Instinct\n"),
             events=2,
             at=AT,
             severity=Severity.INFO,
         ),
         Quiet("on-the-cpu", on_gpu(steps(under(_READ), WORK, count=2))),
         Quiet("once", on_gpu(steps(WORK, count=1), under("ProfilerStep#2", _ITEM))),
-        Quiet("gradient-scaler", on_gpu(steps(under(_SCALER_FRAME, _ITEM)), frame=FRAME)),
+        Quiet("gradient-scaler", looped(under(_SCALER_FRAME, _ITEM), count=3)),
         Quiet("asynchronous-read", on_gpu(steps(copy(_PINNED, op=_COPY)))),
         Abstains("cpu-run", steps(under(_READ), count=1)),
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        if len(trace.rows_of_kind(EventKind.Runtime)):
-            return None
-        return obstacles.NO_CALLS
+        return obstacles.without_calls(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        busy = devices.any_busy(trace)
-        event_of = operator.attrgetter("event")
-        same = loops.Loop(trace).by_place(reads.of_values(trace), event_of, self.fewest_reads)
-        for found in (part for place in same for part in places.by_window(place, event_of)):
+        values, event_of = reads.of_values(trace), attrgetter("event")
+        for found in loops.Loop(trace).parts(values, event_of, self.fewest_reads):
             events = [wait.event for wait in found]
             in_optimizer = places.owner_of(events[0]) == frames.Owner.OPTIMIZER
             shown = _SHOWN.get(events[0].name, f"{events[0].name} on the GPU")
@@ -106,7 +96,7 @@ class HostSyncInLoop(DevicePattern):
                 message=f"{shown} makes the host wait for the GPU{where}",
                 severity=Severity.INFO if in_optimizer else None,
                 edit=None if in_optimizer else ...,
-                cost=waits.cost_of_waits(trace, found, busy, self.warning_from),
+                cost=waits.cost_of_waits(trace, found, self.warning_from),
             )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:

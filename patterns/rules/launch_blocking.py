@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Events, Trace, rows_of
+from tidy.trace import Capability, Event, Events, Trace, rows_of
 
 from ..base import DevicePattern
-from ..evidence import edits, launches, timing, waits
+from ..evidence import edits, timing, waits
+from ..evidence.launches import Rows
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import Option, share, warning_share
 
-_LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
 # A launch that does not wait takes so long.
 _LAUNCH_NS = 5_000
 
@@ -71,9 +69,9 @@ class LaunchBlocking(DevicePattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        calls, waited = _until_the_end(trace, self.long_ns)
+        calls, waited = waits.until_their_kernels_end(trace, self.long_ns)
         if not self._is_most(calls, waited):
-            calls, waited = _synchronized(trace)
+            calls, waited = waits.right_after_launches(trace)
             if not self._is_most(calls, waited):
                 return
         yield self.report(
@@ -97,32 +95,5 @@ class LaunchBlocking(DevicePattern):
             left=(left, min(2 * left, 1.0)),
         )
 
-    def _is_most(self, calls: launches.Rows, waited: launches.Rows) -> bool:
+    def _is_most(self, calls: Rows, waited: Rows) -> bool:
         return len(calls) >= self.fewest_launches and len(waited) > self.most_wait * len(calls)
-
-
-def _until_the_end(trace: Trace, long_ns: int) -> tuple[launches.Rows, launches.Rows]:
-    """Calls that launch long kernels in the window, and those that last until the kernel ends."""
-    kernels = trace.rows_of_kind(EventKind.Kernel)
-    kernels = kernels[trace.duration_ns[kernels] >= long_ns]
-    kernels = kernels[trace.step_time.contains(trace.start_ns[kernels])]
-    calls = trace.caller[kernels].astype(np.int64)
-    known = np.isin(calls, launches.calls_of(trace, *_LAUNCHES))
-    kernels, calls = kernels[known], calls[known]
-    until = trace.end_ns[calls] >= trace.end_ns[kernels]
-    until &= trace.start_ns[kernels] >= trace.start_ns[calls]  # else the clocks are not to be told
-    return calls, calls[until]
-
-
-def _synchronized(trace: Trace) -> tuple[launches.Rows, launches.Rows]:
-    """All launches in the window, and the calls that synchronise right after one in its op."""
-    rows = launches.calls_of(
-        trace, *_LAUNCHES, *waits.SYNCHRONIZE, "cu*Memcpy*", "hip*Memcpy*", "cu*Memset*"
-    )
-    rows = rows[trace.in_window(rows)] if len(rows) else rows
-    rows = rows[np.lexsort((trace.start_ns[rows], trace.track_id[rows]))]
-    is_launch = np.isin(rows, launches.calls_of(trace, *_LAUNCHES))
-    is_wait = np.isin(rows, waits.synchronizing_calls(trace))
-    caller = trace.caller[rows]
-    follows = is_launch[:-1] & is_wait[1:] & (caller[1:] == caller[:-1]) & (caller[1:] >= 0)
-    return rows[is_launch], rows[1:][follows]

@@ -10,12 +10,12 @@ import numpy as np
 from tidy.account.device_work import launching_ops
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Events, Trace
+from tidy.trace import Event, Events, Trace
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
-from ..evidence import devices, edits, launches, loops, places, timing
-from ..examples import AT, FRAME, Fires, Quiet, joined, launch, on_gpu, steps
+from ..evidence import devices, edits, launches, loops, timing
+from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
 from ..option import Option, share, warning_share
 
 # What cuDNN and MIOpen run to bring images from one layout to the other.
@@ -66,7 +66,6 @@ class LayoutCopies(Pattern):
     """
 
     code = "TDY204"
-    needs = frozenset({Capability.OPS})
     fix = "leave out contiguous(): a product reads a transposed matrix as it is"
     fewest_a_step = Option(
         4,
@@ -79,18 +78,8 @@ class LayoutCopies(Pattern):
     )
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "around-convolutions",
-            on_gpu(steps(_CONV * 4, count=2, lasts_us=400), frame=FRAME),
-            events=8,
-            at=AT,
-        ),
-        Fires(
-            "before-a-product",
-            on_gpu(steps(_T, _COPIED, _PRODUCT, count=2, lasts_us=200), frame=FRAME),
-            events=2,
-            at=AT,
-        ),
+        Fires("around-convolutions", looped(_CONV * 4, lasts_us=400), events=8, at=AT),
+        Fires("before-a-product", looped(_T, _COPIED, _PRODUCT, lasts_us=200), events=2, at=AT),
         Quiet("channels-last", on_gpu(steps(_PLAIN_CONV * 4, count=2))),
         Quiet("one-convolution", on_gpu(steps(_CONV, _PRODUCT, count=2))),
         Quiet("next-to-nothing", on_gpu(steps(_CONV * 4, count=2, lasts_us=90_000))),
@@ -102,17 +91,15 @@ class LayoutCopies(Pattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         yield from self._around_convolutions(trace)
-        copied = list(_copied_for_products(trace))
-        for same in loops.Loop(trace).by_place(copied, lambda op: op):
-            for events in places.by_window(same):
-                yield self.report(
-                    trace,
-                    events,
-                    message="a transposed matrix is copied for a product, which reads it as it is",
-                    cost_rows=[row for op in events for row in _time_rows(trace, op)],
-                    warning_from=self.warning_from,
-                    edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
-                )
+        for events in loops.Loop(trace).parts(_copied_for_products(trace), lambda op: op):
+            yield self.report(
+                trace,
+                events,
+                message="a transposed matrix is copied for a product, which reads it as it is",
+                cost_rows=[row for op in events for row in launches.work_or_op(op)],
+                warning_from=self.warning_from,
+                edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
+            )
 
     def _around_convolutions(self, trace: Trace) -> Iterable[Finding]:
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
@@ -154,8 +141,7 @@ def _costliest(trace: Trace, work: launches.Rows, ops: launches.Rows) -> Event:
 
 def _copied_for_products(trace: Trace) -> Iterator[Event]:
     """Copies of a transposed matrix between the op that transposes and a product that reads it."""
-    copies = trace.rows_named("aten::contiguous", "aten::clone")
-    copies = copies[copies < trace.tree_count]
+    copies = launches.tree_rows(trace, "aten::contiguous", "aten::clone")
     turns, multiplies = (launches.has_name(trace, *names) for names in (_TRANSPOSES, _PRODUCTS))
     for track in np.unique(trace.track_id[copies]).tolist():
         ops = launches.ops_in_no_op(trace, track)
@@ -195,8 +181,3 @@ def _is_transposed(before: Event, copy: Event) -> bool:
         return bool(strides[-2] == 1 and strides[-1] > 1)
     source = before.input_shapes[0] if before.input_shapes else ()
     return bool(source == (*shape[:-2], shape[-1], shape[-2]))
-
-
-def _time_rows(trace: Trace, op: Event) -> Sequence[int]:
-    """The work of the device, or the op itself where it computes on the CPU."""
-    return trace.device_rows_under(op.row).tolist() or [op.row]

@@ -80,16 +80,16 @@ class MisalignedHalfMatmul(Pattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         events = launches.innermost(self.matched_events(trace))
-        groups = places.grouped(
+        same = places.parts(
             events, lambda each: (each.location, self.severity_of(each), bool(self._odd(each)))
         )
-        for part in (part for group in groups for part in places.by_window(group)):
+        for part in same:
             # Rows that are odd cost nothing that padding would gain.
             cost = None if self._odd(part[0]) else timing.Cost(Intervals(), matters=False)
             yield self.report(trace, part, cost=cost)
 
     def cost_rows(self, event: Event) -> Iterable[int]:
-        return event.trace.device_rows_under(event.row).tolist() or [event.row]
+        return launches.work_or_op(event)
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if self._odd(event) and _has_tensor_cores(event) else Severity.INFO

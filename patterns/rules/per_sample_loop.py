@@ -17,7 +17,7 @@ from tidy.trace import Capability, Event, Intervals, Location, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.launches import Rows
 from ..evidence.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
@@ -120,8 +120,8 @@ class PerSampleLoop(Pattern):
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        same = places.grouped(self._loops(trace), attrgetter("location", "is_info"))
-        for walks in (part for group in same for part in places.by_window(group, _first)):
+        alike = attrgetter("location", "is_info")
+        for walks in places.parts(self._loops(trace), alike, _first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
             rounds = sum(walk.rounds for walk in walks)
             is_info = walks[0].is_info
@@ -137,18 +137,14 @@ class PerSampleLoop(Pattern):
             )
 
     def _loops(self, trace: Trace) -> Iterator[_SampleLoop]:
-        slices = trace.rows_named("aten::slice")
-        slices = slices[slices < trace.tree_count]
-        fetching = trace.time_of(trace.rows_named(frames.FETCH))
-        slices = slices[~fetching.contains(trace.start_ns[slices])]
+        slices = autograd.called_by_script(trace, "aten::slice")
         if len(slices) < self.fewest_rounds:
             return
         numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
         of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
         is_slice = np.zeros(trace.tree_count, bool)
         is_slice[slices] = True
-        other = launches.tracks_of_the_engine(trace)
-        for track in np.setdiff1d(trace.track_id[slices], other).tolist():
+        for track in np.unique(trace.track_id[slices]).tolist():
             ops = launches.ops_in_no_op(trace, track)
             at = np.flatnonzero(is_slice[ops])
             by_tensor: dict[object, list[tuple[int, int]]] = {}

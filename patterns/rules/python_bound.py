@@ -12,7 +12,7 @@ from tidy.replay import Edit
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Trace, time_text
 
 from ..base import Pattern
-from ..evidence import graphs, host_idle, launches, obstacles, places, timing
+from ..evidence import autograd, graphs, host_idle, launches, obstacles, places, timing
 from ..evidence.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
@@ -52,7 +52,6 @@ class PythonBound(Pattern):
     """
 
     code = "TDY401"
-    needs = frozenset({Capability.OPS})
     why_no_edit = "Python stacks slow the host: record without them"
     fix = "do it in a worker, a thread or less often, or write it as operators"
     at_one_place = share(
@@ -134,7 +133,7 @@ class PythonBound(Pattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         idle = host_idle.host_idle(trace)
         python = [each for each in idle.stretches if _is_python(each)]
-        engine = host_idle.engine_time(trace)
+        engine = autograd.engine_time(trace)
         python = [each for each in python if _part_of(engine, each) < self.most_of_the_engine]
         for same in places.grouped(python, lambda each: _place(trace, each)):
             usual = host_idle.usual_time(trace, same)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import launches, places, reads, waits
+from ..evidence import copies, launches, places, reads, waits
 from ..examples import WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, under
 
 _BACK = "Memcpy DtoH (Device -> Pinned)*"
-_NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 # They tell whether work is done, and a loop around them waits for it.
 _QUERIES = ("cu*EventQuery*", "cu*StreamQuery*", "hipEventQuery*", "hipStreamQuery*")
 
@@ -118,15 +117,8 @@ class ReadBeforeCopyEnds(DevicePattern):
 
 def _copied(trace: Trace) -> list[Event]:
     """Each `aten::copy_` that fetches from the GPU and does not wait."""
-    found = []
-    for work in trace.events(trace.rows_named(_BACK)):
-        call = work.parent
-        copied = call.parent if call is not None and call.kind == EventKind.Runtime else call
-        if copied is None or copied.name != "aten::copy_":
-            continue
-        if copied.concrete_inputs[_NON_BLOCKING : _NON_BLOCKING + 1] == ("True",):
-            found.append(copied)
-    return found
+    found = map(copies.copy_op, trace.events(trace.rows_named(_BACK)))
+    return [copy for copy in found if copy is not None and copies.non_blocking(copy) == "True"]
 
 
 def _line_is_known(event: Event) -> bool:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, launches, loops, obstacles, places, timing
+from ..evidence import copies, edits, loops, obstacles, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
 from ..option import Option, warning_share
-
-_MADE = re.compile(r"<built-in (method|function) (tensor|as_tensor|scalar_tensor)\b")
-_MOVED = re.compile(r"<built-in (method|function) (to|cuda)\b")
-# What torch.tensor() calls on its result.
-_FRESH = frozenset({"aten::lift_fresh", "aten::detach_"})
 
 _TENSOR = "<built-in method tensor of type object>"
 _TO = copy("HtoD (Pageable -> Device) 1us 4B", op="aten::to 10us > aten::_to_copy > aten::copy_")
@@ -84,16 +76,15 @@ class ScalarUploads(DevicePattern):
         return obstacles.not_recorded(*missing) if may_be_many else None
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        of_python = (op for op in _small_uploads(trace, self.most_nbytes) if _is_of_python(op))
-        known = [op for op in of_python if op.location is not None]
+        small = copies.small_uploads(trace, self.most_nbytes)
+        known = [op for op in small if copies.is_of_python(op) and op.location is not None]
         for same in places.grouped(known, lambda op: op.location):
-            often = _often(trace, same, self.fewest_a_step)
+            often = self._often(trace, same)
             for events in places.by_window(same) if len(often) >= loops.FEWEST_STEPS else ():
-                message = f"Python numbers go to the GPU one by one, up to {max(often)} a step"
                 yield self.report(
                     trace,
                     events,
-                    message=message,
+                    message=f"Python numbers go to the GPU one by one, up to {max(often)} a step",
                     warning_from=self.warning_from,
                 )
 
@@ -103,40 +94,12 @@ class ScalarUploads(DevicePattern):
 
     def _may_be_many(self, trace: Trace) -> bool:
         """Whether there is something to report if all these copies are of one place."""
-        events = list(_small_uploads(trace, self.most_nbytes))
+        events = list(copies.small_uploads(trace, self.most_nbytes))
         if not trace.steps:
             return len(events) >= self.fewest_a_step * loops.FEWEST_STEPS
-        return len(_often(trace, events, self.fewest_a_step)) >= loops.FEWEST_STEPS
+        return len(self._often(trace, events)) >= loops.FEWEST_STEPS
 
-
-def _often(trace: Trace, events: list[Event], fewest: int) -> list[int]:
-    """How many of the events are in each step, for steps that have enough of them."""
-    steps_of_events = loops.step_of(trace, [event.start_ns for event in events]).tolist()
-    counts = Counter(step for step in steps_of_events if step >= 0)
-    return [count for count in counts.values() if count >= fewest]
-
-
-def _small_uploads(trace: Trace, most_nbytes: int) -> Iterator[Event]:
-    """The outermost op around each small copy to a device."""
-    rows = copies.copy_rows(trace, "HtoD")
-    for row, op in zip(rows.tolist(), launching_ops(trace, rows).tolist(), strict=True):
-        if op >= 0 and 0 < copies.nbytes_of(trace.event(row), trace.event(op)) <= most_nbytes:
-            yield launches.outermost_op(trace.event(op))
-
-
-def _is_of_python(op: Event) -> bool:
-    """Whether torch.tensor() makes the copy, or has made what is copied right before.
-
-    What an op copies that indexes with a tensor on the CPU is its index.
-    """
-    if op.name in copies.LOOK_UP_INSIDE:
-        return False
-    above, after = op.parent, op.next_sibling
-    if (above is not None and _MADE.match(above.name)) or (
-        after and after.name == "aten::lift_fresh"
-    ):
-        return True
-    before = op.previous_sibling
-    if before is None and above is not None and _MOVED.match(above.name):
-        before = above.previous_sibling
-    return before is not None and (bool(_MADE.match(before.name)) or before.name in _FRESH)
+    def _often(self, trace: Trace, events: list[Event]) -> list[int]:
+        """How many of the events are in each step, for steps that have enough of them."""
+        starts = [event.start_ns for event in events]
+        return list(loops.steps_with(trace, starts, self.fewest_a_step).values())

@@ -156,10 +156,7 @@ def _has_fused_on_cpu(trace: Trace, events: Iterable[Event]) -> bool:
 
 def _most_updates(step: Event) -> int:
     """How often a step calls one op that updates a parameter; 0 where it has grouped ones."""
-    trace = step.trace
-    ids, counts = np.unique(trace.name_id[optimizers.rows_in(step)], return_counts=True)
-    names = [trace.names[each] for each in ids.tolist()]
-    if any(_GROUPED.match(name) for name in names):
+    names = optimizers.names_in(step)
+    if any(map(_GROUPED.match, names)):
         return 0
-    updates = (count for name, count in zip(names, counts, strict=True) if name in _UPDATES)
-    return int(max(updates, default=0))
+    return max(names.get(each, 0) for each in _UPDATES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import DevicePattern
 from ..evidence import collectives, edits, launches, loops, places, timing
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
 from ..option import Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
@@ -58,12 +58,7 @@ class SmallDeviceCopies(DevicePattern):
     fewest_a_step = Option(50, "fewer at one place of a step are not worth a rewrite", least=1)
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
-        Fires(
-            "slices",
-            on_gpu(steps(_SLICED * 50, count=2, lasts_us=900), frame=FRAME),
-            events=100,
-            at=AT,
-        ),
+        Fires("slices", looped(_SLICED * 50, lasts_us=900), events=100, at=AT),
         Fires("parameters", on_gpu(steps(_COPY * 60, count=3, lasts_us=900)), events=180),
         Quiet("few", on_gpu(steps(_COPY * 49, count=2))),
         Quiet("in-one-step", on_gpu(steps(_COPY * 60, count=1))),
@@ -71,10 +66,7 @@ class SmallDeviceCopies(DevicePattern):
         Quiet("uploads", on_gpu(steps(_UPLOAD * 60, count=2))),
         Quiet("by-index", on_gpu(steps(joined("aten::select", _COPY) * 60, count=2))),
         Quiet("optimizer", on_gpu(steps(under("Optimizer.step#SGD.step", _COPY * 60), count=2))),
-        Quiet(
-            "library",
-            on_gpu(steps(under(_LIBRARY, _COPY * 60), count=2, lasts_us=900), frame=FRAME),
-        ),
+        Quiet("library", looped(under(_LIBRARY, _COPY * 60), lasts_us=900)),
         Quiet("ddp", on_gpu(steps(under(f"{collectives.DDP_FORWARD} 900us", _COPY * 60), count=2))),
         Abstains("cpu-run", "aten::copy_\n" * 60),
     )
@@ -100,8 +92,7 @@ def _copies(trace: Trace) -> list[int]:
 
     A copy that follows an index with a number belongs to a loop over a tensor.
     """
-    rows = trace.rows_named("aten::copy_")
-    rows = rows[rows < trace.tree_count]
+    rows = launches.tree_rows(trace, "aten::copy_")
     above = trace.parent[rows]
     in_op = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
     by_ddp = (above >= 0) & np.isin(above, collectives.ddp_forwards(trace))
@@ -132,16 +123,12 @@ def _follow_an_index(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
 
 def _in_ddp_frames(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
     """For each row whether DistributedDataParallel's or a module's own Python is around it."""
-    frames = trace.rows_named(
-        "*torch/nn/parallel/distributed.py(*): _sync*", "*torch/nn/modules/module.py(*): _apply"
+    frames = launches.tree_rows(
+        trace,
+        "*torch/nn/parallel/distributed.py(*): _sync*",
+        "*torch/nn/modules/module.py(*): _apply",
     )
-    frames = frames[frames < trace.tree_count]
-    result = np.zeros(len(rows), bool)
-    order = np.argsort(frames)
-    ends = np.maximum.accumulate(trace.subtree_end[frames[order]]) if len(frames) else frames
-    at = np.searchsorted(frames[order], rows, side="right") - 1
-    result[at >= 0] = rows[at >= 0] < ends[at[at >= 0]]
-    return result
+    return launches.below(trace, frames).contains(rows)
 
 
 def _is_users(event: Event) -> bool:
@@ -153,20 +140,18 @@ def _is_users(event: Event) -> bool:
 
 
 def _starts(events: Iterable[Event]) -> list[int]:
-    return list(map(operator.attrgetter("start_ns"), events))
+    return [event.start_ns for event in events]
 
 
 def _often(trace: Trace, events: Sequence[Event], fewest_a_step: int) -> list[Event]:
     """The events in steps that have enough of them; without steps, all where they are many."""
     if not trace.steps:
         return list(events) if len(events) >= loops.FEWEST_STEPS * fewest_a_step else []
-    step = loops.step_of(trace, _starts(events))
-    numbers, counts = np.unique(step[step >= 0], return_counts=True)
-    enough = numbers[counts >= fewest_a_step]
+    enough = loops.steps_with(trace, _starts(events), fewest_a_step)
     if len(enough) < loops.FEWEST_STEPS:
         return []
-    kept = np.isin(step, enough).tolist()
-    return [event for event, is_kept in zip(events, kept, strict=True) if is_kept]
+    kept = np.isin(loops.step_of(trace, _starts(events)), list(enough)).tolist()
+    return list(compress(events, kept))
 
 
 def _are_short(trace: Trace, events: Sequence[Event]) -> bool:

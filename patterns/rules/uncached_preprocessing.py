@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidy.finding import Finding, NotApplicable, Obstacle, Severity
-from tidy.trace import Capability, Trace
+from tidy.trace import Trace
 
 from ..base import Pattern
-from ..evidence import devices, frames, launches, obstacles, places, timing
-from ..evidence.host_functions import is_repeatable, prepares_inputs, short_name
+from ..evidence import devices, frames, obstacles, places, timing
+from ..evidence.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import share
 
@@ -41,7 +41,6 @@ class UncachedPreprocessing(Pattern):
 
     code = "TDY105"
     severity = Severity.INFO
-    needs = frozenset({Capability.OPS})
     why_no_edit = "it is a part of what loading takes (TDY101)"
     fix = "store what is the same each time (tokens, images); leave the rest to workers"
     worth_a_word = share(
@@ -82,11 +81,7 @@ class UncachedPreprocessing(Pattern):
         waits = fetching - devices.any_busy(trace)
         if (trace.step_share(waits) or 0.0) < self.worth_a_word:
             return
-        names = [name for name in trace.names if prepares_inputs(name) and is_repeatable(name)]
-        events = launches.outermost(list(trace.events(trace.rows_named(*names)))) if names else []
-        inside = fetching.contains([each.start_ns for each in events])
-        own = [each for each, is_in in zip(events, inside.tolist(), strict=True) if is_in]
-        for same in places.by_line(own):
+        for same in places.by_line(preparing_calls(trace, fetching, prepares_repeatably)):
             time = trace.time_of(each.row for each in same) & fetching
             part = time.total_ns / fetching.total_ns
             if part >= self.most_of_loading:

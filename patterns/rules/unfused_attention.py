@@ -111,25 +111,24 @@ class UnfusedAttention(DevicePattern):
         if not found:
             return
         work = WorkOfAttention(trace, found)
-        numbered = places.grouped(range(len(found)), lambda each: found[each].softmax.location)
-        for numbers in (
-            part
-            for group in numbered
-            for part in places.by_window(group, lambda each: found[each].softmax)
-        ):
+
+        def softmax(numbered: tuple[int, Attention]) -> Event:
+            return numbered[1].softmax
+
+        for part in places.parts(enumerate(found), lambda each: softmax(each).location, softmax):
+            numbers, same = zip(*part, strict=True)
             rows = [row for each in numbers for row in work.of(each)]
             time = trace.time_of(rows)
             if not rows or timing.part_of_window(trace, time) < self.worth_a_word:
                 continue
-            events = [found[each].softmax for each in numbers]
             backward = any(map(work.has_backward, numbers))
             yield self.report(
                 trace,
-                events,
-                message=_message(found[numbers[0]], backward),
+                list(map(softmax, part)),
+                message=_message(same[0], backward),
                 warning_from=self.warning_from,
                 cost_rows=rows,
-                edit=_fused(trace, [found[each] for each in numbers], rows, backward),
+                edit=_fused(trace, same, rows, backward),
             )
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -152,7 +151,7 @@ def _message(attention: Attention, backward: bool) -> str:
     return f"attention in steps{both}: scores of {sizes} are written and read again"
 
 
-def _fused(trace: Trace, found: list[Attention], rows: list[int], backward: bool) -> Edit:
+def _fused(trace: Trace, found: Sequence[Attention], rows: list[int], backward: bool) -> Edit:
     """A kernel that reads queries, keys and values, and takes what rates make of its products."""
     device = trace.devices[int(trace.device[rows[0]])]
     rates, left = rates_of(device.name), _UNKNOWN

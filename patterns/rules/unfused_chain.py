@@ -96,22 +96,18 @@ class UnfusedChain(DevicePattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        groups = places.grouped(
-            chains(trace, self.fewest_elements, self.fewest_ops),
-            lambda chain: (trace.location(chain.ops[0]), chain.names),
-        )
-        for part in (
-            part
-            for group in groups
-            for part in places.by_window(group, lambda each: trace.event(each.ops[0]))
-        ):
+        def first(chain: Chain) -> Event:
+            return trace.event(chain.ops[0])
+
+        found = chains(trace, self.fewest_elements, self.fewest_ops)
+        for part in places.parts(found, lambda chain: (first(chain).location, chain.names), first):
             rows = [row for chain in part for row in chain.kernels]
             little = timing.part_of_window(trace, trace.time_of(rows)) < self.worth_a_word
-            if little or _is_compiled(trace.event(part[0].ops[0])):
+            if little or _is_compiled(first(part[0])):
                 continue
             yield self.report(
                 trace,
-                [trace.event(chain.ops[0]) for chain in part],
+                list(map(first, part)),
                 message=_message(part),
                 warning_from=self.warning_from,
                 cost_rows=rows,

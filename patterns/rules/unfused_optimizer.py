@@ -6,20 +6,18 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-import numpy as np
-
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import devices, edits, obstacles, optimizers, places, timing
+from ..evidence import devices, edits, launches, obstacles, optimizers, places, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
 
 # What torch.optim has in a fused form on CUDA (2.13).
 _STEP = optimizers.step_pattern(("Adam", "AdamW", "SGD", "Adagrad"))
-_FOREACH = "aten::_foreach_"
+_FOREACH = "aten::_foreach_*"
 _FUSED = re.compile(optimizers.FUSED)
 
 _KERNEL = "multi_tensor_apply_kernel 9us"
@@ -77,18 +75,16 @@ class UnfusedOptimizer(DevicePattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         ranges = optimizers.optimizer_steps(trace, _STEP)
         kernels_of = {step: kernels for step in ranges if (kernels := self._grouped_kernels(step))}
-        same = places.grouped(kernels_of, lambda step: (step.location, step.name))
-        for events in (part for group in same for part in places.by_window(group)):
+        for events in places.parts(kernels_of, lambda step: (step.location, step.name)):
             match = _STEP.fullmatch(events[0].name)
             kernels = [row for event in events for row in kernels_of[event]]
+            rows = [*(event.row for event in events), *kernels]
             yield self.report(
                 trace,
                 events,
                 message=f"{match[1] if match else 'the optimizer'} updates with many kernels "
                 "where one fused kernel would do",
-                cost=timing.Cost(
-                    trace.time_of([*(event.row for event in events), *kernels]), matters=False
-                ),
+                cost=timing.Cost(trace.time_of(rows), matters=False),
                 edit=_fused(trace, events, kernels),
                 at_most=Severity.WARNING,
             )
@@ -96,12 +92,10 @@ class UnfusedOptimizer(DevicePattern):
     def _grouped_kernels(self, step: Event) -> list[int]:
         """Kernels of the foreach ops of an optimizer step; none where nothing is to be fused."""
         trace, inside = step.trace, optimizers.rows_in(step)
-        ids = np.unique(trace.name_id[inside]).tolist()
-        if any(_FUSED.match(trace.names[each]) for each in ids):
+        if any(map(_FUSED.match, optimizers.names_in(step))):
             return []
-        grouped = [each for each in ids if trace.names[each].startswith(_FOREACH)]
-        ops = inside[np.isin(trace.name_id[inside], grouped)]
-        kernels = [trace.device_rows_under(op).tolist() for op in ops.tolist()]
+        ops = inside[launches.has_name(trace, _FOREACH)[trace.name_id[inside]]]
+        kernels = (trace.device_rows_under(op).tolist() for op in ops.tolist())
         launching = [each for each in kernels if each]
         return list(chain.from_iterable(launching)) if len(launching) >= self.fewest_ops else []
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, loops, timing
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, steps, to_gpu
+from ..evidence import copies, edits, loops, timing, uploads
+from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..option import Option, warning_share
-
-# Of the time of copies, where neither their size nor the device's link is known.
-_USUALLY_LEFT = 0.35, 0.8
 
 _BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, wait once"
 
-_LARGE = "HtoD (Pageable -> Device) 20us 262144B"
+_LARGE, _ON_AMD = "HtoD (Pageable -> Device) 20us 262144B", "HtoD (Host -> Device) 20us"
 _TO, _CALL = "aten::to > aten::copy_", "cudaMemcpyAsync 20us"
-_ON_AMD = "HtoD (Host -> Device) 20us"
+_UPLOADED = to_gpu("Pageable", 262144, call=_CALL)
 
 
 class UnpinnedCopy(DevicePattern):
@@ -56,15 +54,7 @@ class UnpinnedCopy(DevicePattern):
     )
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
-        Fires(
-            "each-step",
-            on_gpu(
-                steps(to_gpu("Pageable", 262144, call=_CALL), WORK, count=2, lasts_us=800),
-                frame=FRAME,
-            ),
-            events=2,
-            at=AT,
-        ),
+        Fires("each-step", looped(_UPLOADED, WORK, lasts_us=800), events=2, at=AT),
         Fires(
             "small-share",
             on_gpu(steps(copy(_LARGE, op=_TO, call=_CALL), count=2, lasts_us=8000)),
@@ -79,27 +69,24 @@ class UnpinnedCopy(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        return copies.unknown_memory(trace)
+        return uploads.unknown_memory(trace)
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        loop, pageable = loops.Loop(trace), copies.uploads(trace, copies.PAGEABLE)
-        groups = [
-            same
-            for same in loop.by_place(pageable, lambda each: each.op)
-            if self._some_repeat(loop, same)
-        ]
+        loop, pageable = loops.Loop(trace), uploads.uploads(trace, copies.PAGEABLE)
+        by_place = loop.by_place(pageable, attrgetter("op"))
+        groups = [same for same in by_place if self._some_repeat(loop, same)]
         # What goes there and back in one loop is the input and the output of one program.
-        back = list(copies.downloads(trace)) if len(groups) == 1 else []
+        back = list(uploads.downloads(trace)) if len(groups) == 1 else []
         way = "from"
         if self._some_repeat(loop, back):
             groups, way = [[*groups[0], *back]], "and back, from and to"
         for same in groups:
-            for events, cost, where in copies.by_window(trace, same, self.warning_from):
+            for events, cost, where in uploads.by_window(trace, same, self.warning_from):
                 said = f"copied to the GPU {way} memory that is not pinned"
                 said += where if way == "from" else ""
                 yield self.report(trace, events, message=said, cost=cost)
 
-    def _some_repeat(self, loop: loops.Loop, same: Sequence[copies.Upload]) -> bool:
+    def _some_repeat(self, loop: loops.Loop, same: Sequence[uploads.Upload]) -> bool:
         large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]
         return any(loop.repeated([op.start_ns for op in large]))
 
@@ -118,16 +105,5 @@ class UnpinnedCopy(DevicePattern):
             work=work,
             waits=edits.calls_in(trace, events),
             left=edits.REMOVED,
-            work_left=_pinned(trace, work),
+            work_left=uploads.part_from_pinned(trace, work),
         )
-
-
-def _pinned(trace: Trace, work: Sequence[int]) -> tuple[float, float]:
-    """The part of the copies' time that they take from pinned memory, at best and at worst."""
-    nbytes = sum(trace.nbytes[row] for row in work)
-    rates = copies.pinned_nbytes_per_s(trace, work)
-    if rates is None or not nbytes:
-        return _USUALLY_LEFT
-    took_s = sum(trace.duration_ns[row] for row in work) / 1e9
-    worst, best = (min(float(nbytes / rate / took_s), 1.0) for rate in rates)
-    return best, worst

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace import Event, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
 
 _SEARCH = "torch.distributed.ddp.reducer::search_unused_parameters"
-_HOOKS = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
 
 _FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 90us", "aten::linear", f"{_SEARCH} 30us")
-_ARRIVES = under(f"{_HOOKS} > torch.distributed.ddp.reducer::mul_out")
-_ABSENT = under(_HOOKS, "aten::zero_")
+_ARRIVES = under(f"{collectives.HOOKS} > torch.distributed.ddp.reducer::mul_out")
+_ABSENT = under(collectives.HOOKS, "aten::zero_")
 
 
 class UnusedParameterSearch(Pattern):
@@ -44,7 +43,6 @@ class UnusedParameterSearch(Pattern):
     """
 
     code = "TDY907"
-    needs = frozenset({Capability.OPS})
     triggers = frozenset({_SEARCH})
     fix = "leave find_unused_parameters at False, or pass static_graph=True"
     examples = (
@@ -61,8 +59,7 @@ class UnusedParameterSearch(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        known = len(collectives.ddp_forwards(trace)) > 0
-        return None if known else NotApplicable("DistributedDataParallel was not used")
+        return collectives.without_ddp(trace)
 
     def match(self, event: Event) -> bool:
         return True
@@ -81,18 +78,12 @@ class UnusedParameterSearch(Pattern):
         ops = [*events, *_reduced_marks(trace)]
         return edits.without_ops(trace, ops, "no search", (0.0, 0.0))
 
-    def cost_rows(self, event: Event) -> Iterable[int]:
-        return (event.row,)
-
 
 def _are_some_unused(trace: Trace) -> bool:
     """Whether DDP fills the place of a gradient that does not come: with zeros, in a hook."""
-    hooks = trace.rows_named(_HOOKS)
-    hooks = hooks[hooks < trace.tree_count]
-    zeros = trace.rows_named("aten::zero_")
-    zeros = zeros[zeros < trace.tree_count]
-    inside = zeros[Intervals(hooks, trace.subtree_end[hooks]).contains(zeros)]
-    above = trace.parent[inside]
+    hooks = launches.below(trace, launches.tree_rows(trace, collectives.HOOKS))
+    zeros = launches.tree_rows(trace, "aten::zero_")
+    above = trace.parent[zeros[hooks.contains(zeros)]]
     makes_new = trace.rows_named("aten::zeros", "aten::zeros_like", "aten::new_zeros")
     return bool(np.count_nonzero(~np.isin(above, makes_new)))
 

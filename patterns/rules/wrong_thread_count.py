@@ -15,7 +15,7 @@ from tidy.trace import Capability, Events, Trace
 
 from ..base import Pattern
 from ..evidence import edits, timing
-from ..evidence.launches import Rows
+from ..evidence.launches import Rows, outermost_rows, tree_rows
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..option import Option, share
 
@@ -118,18 +118,14 @@ class WrongThreadCount(Pattern):
 
     def _large_products(self, trace: Trace) -> Rows:
         """The ops that are large, without those that are in another of them."""
-        rows = np.sort(trace.rows_named(*COUNTED_OPS))
-        rows = rows[rows < trace.tree_count]
+        rows = np.sort(tree_rows(trace, *COUNTED_OPS))
         calls = np.stack([trace.name_id[rows], trace.inputs_id[rows]])
         kinds, kind = np.unique(calls, axis=1, return_inverse=True)
         is_large = [
             op_flops(trace.names[name], trace.inputs, inputs) >= self.fewest_flops
             for name, inputs in kinds.T.tolist()
         ]
-        rows = rows[np.array(is_large, bool)[kind.ravel()]]
-        ends = np.maximum.accumulate(np.append(0, trace.subtree_end[rows]))[:-1]
-        outermost: Rows = rows[rows >= ends]
-        return outermost
+        return outermost_rows(trace, rows[np.array(is_large, bool)[kind.ravel()]])
 
 
 @dataclass(frozen=True, slots=True)

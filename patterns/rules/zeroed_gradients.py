@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import zip_longest
-
-import numpy as np
 
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import Event, Trace
 
 from ..base import Pattern
-from ..evidence import edits, launches, optimizers, places
+from ..evidence import edits, optimizers, places
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 
 _FRAME = "torch/optim/optimizer.py(1023): zero_grad"
@@ -66,25 +63,12 @@ class ZeroedGradients(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        fills = trace.rows_named("aten::zero_", "aten::_foreach_zero_")
-        zeros = trace.strings.names.get("aten::zeros", -1)
-        parents = trace.parent[fills]
-        fills = fills[(parents < 0) | (trace.name_id[np.maximum(parents, 0)] != zeros)]
-        if not len(fills):
-            return
-        calls = [e for e in trace.named("*: zero_grad") if _holds(e, fills)]
-        # A wrapper of the same name says nothing that the call inside it does not.
-        calls = [e for e, after in zip_longest(calls, calls[1:]) if not _above(e, after)]
-        explained = trace.time_of(e.row for e in calls)
-        fill_rows = set(fills.tolist())
-        for event in trace.named("Optimizer.zero_grad#*"):
-            if explained.overlaps(event.start_ns, event.end_ns) or event.kind == EventKind.PyCall:
-                continue
-            if not fill_rows.isdisjoint(optimizers.rows_in(event).tolist()):
-                calls.append(event)
-        adds = _adds(trace, len(fills)) if len({call.location for call in calls}) == 1 else []
+        calls, fills = optimizers.zeroing_calls(trace)
+        # Where there are no more additions than fills, none but the zeros can be there.
+        adds = optimizers.additions(trace).tolist()
+        is_alone = len({call.location for call in calls}) == 1 and len(adds) <= len(fills)
         for events in places.by_line(calls):
-            rows = [*(event.row for event in events), *adds]
+            rows = [*(event.row for event in events), *(adds if is_alone else ())]
             edit = _without(trace, rows)
             yield self.report(trace, events, cost_rows=rows, edit=edit)
 
@@ -93,15 +77,6 @@ class ZeroedGradients(Pattern):
 
     def message(self, events: object) -> str:
         return "gradients are filled with zeros, not dropped"
-
-
-def _adds(trace: Trace, most: int) -> list[int]:
-    """Ops that add a gradient to what is there, where none but the zeros can be there."""
-    adds = trace.rows_named("aten::add_")
-    above = np.maximum(trace.parent[adds], 0)
-    is_leaf = launches.has_name(trace, "torch::autograd::AccumulateGrad")[trace.name_id[above]]
-    adds = adds[is_leaf & (trace.parent[adds] >= 0)]
-    return adds.tolist() if len(adds) <= most else []
 
 
 def _without(trace: Trace, rows: list[int]) -> Edit | None:
@@ -115,13 +90,3 @@ def _without(trace: Trace, rows: list[int]) -> Edit | None:
 def _saves_surely(trace: Trace) -> bool:
     """Whether zeros take longer than new memory: on devices, and where tidy.runtime was timed."""
     return bool(trace.devices_used) or trace.info.header.get("framework") == "tidy.runtime"
-
-
-def _holds(call: Event, fills: launches.Rows) -> bool:
-    """Whether one of the sorted rows `fills` is below `call`."""
-    first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
-    return bool(last > first)
-
-
-def _above(event: Event, other: Event | None) -> bool:
-    return other is not None and event.row < other.row < int(event.trace.subtree_end[event.row])
