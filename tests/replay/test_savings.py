@@ -10,6 +10,7 @@ import tidy
 from tidy import Finding, Severity, Trace
 from tidy.patterns.examples import copy, launch, on_gpu, steps
 from tidy.replay import Edit, Savings
+from tidy.replay.graph import build_graph
 from tidy.trace import EventKind, Intervals, TraceInfo, build_trace
 from tidy.trace.outline import parse_outline
 from tidy.trace.raw_columns import RawColumns, Track
@@ -117,6 +118,28 @@ def test_a_launch_that_waits_for_room_in_the_queue_is_the_devices_time() -> None
     assert savings.fidelity.p90_error < 0.001
     _, high = savings.saved([edit])
     assert high[-1] == pytest.approx(0.5 * (edges[-1] - edges[-2]), rel=0.03)
+
+
+def test_a_launch_waits_for_no_work_that_is_launched_after_it() -> None:
+    """Of 600 kernels ahead none ends as a slow launch returns, but work of the next one does."""
+    raw = RawColumns()
+    names, tracks = raw.strings.names, raw.strings.tracks
+    host, one, other = (tracks[Track(*each)] for each in ((1, 1), (0, 1), (0, 2)))
+    launch, kernel, at_ns = names["cudaLaunchKernel"], names["kernel"], 0
+    for number in range(602):
+        call_ns = _MS if number == 600 else 5_000
+        _put(raw, launch, EventKind.Runtime, number, at_ns, call_ns, host)
+        at_ns += call_ns
+        if number == 601:
+            _put(raw, kernel, EventKind.Kernel, number, at_ns, 10_000, other)
+        else:
+            start_ns = 10_000 + 20 * _MS * number
+            _put(raw, kernel, EventKind.Kernel, number, start_ns, 20 * _MS, one)
+    _put(raw, names["ProfilerStep#0"], EventKind.Annotation, -1, 0, at_ns, host)
+    trace = build_trace(raw, TraceInfo("made"))
+    waits_for = build_graph(trace, [0, at_ns], 0).waits_for
+    assert waits_for.max() < 0
+    assert Savings(trace, trace.window.step_ranges, 0).fidelity.median_error < 0.001
 
 
 def _put(

@@ -58,7 +58,10 @@ def find_waits(
     full = np.flatnonzero(launches & (waits_for < 0) & (length > max(_LONG_NS, 10 * usual)))
     ahead = np.searchsorted(launcher, full) - np.searchsorted(ends, start[full], side="right")
     full = full[ahead >= _FULL_QUEUE]
-    waits_for[full] = _nearest_end(ends, by_end, end[full], length[full])
+    ended_then = _nearest_end(ends, by_end, end[full], length[full])
+    # On another stream that may be work which is launched only later.
+    known = (ended_then >= 0) & (launcher[ended_then] < full)
+    waits_for[full[known]] = ended_then[known]
     waiting = np.flatnonzero(waits_for >= 0)
     return_ns[waiting] = end[waiting] - ended[waits_for[waiting]]
     length[waiting] = np.minimum(length[waiting], 3 * usual)

@@ -202,6 +202,10 @@ class _Once:
         return 2 * int(np.count_nonzero(spent_ns > _RECURS * (ends - starts))) > len(starts)
 
     @cached_property
+    def _busy(self) -> Intervals:
+        return _busy(self._trace)
+
+    @cached_property
     def _loads(self) -> NDArray[np.bool_]:
         return _named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
 
@@ -217,7 +221,7 @@ class _Once:
         slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
         slow = slow[self._loads[trace.name_id[slow]]]
         # A launch that waits for room in the queue of a busy device loads nothing.
-        slow = slow[_while_idle(trace, slow)] if len(slow) else slow
+        slow = slow[_while_idle(trace, self._busy, slow)] if len(slow) else slow
         told.append((int(trace.duration_ns[slow].sum()), "first launches"))
         spent_ns, words = max(told)
         longer_ns = step.duration_ns - usual_ns
@@ -272,14 +276,19 @@ def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.boo
     waits = _named(trace, _WAITS)
     names = trace.name_id[calls]
     few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
-    result: NDArray[np.bool_] = by_name[names] | (few & ~waits[names] & _while_idle(trace, calls))
+    idle = _while_idle(trace, _busy(trace), calls)
+    result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
     return result
 
 
-def _while_idle(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """In which of these calls no device works for more than half of their time."""
+def _busy(trace: EventTable) -> Intervals:
+    """When any device works."""
     work = trace.device_rows
-    busy = Intervals(trace.start_ns[work], trace.end_ns[work])
+    return Intervals(trace.start_ns[work], trace.end_ns[work])
+
+
+def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """In which of these calls no device works for more than half of their time."""
     worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
     idle: NDArray[np.bool_] = 2 * worked < trace.duration_ns[calls]
     return idle
