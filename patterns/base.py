@@ -19,7 +19,7 @@ from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, ro
 
 from .evidence.obstacles import other_accelerator, without_device
 from .evidence.places import parts
-from .evidence.timing import Cost
+from .evidence.timing import NO_COST, Cost
 from .examples import Example
 
 
@@ -194,6 +194,10 @@ class Pattern:
             at_most=at_most,
             why_no_edit="" if edit is not None or not counts else self.why_no_edit,
         )
+
+    def remark(self, trace: Trace, events: Sequence[Event], message: str) -> Finding:
+        """An info about the run or its recording: at no place in the source, of no time."""
+        return self.report(trace, events, message=message, location=None, cost=NO_COST, edit=None)
 
     # The vocabulary of TorchTidy; each takes time for its answer only.
 

@@ -126,3 +126,15 @@ def warning_share(default: float) -> Option[float]:
         "where no replay tells what the fix saves, what costs this share of the steps is a warning"
         " and what costs less is info",
     )
+
+
+def word_share(default: float, what: str) -> Option[float]:
+    """From which share of the steps on a rule says something of `what`."""
+    return share(default, f"a smaller share of the steps in {what} is not worth a word")
+
+
+def habitual_reads() -> Option[int]:
+    """From how many reads of a value on a finding stands."""
+    return Option(
+        3, "reads at one place, in whatever steps, below which they are no habit", least=1
+    )

@@ -30,6 +30,9 @@ class Cost(NamedTuple):
     on_device: bool = False
 
 
+NO_COST = Cost(Intervals(), matters=False)  # what is found takes no time, or none that is known
+
+
 def part_of_window(trace: Trace, time: Intervals) -> float:
     """The share of the window, or of what is outside of it alone: its length in windows.
 

@@ -10,7 +10,7 @@ from tidy.finding import Finding, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import lifetimes, memory, timing
+from ..evidence import lifetimes, memory
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import share
 
@@ -94,12 +94,10 @@ class ActivationsDominate(DevicePattern):
             activations = lifetimes.activations_at(trace, device, int(trace.start_ns[row]))
             if activations >= self.most_of_it * in_use:
                 held = memory.in_units(int(changes.reserved_nbytes.max()))
-                yield self.report(
+                yield self.remark(
                     trace,
                     [trace.event(row)],
-                    message=f"activations are {memory.in_units(activations)} of the "
+                    f"activations are {memory.in_units(activations)} of the "
                     f"{memory.in_units(in_use)} in use at the peak, and the allocator holds "
                     f"{held} of the GPU's {memory.in_units(total)}",
-                    location=None,
-                    cost=timing.Cost(trace.time_of([]), matters=False),
                 )

@@ -12,7 +12,7 @@ from tidy.trace import Capability, Event, Events, Trace
 from ..base import DevicePattern
 from ..evidence import allocator, edits, memory, obstacles, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..option import share, warning_share
+from ..option import warning_share, word_share
 
 _MALLOC = under("aten::empty > cudaMalloc 100us")
 _BOTH = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us")
@@ -57,10 +57,7 @@ class AllocatorChurn(DevicePattern):
     code = "TDY801"
     needs = frozenset({Capability.DEVICE})
     fix = "keep shapes and pinned buffers the same; expandable_segments:True if they vary"
-    worth_a_word = share(
-        timing.EASY_WARNING,
-        "calls that take less of the steps than this are not worth a word",
-    )
+    worth_a_word = word_share(timing.EASY_WARNING, "calls for memory")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
         Fires("malloc-and-free", _steps(_MALLOC, _BOTH + WORK, _BOTH), events=5, at=AT),

@@ -20,7 +20,7 @@ from ..evidence import autograd, devices, frames, launches, loops, timing
 from ..evidence.launches import Rows
 from ..evidence.op_names import VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import Option, share
+from ..option import Option, word_share
 
 _LONGEST_ROUND = 12
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
@@ -73,9 +73,7 @@ class BatchItemByItem(Pattern):
         100.0,
         "Python that takes longer for each item reads or decodes it, and does not only take it",
     )
-    worth_a_word = share(
-        timing.LARGE_INFO, "batches that take less of the steps than this are not worth a word"
-    )
+    worth_a_word = word_share(timing.LARGE_INFO, "such batches")
     examples = (
         Fires("slices", steps(_batch()), events=3, at=AT),
         Fires("memory-mapped", steps(_batch(_ARRAY)), events=3, at=AT),

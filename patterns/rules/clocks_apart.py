@@ -8,7 +8,7 @@ from tidy.finding import Finding, Severity
 from tidy.trace import Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import recording, timing
+from ..evidence import recording
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps
 from ..option import share
 
@@ -56,19 +56,9 @@ class ClocksApart(DevicePattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         early, count = recording.begun_before_launch(trace)
         if len(early) and len(early) >= self.fewest_share * count:
-            yield self.report(
-                trace,
-                Events(trace, early),
-                message=f"{len(early):,} of {count:,} kernels begin before they are launched",
-                location=None,
-                cost=timing.Cost(trace.time_of([]), matters=False),
-            )
+            what = f"{len(early):,} of {count:,} kernels begin before they are launched"
+            yield self.remark(trace, Events(trace, early), what)
         waits = recording.done_after_wait(trace)
         if len(waits):
-            yield self.report(
-                trace,
-                Events(trace, waits),
-                message="the host has waited for the device, which by its own clock works on",
-                location=None,
-                cost=timing.Cost(trace.time_of([]), matters=False),
-            )
+            what = "the host has waited for the device, which by its own clock works on"
+            yield self.remark(trace, Events(trace, waits), what)

@@ -14,7 +14,7 @@ from ..evidence import edits, frames, host_idle, obstacles, places, timing
 from ..evidence.host_functions import preparing, preparing_calls, short_name
 from ..evidence.host_idle import Stretch
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import share
+from ..option import word_share
 
 # Operators that compute nothing (they look at memory in another way, or record something), and
 # those that make a tensor of nothing, which is TDY201's.
@@ -57,10 +57,7 @@ class CpuPreprocessing(Pattern):
 
     code = "TDY407"
     fix = "prepare inputs in workers of a DataLoader, or once before training"
-    worth_a_word = share(
-        timing.LARGE_INFO,
-        "preparing that takes less of the steps than this is not worth a word",
-    )
+    worth_a_word = word_share(timing.LARGE_INFO, "preparing inputs")
     examples = (
         Fires("tokenizer", on_gpu(steps(_OP, _TOKENIZE, _OP)), events=3, at=AT),
         Fires("once-recorded", on_gpu(steps(_OP, _TOKENIZE, _OP, count=1)), at=AT),

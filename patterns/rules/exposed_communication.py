@@ -10,7 +10,7 @@ from tidy.trace import Capability, Events, Trace
 from ..base import DevicePattern
 from ..evidence import collectives, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..option import share, warning_share
+from ..option import warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
 _OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
@@ -47,10 +47,7 @@ class ExposedCommunication(DevicePattern):
     needs = frozenset({Capability.DEVICE})
     why_no_edit = "the trace of one rank does not tell what waits for others, or can be hidden"
     fix = "overlap it with the backward pass, send less (no_sync, bf16), balance the ranks"
-    worth_a_word = share(
-        timing.LARGE_INFO,
-        "communication that takes less of the steps than this is not worth a word",
-    )
+    worth_a_word = word_share(timing.LARGE_INFO, "communication")
     warning_from = warning_share(timing.LARGE_WARNING)
     examples = (
         Fires("all-reduce", _step(200, _WORK, launch("nccl:all_reduce 90us", _ALL_REDUCE)), at=AT),

@@ -20,7 +20,7 @@ from ..base import DevicePattern
 from ..evidence import devices, obstacles, products, timing
 from ..evidence.products import Precision
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..option import share, warning_share
+from ..option import share, warning_share, word_share
 
 Rows = NDArray[np.int64]
 # Half precision against float32 and TF32 where the device is none whose rates are known.
@@ -75,10 +75,7 @@ class Float32Products(DevicePattern):
         "where this part of the time of products is in half precision already, what is left"
         " in float32 was left on purpose",
     )
-    worth_a_word = share(
-        timing.LARGE_INFO,
-        "products that take less of the steps than this are not worth a word",
-    )
+    worth_a_word = word_share(timing.LARGE_INFO, "products")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     warning_from_tf32 = share(
         timing.LARGE_WARNING,

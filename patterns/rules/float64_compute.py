@@ -15,7 +15,7 @@ from tidy.trace import Capability, Event, EventKind, Trace
 from ..base import DevicePattern
 from ..evidence import devices, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
-from ..option import share, warning_share
+from ..option import warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
 # What only changes the type, as the remedy does.
@@ -57,10 +57,7 @@ class Float64Compute(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
     why_no_edit = "kernels this short take the time of their launch"
     fix = "use float32: .float() on the data, dtype=torch.float32 for new tensors"
-    worth_a_word = share(
-        timing.WORTH_A_WARNING,
-        "arithmetic that is no product and takes less of the steps is not worth a word",
-    )
+    worth_a_word = word_share(timing.WORTH_A_WARNING, "arithmetic that is no product")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
         Fires("product", on_gpu(launch(_MM, "d884gemm_64x64_nn 40us"), frame=FRAME), at=AT),

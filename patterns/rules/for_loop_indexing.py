@@ -104,8 +104,8 @@ class ForLoopIndexing(Pattern):
                 [walk.first for walk in walks],
                 message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
                 severity=Severity.INFO if has_products else Severity.WARNING,
-                cost=timing.Cost(time, matters=True),
                 location=walks[0].location,
+                cost=timing.Cost(time, matters=True),
                 edit=None if has_products else _as_one_op(trace, walks),
             )
 

@@ -11,7 +11,7 @@ from tidy.trace import Event, Trace, rows_of, time_text
 from ..base import Pattern
 from ..evidence import devices, edits, launches, loops, places, timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import share
+from ..option import word_share
 
 _BY_HAND = "<built-in function collect>"
 _BY_ITSELF = ("Python GC*", "gc_collect*", "GC generation*")
@@ -43,10 +43,7 @@ class GarbageCollection(Pattern):
 
     code = "TDY405"
     fix = "leave gc.collect() out of the steps; gc.freeze() once the model is made"
-    worth_a_word = share(
-        timing.EASY_WARNING,
-        "collections that take less of the steps than this are not worth a word",
-    )
+    worth_a_word = word_share(timing.EASY_WARNING, "collections")
     examples = (
         Fires("by-hand", on_gpu(steps(_OP, under(FRAME, f"{_BY_HAND} 90us"), _OP)), 3, AT),
         Fires("by-itself", steps("aten::mm", "Python GC 90us"), events=3),

@@ -12,7 +12,7 @@ from tidy.trace import Capability, Event, Trace
 from ..base import DevicePattern
 from ..evidence import edits, loops, obstacles, reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
-from ..option import Option, warning_share
+from ..option import habitual_reads, warning_share
 
 _SEVERAL = 2.0  # reads a step
 
@@ -50,11 +50,7 @@ class GradientNormRead(DevicePattern):
     code = "TDY604"
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "keep the norm on the GPU; read it every N steps, or with the loss"
-    fewest_reads = Option(
-        3,
-        "reads at one place, in whatever steps, below which they are no habit",
-        least=1,
-    )
+    fewest_reads = habitual_reads()
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
         Fires("clipped-and-read", looped(WORK, _TOTAL, _CLIP, _ITEM, AFTER), events=2, at=AT),

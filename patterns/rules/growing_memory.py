@@ -124,7 +124,7 @@ class GrowingMemory(Pattern):
                 same,
                 message=_said(trace, same, growth.step_nbytes),
                 severity=Severity.WARNING if matters else Severity.INFO,
-                cost=timing.Cost(trace.time_of([]), matters=matters),
+                cost=timing.NO_COST._replace(matters=matters),
                 edit=None,
             )
 

@@ -12,7 +12,7 @@ from tidy.trace import Capability, Event, Trace
 from ..base import DevicePattern
 from ..evidence import edits, frames, loops, obstacles, places, reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
-from ..option import Option, warning_share
+from ..option import habitual_reads, warning_share
 
 _SHOWN = {
     "aten::item": ".item() or float(tensor)",
@@ -58,11 +58,7 @@ class HostSyncInLoop(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     why_no_edit = "the trace does not tell whether the optimizer can do without the value"
     fix = "keep it on the GPU; read once after the loop, or every N steps"
-    fewest_reads = Option(
-        3,
-        "reads at one place, in whatever steps, below which they are no habit",
-        least=1,
-    )
+    fewest_reads = habitual_reads()
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
         Fires("item", looped(WORK, _ITEM, AFTER, lasts_us=900), events=2, at=AT),

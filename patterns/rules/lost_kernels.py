@@ -8,7 +8,7 @@ from tidy.finding import Finding, Severity
 from tidy.trace import Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import recording, timing
+from ..evidence import recording
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import Option, share
 
@@ -54,10 +54,5 @@ class LostKernels(DevicePattern):
     def check(self, trace: Trace) -> Iterable[Finding]:
         lost, count = recording.lost_launches(trace)
         if len(lost) >= self.fewest and len(lost) >= self.fewest_share * count:
-            yield self.report(
-                trace,
-                Events(trace, lost),
-                message=f"the profiler lost the kernels of {len(lost):,} of {count:,} launches",
-                location=None,
-                cost=timing.Cost(trace.time_of([]), matters=False),
-            )
+            what = f"the profiler lost the kernels of {len(lost):,} of {count:,} launches"
+            yield self.remark(trace, Events(trace, lost), what)

@@ -62,11 +62,7 @@ class MemoryNearLimit(DevicePattern):
     why_no_edit = "memory that is not in use takes no time"
     large_pool = share(0.3, "a pool of this part of the device may be worth a word")
     far_above = Option(2.0, "a pool is worth a word where it is this many times what is in use")
-    fewest_retries = Option(
-        3,
-        "as often the allocator has to ask again where no steps are marked",
-        least=1,
-    )
+    fewest_retries = Option(3, "retries that are a habit, where no steps are marked", least=1)
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
         Fires(
@@ -119,15 +115,7 @@ class MemoryNearLimit(DevicePattern):
             changes = memory.changes_of(trace, device)
             if self._is_far_above(trace, device, changes):
                 largest = int(changes.row[np.argmax(changes.reserved_nbytes)])
-                yield self.report(
-                    trace,
-                    [trace.event(largest)],
-                    message=_pool(trace, device),
-                    severity=Severity.INFO,
-                    location=None,
-                    cost=timing.Cost(trace.time_of([]), matters=False),
-                    edit=None,
-                )
+                yield self.remark(trace, [trace.event(largest)], _pool(trace, device))
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace = events[0].trace

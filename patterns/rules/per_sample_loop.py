@@ -73,15 +73,8 @@ class PerSampleLoop(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     why_no_edit = "the trace does not tell whether each round needs the one before"
     fix = "give the whole batch to the op, or torch.vmap for a function of one sample"
-    fewest_rounds = Option(
-        8,
-        "a batch of fewer samples than this is worked on about as fast one by one",
-        least=2,
-    )
-    alike_share = share(
-        0.8,
-        "so many of the rounds are alike: those in which nothing else happens besides",
-    )
+    fewest_rounds = Option(8, "a batch of fewer samples is about as fast one by one", least=2)
+    alike_share = share(0.8, "so many of the rounds are alike: in them nothing else happens")
     most_forms = Option(
         4, "two branches make four forms of a round; rounds of more are something else", least=1
     )

@@ -8,7 +8,6 @@ from tidy.finding import Finding, NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import Pattern
-from ..evidence import timing
 from ..examples import Abstains, Fires, Quiet, steps
 
 
@@ -45,10 +44,5 @@ class SingleStep(Pattern):
         if len(trace.steps) != 1:
             return
         first = next(iter(trace.within(trace.steps[0].start_ns, trace.steps[0].end_ns)))
-        yield self.report(
-            trace,
-            [first],
-            message="one step was recorded: what happens in each step looks as if it happened once",
-            location=None,
-            cost=timing.Cost(trace.time_of([]), matters=False),
-        )
+        what = "one step was recorded: what happens in each step looks as if it happened once"
+        yield self.remark(trace, [first], what)

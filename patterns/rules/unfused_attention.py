@@ -16,7 +16,7 @@ from ..base import DevicePattern
 from ..evidence import places, timing
 from ..evidence.attention import SOFTMAX, Attention, WorkOfAttention, attentions
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import Option, share, warning_share
+from ..option import Option, warning_share, word_share
 
 # A backward has five products where the forward has two, and as many more to read.
 _WITH_BACKWARD = 3.5
@@ -81,10 +81,7 @@ class UnfusedAttention(DevicePattern):
         least=1,
     )
     fewest_keys = Option(32, "of fewer keys there is little to fuse, either", least=1)
-    worth_a_word = share(
-        0.01,
-        "attention that takes less of the window than this is not worth a word",
-    )
+    worth_a_word = word_share(0.01, "attention")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
         Fires("by-hand", on_gpu(_example(512, 512), frame=FRAME), at=AT),

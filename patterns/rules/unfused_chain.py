@@ -14,7 +14,7 @@ from ..base import DevicePattern
 from ..evidence import places, timing
 from ..evidence.chains import Chain, chains
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import Option, share, warning_share
+from ..option import Option, warning_share, word_share
 
 # In a compiled region what can be fused is.
 _COMPILED = re.compile(r"Torch-Compiled|Compiled(Fx|Function)|triton")
@@ -75,10 +75,7 @@ class UnfusedChain(DevicePattern):
         1 << 16, "fewer elements take the time of a launch, however many bytes they have", least=1
     )
     fewest_ops = Option(3, "two operators one after the other are as often none to fuse", least=2)
-    worth_a_word = share(
-        0.01,
-        "a chain that takes less of the window than this is not worth a word",
-    )
+    worth_a_word = word_share(0.01, "a chain")
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
         Fires("gelu", on_gpu(_GELU, frame=FRAME), at=AT),

@@ -66,8 +66,8 @@ class WrongThreadCount(Pattern):
 
     code = "TDY410"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    fix = "set as many threads as there are free processors: torch.set_num_threads()"
     why_no_edit = "how long threads wait for each other is not in the trace"
+    fix = "set as many threads as there are free processors: torch.set_num_threads()"
     fewest_flops = Option(50e6, "a product of fewer operations is as fast on few threads")
     worth_a_word = share(0.3, "products that take less of the steps than this are not the step")
     examples = (
