@@ -61,7 +61,7 @@ class MemoryNearLimit(DevicePattern):
     fix = "a smaller batch, or torch.utils.checkpoint: there is no memory left"
     why_no_edit = "memory that is not in use takes no time"
     large_pool = share(0.3, "a pool of this part of the device may be worth a word")
-    far_above = Option(2.0, "a pool is worth a word where it is this many times what is in use")
+    far_above = Option(2.0, "a pool of so many times what is in use is worth a word", least=1)
     fewest_retries = Option(3, "retries that are a habit, where no steps are marked", least=1)
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
