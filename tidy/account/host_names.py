@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -122,9 +122,10 @@ PYTHON_RANGES = HostNames(
      r"|<built-in method \w+ of (Imaging\w*|av\.|tokenizers\.|\w*Tokenizer).*>"),
     words=("of pybind11", "distributed_c10d.py", "pil/", "cv2/", "av/", "imageio/", "skimage/",
            "librosa/", "soundfile/", "torchaudio/", "albumentations/", "torchvision/",
-           "tokenizers/", "sentencepiece/", "tiktoken/", "decord/", "transformers/", "process",
-           "tokeni", "read_image", "read_jpeg", "read_video", "decode_image", "decode_jpeg",
-           "decode_video", "of imaging", "of av."),
+           "sentencepiece/", "tiktoken/", "decord/", "image_", "video_", "audio_utils",
+           "feature_extraction", "/processing_", "preprocess", "pre_process", "tokeni",
+           "read_image", "read_jpeg", "read_video", "decode_image", "decode_jpeg", "decode_video",
+           "of imaging", "of av."),
 )  # fmt: skip
 _CALLS_HOOKS = re.compile(
     r".*torch/nn/modules/module\.py\(\d+\): (_call_impl|inner)"
@@ -142,18 +143,24 @@ def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
     is_frame = trace.kind[:count] == EventKind.PyCall
     frames = np.flatnonzero(is_frame)
     frames = frames[trace.parent[frames] >= 0]
-    used = np.flatnonzero(np.bincount(trace.name_id[frames]))
-    own = np.zeros(len(trace.names), bool)
-    own[used] = [_may_be_hook(trace.names[name]) for name in used.tolist()]
-    frames = frames[own[trace.name_id[frames]]]
-    callers = np.flatnonzero(np.bincount(trace.name_id[trace.parent[frames]]))
-    calls = np.zeros(len(trace.names), bool)
-    calls[callers] = [_CALLS_HOOKS(trace.names[name]) is not None for name in callers.tolist()]
+    callers = _names_that(_CALLS_HOOKS, trace, trace.parent[frames])
+    frames = frames[callers[trace.name_id[trace.parent[frames]]]]
+    frames = frames[_names_that(_may_be_hook, trace, frames)[trace.name_id[frames]]]
     result = np.zeros(count, bool)
-    result[frames[calls[trace.name_id[trace.parent[frames]]]]] = True
+    result[frames] = True
     # What wraps a `forward` is none.
     forwards = trace.parent[trace.rows_named("*: forward")]
     result[forwards[(forwards >= 0) & (forwards < count)]] = False
+    return result
+
+
+def _names_that(
+    holds: Callable[[str], object], trace: Trace, rows: NDArray[np.signedinteger]
+) -> NDArray[np.bool_]:
+    """For each name whether it is one of these rows' and something holds of it."""
+    result = np.zeros(len(trace.names), bool)
+    used = np.flatnonzero(np.bincount(trace.name_id[rows]))
+    result[used] = [bool(holds(trace.names[name])) for name in used.tolist()]
     return result
 
 
