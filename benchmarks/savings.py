@@ -1,6 +1,6 @@
 """How near the predicted step after a fix comes to the measured one, over pairs of scripts.
 
-    python benchmarks/savings.py [PAIR]... [--rounds 5]
+    PYTHONPATH=. python benchmarks/savings.py [PAIR]... [--rounds 5]
 
 Each pair is a script in benchmarks/savings/, wrong as it stands and corrected with `--fixed`, run
 with PyTorch on the CPU, with tidy.runtime on the CPU, or with it on a modelled device. The wrong
@@ -27,9 +27,10 @@ from tidy.trace import Trace
 from tidy.verify.predict import predict
 from tidy.weigh import weigh
 
-HERE = Path(__file__).parent / "savings"
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "benchmarks" / "savings"
 V100 = "loader-v100"
-_TRACES = HERE.parents[2] / "shared" / "traces" / "real"
+_TRACES = ROOT.parent / "shared" / "traces" / "real"
 # Script, framework, device: the rule that is to find the mistake.
 PAIRS = {
     ("loader", "torch", ""): "TDY101",
@@ -88,6 +89,8 @@ def main() -> None:
     parser.add_argument("pairs", nargs="*", help="parts of names; all by default")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
+    if ROOT not in Path(tidy.__file__).parents:
+        parser.error(f"this would measure {Path(tidy.__file__).parent}: set PYTHONPATH={ROOT}")
     # One thread each: what is compared is one script with another.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONWARNINGS="ignore")
     print(f"{'ms':26}{''.join(f'{name:>10}' for name in _HEAD)}  range   fidelity")
