@@ -96,7 +96,7 @@ def part_from_pinned(trace: Trace, work: Rows) -> tuple[float, float]:
     majors = [each.compute[0] if each is not None and each.compute else 0 for each in devices]
     rates = [_PINNED_GB_PER_S[major] for major in majors if major in _PINNED_GB_PER_S]
     nbytes, took_s = trace.nbytes[work].sum(), trace.duration_ns[work].sum() / 1e9
-    if not rates or len(rates) < len(majors) or not nbytes:
+    if not rates or len(rates) < len(majors) or not (nbytes and took_s):
         return _USUALLY_LEFT
     slowest, fastest = min(low for low, _ in rates), max(high for _, high in rates)
     worst, best = (min(float(nbytes / (1e9 * r) / took_s), 1.0) for r in (slowest, fastest))

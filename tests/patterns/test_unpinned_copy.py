@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 
 import pytest
@@ -169,3 +170,12 @@ def test_runs_on_the_cpu_have_nothing_to_wait_for(code: str) -> None:
     assert cpu_runs
     for path in cpu_runs:
         assert isinstance(report(path).outcomes[code], NotApplicable), path.name
+
+
+def test_copies_that_take_no_time_by_the_recording_are_found_as_well() -> None:
+    at_once = to_gpu("Pageable", _LARGE).replace("20us", "0us")
+    outline = "# device 0 NVIDIA A100 8.0\n" + steps(at_once, WORK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (finding,) = said(UnpinnedCopy, outline)
+    assert finding.edit is not None
