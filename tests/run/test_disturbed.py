@@ -103,3 +103,36 @@ def test_none_gets_longer() -> None:
     for marks in ((), ((0, _FETCH, 0), (_STEP_NS, _FETCH, 1))):
         after = as_short_as(light, [BareStep(0, 9 * _STEP_NS, marks)] * 4)
         assert _lengths(after) == _lengths(light)
+
+
+@pytest.mark.parametrize(("wanted_ns", "step_ns"), [(60_000, 60_000), (10_000, 36_600)])
+def test_devices_take_as_long_as_they_do(wanted_ns: int, step_ns: int) -> None:
+    """What kept the host waiting slowed no kernel down: steps get as short as these let them."""
+    raw, ends = RawColumns(), [1_000]
+    names, tracks = raw.strings.names, raw.strings.tracks
+    for step in range(5):
+        at = ends[-1]
+        for kind, name, place, start_ns, took_ns in (
+            (EventKind.TorchOp, "aten::mm", _MAIN, at, 8_000),
+            (EventKind.Runtime, "cudaLaunchKernel", _MAIN, at + 2_000, 4_000),
+            (EventKind.Kernel, "gemm", Track(0, 7), at + 4_000, 30_000),
+            (EventKind.Runtime, "cudaDeviceSynchronize", _MAIN, at + 20_000, 14_000),
+        ):
+            raw.append(
+                1,
+                name_id=names[name],
+                kind=kind,
+                start_ns=start_ns,
+                duration_ns=took_ns,
+                track_id=tracks[place],
+                correlation=step + 1 if name in ("cudaLaunchKernel", "gemm") else 0,
+            )
+        ends.append(at + 100_000)
+    light = light_steps(raw, [ends], _MAIN)
+    assert light is not None
+    shorter = as_short_as(light, [BareStep(0, wanted_ns, ())] * 4)
+    assert shorter.given is not None
+    starts_ns, ends_ns = shorter.given
+    kernels = shorter.table["kind"] == EventKind.Kernel
+    assert (ends_ns - starts_ns)[kernels].tolist() == [30_000] * 5
+    assert shorter.lengths_ns[1:] == pytest.approx([step_ns] * 4, rel=0.1)

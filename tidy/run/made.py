@@ -32,6 +32,7 @@ _DISTURBED = (
     "; other work of this machine kept threads of the script waiting, so that each part of a step"
     " is taken to be as long as in the quickest steps"
 )
+_SCALED = "; other work of this machine kept it waiting, so that the host's times are scaled"
 _QUICKEST = "; each part of a step is as long as in the quickest steps"
 
 
@@ -67,12 +68,16 @@ class Assembled:
         if light is not None:
             true = None if bare_ns is None else unrecorded(light, steps)
             is_busy = bare_ns is not None and true is None
-            disturbed = is_disturbed(self.light) or (is_busy and not self.light.worker_batches)
-            # Beside devices and workers the quickest steps are not known.
-            can_be_quickest = not light.has_device and not self.light.worker_batches
-            disturbed = disturbed or (self.quickest and can_be_quickest)
+            # Beside workers the quickest steps are not known; beside devices they are those in which
+            # a host that runs ahead waits for nothing.
+            is_alone = not self.light.worker_batches
+            if is_alone and not light.has_device:
+                disturbed = is_busy or self.quickest or is_disturbed(self.light)
+                if disturbed:
+                    light, steps = undisturbed(light), quickest_of(steps)
+            else:
+                disturbed = is_busy and is_alone
             if disturbed:
-                light, steps = undisturbed(light), quickest_of(steps)
                 full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
                 bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
                 true = as_short_as(light, steps) if bare_ns else None
@@ -93,9 +98,10 @@ class Assembled:
         self.facts["tidy_light_slowdown"] = round(by_light, 3) if has_both else None
         self.facts["tidy_times"] = "light" if bare_ns is None else "unrecorded"
         self.facts["tidy_taken_off_ns"] = taken_off_ns
-        why = _QUICKEST if self.quickest else _DISTURBED
+        why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
         count, said = len(light.steps), why if disturbed else ""
-        self.facts |= {"tidy_timed_steps": count, "tidy_quickest": disturbed}
+        is_quickest = disturbed and not light.has_device
+        self.facts |= {"tidy_timed_steps": count, "tidy_quickest": is_quickest}
         if bare_ns is None:
             self.notes.append(
                 f"full recording {_slower(by_full)} than light did; times are those of {count}"

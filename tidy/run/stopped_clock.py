@@ -124,16 +124,23 @@ class HostOnly:
         """
         parts = _parts(self._light, bare, is_disturbed=True)
         if parts is None:
-            middle_ns = float(np.median([step.end_ns - step.start_ns for step in bare]))
-            bounds = np.array(self._light.recorded, np.int64)
-            wanted = np.array([min(middle_ns, self._typical(0))])
-            parts = Parts(bounds, wanted, [np.median], np.ones(len(bounds), bool))
-        clock = StoppedClock(self._host, 0, parts.evened_out(parts.bounds_ns))
+            clock = self._evenly(min(1.0, _middle_ns(bare) / self._typical(0)))
+        else:
+            clock = StoppedClock(self._host, 0, parts.evened_out(parts.bounds_ns))
         return self._taken_off(clock, 0)
 
     def _typical(self, event_ns: int) -> float:
-        bounds = self._bounds_on(StoppedClock(self._host, event_ns))
+        return self._typical_on(StoppedClock(self._host, event_ns))
+
+    def _typical_on(self, clock: StoppedClock) -> float:
+        bounds = self._bounds_on(clock)
         return typical_ns(bounds[1::2] - bounds[::2])
+
+    def _evenly(self, part: float) -> StoppedClock:
+        """One on which each step takes this part of its time."""
+        bounds = self._bounds.reshape(-1, 2)
+        given = laid_out(bounds, (np.diff(bounds) * part).astype(np.int64))
+        return StoppedClock(self._host, 0, (self._bounds, np.concatenate(given)))
 
     def _clock(self, event_ns: int, parts: Parts | None) -> StoppedClock:
         """One that stands so long, but in parts that were timed as long as it has to there."""
@@ -194,6 +201,18 @@ class WithDevice(HostOnly):
             return self._light
         return super().calibrated(bare)
 
+    def scaled(self, bare: list[BareStep]) -> LightSteps:
+        """The steps with the host's times scaled, so that they are no longer than the given ones.
+
+        Where devices keep them longer, that does not tell by how much: then by as much as the step
+        would have to be.
+        """
+        wanted_ns, before_ns = _middle_ns(bare), self._typical(0)
+        off = calibrate(lambda off: self._typical_on(self._evenly(1 - off / MOST_NS)), wanted_ns)
+        is_reached = off < MOST_NS - _PRECISION_NS
+        part = 1 - off / MOST_NS if is_reached else wanted_ns / before_ns
+        return self._taken_off(self._evenly(part), 0)
+
     def _replay(self, clock: StoppedClock) -> Times:
         graph = self._graph
         start, free = clock.at(graph.start_ns), clock.at(graph.start_ns - graph.gap_ns)
@@ -229,18 +248,21 @@ def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
 
     None where recording alone cannot have made the light ones so much longer: something else did.
     """
-    kind = WithDevice if light.has_device else HostOnly
-    made = kind(light).calibrated(bare)
+    made = _kind_of(light)(light).calibrated(bare)
     return made if made.taken_off_ns < MOST_NS - _PRECISION_NS else None
 
 
 def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
     """The steps as long as the given ones with nothing recorded, whatever made them longer.
 
-    Args:
-        light: steps without devices.
+    That is the host's part of them. Devices take as long as they do, so that steps stay longer
+    where these set the pace.
     """
-    return HostOnly(light).scaled(bare)
+    return _kind_of(light)(light).scaled(bare)
+
+
+def _kind_of(light: LightSteps) -> type[HostOnly]:
+    return WithDevice if light.has_device else HostOnly
 
 
 def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
@@ -287,6 +309,10 @@ def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numb
         found.append(row[0] - earlier + np.append(0, np.cumsum(each)))
         earlier = int(row[-1] - found[-1][-1])
     return found
+
+
+def _middle_ns(bare: list[BareStep]) -> float:
+    return float(np.median([step.end_ns - step.start_ns for step in bare]))
 
 
 def _parts(light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = False) -> Parts | None:
