@@ -68,8 +68,8 @@ class Assembled:
         if light is not None:
             true = None if bare_ns is None else unrecorded(light, steps)
             is_busy = bare_ns is not None and true is None
-            # Beside workers the quickest steps are not known; beside devices they are those in which
-            # a host that runs ahead waits for nothing.
+            # Beside workers the quickest steps are not known; beside devices they are those in
+            # which a host that runs ahead waits for nothing.
             is_alone = not self.light.worker_batches
             if is_alone and not light.has_device:
                 disturbed = is_busy or self.quickest or is_disturbed(self.light)
