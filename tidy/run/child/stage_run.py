@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from .kept import os, time
 from .stages import Stage
+from .worker_reports import queued_ns
 
-_TASKS = "/proc/self/task"
 _FIRST_NS, _SHORTEST_NS = 100_000_000, 50_000_000
 _LONGEST_NS = 800_000_000  # a process that is killed loses about the last second
 _NBYTES = 12 << 20  # about what a piece should be; PyTorch takes eight times that to make it
@@ -98,19 +98,7 @@ class PieceLength:
 def _queued_ns() -> dict[str, int]:
     """How long each thread of this process has waited for a processor. Only Linux tells."""
     try:
-        threads = os.listdir(_TASKS)
+        threads = os.listdir("/proc/self/task")
     except OSError:
         return {}
-    return {each: _queued_of(each) for each in threads}
-
-
-def _queued_of(thread: str) -> int:
-    """Of one thread, 0 where it has just ended; the second number of Linux' schedstat."""
-    try:
-        file = os.open(f"{_TASKS}/{thread}/schedstat", os.O_RDONLY)
-        try:
-            return int(os.read(file, 100).split()[1])
-        finally:
-            os.close(file)
-    except (OSError, ValueError, IndexError):
-        return 0
+    return {each: queued_ns(f"self/task/{each}") for each in threads}
