@@ -116,7 +116,6 @@ class Assembly:
         self.main: Track | None = None
         self.worker_batches: list[WorkerBatch] = []
         self._piece_times = PieceTimes()
-        self._times: TimeMap | None = None
         self._batches: list[WorkerBatch] | None = None
         self.raw = RawColumns()
         self.strings = self.raw.strings
@@ -185,7 +184,6 @@ class Assembly:
         times = time_map(table, flows, self.strings, bounds, light)
         if times is None:
             return None
-        self._times = times
         self._batches = self._batches_of(table, bounds, light, recorded, times)
         times.change(table, self.strings)
         for number, place in enumerate(self.strings.tracks):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import MsgspecError
 
-from ..profiler.kineto import ChromeTraceFile, range_text, worker_texts
+from ..profiler.kineto import TraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
 from ..trace import Trace
@@ -20,7 +20,6 @@ from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
 from .retiming import TimeMap
 from .stopped_clock import as_short_as, unrecorded
-from .trace_file import TraceFile
 from .worker_batches import read_worker_batches
 
 _SLOWER = 1.05  # less is not worth a word
@@ -119,9 +118,9 @@ class Assembled:
         more = {**more, **self.facts, "tidy_notes": self.notes}
         return self.full.finish(title, more, list(self.notes))
 
-    def write(self, target: TraceFile) -> None:
+    def write(self, file: TraceFile) -> None:
         """Write the file of the trace that was made, from the pieces again."""
-        again, file = Assembly(0), ChromeTraceFile(target.write)
+        again = Assembly(0)
         pieces = _reader(self.recording, again, Counter(), with_texts=True)
         for name, facts in self.recording.pieces():
             if facts["how"] != FULL or not _read(pieces, name, facts, None):

@@ -11,6 +11,7 @@ from ..commands.files import check_output, say
 from ..commands.report import check_trace, run_report
 from ..commands.report_options import ReportOptions
 from ..errors import TidyError, UsageError, reason_of
+from ..profiler.kineto import TraceFile
 from ..report.changes import compare
 from ..trace import Trace
 from .child.notes import NO_TORCH, PROBLEM, read_note
@@ -21,7 +22,6 @@ from .options import RunOptions
 from .process import run_child
 from .recording import Recording, find_recordings
 from .shortfalls import shortfalls, why_no_ops
-from .trace_file import TraceFile
 
 
 class Made(NamedTuple):
@@ -182,14 +182,13 @@ def assemble_trace(
             trace = made.trace(title, more, notes)
             if file is not None:
                 made.write(file)
-                file.close()
             return Made(trace, file)
     except OSError as error:
         line = f"{title}: the trace cannot be put together in {folder}: {reason_of(error)}"
         raise NothingRecorded([line]) from None
     finally:
         if file is not None:
-            file.close(is_whole=False)
+            file.close()
     lines = [f"{title}: {note}" for note in notes]
     if not recording.lost and recording.end(None) is None:
         lines.append(f"{title}: {why_no_ops(recording, options)}")
