@@ -14,8 +14,7 @@ from .child.stopwatch import TIMES
 from .folders import temporary_folder
 from .options import RunOptions
 from .process import run_child
-from .recording import find_recordings
-from .script import check, make_trace
+from .script import check, make_traces
 
 _FEWEST_STEPS = 3
 
@@ -29,10 +28,8 @@ def record_once(options: RunOptions) -> tuple[Trace, str]:
     check(options)
     with temporary_folder() as folder:
         _run(options, folder)
-        for recording in find_recordings(folder):
-            made = make_trace(recording, options, folder, status=0)
-            if made is not None:
-                return made.trace, recording.framework
+        for made in make_traces(options, folder):
+            return made.trace, made.framework
     raise UsageError(f"{options.shown}: nothing was recorded")
 
 

@@ -25,9 +25,10 @@ from .shortfalls import shortfalls, why_no_ops
 
 
 class Made(NamedTuple):
-    """A trace that was made, and its file where one is wanted."""
+    """A trace that was made, what it is of, and its file where one is wanted."""
 
     trace: Trace
+    framework: str
     file: TraceFile | None
 
 
@@ -101,15 +102,10 @@ def _check_device(options: RunOptions) -> None:
 
 
 def _report(options: RunOptions, report: ReportOptions, folder: Path, status: int) -> int:
-    recordings = find_recordings(folder)
-    made = []
-    for recording in [each for one in recordings for each in one.rounds()]:
-        one = make_trace(recording, options, folder, status)
-        if one is not None:
-            made.append(one)
-    if not recordings:
-        _say(_nothing(options, status, folder))
+    made = make_traces(options, folder, status)
     if not made:
+        if not find_recordings(folder):
+            _say(_nothing(options, status, folder))
         return TidyError.exit_code
     _say_what_is_not_kept(made, folder)
     is_shown = ("text", None) in report.outputs and not report.quiet
@@ -143,14 +139,16 @@ def _nothing(options: RunOptions, status: int, folder: Path) -> str:
     return f"{options.shown} used neither torch nor tidy.runtime: nothing to report"
 
 
-def make_trace(recording: Recording, options: RunOptions, folder: Path, status: int) -> Made | None:
-    """The trace of one process; None, after a line, where there is none."""
-    try:
-        return assemble_trace(recording, options, folder, status)
-    except NothingRecorded as error:
-        for line in error.lines:
-            _say(line)
-        return None
+def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made]:
+    """The traces of all processes; for one of which there is none a line is said."""
+    made = []
+    for recording in [each for one in find_recordings(folder) for each in one.rounds()]:
+        try:
+            made.append(assemble_trace(recording, options, folder, status))
+        except NothingRecorded as error:  # noqa: PERF203
+            for line in error.lines:
+                _say(line)
+    return made
 
 
 class NothingRecorded(UsageError):
@@ -182,7 +180,7 @@ def assemble_trace(
             trace = made.trace(title, more, notes)
             if file is not None:
                 made.write(file)
-            return Made(trace, file)
+            return Made(trace, recording.framework, file)
     except OSError as error:
         line = f"{title}: the trace cannot be put together in {folder}: {reason_of(error)}"
         raise NothingRecorded([line]) from None
