@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
 from .device_moments import PairedCalls, queued_before, with_their_calls
 from .light import Bounds, LightSteps, typical_ns
 from .moments import Moments, Numbers, moments_of
-from .stopped_clock import interpolated, laid_out
+from .stopped_clock import laid_out
 
 # A full step that is so much longer than others had something to do that light ones had not, such
 # as compiling; it keeps its times.

@@ -177,11 +177,11 @@ class Away:
         came_from: the frame of the user's that it was called from, and the line there.
     """
 
-    __slots__ = ("_frame", "_thread", "came_from", "code", "lines")
+    __slots__ = ("_frame", "came_from", "code", "lines", "thread")
 
     def __init__(self, lines: TraceLines, frame: FrameType, code: CodeType | None) -> None:
         self.lines, self.code = lines, code
-        self._frame, self._thread = id(frame), get_ident()
+        self._frame, self.thread = id(frame), get_ident()
         self.came_from = lines.place_of(frame.f_back)
 
     def is_open(self, frame: FrameType | None) -> bool:
@@ -191,11 +191,6 @@ class Away:
                 return True
             frame = frame.f_back
         return False
-
-    def freed(self, frame: FrameType) -> None:
-        """The frame is no more; another one runs."""
-        if get_ident() == self._thread:
-            self.lines.back(self, frame)
 
 
 class _FreedWithFrame:
@@ -211,4 +206,5 @@ class _FreedWithFrame:
 
     def __del__(self) -> None:
         with suppress(Exception):  # Python would print it; the next step puts the rest right
-            self._away.freed(_getframe(1))
+            if get_ident() == self._away.thread:
+                self._away.lines.back(self._away, _getframe(1))

@@ -204,8 +204,8 @@ class TorchBackend(Backend):
             "intra_op": self._torch.get_num_threads(),
             "inter_op": self._torch.get_num_interop_threads(),
         }
-        if self._frames.other_threads:
-            header["tidy_other_threads"] = self._frames.other_threads
+        if self._frames.others:
+            header["tidy_other_threads"] = len(self._frames.others)
         if "rank" in self._settings:
             header["distributedInfo"] = dict(self._settings["rank"])
         distributed = sys.modules.get("torch.distributed")
