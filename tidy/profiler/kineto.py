@@ -156,9 +156,11 @@ def events_of(
     hosts = zip(piece.events, piece.external_ids, strict=True)
     for number, (host, external_id) in enumerate(hosts):
         yield _complete(number, host, external_id, piece, base, first, parents)
-    device, span = device_events(piece.device, piece.pid), _span(piece)
+    device = device_events(piece.device, piece.pid)
     workers = worker_events(piece.pid, piece.worker_batches)
-    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, span)
+    span = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
+    spans = [({**span, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns)]
+    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, spans)
     for event, start, duration in timed:
         yield _text(event, start - base, duration)
 
@@ -198,11 +200,6 @@ def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
             host = piece.events[index]
             arrow = {"id": number, "pid": piece.pid, "tid": host.tid}
             yield {**end, **arrow, "cat": "fwdbwd", "name": "fwdbwd"}, host.start_ns, None
-
-
-def _span(piece: Piece) -> Iterator[Timed]:
-    event = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
-    yield {**event, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns
 
 
 def worker_texts(pid: int, batches: Sequence[WorkerBatch], base: int) -> Iterator[str]:

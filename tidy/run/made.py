@@ -16,7 +16,7 @@ from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
 from .disturbed import is_disturbed, quickest_of, undisturbed
 from .kineto_pieces import KinetoPieces
-from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
+from .light import FEWEST_STEPS, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
 from .retiming import TimeMap
 from .stopped_clock import as_short_as, unrecorded
@@ -61,7 +61,9 @@ class Assembled:
         steps = self.recording.bare_steps()
         bare = [step.end_ns - step.start_ns for step in steps]
         bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS else None
-        light = self._light_steps() if full_ns else None
+        light, main = None, self.light.main
+        if full_ns and main is not None and main == self.full.main:
+            light = light_steps(self.light.raw, self.light.ends_ns, main)
         is_busy = disturbed = False
         if light is not None:
             true = None if bare_ns is None else unrecorded(light, steps)
@@ -106,11 +108,6 @@ class Assembled:
                 f"full recording {_slower(by_full)}{light_too}; times are those of {count} lightly"
                 f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
             )
-
-    def _light_steps(self) -> LightSteps | None:
-        if self.light.main is None or self.light.main != self.full.main:
-            return None
-        return light_steps(self.light.raw, self.light.ends_ns, self.light.main)
 
     def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
         """The trace, with notes beside those about its times."""

@@ -51,10 +51,6 @@ class TimeMap:
         recorded, given = self.known.get(track, self.known[self.main])
         return interpolated(recorded, given, times_ns)
 
-    def at(self, track: Track, time_ns: int) -> int:
-        """What one time of a track becomes."""
-        return int(self.of(track, np.array([time_ns]))[0])
-
     def change(self, table: dict[str, Column], strings: Strings) -> None:
         """Give rows their times."""
         for number in np.unique(table["track_id"]).tolist():
