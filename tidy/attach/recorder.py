@@ -115,7 +115,7 @@ class Recorder:
             self._remove()
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._folder, self._trace = folder, None
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove: Any = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         settings = {**options.settings(str(folder)), "ours": _OURS, "loop": self._counts_itself}
         try:
             self._child = attach(framework, settings)

@@ -86,7 +86,12 @@ class Assembled:
             round(typical_ns(full_ns) / bare_ns, 3) if full_ns and bare_ns else None
         )
         if self.times is None or light is None:
-            self.notes += _as_recorded(full_ns, bare, bare_ns)
+            by_full = typical_ns(full_ns) / bare_ns if full_ns and bare_ns else 0.0
+            if by_full >= _SLOWER:
+                self.notes.append(
+                    f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not);"
+                    " times are as recorded, since no steps that are alike were recorded lightly"
+                )
             return
         before_ns = light_ns if bare_ns is None else bare_ns
         by_full, by_light = typical_ns(full_ns) / before_ns, light_ns / before_ns
@@ -175,19 +180,6 @@ def _read(
     except (OSError, ValueError, MsgspecError):
         return False
     return True
-
-
-def _as_recorded(full_ns: list[int], bare: list[int], bare_ns: float | None) -> list[str]:
-    """What is to be said of steps whose times are as recorded."""
-    if not full_ns or bare_ns is None:
-        return []
-    by_full = typical_ns(full_ns) / bare_ns
-    if by_full < _SLOWER:
-        return []
-    return [
-        f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not); times"
-        " are as recorded, since no steps that are alike were recorded lightly"
-    ]
 
 
 def _slower(ratio: float) -> str:

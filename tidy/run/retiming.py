@@ -150,7 +150,8 @@ def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSte
             continue
         shape = _shape(mine.within(index)[1])
         in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]
-        last = min(in_turn, key=lambda other: _unlike(shape, shapes[other]))
+        unlike = [(shape != each, abs(shape[0] - each[0])) for each in shapes]
+        last = min(in_turn, key=unlike.__getitem__)
         found.append(last)
     return found
 
@@ -159,10 +160,6 @@ def _shape(labels: Numbers) -> tuple[int, int]:
     """How many moments a step has, and a number for their order: equal ones are alike."""
     starts = labels[labels % 2 == 0]
     return len(starts), hash(starts.tobytes())
-
-
-def _unlike(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return 0 if one == other else 1 + abs(one[0] - other[0])
 
 
 def _bounds(
