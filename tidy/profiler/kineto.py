@@ -81,14 +81,10 @@ class TraceFile:
         # A device or a pipe is written to as it is, and so is the file that a link names.
         self._path = path = Path(os.path.realpath(target))
         is_special = path.exists() and not path.is_file()
-        self._part = path if is_special else path.with_name(f"{path.name}.{os.getpid()}.part")
+        part = path if is_special else path.with_name(f"{path.name}.{os.getpid()}.part")
+        self._part, packed = part, target.name.endswith(".gz")
         try:
-            is_packed = target.name.endswith(".gz")
-            opened: Any = (
-                gzip.GzipFile(self._part, "wb", _LEVEL)
-                if is_packed
-                else io.FileIO(self._part, "wb")
-            )
+            opened: Any = gzip.GzipFile(part, "wb", _LEVEL) if packed else part.open("wb", 0)
             self._file = io.BufferedWriter(opened, _BLOCK_NBYTES)
         except OSError as error:
             self._fail(error)

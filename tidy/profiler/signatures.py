@@ -70,16 +70,6 @@ def describe_all(inputs: Iterable[Any]) -> Signature:
     return tuple(found)
 
 
-def _settle(signature: Signature) -> Signature:
-    """With scalars as texts: 1, 1.0 and True are equal, their texts are not."""
-    return tuple(
-        [
-            _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if x.__class__ is str else x
-            for x in signature
-        ]
-    )
-
-
 def _describe(x: Any) -> Any:
     try:
         array = getattr(x, "array", None)
@@ -132,7 +122,13 @@ class InputTable:
         """The place in `texts` of what `describe_all` gave; -1 for none."""
         if signature is None:
             return -1
-        settled = _settle(signature)
+        # With scalars as texts: 1, 1.0 and True are equal, their texts are not.
+        settled = tuple(
+            [
+                _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if type(x) is str else x
+                for x in signature
+            ]
+        )
         known = self._numbers.get(settled)
         if known is None:
             known = self._numbers[settled] = len(self.texts)

@@ -21,8 +21,7 @@ from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
-from .stage_run import PieceLength, StageRun
-from .stages import BARE, FULL, RECORDED, round_of, stages_of
+from .stages import BARE, FULL, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
 
