@@ -30,7 +30,7 @@ _DOMAIN = "tidy"
 _ENGINE = "autograd::engine::evaluate_function: "
 
 Begin = Callable[[str], object]
-End = Callable[[], object]
+End = Callable[[], None]
 
 
 class ExtraMissing(TidyError, ImportError):
