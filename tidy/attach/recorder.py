@@ -109,10 +109,13 @@ class Recorder:
         options = self._options()
         from ..run.child.attached import attach, detach
 
-        self._close_folder()
+        if self._child is not None:
+            raise UsageError("this recording has been started already: stop() it first")
+        if self._folder is not None:
+            self._remove()
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         self._folder, self._trace = folder, None
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove: Any = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         settings = {**options.settings(str(folder)), "ours": _OURS, "loop": self._counts_itself}
         try:
             self._child = attach(framework, settings)
@@ -240,13 +243,6 @@ class Recorder:
         from ..run.options import RunOptions
 
         return RunOptions([self._title or _script_name()], **self._settings)
-
-    def _close_folder(self) -> None:
-        if self._folder is not None:
-            if self._child is not None:
-                raise UsageError("this recording has been started already: stop() it first")
-            self._remove()
-            self._folder = None
 
     def __repr__(self) -> str:
         if self._child is not None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity, with_findings
 from ..formats.fingerprint import fingerprint_at, without_numbers
@@ -17,21 +16,14 @@ from .entries import Baseline, Entry
 _DIGITS = 3  # of shares in the file
 
 
-class _Spot(NamedTuple):
-    """The findings of one rule at one line of one trace, which have one fingerprint."""
-
-    entry: Entry
-    findings: tuple[Finding, ...]
-
-
-def _spots(findings: Iterable[Finding], sources: Sources) -> list[_Spot]:
-    """Findings by fingerprint; those that are alike are numbered by line."""
+def _spots(findings: Iterable[Finding], sources: Sources) -> list[tuple[Entry, Sequence[Finding]]]:
+    """Findings by fingerprint, each of one rule at one line; those alike are numbered by line."""
     alike: dict[str, dict[int, list[Finding]]] = {}
     for each in findings:
         lines = alike.setdefault(_fingerprint(each, sources), {})
         lines.setdefault(each.location.line if each.location else 0, []).append(each)
     return [
-        _Spot(_entry(lines[line], f"{key}:{number}", sources), tuple(lines[line]))
+        (_entry(lines[line], f"{key}:{number}", sources), lines[line])
         for key, lines in alike.items()
         for number, line in enumerate(sorted(lines), 1)
     ]
@@ -69,8 +61,8 @@ def found_entries(reports: Iterable[Iterable[Finding]], sources: Sources) -> dic
     entries: dict[str, Entry] = {}
     for findings in reports:
         counting = (f for f in findings if f.acceptance is None or f.acceptance.by != "comment")
-        for spot in _spots(counting, sources):
-            new, old = spot.entry, entries.get(spot.entry.fingerprint)
+        for new, _ in _spots(counting, sources):
+            old = entries.get(new.fingerprint)
             if old is None or (old.cost_share or 0.0) < (new.cost_share or 0.0):
                 entries[new.fingerprint] = new
     return entries
@@ -93,13 +85,13 @@ def marked(
     """
     findings = [f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings]
     states: dict[int, Finding] = {}
-    for spot in _spots(findings, sources):
-        entry = baseline.entries.get(spot.entry.fingerprint)
+    for now, alike in _spots(findings, sources):
+        entry = baseline.entries.get(now.fingerprint)
         state = "new" if entry is None else "unchanged"
-        if entry is not None and is_dearer(spot.entry, entry, worth, dearer_from):
+        if entry is not None and is_dearer(now, entry, worth, dearer_from):
             state = "updated"
         share = None if entry is None else entry.cost_share
-        for each in spot.findings:
+        for each in alike:
             accepted = each.acceptance
             if state == "unchanged" and accepted is None:
                 accepted = Acceptance("baseline", baseline.file.name)
@@ -131,7 +123,7 @@ def gone_entries(
     found = set[str]()
     for _, outcomes in checked:
         findings = (f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings)
-        found |= {spot.entry.fingerprint for spot in _spots(findings, sources)}
+        found |= {entry.fingerprint for entry, _ in _spots(findings, sources)}
     every = [each for _, outcomes in checked for each in outcomes.items()]
     codes = {code for code, outcome in every if isinstance(outcome, Checked)}
     codes -= {code for code, outcome in every if not isinstance(outcome, Checked)}

@@ -60,7 +60,11 @@ def run_account(
         else:
             console = make_console(file, width, is_written=output not in (None, "-"))
             for trace, accountant in accountants:
-                _print(console, trace, accountant, by_step, by_line, rows)
+                _print(console, trace, accountant)
+                for line in _steps(accountant) if by_step else ():
+                    console.show(line)
+                for line in _lines(accountant, rows, console) if by_line else ():
+                    console.show(line)
     return 2 if inputs.unreadable else 0
 
 
@@ -89,24 +93,13 @@ def _to_json(
     return made
 
 
-def _print(
-    console: ReportConsole,
-    trace: Trace,
-    accountant: Accountant,
-    by_step: bool,
-    by_line: bool,
-    rows: int,
-) -> None:
+def _print(console: ReportConsole, trace: Trace, accountant: Accountant) -> None:
     console.show(Text(console.fitted(printable(trace.info.path), console.width), "bold"))
     for account in accountant.accounts():
         if account.device is not None and len(trace.devices_used) > 1:
             console.show(Text(f"device {account.device}", "bold"))
         print_account(console, account)
         print_efficiency(console, account)
-    for line in _steps(accountant) if by_step else ():
-        console.show(line)
-    for line in _lines(accountant, rows, console) if by_line else ():
-        console.show(line)
 
 
 def _steps(accountant: Accountant) -> Iterator[Text]:

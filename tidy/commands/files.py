@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import IO
 
-from ..errors import TraceFormatError, UnreadableFile, UsageError
+from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading
 from ..readers import read_trace
 from ..report.units import printable
@@ -135,8 +135,7 @@ def opened(output: str | None, *, even_empty: bool = False) -> Iterator[IO[str]]
         Path(output).write_text(text.getvalue(), encoding="utf-8", newline="\n")
     except OSError as error:
         sys.stdout.write(text.getvalue())  # it is not lost where there is a terminal
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"--output {output}: cannot be written: {reason}") from error
+        raise UsageError(f"--output {output}: cannot be written: {reason_of(error)}") from error
 
 
 def _is(question: Callable[[], bool]) -> bool:

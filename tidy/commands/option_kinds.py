@@ -90,16 +90,11 @@ def flag_option(names: str, text: str) -> Option:
     return click.option(*names.split(), is_flag=True, help=text)
 
 
-def operands(name: str, metavar: str, *, required: bool) -> Option:
-    """What stands on the command line without a name."""
+def operands(name: str, metavar: str, *, required: bool = True, count: int = -1) -> Option:
+    """What stands on the command line without a name; -1 for any number of them."""
     return click.argument(
-        name, nargs=-1, required=required, metavar=metavar, shell_complete=completion.files
+        name, nargs=count, required=required, metavar=metavar, shell_complete=completion.files
     )
-
-
-def one_operand(name: str, metavar: str) -> Option:
-    """A single one."""
-    return click.argument(name, metavar=metavar, shell_complete=completion.files)
 
 
 def together(*options: Option) -> Option:

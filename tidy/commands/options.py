@@ -13,7 +13,6 @@ from .option_kinds import (
     flag_option,
     format_option,
     number_option,
-    one_operand,
     operands,
     path_option,
     percentage,
@@ -201,8 +200,8 @@ account_options = together(
 )
 # What `diff` compares, and how.
 diff_options = together(
-    one_operand("base", "BASE"),
-    one_operand("new", "NEW"),
+    operands("base", "BASE", count=1),
+    operands("new", "NEW", count=1),
     click.option(
         "--fail-on-regression",
         metavar="PERCENT",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import click
 
-from ..patterns.base import Pattern
 from ..patterns.document import explain_text
 from ..patterns.registry import load_patterns, matching_patterns
 from ..report.json_report import written_by
@@ -30,7 +29,17 @@ def list_rules(sources: Sequence[str], form: str) -> str:
     """
     rules = load_patterns(sources)
     if form == "json":
-        records = [_record(rule) for rule in rules]
+        records = [
+            {
+                "code": rule.code,
+                "name": rule.slug(),
+                "severity": rule.severity.label,
+                "summary": rule.summary(),
+                "needs": sorted(need.value for need in rule.needs),
+                "fix": rule.fix,
+            }
+            for rule in rules
+        ]
         made = {"schema_version": SCHEMA_VERSION, "tool": written_by(), "rules": records}
         return json.dumps(made, indent=1)
     lines = []
@@ -39,17 +48,6 @@ def list_rules(sources: Sequence[str], form: str) -> str:
         lines.append(f"{rule.code}  {name} {rule.severity.label}")
         lines.append(click.wrap_text(rule.summary(), _WIDTH, _INDENT, _INDENT))
     return "\n".join(lines)
-
-
-def _record(rule: type[Pattern]) -> dict[str, object]:
-    return {
-        "code": rule.code,
-        "name": rule.slug(),
-        "severity": rule.severity.label,
-        "summary": rule.summary(),
-        "needs": sorted(need.value for need in rule.needs),
-        "fix": rule.fix,
-    }
 
 
 def explain_rules(choices: Sequence[str], sources: Sequence[str]) -> str:

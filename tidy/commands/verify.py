@@ -72,8 +72,10 @@ def _lines(done: Verification) -> Iterator[Text]:
         yield Text("")
         yield Text(f"{', '.join(each.codes)}  {each.correction}", "bold")
         before = time_text(done.before_ns)
+        verdicts = {True: "  as predicted", False: "  not as predicted", None: ""}
+        verdict = verdicts[each.is_as_predicted]
         yield Text(f"  predicted  {before} -> {_predicted(each)}")
-        yield Text(f"  measured   {before} -> {time_text(each.after_ns)}{_verdict(each)}")
+        yield Text(f"  measured   {before} -> {time_text(each.after_ns)}{verdict}")
     if done.ops:
         yield Text("")
         yield Text("single ops with the recorded shapes", "bold")
@@ -93,8 +95,3 @@ def _predicted(each: Measured) -> str:
         return "not predicted"
     low, high = map(time_text, each.predicted_ns)
     return low if low == high else f"{low} to {high}"
-
-
-def _verdict(each: Measured) -> str:
-    verdicts = {True: "  as predicted", False: "  not as predicted", None: ""}
-    return verdicts[each.is_as_predicted]

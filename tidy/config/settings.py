@@ -91,16 +91,12 @@ class Settings:
         named = [self.values[key] for key in ("select", "ignore") if key in self.values]
         named += [Value(list(each.codes), each.file, each.key) for each in self.path_ignores]
         for value in named:
-            _check_codes(value, rules)
+            try:
+                matching_patterns(value.value, rules)
+            except UnknownPattern as error:  # noqa: PERF203
+                raise value.error(str(error)) from None
         options = self.rule_options(rules)
         return {code: {n: v.value for n, v in each.items()} for code, each in options.items()}
-
-
-def _check_codes(value: Value, rules: Sequence[type[Pattern]]) -> None:
-    try:
-        matching_patterns(value.value, rules)
-    except UnknownPattern as error:
-        raise value.error(str(error)) from None
 
 
 def find_settings(*starts: Path) -> Settings:

@@ -8,7 +8,7 @@ from os.path import exists, isfile
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, reason_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,8 +78,9 @@ def _read(file: Path) -> Table:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"{shown(file)}: cannot be read: {reason}; {_WITHOUT}") from None
+        raise ConfigError(
+            f"{shown(file)}: cannot be read: {reason_of(error)}; {_WITHOUT}"
+        ) from None
     except UnicodeDecodeError:
         raise ConfigError(f"{shown(file)}: this is no UTF-8, which TOML is; {_WITHOUT}") from None
     try:

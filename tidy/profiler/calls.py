@@ -73,14 +73,6 @@ def _is_installed(file: str) -> bool:
 _kinds = ByFile(_kind)
 
 
-def working_directory() -> Path:
-    """An empty path where it is gone."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path()
-
-
 def line_of(frame: FrameType | None) -> tuple[CodeType, int] | None:
     """(code, offset of its instruction) of the user's frame that is nearest to a frame."""
     while frame is not None:

@@ -21,6 +21,8 @@ import threading
 import time
 from _thread import get_ident  # this and the next as they are now: scripts may replace them
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from sys import _getframe as getframe
 from sys import getprofile, setprofile
 from types import CodeType, FrameType
@@ -33,7 +35,7 @@ from ..runtime.modelled import ActivityLog, add_log, device_properties, remove_l
 from ..runtime.observe.arrangement import add_interposer, everyone, innermost, remove_interposer
 from ..runtime.observe.record import RecordFunction
 from ..runtime.observe.worker_batches import WorkerBatch, listeners
-from .calls import backward_line, is_formula, line_of, working_directory
+from .calls import backward_line, is_formula, line_of
 from .device_part import wait_for_work
 from .memory_log import MemoryLog
 from .pure_python import PurePython
@@ -120,7 +122,9 @@ class EventCapture:
         self.op, self.node = everyone.op, everyone.node
         if self.memory:
             self.memory.stop()
-        self.directory = working_directory()
+        self.directory = Path()
+        with suppress(OSError):  # it may be gone
+            self.directory = Path.cwd()
         remove_log(self.activity)
         self.device_properties = device_properties()
         for context in list(self._open_ranges.values()):

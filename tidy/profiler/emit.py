@@ -30,7 +30,7 @@ _DOMAIN = "tidy"
 _ENGINE = "autograd::engine::evaluate_function: "
 
 Begin = Callable[[str], object]
-End = Callable[[], object]
+End = Callable[[], None]
 
 
 class ExtraMissing(TidyError, ImportError):
@@ -64,15 +64,11 @@ class _Emit:
         if getattr(self._running, "emit", None) is not None:
             raise RuntimeError(f"{self._label} annotation context manager is not reentrant")
         begin, end = self._ranges(self._load())
-
-        def on_enter(record: RecordFunction) -> None:
-            begin(range_text(record))
-
-        def on_exit(_record: RecordFunction, _context: Any) -> None:
-            end()
-
         self._handle = add_callback(
-            on_enter, on_exit, needs_inputs=self.record_shapes, thread_local=True
+            lambda record: begin(range_text(record)),
+            lambda _record, _context: end(),
+            needs_inputs=self.record_shapes,
+            thread_local=True,
         )
         self._running.emit = self
         return self

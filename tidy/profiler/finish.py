@@ -62,7 +62,8 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
         with_memory = capture.memory is not None
         device = finish_device(capture.activity, line.unix_ns, threads, with_memory)
         link_calls(device, events, external_ids)
-    tids = dict.fromkeys([*(e.tid for e in events), *(m.ident for m in memory), *device.threads])
+    others = [each.ident for some in (memory, device.calls, device.memory) for each in some]
+    tids = dict.fromkeys([*(event.tid for event in events), *others])
     start, end = line.of([capture.start_ns, capture.end_ns])
     batches = with_times(sorted(capture.worker_batches, key=lambda batch: batch.start_ns), line.of)
     names = {t: encodable(capture.thread_names.get(t, f"thread {t}")) for t in tids}

@@ -7,15 +7,16 @@ Beside what Kineto writes, an operator has the line of its call: `Call stack`, a
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from ..errors import UsageError, reason_of
 from ..runtime.modelled import DeviceMemory
@@ -35,6 +36,8 @@ _CATEGORIES = {
 # How long the recording was, as an event beside all others.
 SPAN, SPAN_TRACK = "tidy profiler (0)", Track("Spans", "tidy profiler")
 _BASE_STEP_NS = 10**15  # as Kineto's: a base that leaves few digits to each time
+_BLOCK_NBYTES = 1 << 20  # is written at once: events are small
+_LEVEL = 4  # of gzip
 
 
 def base_of(time_ns: int) -> int:
@@ -50,57 +53,83 @@ def write_chrome_trace(
     Raises:
         UsageError: the file cannot be written.
     """
-    target = Path(path)
-    special = target.exists() and not target.is_file()  # a device or a pipe
-    part = target if special else target.with_name(f"{target.name}.{os.getpid()}.part")
-    base = base_of(piece.start_ns)
+    file, base = TraceFile(Path(path)), base_of(piece.start_ns)
     try:
-        with open_packed(part, target.suffix == ".gz", 4) as file:
-            trace = ChromeTraceFile(file.write)
-            trace.add(events_of(piece, base))
-            times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": base}
-            name = {"traceName": target.as_posix()}
-            trace.end({"schemaVersion": 1, **header, **times, **name})
-        if not special:
-            part.replace(target)
-    except BaseException as error:
-        with suppress(OSError):
-            if not special:
-                part.unlink()
-        if not isinstance(error, OSError):
-            raise
-        raise UsageError(f"{target}: the trace cannot be written: {reason_of(error)}") from error
+        file.add(events_of(piece, base))
+        times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": base}
+        name = {"traceName": file.target.as_posix()}
+        file.end({"schemaVersion": 1, **header, **times, **name})
+    finally:
+        file.close()
+    if file.error is not None:
+        reason = reason_of(file.error)
+        raise UsageError(f"{file.target}: the trace cannot be written: {reason}") from file.error
 
 
-def open_packed(path: Path, packed: bool, level: int) -> IO[bytes]:
-    """Open a file for writing, if need be in gzip."""
-    if packed:
-        return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=level))
-    return path.open("wb")
+class TraceFile:
+    """A file that takes its name when it is whole; what cannot be written does not end the work.
 
-
-class ChromeTraceFile:
-    """Writes events as they come, and what stands beside them at the end.
-
-    Args:
-        write: takes bytes, and writes them all.
+    Attributes:
+        error: why it cannot be written, None as long as it can.
     """
 
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-        self._comma = b""
-        write(b'{"traceEvents": [\n')
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.error: OSError | None = None
+        self._file: IO[bytes] | None = None
+        self._before = b'{"traceEvents": [\n'  # what stands before the next event
+        # A device or a pipe is written to as it is, and so is the file that a link names.
+        self._path = path = Path(os.path.realpath(target))
+        is_special = path.exists() and not path.is_file()
+        part = path if is_special else path.with_name(f"{path.name}.{os.getpid()}.part")
+        self._part, packed = part, target.name.endswith(".gz")
+        try:
+            opened: Any = gzip.GzipFile(part, "wb", _LEVEL) if packed else part.open("wb", 0)
+            self._file = io.BufferedWriter(opened, _BLOCK_NBYTES)
+        except OSError as error:
+            self._fail(error)
 
     def add(self, events: Iterable[str | bytes]) -> None:
-        """Write events, each as the text of a JSON object."""
+        """Write events, each as the text of a JSON object; nothing once that has failed."""
         for event in events:
-            text = event if isinstance(event, bytes) else event.encode()
-            self._write(self._comma + text)
-            self._comma = b",\n"
+            if self.error is not None:
+                return
+            self._write(self._before + (event if isinstance(event, bytes) else event.encode()))
+            self._before = b",\n"
 
     def end(self, header: Mapping[str, Any]) -> None:
-        """Write the keys beside the events."""
-        self._write(b"\n],\n" + _json(header)[1:].encode() + b"\n")
+        """Write the keys beside the events, and give the file its name."""
+        opening = self._before.removeprefix(b",\n")  # where there were no events
+        self._write(opening + b"\n],\n" + _json(header)[1:].encode() + b"\n")
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.close()
+                if self._part != self._path:
+                    self._part.replace(self._path)
+            except OSError as error:
+                self._fail(error)
+
+    def close(self) -> None:
+        """Leave nothing of a file that has not come to its end."""
+        file, self._file = self._file, None
+        with suppress(OSError):
+            if file is not None:
+                file.close()
+        with suppress(OSError):
+            if self._part != self._path:
+                self._part.unlink()
+
+    def _write(self, data: bytes) -> None:
+        try:
+            if self._file is not None:
+                self._file.write(data)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.error = self.error or error
+        self.close()
 
 
 def events_of(
@@ -123,9 +152,11 @@ def events_of(
     hosts = zip(piece.events, piece.external_ids, strict=True)
     for number, (host, external_id) in enumerate(hosts):
         yield _complete(number, host, external_id, piece, base, first, parents)
-    device, span = device_events(piece.device, piece.pid), _span(piece)
+    device = device_events(piece.device, piece.pid)
     workers = worker_events(piece.pid, piece.worker_batches)
-    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, span)
+    span = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
+    spans = [({**span, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns)]
+    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, spans)
     for event, start, duration in timed:
         yield _text(event, start - base, duration)
 
@@ -165,11 +196,6 @@ def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
             host = piece.events[index]
             arrow = {"id": number, "pid": piece.pid, "tid": host.tid}
             yield {**end, **arrow, "cat": "fwdbwd", "name": "fwdbwd"}, host.start_ns, None
-
-
-def _span(piece: Piece) -> Iterator[Timed]:
-    event = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
-    yield {**event, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns
 
 
 def worker_texts(pid: int, batches: Sequence[WorkerBatch], base: int) -> Iterator[str]:

@@ -69,10 +69,9 @@ class MemoryLog:
             elif id(array) not in self._alive:
                 for x in inputs:
                     if x.__class__ in tensor_types and x.array is array:
-                        self._watch(array, 0)  # it was there before
+                        self._watch(array, is_new=False)
                         return
-                key = self._watch(array, array.nbytes)
-                self.changes.append((clock(), get_ident(), key, array.nbytes))
+                self._watch(array, is_new=True)
         elif isinstance(made, (tuple, list)):
             for each in made:
                 self.note(each, inputs)
@@ -83,18 +82,15 @@ class MemoryLog:
     def _note_view(self, array: Any, inputs: Iterable[Any]) -> None:
         """The memory is that of an input, or else it is new."""
         array = _root(array)
-        if id(array) in self._alive or not array.flags.owndata:
-            return
-        before = any(array is root for root in _roots(inputs))
-        key = self._watch(array, 0 if before else array.nbytes)
-        if not before:
-            self.changes.append((clock(), get_ident(), key, array.nbytes))
+        if id(array) not in self._alive and array.flags.owndata:
+            self._watch(array, is_new=all(array is not root for root in _roots(inputs)))
 
-    def _watch(self, array: Any, nbytes: int) -> int:
-        """Remember an array of which `nbytes` were counted: 0 if it was there before."""
-        key = id(array)
+    def _watch(self, array: Any, is_new: bool) -> None:
+        """Remember an array; one that was there before is not counted."""
+        key, nbytes = id(array), array.nbytes if is_new else 0
         self._alive[key] = weakref.ref(array, partial(self._freed, key, nbytes))
-        return key
+        if is_new:
+            self.changes.append((clock(), get_ident(), key, nbytes))
 
     def _freed(self, key: int, nbytes: int, _: object) -> None:
         if self._alive.pop(key, None) is not None and nbytes:

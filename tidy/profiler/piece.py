@@ -9,7 +9,6 @@ process writes each to a file of its own, in MessagePack, and the parent reads t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -67,11 +66,6 @@ class DevicePart(msgspec.Struct):
     memory: list[DeviceMemory] = []
     external_ids: dict[int, int] = {}
     shadows: list[Shadow] = []
-
-    @property
-    def threads(self) -> Iterable[int]:
-        """Those that made calls or memory, some more than once."""
-        return [each.ident for some in (self.calls, self.memory) for each in some]
 
 
 class Piece(msgspec.Struct):

@@ -66,43 +66,27 @@ def describe_all(inputs: Iterable[Any]) -> Signature:
             array = x.array
             found.append((array.shape, array.dtype, array.strides))
         else:
-            found.append(x if kind in _ATOMS else _describe_safely(x))
+            found.append(x if kind in _ATOMS else _describe(x))
     return tuple(found)
 
 
-def _settle(signature: Signature) -> Signature:
-    """With scalars as texts: 1, 1.0 and True are equal, their texts are not."""
-    return tuple(
-        [
-            _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if x.__class__ is str else x
-            for x in signature
-        ]
-    )
-
-
-def _describe_safely(x: Any) -> Any:
-    """As `_describe`; an object that fails when it is asked what it is has no description."""
-    try:
-        return _describe(x)
-    except Exception:
-        return None
-
-
 def _describe(x: Any) -> Any:
-    array = getattr(x, "array", None)
-    if isinstance(array, np.ndarray):
-        tensor_types.add(x.__class__)
-        return (array.shape, array.dtype, array.strides)
-    if isinstance(x, np.dtype):
-        return _Scalar(_DTYPES.get(x.name, ("", ""))[1])
-    if isinstance(x, _SCALARS):
-        return _Scalar(_number(x))
-    if isinstance(x, (tuple, list)) and x:
-        if all(isinstance(getattr(y, "array", None), np.ndarray) for y in x):
-            return _TensorList(_describe(y) for y in x)
-        if all(isinstance(y, _SCALARS) for y in x):
-            return _Numbers(f"[{', '.join(map(_number, x))}]")
-    return None
+    try:
+        array = getattr(x, "array", None)
+        if isinstance(array, np.ndarray):
+            tensor_types.add(x.__class__)
+            return (array.shape, array.dtype, array.strides)
+        if isinstance(x, np.dtype):
+            return _Scalar(_DTYPES.get(x.name, ("", ""))[1])
+        if isinstance(x, _SCALARS):
+            return _Scalar(_number(x))
+        several = x if isinstance(x, (tuple, list)) else ()
+        if several and all(isinstance(getattr(y, "array", None), np.ndarray) for y in several):
+            return _TensorList(map(_describe, several))
+        is_numbers = several and all(isinstance(y, _SCALARS) for y in several)
+        return _Numbers(f"[{', '.join(map(_number, several))}]") if is_numbers else None
+    except Exception:  # what fails when it is asked what it is has no description
+        return None
 
 
 def _number(x: Any) -> str:
@@ -138,7 +122,13 @@ class InputTable:
         """The place in `texts` of what `describe_all` gave; -1 for none."""
         if signature is None:
             return -1
-        settled = _settle(signature)
+        # With scalars as texts: 1, 1.0 and True are equal, their texts are not.
+        settled = tuple(
+            [
+                _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if type(x) is str else x
+                for x in signature
+            ]
+        )
         known = self._numbers.get(settled)
         if known is None:
             known = self._numbers[settled] = len(self.texts)

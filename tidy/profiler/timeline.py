@@ -10,11 +10,28 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .piece import HostEvent
 
 Turn = tuple[int, int]  # (real, modelled), both on the scale of time.perf_counter_ns
-_FAR_NS = 2**51  # 26 days; sums of two such numbers are exact as binary floats
+Numbers = NDArray[np.int64]
+
+
+def interpolated(recorded: Numbers, given: Numbers, times_ns: Numbers) -> Numbers:
+    """Evenly between two known times; before the first and after the last one to one."""
+    if not len(recorded):
+        return times_ns
+    at = np.searchsorted(recorded, times_ns, side="right") - 1
+    low = np.maximum(at, 0)
+    high = np.minimum(low + 1, len(recorded) - 1)
+    over = recorded[high] - recorded[low]
+    since = times_ns - recorded[low]
+    inside = (at >= 0) & (over > 0)
+    # Products of two times overflow; a part of a stretch is exact enough as a float.
+    part = np.where(inside, since / np.maximum(over, 1), 0.0)
+    moved = (part * (given[high] - given[low])).astype(np.int64)
+    return given[low] + np.where(inside, moved, since)
 
 
 class Timeline:
@@ -27,20 +44,12 @@ class Timeline:
 
     def __init__(self, turns: Sequence[Turn], unix_ns: int) -> None:
         self.unix_ns = unix_ns
-        self._first = turns[0]
-        self._changes = np.array(turns, np.int64) - self._first if len(turns) > 1 else None
+        self._real, self._modelled = np.array(turns, np.int64).T
 
     def of(self, times_ns: list[int]) -> list[int]:
         """Unix times of a recorder's; equal or later ones are mapped to equal or later ones."""
-        real, modelled = self._first
-        shift = modelled + self.unix_ns
-        if self._changes is None:
-            shift -= real
-            return [time_ns + shift for time_ns in times_ns]
-        far = np.array([[_FAR_NS, _FAR_NS]])
-        known = np.concatenate([self._changes[:1] - far, self._changes, self._changes[-1:] + far])
-        found = np.interp(np.array(times_ns, np.int64) - real, known[:, 0], known[:, 1])
-        unix: list[int] = (np.rint(found).astype(np.int64) + shift).tolist()
+        found = interpolated(self._real, self._modelled, np.array(times_ns, np.int64))
+        unix: list[int] = (found + self.unix_ns).tolist()
         return unix
 
 

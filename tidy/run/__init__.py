@@ -1,10 +1,9 @@
 """`tidy run`: a child process records a script, this one reports.
 
 options.py   what the command line asks for
-script.py    from a script to an exit code
+script.py    from a script to an exit code, to its trace, or to the times of its steps
 process.py   the child process and its signals
 child/       the recorder inside it
-runs.py      a run for its trace, or for the times of its steps
 folders.py   where it is recorded, and what killed runs left;  recovery.py: the report of such a run
 recording.py the pieces that it leaves behind
 assembly.py  from pieces to one trace
@@ -16,8 +15,7 @@ from ..errors import UsageError
 try:
     from .options import RunOptions
     from .recovery import run_recover
-    from .runs import record_once, time_once
-    from .script import run_script
+    from .script import record_once, run_script, time_once
 except ValueError as error:  # of TIDY_DEVICE, which tidy.runtime reads when it is imported
     raise UsageError(str(error)) from None
 

@@ -49,9 +49,7 @@ class RuntimePieces:
     """
 
     def __init__(self) -> None:
-        self.worker_batches: list[WorkerBatch] = []
         self._first = self._next = self.device_end_ns = 0
-        self.has_device_work = False
         self._named: set[object] = set()
 
     def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
@@ -116,7 +114,6 @@ class Assembly:
         self.main: Track | None = None
         self.worker_batches: list[WorkerBatch] = []
         self._piece_times = PieceTimes()
-        self._times: TimeMap | None = None
         self._batches: list[WorkerBatch] | None = None
         self.raw = RawColumns()
         self.strings = self.raw.strings
@@ -148,7 +145,11 @@ class Assembly:
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
         self._piece_times.add(facts["start_ns"], done_ns, -self.left_out_ns)
-        ends = _step_ends(facts, pieces.device_end_ns)
+        ends: list[int] = list(facts["steps_ns"])
+        if ends and facts.get("ended_at_step"):
+            # PyTorch's profiler waits for the devices when it stops. They have nothing left to do
+            # in the next piece, so what they did meanwhile is of the step that ended with this one.
+            ends[-1] = max(ends[-1], pieces.device_end_ns)
         self.step_count += len(ends)
         self.steps += self._steps(facts, ends)
         # What warms up in the first step of all has done so for a later piece.
@@ -185,7 +186,6 @@ class Assembly:
         times = time_map(table, flows, self.strings, bounds, light)
         if times is None:
             return None
-        self._times = times
         self._batches = self._batches_of(table, bounds, light, recorded, times)
         times.change(table, self.strings)
         for number, place in enumerate(self.strings.tracks):
@@ -250,18 +250,6 @@ class Assembly:
         if self._batches is not None:
             return self._batches
         return self._piece_times.moved(self._piece_times.within(self.worker_batches))
-
-
-def _step_ends(facts: Json, device_end_ns: int) -> list[int]:
-    """When the steps of a piece ended.
-
-    PyTorch's profiler waits for the devices when it stops. After a step that ended with the piece
-    they have nothing left to do in the next one, so what they did meanwhile is of that step.
-    """
-    ends: list[int] = list(facts["steps_ns"])
-    if ends and facts.get("ended_at_step"):
-        ends[-1] = max(ends[-1], device_end_ns)
-    return ends
 
 
 def step_name(number: int) -> str:

@@ -85,8 +85,7 @@ def fetched(
             for batch, fetch in enumerate(fetches.tolist(), first_batch + first):
                 key = loader, number, batch
                 took[fetch] = key if key in by_key else None
-    within = [key for key, each in by_key.items() if each.end_ns > span[0]]
-    within = [key for key in within if by_key[key].start_ns < span[1]]
+    within = [k for k, e in by_key.items() if e.end_ns > span[0] and e.start_ns < span[1]]
     return Fetched(ends, place, took, by_key, within)
 
 

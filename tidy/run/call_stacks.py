@@ -60,8 +60,8 @@ class CallStacks:
         self.calls = self._python_calls.read(
             lines, self._codes, facts["pid"], _starts_by_thread(table, strings)
         )
-        some = rows_of(self.calls, strings)
-        table = {name: np.concatenate([table[name], some[name]]) for name in table}
+        own = rows_of(self.calls, strings)
+        table = {name: np.concatenate([table[name], own[name]]) for name in table}
         start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
         rows = np.flatnonzero(np.isin(kind, _PLACED))
         tracks = list(strings.tracks)
@@ -76,7 +76,11 @@ class CallStacks:
             tid, mine = tracks[track].tid, rows[track_id[rows] == track]
             known = lines[tid] if isinstance(tid, int) and tid in lines else NOT_FOLLOWED
             stacks, since_ns = known.at(start[mine])
-            self._learn_forward(tid, table, mine, stacks)
+            # Among forward ops with one sequence number the latest start wins.
+            numbers = table["sequence_nr"][mine]
+            some = (numbers >= 0) & (table["forward_thread"][mine] == 0)
+            keys = ((tid, number) for number in numbers[some].tolist())
+            self._forward.update(zip(keys, stacks[some].tolist(), strict=True))
             placed.append((mine, stacks, since_ns))
         users = [strings.names[each.name] for each in self.calls if each.is_users]
         for mine, stacks, since_ns in placed:
@@ -100,15 +104,6 @@ class CallStacks:
             )
             for thread, replay in self._replays.items()
         }
-
-    def _learn_forward(
-        self, tid: int | str, table: Table, rows: Rows, stacks: NDArray[np.int64]
-    ) -> None:
-        """Among forward ops with one sequence number the latest start wins."""
-        numbers = table["sequence_nr"][rows]
-        some = (numbers >= 0) & (table["forward_thread"][rows] == 0)
-        for number, stack in zip(numbers[some].tolist(), stacks[some].tolist(), strict=True):
-            self._forward[tid, number] = stack
 
     def _place(self, table: Table, rows: Rows, stacks: Rows, since_ns: Rows) -> Rows:
         """The stack of each row of a thread, NONE for none."""

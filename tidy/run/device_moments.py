@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..profiler.timeline import interpolated
 from .alignment import align
 from .light import LightSteps
 from .moments import Moments, Numbers
-from .stopped_clock import interpolated
 
 
 class PairedCalls:

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Interner
 from .assembly import Assembly
 from .light import FEWEST_STEPS, LightSteps
 from .moments import Numbers
 from .recording import BareStep
-from .stopped_clock import interpolated, laid_out
+from .stopped_clock import laid_out
 
 # Threads that wait for so much of the time are not alone on the machine.
 _DISTURBED = 0.1

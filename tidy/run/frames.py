@@ -138,7 +138,9 @@ class Replay:
         elif kind != USER:
             self._take_library(time, code, kind, line)
         elif line == 0:
-            self._leave(time, code)
+            depth = self._depth_of(code)
+            if depth >= 0:
+                self._close(time, depth)
         elif line < 0:
             self._enter(code, -line, time, time)
         else:
@@ -177,13 +179,10 @@ class Replay:
                 return
 
     def _reach(self, time: int, code: int, line: int) -> None:
-        frames = self._open
-        if frames and frames[-1].code != code and any(each.code == code for each in frames):
-            depth = max(at for at, each in enumerate(frames) if each.code == code)
+        start_ns, depth = time, self._depth_of(code)
+        if depth >= 0:
             self._close(time, depth + 1)
-        start_ns = time
-        if frames and frames[-1].code == code:
-            start_ns = frames.pop().start_ns
+            start_ns = self._open.pop().start_ns
         self._enter(code, line, time, start_ns)
 
     def _enter(self, code: int, line: int, time: int, start_ns: int) -> None:
@@ -191,11 +190,10 @@ class Replay:
         stack = self._stacks[caller, code, line]
         self._open.append(_Frame(code, stack, time, start_ns))
 
-    def _leave(self, time: int, code: int) -> None:
-        for depth in reversed(range(len(self._open))):
-            if self._open[depth].code == code:
-                self._close(time, depth)
-                return
+    def _depth_of(self, code: int) -> int:
+        """The place of the innermost frame of a code that is open, -1 for none."""
+        depths = reversed(range(len(self._open)))
+        return next((depth for depth in depths if self._open[depth].code == code), -1)
 
     def _close(self, time: int, depth: int) -> None:
         """End all frames of the user's but the first `depth`, and what is open above them."""

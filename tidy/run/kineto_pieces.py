@@ -58,9 +58,7 @@ class KinetoPieces:
     def __init__(
         self, recording: Recording, strings: Strings, with_texts: bool, lost: Counter[str]
     ) -> None:
-        self.header: Json = {}
         self._strings = strings
-        self.base_ns = self.op_count = self.device_end_ns = 0
         self._recording, self._with_texts, self._lost = recording, with_texts, lost
         self._decoder = EventDecoder(lost)
         self._call_stacks = CallStacks()
@@ -194,7 +192,8 @@ class KinetoPieces:
             if row < 0 and isinstance(found.get("ts"), (int, float)):
                 time_ns = round(found["ts"] * 1000) + self.base_ns + later_ns
                 if times is not None:
-                    time_ns = times.at(Track(event.pid or 0, event.tid or 0), time_ns)
+                    track = Track(event.pid or 0, event.tid or 0)
+                    time_ns = int(times.of(track, np.array([time_ns]))[0])
                 found["ts"] = _us(time_ns - base_ns)
             self._move_text(found)
             yield _encode(found)

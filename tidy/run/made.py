@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import MsgspecError
 
-from ..profiler.kineto import ChromeTraceFile, range_text, worker_texts
+from ..profiler.kineto import TraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
 from ..trace import Trace
@@ -16,11 +16,10 @@ from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
 from .disturbed import is_disturbed, quickest_of, undisturbed
 from .kineto_pieces import KinetoPieces
-from .light import FEWEST_STEPS, LightSteps, light_steps, typical_ns
+from .light import FEWEST_STEPS, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
 from .retiming import TimeMap
 from .stopped_clock import as_short_as, unrecorded
-from .trace_file import TraceFile
 from .worker_batches import read_worker_batches
 
 _SLOWER = 1.05  # less is not worth a word
@@ -63,7 +62,9 @@ class Assembled:
         steps = self.recording.bare_steps()
         bare = [step.end_ns - step.start_ns for step in steps]
         bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS else None
-        light = self._light_steps() if full_ns else None
+        light, main = None, self.light.main
+        if full_ns and main is not None and main == self.full.main:
+            light = light_steps(self.light.raw, self.light.ends_ns, main)
         is_busy = disturbed = False
         if light is not None:
             true = None if bare_ns is None else unrecorded(light, steps)
@@ -90,7 +91,12 @@ class Assembled:
             round(typical_ns(full_ns) / bare_ns, 3) if full_ns and bare_ns else None
         )
         if self.times is None or light is None:
-            self.notes += _as_recorded(full_ns, bare, bare_ns)
+            by_full = typical_ns(full_ns) / bare_ns if full_ns and bare_ns else 0.0
+            if by_full >= _SLOWER:
+                self.notes.append(
+                    f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not);"
+                    " times are as recorded, since no steps that are alike were recorded lightly"
+                )
             return
         before_ns = light_ns if bare_ns is None else bare_ns
         by_full, by_light = typical_ns(full_ns) / before_ns, light_ns / before_ns
@@ -114,20 +120,15 @@ class Assembled:
                 f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
             )
 
-    def _light_steps(self) -> LightSteps | None:
-        if self.light.main is None or self.light.main != self.full.main:
-            return None
-        return light_steps(self.light.raw, self.light.ends_ns, self.light.main)
-
     def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
         """The trace, with notes beside those about its times."""
         self.notes = [*notes, *self.notes]
         more = {**more, **self.facts, "tidy_notes": self.notes}
         return self.full.finish(title, more, list(self.notes))
 
-    def write(self, target: TraceFile) -> None:
+    def write(self, file: TraceFile) -> None:
         """Write the file of the trace that was made, from the pieces again."""
-        again, file = Assembly(0), ChromeTraceFile(target.write)
+        again = Assembly(0)
         pieces = _reader(self.recording, again, Counter(), with_texts=True)
         for name, facts in self.recording.pieces():
             if facts["how"] != FULL or not _read(pieces, name, facts, None):
@@ -185,19 +186,6 @@ def _read(
     except (OSError, ValueError, MsgspecError):
         return False
     return True
-
-
-def _as_recorded(full_ns: list[int], bare: list[int], bare_ns: float | None) -> list[str]:
-    """What is to be said of steps whose times are as recorded."""
-    if not full_ns or bare_ns is None:
-        return []
-    by_full = typical_ns(full_ns) / bare_ns
-    if by_full < _SLOWER:
-        return []
-    return [
-        f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not); times"
-        " are as recorded, since no steps that are alike were recorded lightly"
-    ]
 
 
 def _slower(ratio: float) -> str:

@@ -97,11 +97,6 @@ class RunOptions:
         # Not resolved: a virtual environment is told by the path of its link.
         return os.path.abspath(found)  # noqa: PTH100
 
-    @property
-    def arguments(self) -> list[str]:
-        """The command of the child."""
-        return [self.interpreter, *(["-m"] if self.module else []), *self.command]
-
     def settings(self, folder: str) -> dict[str, Any]:
         """What the recorder in the child is told."""
         return {

@@ -33,7 +33,7 @@ def run_child(options: RunOptions, folder: Path) -> int:
     with _signals() as started:
         try:
             process = subprocess.Popen(  # noqa: S603 - running it is what the user asked for
-                options.arguments,
+                [options.interpreter, *(["-m"] if options.module else []), *options.command],
                 env=_environment(settings, options.device),
                 stdout=sys.stderr.fileno() if options.to_stderr else None,
                 close_fds=False,  # it inherits what it would from a shell; ours are not inherited

@@ -109,15 +109,14 @@ class Recording:
             if facts is None:
                 missing.append(_read_text(self._beside(path, ".now")))
                 continue
-            if round_of(facts["stage"]) != self.round:
-                missing.clear()
-                self.step_count = facts["steps_before"] + len(facts["steps_ns"])
-                continue
-            # A step that began in a lost piece and ends in this one is not whole.
-            self._leave_out(missing, facts["steps_before"] + (not facts["began_at_step"]))
+            is_mine = round_of(facts["stage"]) == self.round
+            if is_mine:
+                # A step that began in a lost piece and ends in this one is not whole.
+                self._leave_out(missing, facts["steps_before"] + (not facts["began_at_step"]))
             missing.clear()
             self.step_count = facts["steps_before"] + len(facts["steps_ns"])
-            yield path, {**facts, "number": _number(path)}
+            if is_mine:
+                yield path, {**facts, "number": _number(path)}
         if not self.is_last:
             return
         # A recorder that came to its end has said so. One that died between two pieces was about

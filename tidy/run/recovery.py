@@ -11,10 +11,7 @@ from ..commands.report_options import ReportOptions
 from ..errors import UsageError, reason_of
 from .folders import Leftover, keep, leftover, leftovers
 from .options import RunOptions
-from .recording import find_recordings
-from .script import make_trace
-
-_NOT_KNOWN = 0  # how the script ended
+from .script import make_traces
 
 
 def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
@@ -29,11 +26,7 @@ def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
         raise UsageError("--recover: no run left anything behind")
     traces = []
     for one in found:
-        options = _options(one)
-        for recording in [r for each in find_recordings(one.folder) for r in each.rounds()]:
-            made = make_trace(recording, options, one.folder, _NOT_KNOWN)
-            if made is not None:
-                traces.append(made.trace)
+        traces += [made.trace for made in make_traces(_options(one), one.folder)]
         keep(one.folder)  # it is known from now on, and stays for the rest of the day
     if not traces:
         raise UsageError("--recover: nothing that can be reported was recorded")

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
 from .device_moments import PairedCalls, queued_before, with_their_calls
 from .light import Bounds, LightSteps, typical_ns
 from .moments import Moments, Numbers, moments_of
-from .stopped_clock import interpolated, laid_out
+from .stopped_clock import laid_out
 
 # A full step that is so much longer than others had something to do that light ones had not, such
 # as compiling; it keeps its times.
@@ -49,10 +50,6 @@ class TimeMap:
         """What times of a track become."""
         recorded, given = self.known.get(track, self.known[self.main])
         return interpolated(recorded, given, times_ns)
-
-    def at(self, track: Track, time_ns: int) -> int:
-        """What one time of a track becomes."""
-        return int(self.of(track, np.array([time_ns]))[0])
 
     def change(self, table: dict[str, Column], strings: Strings) -> None:
         """Give rows their times."""
@@ -153,7 +150,8 @@ def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSte
             continue
         shape = _shape(mine.within(index)[1])
         in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]
-        last = min(in_turn, key=lambda other: _unlike(shape, shapes[other]))
+        unlike = [(shape != each, abs(shape[0] - each[0])) for each in shapes]
+        last = min(in_turn, key=unlike.__getitem__)
         found.append(last)
     return found
 
@@ -162,10 +160,6 @@ def _shape(labels: Numbers) -> tuple[int, int]:
     """How many moments a step has, and a number for their order: equal ones are alike."""
     starts = labels[labels % 2 == 0]
     return len(starts), hash(starts.tobytes())
-
-
-def _unlike(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return 0 if one == other else 1 + abs(one[0] - other[0])
 
 
 def _bounds(

@@ -1,9 +1,13 @@
-"""From a script to a report and an exit code."""
+"""From a script to a report and an exit code; or to its trace, or the times of its steps."""
 
 from __future__ import annotations
 
+import json
+import statistics
 import sys
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,23 +15,27 @@ from ..commands.files import check_output, say
 from ..commands.report import check_trace, run_report
 from ..commands.report_options import ReportOptions
 from ..errors import TidyError, UsageError, reason_of
+from ..profiler.kineto import TraceFile
 from ..report.changes import compare
 from ..trace import Trace
 from .child.notes import NO_TORCH, PROBLEM, read_note
 from .child.stages import steps_of_round
+from .child.stopwatch import TIMES
 from .folders import keep, offer, temporary_folder
 from .made import assemble
 from .options import RunOptions
 from .process import run_child
 from .recording import Recording, find_recordings
 from .shortfalls import shortfalls, why_no_ops
-from .trace_file import TraceFile
+
+_FEWEST_STEPS = 3  # to compare
 
 
 class Made(NamedTuple):
-    """A trace that was made, and its file where one is wanted."""
+    """A trace that was made, what it is of, and its file where one is wanted."""
 
     trace: Trace
+    framework: str
     file: TraceFile | None
 
 
@@ -38,7 +46,7 @@ def run_script(options: RunOptions, report: ReportOptions) -> int:
         TidyError: the options make no sense, or the script cannot be started.
     """
     report.rules()
-    check(options)
+    _check(options)
     _check_targets(options, report)
     offer()
     with temporary_folder() as folder:
@@ -53,7 +61,59 @@ def run_script(options: RunOptions, report: ReportOptions) -> int:
     return status or code
 
 
-def check(options: RunOptions) -> None:
+def record_once(options: RunOptions) -> tuple[Trace, str]:
+    """Run a script; what was recorded, and the framework ("torch" or "runtime").
+
+    Raises:
+        UsageError: it cannot be started, fails, or leaves nothing to look at.
+    """
+    _check(options)
+    with temporary_folder() as folder:
+        _run_well(options, folder)
+        for made in make_traces(options, folder):
+            return made.trace, made.framework
+    raise UsageError(f"{options.shown}: nothing was recorded")
+
+
+def time_once(options: RunOptions, corrections: list[str]) -> list[int]:
+    """Run a script unrecorded and give the lengths of its steps in nanoseconds.
+
+    A host that never waits runs ahead of its devices. What they need beyond the last step is
+    spread over all steps, less a step that may be under way, so that a step is as long as the
+    slower of both needs in the long run.
+
+    Args:
+        options: `warmup` steps at the beginning, and that to the first of them, are left out.
+        corrections: codes of rules whose correction is switched on.
+
+    Raises:
+        UsageError: it cannot be started, fails, or has too few steps to compare.
+    """
+    with temporary_folder() as folder:
+        _run_well(replace(options, corrections=corrections), folder)
+        try:
+            times = json.loads((folder / TIMES).read_text("utf-8"))
+        except (OSError, ValueError):
+            times = {"steps_ns": [], "done_ns": 0}
+    ends = times["steps_ns"][options.warmup :]
+    lengths = [end - start for start, end in pairwise(ends)]
+    if len(lengths) < _FEWEST_STEPS:
+        raise UsageError(
+            f"{options.shown}: {len(times['steps_ns'])} optimizer steps are too few to compare; at"
+            f" least {options.warmup + _FEWEST_STEPS + 1} are needed (--warmup {options.warmup})"
+        )
+    behind_ns = max(times["done_ns"] - ends[-1] - round(statistics.median(lengths)), 0)
+    return [length + behind_ns // len(lengths) for length in lengths]
+
+
+def _run_well(options: RunOptions, folder: Path) -> None:
+    status = run_child(options, folder)
+    if status:
+        how = f" with {', '.join(options.corrections)} corrected" if options.corrections else ""
+        raise UsageError(f"{options.shown} ended with status {status}{how}")
+
+
+def _check(options: RunOptions) -> None:
     """Raise UsageError where the options make no sense together."""
     script = Path(options.script)
     if not options.module and not script.exists() and options.python is None:
@@ -101,17 +161,17 @@ def _check_device(options: RunOptions) -> None:
 
 
 def _report(options: RunOptions, report: ReportOptions, folder: Path, status: int) -> int:
-    recordings = find_recordings(folder)
-    made = []
-    for recording in [each for one in recordings for each in one.rounds()]:
-        one = make_trace(recording, options, folder, status)
-        if one is not None:
-            made.append(one)
-    if not recordings:
-        _say(_nothing(options, status, folder))
+    made = make_traces(options, folder, status)
     if not made:
+        if not find_recordings(folder):
+            _say(_nothing(options, status, folder))
         return TidyError.exit_code
-    _say_what_is_not_kept(made, folder)
+    for each in made:
+        if each.file is not None and each.file.error is not None:
+            keep(folder)  # the pieces that its trace was made of
+            stays = f"the recording stays in {folder} (tidy report --recover)"
+            reason = reason_of(each.file.error)
+            _say(f"--trace {each.file.target}: cannot be written: {reason}; {stays}")
     is_shown = ("text", None) in report.outputs and not report.quiet
     sys.stdout.write("\n" if is_shown else "")
     traces = [each.trace for each in made]
@@ -143,14 +203,16 @@ def _nothing(options: RunOptions, status: int, folder: Path) -> str:
     return f"{options.shown} used neither torch nor tidy.runtime: nothing to report"
 
 
-def make_trace(recording: Recording, options: RunOptions, folder: Path, status: int) -> Made | None:
-    """The trace of one process; None, after a line, where there is none."""
-    try:
-        return assemble_trace(recording, options, folder, status)
-    except NothingRecorded as error:
-        for line in error.lines:
-            _say(line)
-        return None
+def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made]:
+    """The traces of all processes; for one of which there is none a line is said."""
+    made = []
+    for recording in [each for one in find_recordings(folder) for each in one.rounds()]:
+        try:
+            made.append(assemble_trace(recording, options, folder, status))
+        except NothingRecorded as error:  # noqa: PERF203
+            for line in error.lines:
+                _say(line)
+    return made
 
 
 class NothingRecorded(UsageError):
@@ -182,14 +244,13 @@ def assemble_trace(
             trace = made.trace(title, more, notes)
             if file is not None:
                 made.write(file)
-                file.close()
-            return Made(trace, file)
+            return Made(trace, recording.framework, file)
     except OSError as error:
         line = f"{title}: the trace cannot be put together in {folder}: {reason_of(error)}"
         raise NothingRecorded([line]) from None
     finally:
         if file is not None:
-            file.close(is_whole=False)
+            file.close()
     lines = [f"{title}: {note}" for note in notes]
     if not recording.lost and recording.end(None) is None:
         lines.append(f"{title}: {why_no_ops(recording, options)}")
@@ -207,16 +268,6 @@ def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
             target.mkdir(parents=True, exist_ok=True)
         target = target / f"{rank or 'trace'}.pt.trace.json.gz"
     return TraceFile(target)
-
-
-def _say_what_is_not_kept(made: list[Made], folder: Path) -> None:
-    """One line for each trace that could not be written; the pieces that it was made of stay."""
-    for each in made:
-        if each.file is not None and each.file.error is not None:
-            keep(folder)
-            stays = f"the recording stays in {folder} (tidy report --recover)"
-            reason = reason_of(each.file.error)
-            _say(f"--trace {each.file.target}: cannot be written: {reason}; {stays}")
 
 
 def _say(message: str) -> None:

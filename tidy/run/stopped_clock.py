@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..profiler.timeline import interpolated
 from ..replay.graph import build_graph
 from ..replay.simulate import Simulator, Times
 from ..trace import TraceInfo, build_trace
@@ -281,22 +282,6 @@ def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
         else:
             high = middle
     return high
-
-
-def interpolated(recorded: Numbers, given: Numbers, times_ns: Numbers) -> Numbers:
-    """Evenly between two known times; before the first and after the last one to one."""
-    if not len(recorded):
-        return times_ns
-    at = np.searchsorted(recorded, times_ns, side="right") - 1
-    low = np.maximum(at, 0)
-    high = np.minimum(low + 1, len(recorded) - 1)
-    over = recorded[high] - recorded[low]
-    since = times_ns - recorded[low]
-    inside = (at >= 0) & (over > 0)
-    # Products of two times overflow; a part of a stretch is exact enough as a float.
-    part = np.where(inside, since / np.maximum(over, 1), 0.0)
-    moved = (part * (given[high] - given[low])).astype(np.int64)
-    return given[low] + np.where(inside, moved, since)
 
 
 def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:

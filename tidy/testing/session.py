@@ -193,10 +193,10 @@ def _limits(report: Report, max_step_ms: float | None, max_syncs: int | None) ->
     if max_syncs is not None:
         from .syncs import count_syncs
 
-        syncs = count_syncs(report.trace)
-        if syncs.count > max_syncs:
-            where = f", first at {syncs.first}" if syncs.first else ""
-            yield f"{syncs.words} {syncs.count} times{where}, and {max_syncs} are allowed"
+        count, words, first = count_syncs(report.trace)
+        if count > max_syncs:
+            where = f", first at {first}" if first else ""
+            yield f"{words} {count} times{where}, and {max_syncs} are allowed"
 
 
 def _file_name(test: str) -> str:

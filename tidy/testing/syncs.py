@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..patterns.evidence.waits import waiting_calls
@@ -14,24 +12,11 @@ _READS = ("aten::_local_scalar_dense",)
 _OPTIMIZERS = "Optimizer.step#*"
 
 
-@dataclass(frozen=True)
-class Syncs:
-    """The waits of the recorded steps, or without steps of the whole recording.
+def count_syncs(trace: Trace) -> tuple[int, str, Location | None]:
+    """How often the host waits for a device in the steps, what waits, and where it does first.
 
-    Attributes:
-        words: what was counted.
-        first: where the first of them is.
-    """
-
-    count: int
-    words: str
-    first: Location | None
-
-
-def count_syncs(trace: Trace) -> Syncs:
-    """The operators of all steps in which the host waits for a device, each once.
-
-    Without a device these are reads of a tensor's value, but for those of optimizers, which read
+    These are the operators of all steps, or without steps of the whole recording, each once.
+    Without a device they are reads of a tensor's value, but for those of optimizers, which read
     their own counters.
     """
     if Capability.DEVICE in trace.capabilities:
@@ -47,5 +32,4 @@ def count_syncs(trace: Trace) -> Syncs:
         of_steps = Intervals([s.start_ns for s in trace.steps], [s.end_ns for s in trace.steps])
         rows = rows[of_steps.contains(trace.start_ns[rows])]
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
-    first = trace.location(int(rows[0])) if len(rows) else None
-    return Syncs(len(rows), words, first)
+    return len(rows), words, trace.location(int(rows[0])) if len(rows) else None

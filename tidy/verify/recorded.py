@@ -62,13 +62,9 @@ def time_ops(findings: Iterable[Finding], framework: str, options: RunOptions) -
         for case in map(_case, finding.events)
         if case is not None
     )
-    chosen = [
-        case
-        for code in sorted(RULES)
-        for case, _ in Counter({c: n for c, n in counted.items() if c[0] == code}).most_common(
-            _MOST_CASES
-        )
-    ]
+    in_order = [case for case, _ in counted.most_common()]
+    of_rules = [[case for case in in_order if case[0] == code] for code in sorted(RULES)]
+    chosen = [case for cases in of_rules for case in cases[:_MOST_CASES]]
     if not chosen:
         return []
     cases = [{"code": code, "shapes": shapes, "dtype": kind} for code, _, shapes, kind in chosen]

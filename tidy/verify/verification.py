@@ -85,7 +85,8 @@ def verify(
         raise UsageError(f"{options.shown} starts several processes; verify times one")
     say("recording")
     trace, framework = record_once(replace(options, stack=False, memory=False, stop_after=True))
-    findings = _findings(trace, rules)
+    outcomes = run_patterns(trace, rules).values()
+    findings = [one for each in outcomes if isinstance(each, Checked) for one in each.findings]
     codes = sorted({finding.code for finding in findings})
     switched = [code for code in codes if code in CORRECTIONS]
     if not switched and not RULES & set(codes):
@@ -118,11 +119,6 @@ def verify(
         tuple(time_ops(findings, framework, options)),
         tuple(code for code in codes if code not in CORRECTIONS and code not in RULES),
     )
-
-
-def _findings(trace: Trace, rules: Sequence[Pattern]) -> list[Finding]:
-    outcomes = run_patterns(trace, rules).values()
-    return [one for outcome in outcomes if isinstance(outcome, Checked) for one in outcome.findings]
 
 
 def _words(codes: Sequence[str]) -> str:

@@ -86,22 +86,17 @@ class AliasFinder:
             for name, real in _ELSEWHERE.items():
                 package, _, last = name.rpartition(".")
                 setattr(import_module(_RUNTIME + package[5:]), last, import_module(real))
-            self._say_what_is_lacking()
+            from .lacking import lacking_in_files
             from .start import record
 
+            # All that the script names and the runtime has not, before it begins to train.
+            script = os.path.abspath(self._settings["script"])
+            found = lacking_in_files(script, sys.modules[_RUNTIME])
+            _said.update(name for _, _, name in found)
+            if found:
+                each = [f"{_shown(file)}:{line}: {name}" for file, line, name in found]
+                _say(", ".join(each), len(found))
             record("runtime", self._settings)
-
-    def _say_what_is_lacking(self) -> None:
-        """All that the script names and the runtime has not, before it begins to train."""
-        from .lacking import lacking_in_files
-
-        script = os.path.abspath(self._settings["script"])
-        found = lacking_in_files(script, sys.modules[_RUNTIME])
-        _said.update(name for _, _, name in found)
-        if found:
-            here = os.getcwd() + os.sep
-            each = [f"{file.removeprefix(here)}:{line}: {name}" for file, line, name in found]
-            _say(", ".join(each), len(found))
 
 
 class _Alias:
@@ -156,7 +151,10 @@ def _place(trace: TracebackType | None) -> str:
         file = trace.tb_frame.f_code.co_filename
         path = os.path.abspath(file)
         if not file.startswith("<") and not path.startswith(ours):
-            here = os.getcwd() + os.sep
-            found = f"{path.removeprefix(here)}:{trace.tb_lineno}: "
+            found = f"{_shown(path)}:{trace.tb_lineno}: "
         trace = trace.tb_next
     return found
+
+
+def _shown(path: str) -> str:
+    return path.removeprefix(os.getcwd() + os.sep)

@@ -35,10 +35,7 @@ def _load_in_workers(torch: Any) -> None:
 
 
 def _pin_batches(torch: Any) -> None:
-    def pin(given: dict[str, Any]) -> None:
-        given["pin_memory"] = True
-
-    _change_arguments(_data(torch).DataLoader, pin)
+    _change_arguments(_data(torch).DataLoader, lambda given: given.update(pin_memory=True))
     _copy_without_waiting(torch)
 
 

@@ -22,7 +22,7 @@ def install(recorder: Any) -> None:
     atexit.register(recorder.end)
     pid = os.getpid()
 
-    def end() -> None:
+    def end(_: object) -> None:
         if os.getpid() == pid:
             recorder.end_from_elsewhere(_WAIT_S)
 

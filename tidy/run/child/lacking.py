@@ -42,11 +42,7 @@ def lacking_in_files(script: str, runtime: ModuleType) -> list[tuple[str, int, s
 def _beside(source: str, folder: str, top: str) -> list[str]:
     """The files below the script's folder that a file there imports."""
     found = list[str]()
-    try:
-        nodes = [*_unguarded(ast.parse(source))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return found
-    for node in nodes:
+    for node in _unguarded(_parsed(source)):
         names = list[tuple[str, str]]()
         if isinstance(node, ast.Import):
             names = [(top, each.name) for each in node.names]
@@ -67,11 +63,7 @@ def lacking(source: str, runtime: ModuleType) -> list[tuple[int, str]]:
     Methods of tensors are not found: what a variable holds is not known from the source. Where a
     script is prepared for a name that is not there, it is not named either.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # Python says what is wrong with it; what is nested too deeply it runs, but does not show.
-        return []
+    tree = _parsed(source)
     nodes = list(_unguarded(tree, runtime))
     known, named = _names(nodes)
     made = _bound(tree) & known.keys()  # it may be something else by the time that it is used
@@ -91,6 +83,14 @@ def lacking(source: str, runtime: ModuleType) -> list[tuple[int, str]]:
         if missing is not None and missing.split(".") not in assigned:
             found.setdefault(missing, line)
     return [(line, name) for name, line in found.items()]
+
+
+def _parsed(source: str) -> ast.Module:
+    """Nothing where Python says what is wrong; what is nested too deeply it runs, but not shows."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def _unguarded(tree: ast.AST, runtime: ModuleType | None = None) -> Iterator[Any]:

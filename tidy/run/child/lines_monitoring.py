@@ -50,8 +50,8 @@ class MonitoringLines(Logs):
         first = {
             events.PY_START: self._first,
             events.PY_RESUME: self._first,
-            events.PY_THROW: self._throw,
-            events.PY_UNWIND: self._unwind,
+            events.PY_THROW: self._enter,
+            events.PY_UNWIND: self._leave,
         }
         for tool, callbacks in ((self._tool, handlers), (self._finder, first)):
             for event, callback in callbacks.items():
@@ -130,40 +130,30 @@ class MonitoringLines(Logs):
 
     def _first(self, code: CodeType, offset: int) -> Any:
         try:
-            return self._follow_or_not(code, sys._getframe(1))
+            is_new = id(code) not in self._states
+            if is_new and self.user[code.co_filename]:
+                self._follow(code, self._local)
+            elif is_new and self.library.wants(code):
+                self._follow(code, self._of_library)
+            elif is_new:
+                return self._monitoring.DISABLE
+            if is_new or not self._may_rest:
+                self._begin(self._states[id(code)], sys._getframe(1))
+            return self._monitoring.DISABLE if self._may_rest else None
         except RecursionError:
             return None
 
-    def _follow_or_not(self, code: CodeType, frame: FrameType) -> Any:
-        if id(code) not in self._states:
-            if self.user[code.co_filename]:
-                self._follow(code, self._local)
-            elif self.library.wants(code):
-                self._follow(code, self._of_library)
-            else:
-                return self._monitoring.DISABLE
-            self._begin(code, frame)
-        elif not self._may_rest:
-            self._begin(code, frame)
-        return self._monitoring.DISABLE if self._may_rest else None
-
-    def _enter(self, code: CodeType, offset: int) -> None:
-        try:
-            self._begin(code, sys._getframe(1))
-        except RecursionError:
-            return
-
-    def _throw(self, code: CodeType, offset: int, error: BaseException) -> None:
+    def _enter(self, code: CodeType, offset: int, error: BaseException | None = None) -> None:
         try:
             state = self._states.get(id(code))
             if state is not None and not state.rests:
-                self._begin(code, sys._getframe(1))
+                self._begin(state, sys._getframe(1))
         except RecursionError:
             return
 
-    def _begin(self, code: CodeType, frame: FrameType) -> None:
+    def _begin(self, state: Code, frame: FrameType) -> None:
         now = time_ns()
-        thread, state = self._thread(get_ident()), self._states[id(code)]
+        thread, code = self._thread(get_ident()), state.code
         if state.is_library:
             thread.log.extend((now, self.library.called(frame), -1))
             return
@@ -224,23 +214,17 @@ class MonitoringLines(Logs):
         except RecursionError:
             return None
 
-    def _leave(self, code: CodeType, offset: int, value: Any) -> None:
-        try:
-            self._end(code)
-        except RecursionError:
-            return
-
-    def _unwind(self, code: CodeType, offset: int, error: BaseException) -> None:
+    def _leave(self, code: CodeType, offset: int, value_or_error: Any) -> None:
         try:
             state = self._states.get(id(code))
             if state is not None and not state.rests:
-                self._end(code)
+                self._end(state)
         except RecursionError:
             return
 
-    def _end(self, code: CodeType) -> None:
+    def _end(self, state: Code) -> None:
         now = time_ns()
-        thread, state = self._thread(get_ident()), self._states[id(code)]
+        thread, code = self._thread(get_ident()), state.code
         thread.log.extend((now, code, 0))
         if state.is_library:
             return

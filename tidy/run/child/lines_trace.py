@@ -20,6 +20,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from sys import _getframe, gettrace, settrace  # as they were before a script replaced them
 from threading import get_ident
 from types import CodeType, FrameType
@@ -33,15 +34,12 @@ from .trace_functions import Trace, TraceFunctions
 time_ns = time.time_ns
 
 _listening: list[Callable[..., None]] = []
-_has_hook: list[bool] = []
 
 
-def _listen(function: Callable[..., None]) -> None:
-    """Have a function hear of `sys.settrace`; the hook for it stays, so there is one a process."""
-    _listening[:] = [function]
-    if not _has_hook:
-        _has_hook.append(True)
-        sys.addaudithook(_hook)
+@cache
+def _hang_hook() -> None:
+    """Once a process: it stays."""
+    sys.addaudithook(_hook)
 
 
 def _hook(event: str, args: Any) -> None:
@@ -64,7 +62,8 @@ class TraceLines(Logs):
         self.purity = Purity(self.user.__getitem__)
         self.tried_ns: tuple[int, int] | None = None  # for the functions of all threads
         # Wrapping sys.settrace would show in what the script's own function sees.
-        _listen(self._on_settrace)
+        _listening[:] = [self._on_settrace]
+        _hang_hook()
         if gettrace() is None or gettrace() in self._mine:
             self._trace_this_thread(_getframe(1))
         if getattr(threading, "_trace_hook", None) is None:
@@ -148,7 +147,7 @@ class TraceLines(Logs):
         if gettrace() is not None:
             return
         functions: TraceFunctions = thread.functions
-        if away.comes_from(self._users_frame(frame)):
+        if self.place_of(frame) == away.came_from:
             functions.log.extend((time_ns(), away.code or self.no_code, ON))
             if away.code is not None:
                 functions.log.extend((time_ns(), away.code, 0))
@@ -164,26 +163,26 @@ class TraceLines(Logs):
             each.f_trace = functions.line_of(each.f_code)
         self.trace_with(functions.call)
 
-    def _users_frame(self, frame: FrameType | None) -> FrameType | None:
-        while frame is not None and not self.user[frame.f_code.co_filename]:
-            frame = frame.f_back
-        return frame
-
     def place_of(self, frame: FrameType | None) -> tuple[int, int]:
         """Which frame of the user's is nearest, and its line."""
-        nearest = self._users_frame(frame)
-        return (0, 0) if nearest is None else (id(nearest), nearest.f_lineno or 0)
+        while frame is not None and not self.user[frame.f_code.co_filename]:
+            frame = frame.f_back
+        return (0, 0) if frame is None else (id(frame), frame.f_lineno or 0)
 
 
 class Away:
-    """That the trace function of a thread is taken away while a frame is open."""
+    """That the trace function of a thread is taken away while a frame is open.
 
-    __slots__ = ("_frame", "_from", "_thread", "code", "lines")
+    Attributes:
+        came_from: the frame of the user's that it was called from, and the line there.
+    """
+
+    __slots__ = ("_frame", "came_from", "code", "lines", "thread")
 
     def __init__(self, lines: TraceLines, frame: FrameType, code: CodeType | None) -> None:
         self.lines, self.code = lines, code
-        self._frame, self._thread = id(frame), get_ident()
-        self._from = lines.place_of(frame.f_back)
+        self._frame, self.thread = id(frame), get_ident()
+        self.came_from = lines.place_of(frame.f_back)
 
     def is_open(self, frame: FrameType | None) -> bool:
         """Whether the frame is still open, seen from an inner one."""
@@ -192,15 +191,6 @@ class Away:
                 return True
             frame = frame.f_back
         return False
-
-    def comes_from(self, frame: FrameType | None) -> bool:
-        """Whether this is the frame of the user's that it was called from, at the same line."""
-        return self.lines.place_of(frame) == self._from
-
-    def freed(self, frame: FrameType) -> None:
-        """The frame is no more; another one runs."""
-        if get_ident() == self._thread:
-            self.lines.back(self, frame)
 
 
 class _FreedWithFrame:
@@ -216,4 +206,5 @@ class _FreedWithFrame:
 
     def __del__(self) -> None:
         with suppress(Exception):  # Python would print it; the next step puts the rest right
-            self._away.freed(_getframe(1))
+            if get_ident() == self._away.thread:
+                self._away.lines.back(self._away, _getframe(1))

@@ -10,48 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Preceded:
-    """A function that something of ours is called before."""
-
-    def __init__(self, real: Any, first: Callable[[], object]) -> None:
-        self._real, self._first = real, first
-        for name in ("__name__", "__qualname__", "__module__", "__doc__", "__text_signature__"):
-            setattr(self, name, getattr(real, name, None))
-
-    @property
-    def __call__(self) -> Any:
-        self._first()
-        return self._real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(object.__getattribute__(self, "_real"), name)
-
-    def __repr__(self) -> str:
-        return repr(self._real)
-
-    def __reduce__(self) -> str:
-        return str(self._real.__name__)
-
-
-class PrecededMethod(Preceded):
-    """A method of a class; what is called before it gets the instance."""
-
-    def __init__(self, real: Any, first: Callable[[Any], object]) -> None:
-        super().__init__(real, lambda: None)
-        self._first_with = first
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        return _Bound(self._real.__get__(instance, owner), self._first_with, instance)
-
-
-class _Bound:
-    """A method of an instance. It is made for each call, so there is not much of it."""
+class _Called:
+    """What is called. For a method it is made at each call, so there is not much of it."""
 
     __slots__ = ("_first", "_instance", "_real")
 
-    def __init__(self, real: Any, first: Callable[[Any], object], instance: Any) -> None:
+    def __init__(self, real: Any, first: Callable[[Any], object], instance: Any = None) -> None:
         self._real, self._first, self._instance = real, first, instance
 
     @property
@@ -60,10 +24,31 @@ class _Bound:
         return self._real
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        return getattr(object.__getattribute__(self, "_real"), name)
 
     def __repr__(self) -> str:
         return repr(self._real)
+
+
+class Preceded(_Called):
+    """A function that something of ours is called before, with None."""
+
+    def __init__(self, real: Any, first: Callable[[Any], object]) -> None:
+        super().__init__(real, first)
+        for name in ("__name__", "__qualname__", "__module__", "__doc__", "__text_signature__"):
+            setattr(self, name, getattr(real, name, None))
+
+    def __reduce__(self) -> str:
+        return str(self._real.__name__)
+
+
+class PrecededMethod(Preceded):
+    """A method of a class; what is called before it gets the instance."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return _Called(self._real.__get__(instance, owner), self._first, instance)
 
 
 class Patches:
@@ -80,11 +65,7 @@ class Patches:
             first: gets the instance where the owner is a class, and else None.
         """
         real = getattr(owner, name)
-        ours = (
-            PrecededMethod(real, first)
-            if isinstance(owner, type)
-            else Preceded(real, lambda: first(None))
-        )
+        ours = (PrecededMethod if isinstance(owner, type) else Preceded)(real, first)
         setattr(owner, name, ours)
         self._done.append((owner, name, ours, real))
 

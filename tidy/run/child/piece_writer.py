@@ -74,7 +74,7 @@ class PieceWriter:
             facts["codes"], facts["threads"] = lines.codes, lines.threads
             with open(f"{start}.lines", "wb") as file:
                 file.writelines(lines.parts)
-        _write(f"{start}.json", facts)
+        write_json(f"{start}.json", facts)
         return nbytes
 
     def write_state(self, **more: Any) -> None:
@@ -88,13 +88,14 @@ class PieceWriter:
             if is_there and framework != self.state["framework"]:
                 self.state["also_imported"] = framework
         try:
-            _write(f"{self._folder}{os.sep}state.json", self.state)
+            write_json(f"{self._folder}{os.sep}state.json", self.state)
         except OSError:
             if "problem" in self.state:
                 leave_note(self._folder, PROBLEM, self.state["problem"])
 
 
-def _write(path: str, value: Any) -> None:
+def write_json(path: str, value: Any) -> None:
+    """Write a file of plain data, whole or not at all."""
     with open(f"{path}.part", "w", encoding="ascii") as file:
         file.write(json_text(value))
     os.replace(f"{path}.part", path)

@@ -21,8 +21,7 @@ from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
-from .stage_run import PieceLength, StageRun
-from .stages import BARE, FULL, RECORDED, round_of, stages_of
+from .stages import BARE, FULL, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
 
@@ -105,22 +104,18 @@ class Recorder(Harmless):
             self._pieces.state.setdefault("out_of_time", []).append(round_of(self._stage.number))
         self._write_state()
         if self.step_count:
-            if not self._stage.go_on():
-                self._finish()
+            if not self._stage.go_on():  # all are over
+                self.state = "leaving" if self._stop_after else "ended"
+                if not self._stop_after:
+                    self._backend.forget_steps()
+                elif self._at_step:
+                    self._leave_script()
                 return
             self._length.begin_stage()
         if self._at_step:
             self._begin_stage()
         else:
             self.state = "waiting"
-
-    def _finish(self) -> None:
-        """All stages are over."""
-        self.state = "leaving" if self._stop_after else "ended"
-        if not self._stop_after:
-            self._backend.forget_steps()
-        elif self._at_step:
-            self._leave_script()
 
     def _leave_script(self) -> None:
         self.state = "ended"

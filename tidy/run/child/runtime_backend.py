@@ -30,7 +30,6 @@ class RuntimeBackend(Backend):
         self._modelled_clock = clock
         self.ranges = record_function  # the class of ranges
         self._profile, self._settings, self._per_thread = profile, settings, per_thread
-        self._profiler: Any = None
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
         self._hook: Any = None
         self._patches = Patches()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 from typing import Any
 
 from .corrections import apply
+from .piece_writer import write_json
 from .step_source import StepSource
 
 TIMES = "times.json"
@@ -39,10 +39,7 @@ def time_steps(framework: str, backend: Any, settings: dict[str, Any]) -> None:
             return
         wait_for_devices()
         times = {"steps_ns": times_ns, "done_ns": backend.now_ns()}
-        path = os.path.join(settings["folder"], TIMES)
-        with open(f"{path}.part", "w", encoding="utf-8") as file:
-            json.dump(times, file)
-        os.replace(f"{path}.part", path)
+        write_json(os.path.join(settings["folder"], TIMES), times)
 
     def on_step(optimizer: Any, *_: Any) -> None:
         if not source.counts(optimizer):

@@ -25,7 +25,6 @@ class TorchBackend(Backend):
         self._settings = settings
         self.has_all_threads = bool(settings["all_threads"])
         self._torch = sys.modules["torch"]
-        self._profiler: Any = None
         self._hooks: dict[int, Any] = {}
         self._hook_id = -1
         self._patches = Patches()
@@ -175,17 +174,27 @@ class TorchBackend(Backend):
         inner = getattr(profiler, "profiler", None)
         if inner is not None:
             inner.kineto_results = None
-        _trim_heap()
+        import ctypes
+
+        with suppress(OSError, AttributeError):  # only the GNU C library keeps so much
+            ctypes.CDLL(None).malloc_trim(0)
 
     def leave(self) -> None:
-        """In a forked child: PyTorch would go on collecting there, and never give it back."""
+        """In a forked child: PyTorch would go on collecting there, and never give it back.
+
+        It ends without the destructors of C++: Kineto's wait for a thread that it has not.
+        """
         if not self._started:
             return
         sys.setprofile(None)
         enable = getattr(self._torch.autograd, "_enable_record_function", None)
         if enable is not None:
             enable(False)
-        _leave_out_destructors()
+        import ctypes
+
+        with suppress(OSError, AttributeError):  # only the GNU C library has on_exit
+            libc = ctypes.CDLL(None)
+            libc.on_exit(libc._exit, None)  # registered last it runs first, and gets the status
 
     def header(self) -> dict[str, Any]:
         """Keys for the trace that the profiler did not know when it started."""
@@ -195,8 +204,8 @@ class TorchBackend(Backend):
             "intra_op": self._torch.get_num_threads(),
             "inter_op": self._torch.get_num_interop_threads(),
         }
-        if self._frames.other_threads:
-            header["tidy_other_threads"] = self._frames.other_threads
+        if self._frames.others:
+            header["tidy_other_threads"] = len(self._frames.others)
         if "rank" in self._settings:
             header["distributedInfo"] = dict(self._settings["rank"])
         distributed = sys.modules.get("torch.distributed")
@@ -207,22 +216,3 @@ class TorchBackend(Backend):
                 "world_size": distributed.get_world_size(),
             }
         return header
-
-
-def _trim_heap() -> None:
-    import ctypes
-
-    with suppress(OSError, AttributeError):  # only the GNU C library keeps so much
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _leave_out_destructors() -> None:
-    """End this process without C++'s: Kineto's wait for a thread that a forked child has not.
-
-    What is registered last runs first, and gets the status.
-    """
-    import ctypes
-
-    with suppress(OSError, AttributeError):  # only the GNU C library has on_exit
-        libc = ctypes.CDLL(None)
-        libc.on_exit(libc._exit, None)

@@ -36,6 +36,9 @@ class TorchFrames:
 
     Args:
         torch: the module.
+
+    Attributes:
+        others: threads that were seen in functions of PyTorch, beside the one that is recorded.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -46,7 +49,7 @@ class TorchFrames:
         )
         autograd = getattr(torch._C, "_autograd", None)
         self._hooks = getattr(autograd, "_top_saved_tensors_default_hooks", None)
-        self._seen: set[int] = set()
+        self.others: set[int] = set()
 
     def are_between_ops(self, frame: FrameType | None) -> bool:
         """Whether no operator can be open below this frame, its thread's innermost.
@@ -69,11 +72,6 @@ class TorchFrames:
             frame = frame.f_back
         return True
 
-    @property
-    def other_threads(self) -> int:
-        """How many threads were seen in functions of PyTorch, beside the one that is recorded."""
-        return len(self._seen)
-
     def look_for_others(self, recorded: int) -> None:
         """Look where all threads are but the one with this identifier.
 
@@ -81,12 +79,12 @@ class TorchFrames:
         ops, now or soon.
         """
         here = thread.get_ident()
-        self._seen.discard(recorded)
+        self.others.discard(recorded)
         if here != recorded:
-            self._seen.add(here)  # an optimizer that steps there
+            self.others.add(here)  # an optimizer that steps there
         for ident, frame in sys._current_frames().items():
             if ident not in (recorded, here) and self._is_in_torch(frame):
-                self._seen.add(ident)
+                self.others.add(ident)
 
     def _is_in_torch(self, frame: FrameType | None) -> bool:
         """Whether a thread that Python started is within a function of PyTorch's."""

@@ -78,14 +78,15 @@ class _Reports:
     def begin(self, task: Any) -> None:
         """It got a task."""
         self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
-        self._start_ns, self._started = time.time_ns(), _processor_ns()
+        self._start_ns = time.time_ns()
+        self._started = time.thread_time_ns(), queued_ns("thread-self")
 
     def end(self, answer: Any) -> None:
         """It made a batch."""
         if self._batch < 0 or not self._left or answer[0] != self._batch:
             return
-        end_ns, now = time.time_ns(), _processor_ns()
-        on_processor = [now[0] - self._started[0], now[1] - self._started[1]]
+        end_ns, (ran_ns, waited_ns) = time.time_ns(), self._started
+        on_processor = time.thread_time_ns() - ran_ns, queued_ns("thread-self") - waited_ns
         self._left -= 1
         try:
             times = self._start_ns, end_ns, *on_processor
@@ -99,21 +100,23 @@ class _Reports:
             self._left = 0
 
 
-def _processor_ns() -> tuple[int, int]:
-    """How long this thread has had a processor, and how long it waited for one (Linux tells).
+def queued_ns(thread: str) -> int:
+    """How long a thread has waited for a processor; only Linux tells, else it is 0.
 
     Workers of tidy.runtime have the same function. Neither can have that of the other: this file is
     loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who records it.
+
+    Args:
+        thread: its folder below /proc.
     """
     try:
-        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY)
         try:
-            queued = int(os.read(file, 100).split()[1])
+            return int(os.read(file, 100).split()[1])
         finally:
             os.close(file)
     except (OSError, ValueError, IndexError):
-        queued = 0
-    return time.thread_time_ns(), queued
+        return 0
 
 
 class _Door:
