@@ -14,14 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Trace, Window
+from ..trace import EventKind, Rows, Trace, Window
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
 from .device_work import CODE_OF, kinds_by_name, launching_ops
 from .op_flops import COUNTED_OPS, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
 
-Rows = NDArray[np.int64]
 _PRECISION = {
     "double": "float64", "float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16",
     "c10::Float8_e4m3fn": "float8", "c10::Float8_e5m2": "float8",

@@ -11,9 +11,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Trace
+from ..trace import EventKind, Rows, Trace
 
-Rows = NDArray[np.int64]
 # Where more launches than this have no work, it is the links of the file that are bad.
 _MOST_LOST = 0.5
 

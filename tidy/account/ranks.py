@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..trace import Trace, TraceInfo
+from ..trace import Rows, Trace, TraceInfo
 from . import work_kinds
 from .device_work import KINDS, TRANSFER, WAITING_FOR_RANKS, kinds_of
 from .pieces import Stretches, joined
 
-Rows = NDArray[np.int64]
 # Each rank may have a size of its own in these.
 _OWN_SIZE = ("all_to_all", "alltoall", "send", "recv", "gather", "scatter")
 # How far apart the ends of one collective may lie on different ranks, clocks set right.

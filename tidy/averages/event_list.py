@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ..trace import Capability, Trace
 from .columns import SUMMED, column_sorted_by
 from .function_events import FunctionEvents, listed_shapes
+from .host import Numbers
 from .layout import Table
 from .table import FunctionEventAvg, TableOptions, build_table, self_device_ns
 
-Numbers = NDArray[np.int64]
 _METRICS = tuple(f"self_{device}_time_total" for device in ("cpu", "device", "cuda", "xpu"))
 # Separators of the format of folded stacks; PyTorch replaces the same ones.
 _REPLACED = str.maketrans({" ": "_", ";": "_", "\t": "_", "\n": "_", "\r": "_"})

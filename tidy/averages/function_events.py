@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from ..trace import Capability, Event, EventKind, Trace
 from .columns import Measures
 from .flops import count_flops
-from .host import measure_host
+from .host import Numbers, measure_host
 from .stacks import PythonStacks, stacks_of_events
-
-Numbers = NDArray[np.int64]
 
 _ON_HOST = (
     EventKind.TorchOp,

@@ -12,13 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..trace import Trace
+from ..trace import Rows, Trace
 from .edit import Edit
 from .graph import Graph, build_graph
 from .host_saved import HostSaved
 from .simulate import Simulator
 
-Rows = NDArray[np.int64]
 # Above this median error of the unchanged replay nothing is said about savings, nor where some
 # steps are off by twice as much.
 MOST_ERROR = 0.05

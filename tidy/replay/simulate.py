@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace import Rows
 from .graph import Graph
 
-Rows = NDArray[np.int64]
 _SHORT = 24  # nodes; below it a loop is faster than numpy
 _LONG = 1 << 13  # nodes whose columns a processor's cache holds
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Trace
+from ..trace import Rows, Trace
 
-Rows = NDArray[np.int64]
 # A call that returns this soon after the end of some work waited for it.
 _LONGEST_RETURN_NS = 120_000
 # CUDA's queue holds 1024 launches. A launch this long, with at least half as many ahead of it, that

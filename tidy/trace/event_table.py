@@ -17,9 +17,7 @@ from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
 from .memory import MemoryTable
 from .names import NameTable
-from .raw_columns import Column, Strings, Track
-
-Rows = NDArray[np.int64]
+from .raw_columns import Column, Rows, Strings, Track
 
 
 class EventTable:

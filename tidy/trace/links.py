@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .intervals import count_upto
+from .raw_columns import Rows
 
-Rows = NDArray[np.int64]
 Table = dict[str, NDArray[Any]]
 
 

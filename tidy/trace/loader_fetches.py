@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .intervals import Intervals
 from .loader_workers import LoaderWorkers, WorkerGroup, find_loader_workers
 from .location import Location
+from .raw_columns import Rows
 from .trace import Trace
 
 FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-Rows = NDArray[np.int64]
 _UNKNOWN = np.iinfo(np.int64).max
 
 
