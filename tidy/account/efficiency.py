@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Rows, Trace, Window
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
-from .device_work import CODE_OF, kinds_by_name, launching_ops
+from .device_work import CODE_OF, kinds_by_name
 from .op_flops import COUNTED_OPS, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
 
@@ -134,7 +134,7 @@ class OpWork:
 
     def op_of(self, kernels: Rows) -> Rows:
         """For each device row the index in `rows` of the op that it was launched in, or -1."""
-        ops = launching_ops(self._trace, kernels)
+        ops = self._trace.launching_ops(kernels)
         if not len(self.rows):
             return np.full(len(kernels), -1, np.int64)
         at = np.searchsorted(self.rows, ops, side="right") - 1
@@ -218,7 +218,7 @@ def _products(
 
 def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
     """Bytes that elementwise operators moved, and the time of the kernels of those."""
-    ops = launching_ops(trace, kernels)
+    ops = trace.launching_ops(kernels)
     ops, kernels = ops[ops >= 0], kernels[ops >= 0]
     known = np.flatnonzero(np.bincount(ops))
 

@@ -21,6 +21,14 @@ from .raw_columns import Rows
 Table = dict[str, NDArray[Any]]
 
 
+def grouped(keys: NDArray[Any]) -> dict[int, Rows]:
+    """The indexes of each key, ascending; one sort serves all keys."""
+    order = np.argsort(keys, kind="stable")
+    known, starts = np.unique(keys[order], return_index=True)
+    parts = np.split(order, starts[1:]) if len(known) else []
+    return dict(zip(known.tolist(), parts, strict=True))
+
+
 def match_correlation(
     device_corr: NDArray[np.int64],
     device_start: NDArray[np.int64],

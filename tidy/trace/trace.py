@@ -186,7 +186,7 @@ class Trace(EventTable):
     def _own_location(self, row: int) -> Location | None:
         stack = int(self.stack_id[row])
         if stack >= 0:
-            return self._place_of_stack(stack)
+            return self.places_of_stacks[stack]
         if self.kind[row] != _PY_CALL:
             return None
         frame = parse_frame(self.names[self.name_id[row]])
@@ -203,16 +203,12 @@ class Trace(EventTable):
         frames = (parse_frame(self.names[each]) for each in called)
         places = {each for each in frames if each is not None and is_user_file(each.file)}
         stacks = np.unique(self.stack_id[self.stack_id >= 0]).tolist()
-        return frozenset(places.union(filter(None, map(self._place_of_stack, stacks))))
-
-    def _place_of_stack(self, stack: int) -> Location | None:
-        if stack not in self._places_of_stacks:
-            self._places_of_stacks[stack] = parse_call_stack(self._stacks[stack])
-        return self._places_of_stacks[stack]
+        return frozenset(places.union(filter(None, map(self.places_of_stacks.__getitem__, stacks))))
 
     @cached_property
-    def _places_of_stacks(self) -> dict[int, Location | None]:
-        return {}
+    def places_of_stacks(self) -> list[Location | None]:
+        """The user's innermost frame in each `Call stack`, by `stack_id`."""
+        return list(map(parse_call_stack, self.strings.stacks))
 
     def call_stack(self, row: int) -> str:
         """The `Call stack` of 2021 files (`file(line): function;...`, innermost first), else ""."""

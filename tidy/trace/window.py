@@ -198,12 +198,12 @@ class _Once:
         trace = self._trace
         starts, ends = np.array([(s.start_ns, s.end_ns) for s in self._steps], np.int64).T
         rows = np.flatnonzero(names[trace.name_id])
-        spent_ns = Intervals(trace.start_ns[rows], trace.end_ns[rows]).covered_ns(starts, ends)
+        spent_ns = trace.time_of(rows).covered_ns(starts, ends)
         return 2 * int(np.count_nonzero(spent_ns > _RECURS * (ends - starts))) > len(starts)
 
     @cached_property
     def _busy(self) -> Intervals:
-        return _busy(self._trace)
+        return self._trace.time_of(self._trace.device_rows)
 
     @cached_property
     def _loads(self) -> NDArray[np.bool_]:
@@ -216,7 +216,7 @@ class _Once:
         told = [(0, "")]
         for words, names in self._names:
             own = rows[names[trace.name_id[rows]]]
-            told.append((Intervals(trace.start_ns[own], trace.end_ns[own]).total_ns, words))
+            told.append((trace.time_of(own).total_ns, words))
         calls = rows[trace.kind[rows] == EventKind.Runtime]
         slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
         slow = slow[self._loads[trace.name_id[slow]]]
@@ -258,14 +258,6 @@ def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
     return np.array([fits(name) is not None for name in trace.names], bool)
 
 
-def _launched_in(trace: EventTable, row: int) -> int:
-    """The operator that launched some device work; the work itself where that is not known."""
-    op = row
-    for _ in range(2):
-        op = int(trace.caller[op]) if op >= trace.tree_count else op
-    return op if op >= 0 and trace.kind[op] == EventKind.TorchOp else row
-
-
 def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of these long calls are no part of what a run does again and again.
 
@@ -276,15 +268,9 @@ def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.boo
     waits = _named(trace, _WAITS)
     names = trace.name_id[calls]
     few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
-    idle = _while_idle(trace, _busy(trace), calls)
+    idle = _while_idle(trace, trace.time_of(trace.device_rows), calls)
     result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
     return result
-
-
-def _busy(trace: EventTable) -> Intervals:
-    """When any device works."""
-    work = trace.device_rows
-    return Intervals(trace.start_ns[work], trace.end_ns[work])
 
 
 def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -303,7 +289,9 @@ def _of_run(trace: EventTable) -> Window:
     if not len(rows):
         start_ns = trace.start_ns_first
         return Window((), Intervals([start_ns], [start_ns + trace.span_ns]), (), "run")
-    first, last = (_launched_in(trace, int(rows[at])) for at in (0, -1))
+    ends = rows[[0, -1]]
+    ops = trace.launching_ops(ends)
+    first, last = np.where((ops >= 0) & (trace.kind[ops] == EventKind.TorchOp), ops, ends)
     start_ns = min(trace.start_ns[rows].min(), trace.start_ns[first])
     end_ns = max(trace.end_ns[rows].max(), trace.end_ns[last])
     time = Intervals([start_ns], [end_ns])
@@ -311,9 +299,7 @@ def _of_run(trace: EventTable) -> Window:
         return Window((), time, (), "run")
     calls = trace.rows_of_kind(EventKind.Runtime)
     calls = calls[trace.duration_ns[calls] > _ONE_OFF_NS]
-    calls = calls[
-        (trace.start_ns[calls] >= time.starts_ns[0]) & (trace.end_ns[calls] <= time.ends_ns[-1])
-    ]
+    calls = calls[(trace.start_ns[calls] >= start_ns) & (trace.end_ns[calls] <= end_ns)]
     calls = calls[_happens_once(trace, calls)]
     left_out = tuple(
         LeftOut(
@@ -324,5 +310,4 @@ def _of_run(trace: EventTable) -> Window:
         )
         for row in calls.tolist()
     )
-    time = time - Intervals(trace.start_ns[calls], trace.end_ns[calls])
-    return Window((), time, left_out, "run")
+    return Window((), time - trace.time_of(calls), left_out, "run")
