@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -138,19 +138,19 @@ class Accountant:
         return idle_pieces(trace, host, device, time)
 
     def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
-        parts = _by_time(self._parts(device, pieces, window.time_ns))
+        kinds = [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]
+        made = (
+            part
+            for own, (names, sort) in zip(pieces, kinds, strict=True)
+            for part in self._named_parts(own, names, sort, window.time_ns)
+        )
+        parts = tuple(sorted(made, key=lambda each: (-each.time_ns, str(each.name))))
         if device is None:
             return Account(device, window, parts, "host")
-        kinds = {kind for part in parts for kind, _ in part.kinds}
-        lacks = self._trace.info.is_thinned or not kinds.isdisjoint(_LACKING)
+        lacks = self._trace.info.is_thinned or any(
+            kind in _LACKING for part in parts for kind, _ in part.kinds
+        )
         return Account(device, window, parts, self._trace.devices[device].sort, lacks)
-
-    def _parts(self, device: int | None, pieces: list[Stretches], whole_ns: int) -> Iterator[Part]:
-        if device is None:
-            yield from self._named_parts(pieces[0], HOST_KINDS, "host", whole_ns)
-        else:
-            yield from self._named_parts(pieces[0], KINDS, None, whole_ns)
-            yield from self._named_parts(pieces[1], HOST_KINDS, "idle", whole_ns)
 
     def _named_parts(
         self, pieces: Stretches, names: Sequence[str], part: str | None, whole_ns: int
@@ -182,7 +182,3 @@ class Accountant:
 def _of(pieces: Stretches, step: Step) -> Stretches:
     inside = (pieces.start_ns >= step.start_ns) & (pieces.start_ns < step.end_ns)
     return pieces.at(inside)
-
-
-def _by_time(parts: Iterable[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda each: (-each.time_ns, str(each.name))))

@@ -7,7 +7,6 @@ dims, or no formula, is uncounted, and its time is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import EventKind, Rows, Trace, Window
+from ..trace.raw_columns import Interner
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
 from .device_work import CODE_OF, kinds_by_name
@@ -26,9 +26,9 @@ _PRECISION = {
     "c10::Float8_e4m3fn": "float8", "c10::Float8_e5m2": "float8",
     "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
 }  # fmt: skip
-_MOST = 1 << 53  # a call with more would take hours: its sizes are damaged
 _ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
 _PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY]]
+by_call = Trace.by_call  # as a function, which rules call it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,14 @@ class Efficiency:
 
         None where less than half of the time of products was counted, or a peak is not known.
         """
-        peaks = [(each.flops, each.peak_flops_per_s) for each in self.products]
         counted_ns = sum(each.time_ns for each in self.products)
-        if not peaks or not self.window_ns or self.uncounted_ns > counted_ns:
+        if not self.products or not self.window_ns or self.uncounted_ns > counted_ns:
             return None
         needed_s = 0.0
-        for flops, peak in peaks:
-            if peak is None:
+        for each in self.products:
+            if each.peak_flops_per_s is None:
                 return None
-            needed_s += flops / peak
+            needed_s += each.flops / each.peak_flops_per_s
         return needed_s / (self.window_ns / 1e9)
 
     @property
@@ -118,16 +117,15 @@ class OpWork:
     @cached_property
     def flops(self) -> Rows:
         """Operations of each op; 0 where its inputs do not tell."""
-        return self._by_call(lambda name, inputs_id: op_flops(name, self._trace.inputs, inputs_id))
+        inputs = self._trace.inputs
+        return by_call(self._trace, self.rows, lambda name, given: op_flops(name, inputs, given))
 
     @cached_property
     def dtypes(self) -> list[str]:
         """What each op multiplies, as `Input type` has it; "" where that is not recorded."""
-        known = dict[str, int]()
-        codes = self._by_call(
-            lambda name, inputs_id: known.setdefault(
-                op_dtype(name, self._trace.inputs, inputs_id), len(known)
-            )
+        known, inputs = Interner(), self._trace.inputs
+        codes = by_call(
+            self._trace, self.rows, lambda name, given: known[op_dtype(name, inputs, given)]
         )
         names = list(known)
         return [names[code] for code in codes.tolist()]
@@ -140,21 +138,6 @@ class OpWork:
         at = np.searchsorted(self.rows, ops, side="right") - 1
         inside = (at >= 0) & (ops < self._trace.subtree_end[self.rows[np.maximum(at, 0)]])
         return np.where(inside, at, -1)
-
-    def _by_call(self, value: Callable[[str, int], int]) -> Rows:
-        """`value(name, inputs_id)` of each op, computed once for what is alike."""
-        return by_call(self._trace, self.rows, value)
-
-
-def by_call(trace: Trace, rows: Rows, value: Callable[[str, int], int]) -> Rows:
-    """`value(name, inputs_id)` for each tree row, computed once for what is alike."""
-    calls = trace.name_id[rows].astype(np.int64) << 32
-    calls += trace.inputs_id[rows] + 1  # -1 stands for none
-    alike, inverse = np.unique(calls, return_inverse=True)
-    names, inputs = (alike >> 32).tolist(), ((alike & (1 << 32) - 1) - 1).tolist()
-    values = map(value, (trace.names[name] for name in names), inputs)
-    known = np.array([min(each, _MOST) for each in values], np.int64)
-    return known[inverse]
 
 
 def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:

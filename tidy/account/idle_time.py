@@ -33,7 +33,7 @@ from .host_kinds import (
     WAITING,
 )
 from .host_time import HostTime
-from .lost_work import LostWork
+from .lost_work import graph_launched, lost_launched
 from .pieces import NO_STRETCHES, Stretches, concatenated, cut_at, joined
 
 # A launch takes microseconds to arrive; a device that begins later had something else to do.
@@ -92,11 +92,11 @@ def _why_late(trace: Trace, before: Rows, launch: Rows) -> Rows:
         before: the call that launched the work before it, -1 for none.
         launch: the call that launched it.
     """
-    lost, upto = LostWork(trace), trace.start_ns[launch]
+    upto = trace.start_ns[launch]
     since = np.minimum(np.where(before >= 0, trace.start_ns[before], upto), upto)
     other = LEFT_OUT if trace.info.is_thinned else NOT_RECORDED
-    kind = np.where(lost.in_launches(since, upto), CODE_OF[LOST], CODE_OF[other])
-    return np.where(lost.in_graphs(since, upto), CODE_OF[LOST_IN_GRAPHS], kind)
+    kind = np.where(lost_launched(trace, since, upto), CODE_OF[LOST], CODE_OF[other])
+    return np.where(graph_launched(trace, since, upto), CODE_OF[LOST_IN_GRAPHS], kind)
 
 
 def cut_by_host(host: HostTime, track: int, starts: Rows, ends: Rows) -> Stretches:
