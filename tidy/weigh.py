@@ -189,11 +189,8 @@ class _Scale:
         """
         often = max(_OFTEN * len(saved), _FEWEST)
         total = float(saved.sum()) >= self.warn_from * float(self.lengths.sum())
-        return total and self._count(saved, max(self.warn_from, _MUCH)) >= often
-
-    def _count(self, saved: NDArray[np.float64], share: float) -> int:
-        """In how many steps at least this share of the step is saved."""
-        return int(np.count_nonzero(saved >= share * self.lengths))
+        much = saved >= max(self.warn_from, _MUCH) * self.lengths
+        return total and int(np.count_nonzero(much)) >= often
 
     def range_of(
         self, findings: Sequence[Finding], saved: tuple[Rows, Rows], stated: tuple[Rows, Rows]

@@ -114,8 +114,7 @@ def _works_of(graph: Graph, first: int, last: int) -> _Works:
 class _Run:
     def __init__(self, graph: Graph, times: Times, works: dict[tuple[int, int], _Works]) -> None:
         self.graph, self.times, self.works = graph, times, works
-        self.stream = graph.stream
-        self.free_at = np.full(int(self.stream.max(initial=-1)) + 1, np.iinfo(np.int64).min // 2)
+        self.free_at = np.full(int(graph.stream.max(initial=-1)) + 1, np.iinfo(np.int64).min // 2)
 
     def stretch(self, low: int, high: int) -> None:
         g, t = self.graph, self.times
@@ -157,32 +156,16 @@ class _Run:
         g, t = self.graph, self.times
         first, last = int(g.first_work[low]), int(g.last_work[high - 1])
         cut = slice(low, high)
-        columns = (
-            g.before[cut],
-            g.gap_ns[cut],
-            g.length_ns[cut],
-            g.waits_for[cut],
-            g.return_ns[cut],
-            g.last_work[cut],
-            g.start_ns[cut],
-        )
+        nodes = g.before, g.gap_ns, g.length_ns, g.waits_for, g.return_ns, g.last_work, g.start_ns
+        columns = (each[cut].tolist() for each in nodes)
         work_cut = slice(first, last)
-        arrays = (
-            g.delay_ns[work_cut],
-            g.turn_ns[work_cut],
-            g.follows[work_cut],
-            self.stream[work_cut],
-            g.work_length_ns[work_cut],
-            g.not_before_ns[work_cut],
-        )
-        delay, turn, other, stream, length, not_before = (each.tolist() for each in arrays)
+        works = g.delay_ns, g.turn_ns, g.follows, g.stream, g.work_length_ns, g.not_before_ns
+        delay, turn, other, stream, length, not_before = (c[work_cut].tolist() for c in works)
         free_at = self.free_at.tolist()
         starts, ends = list[int](), list[int]()
         work_starts, work_ends = list[int](), list[int]()
         work = first
-        for before, gap, took, wait, back, until, recorded in zip(
-            *(c.tolist() for c in columns), strict=True
-        ):
+        for before, gap, took, wait, back, until, recorded in zip(*columns, strict=True):
             if before >= low:
                 now = ends[before - low] + gap
             elif before >= 0:

@@ -29,7 +29,7 @@ from ..account.host_kinds import (
     WORKERS,
 )
 from ..account.work_kinds import COMMUNICATION
-from ..trace import LeftOut, Window, time_text
+from ..trace import Window, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
 from .units import count_text, location_text, printable, share_text, shortened
@@ -83,13 +83,15 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     )
     console.show(Text(f"{head}: {_window_text(account.window)}", "bold"))
     for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
-        console.show(
-            Text(shortened_line(_left_out_text(left_out), console.room(console.width)), "dim")
-        )
+        said = f"{left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
+        console.show(Text(shortened_line(f"  {said}", console.room(console.width)), "dim"))
     if len(account.window.left_out) > _MOST_LEFT_OUT:
         more = len(account.window.left_out) - _MOST_LEFT_OUT
         console.show(Text(f"  and {more} more left out", "dim"))
-    console.show(_bar(account, console.width - 2))
+    bar = Text("  ")
+    for part, blocks in _stretches_of_bar(account, console.width - 2):
+        bar.append(blocks, _STYLES[part.part])
+    console.show(bar)
     for part in account.parts[: _MOST_LINES - (len(account.parts) > _MOST_LINES)]:
         console.show(_line(part, console))
     rest = account.parts[_MOST_LINES - 1 :] if len(account.parts) > _MOST_LINES else ()
@@ -112,13 +114,12 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
 def idle_text(account: Account) -> str | None:
     """What a report says of a device that idles though no rule found why; None where it is busy."""
     idle = [part for part in account.parts if part.part == "idle"]
-    if not idle or sum(part.share for part in idle) < _WORTH_SAYING:
+    share = sum(part.share for part in idle)
+    if not idle or share < _WORTH_SAYING:
         return None
-    at_most = "at most " if account.idle_is_upper_bound else ""
-    share = at_most + share_text(sum(part.share for part in idle))
-    said = (
-        f"the {account.sort} idles for {share} of {account.window.whole}, most of it {idle[0].text}"
-    )
+    part = f"{'at most ' if account.idle_is_upper_bound else ''}{share_text(share)}"
+    whole = account.window.whole
+    said = f"the {account.sort} idles for {part} of {whole}, most of it {idle[0].text}"
     remedy = REMEDIES.get(idle[0].kinds[0][0])
     return f"{said}; {remedy}" if remedy else said
 
@@ -130,22 +131,10 @@ def _window_text(window: Window) -> str:
     return f"{count}, {time_text(window.time_ns)} together"
 
 
-def _left_out_text(left_out: LeftOut) -> str:
-    return f"  {left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
-
-
 def shortened_line(text: str, width: int) -> str:
     """A line that fits; one too long loses its end."""
     text = printable(text)
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def _bar(account: Account, width: int) -> Text:
-    """The window as one line of blocks, a stretch for each part in the order of the lines."""
-    bar = Text("  ")
-    for part, blocks in _stretches_of_bar(account, width):
-        bar.append(blocks, _STYLES[part.part])
-    return bar
 
 
 def bar_text(account: Account, width: int) -> str:
@@ -154,6 +143,7 @@ def bar_text(account: Account, width: int) -> str:
 
 
 def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]]:
+    """The window as one line of blocks, a stretch for each part in the order of the lines."""
     done, drawn = 0.0, 0
     for part in account.parts:
         done += part.share
