@@ -130,9 +130,7 @@ def _launched_ns(trace: Trace, position: Numbers, count: int) -> Numbers:
     """Device time launched by each of `count` host events itself, not by what is below it.
 
     Args:
-        trace: the trace.
         position: for each row of the trace its place among the host events, -1 for none.
-        count: the number of host events.
     """
     rows = trace.device_rows
     op = trace.launching_ops(rows)

@@ -113,8 +113,6 @@ def stacks_of_events(
     sequence number gives the stack; where there is no such event it is empty.
 
     Args:
-        stacks: the stacks of the trace.
-        trace: the trace.
         rows, parent, keys, key_id: columns of the events, see `FunctionEvents`.
     """
     numbers = stacks.of_row[rows]

@@ -8,26 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..account import Account, Part
-from ..account.host_kinds import (
-    ALLOCATOR,
-    COLLECTING,
-    COMPILING,
-    COPYING,
-    CPU_OP,
-    GAP,
-    HOOK,
-    LAUNCHING,
-    LOADING,
-    LOST,
-    LOST_IN_GRAPHS,
-    OPTIMIZER,
-    OTHER_PROCESS,
-    PREPROCESSING,
-    PYTHON,
-    RECORDING,
-    WAITING,
-    WORKERS,
-)
+from ..account import host_kinds as kinds
 from ..account.work_kinds import COMMUNICATION
 from ..trace import Window, time_text
 from ..trace.location import parse_frame
@@ -51,24 +32,24 @@ _BLOCKS = {"idle": "\u2591", "host": "\u2593"}  # full ones where a device works
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
 # What a person can do about a cause.
 REMEDIES = {
-    LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
-    WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
-    WAITING: "read values less often: keep them on the device, read every N steps",
-    LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
-    PYTHON: "move Python work out of the step, or into fewer and larger operators",
-    OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
-    ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
-    COMPILING: "warm up before recording; keep shapes alike",
-    HOOK: "fewer hooks, or hooks that only keep what a later step reads",
-    OTHER_PROCESS: "have the other process work ahead, while the step goes on",
-    COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
-    CPU_OP: "move this work to the device, to workers, or out of the step",
-    PREPROCESSING: "move this work to workers, or prepare the data once, before training",
-    COPYING: "pinned memory and .to(device, non_blocking=True)",
-    RECORDING: "record less: without stacks, shapes or memory",
-    GAP: "larger kernels, or CUDA graphs",
-    LOST_IN_GRAPHS: "record without CUDA graphs to see the kernels of this time",
-    LOST: "record fewer steps at once, so that no kernel is lost",
+    kinds.LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
+    kinds.WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
+    kinds.WAITING: "read values less often: keep them on the device, read every N steps",
+    kinds.LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
+    kinds.PYTHON: "move Python work out of the step, or into fewer and larger operators",
+    kinds.OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
+    kinds.ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
+    kinds.COMPILING: "warm up before recording; keep shapes alike",
+    kinds.HOOK: "fewer hooks, or hooks that only keep what a later step reads",
+    kinds.OTHER_PROCESS: "have the other process work ahead, while the step goes on",
+    kinds.COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
+    kinds.CPU_OP: "move this work to the device, to workers, or out of the step",
+    kinds.PREPROCESSING: "move this work to workers, or prepare the data once, before training",
+    kinds.COPYING: "pinned memory and .to(device, non_blocking=True)",
+    kinds.RECORDING: "record less: without stacks, shapes or memory",
+    kinds.GAP: "larger kernels, or CUDA graphs",
+    kinds.LOST_IN_GRAPHS: "record without CUDA graphs to see the kernels of this time",
+    kinds.LOST: "record fewer steps at once, so that no kernel is lost",
 }
 
 

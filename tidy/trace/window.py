@@ -137,7 +137,6 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     """The steps that are alike, else rounds that repeat, else the run between its device work.
 
     Args:
-        trace: the events.
         marked: the steps that were marked in the recording.
     """
     unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
@@ -269,15 +268,13 @@ def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.boo
     names = trace.name_id[calls]
     few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
     idle = _while_idle(trace, trace.time_of(trace.device_rows), calls)
-    result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
-    return result
+    return np.logical_or(by_name[names], few & idle & ~waits[names])
 
 
 def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
     """In which of these calls no device works for more than half of their time."""
     worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
-    idle: NDArray[np.bool_] = 2 * worked < trace.duration_ns[calls]
-    return idle
+    return np.less(2 * worked, trace.duration_ns[calls])
 
 
 def _of_run(trace: EventTable) -> Window:
