@@ -66,34 +66,27 @@ class Accountant:
 
     def accounts(self) -> tuple[Account, ...]:
         """One account for each device that had work, or one of the host."""
-        return tuple(
-            replace(
-                self._account(device, self._window, pieces),
-                efficiency=None
-                if device is None
-                else efficiency_of(self._trace, device, self._window),
-            )
-            for device, pieces in self._pieces.items()
-        )
+        made = []
+        for device, pieces in self._pieces.items():
+            known = None if device is None else efficiency_of(self._trace, device, self._window)
+            made.append(replace(self._account(device, self._window, pieces), efficiency=known))
+        return tuple(made)
 
     def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
         """The accounts of each step that counts."""
-        steps = self._window.steps
-        edges = np.array(self._window.step_ranges, np.int64).reshape(-1)
+        edges = np.unique(np.array(self._window.step_ranges, np.int64))
         cut = {
-            device: [cut_at(each, np.unique(edges)) for each in pieces]
+            device: [cut_at(each, edges) for each in pieces]
             for device, pieces in self._pieces.items()
         }
-        for step in steps:
+        for step in self._window.steps:
             time = Intervals([step.start_ns], [step.end_ns]) & self._window.time
             window = Window((step,), time, (), self._window.unit)
-            yield (
-                step,
-                tuple(
-                    self._account(device, window, [_of(p, step) for p in pieces])
-                    for device, pieces in cut.items()
-                ),
+            accounts = (
+                self._account(device, window, [_of(each, step) for each in pieces])
+                for device, pieces in cut.items()
             )
+            yield step, tuple(accounts)
 
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""

@@ -104,7 +104,6 @@ class OpWork:
 
     Attributes:
         rows: tree rows of the operators; none holds another.
-        flops: operations of each; 0 where its inputs do not tell.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -209,8 +208,6 @@ def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
         what = moved(name, trace.inputs, inputs_id) if is_elementwise(name) else None
         return what.nbytes if what is not None else -1
 
-    if not len(known):
-        return 0, 0
     of_op = by_call(trace, known, nbytes)
     is_counted = np.zeros(trace.tree_count, bool)
     is_counted[known[of_op >= 0]] = True

@@ -45,12 +45,7 @@ def joined(parts: Iterable[Stretches]) -> Stretches:
 
 def concatenated(parts: Sequence[Stretches]) -> Stretches:
     """All pieces of several, one after the other."""
-    return Stretches(
-        np.concatenate([part.start_ns for part in parts]),
-        np.concatenate([part.end_ns for part in parts]),
-        np.concatenate([part.kind for part in parts]),
-        np.concatenate([part.row for part in parts]),
-    )
+    return Stretches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def cut_at(pieces: Stretches, edges_ns: Rows) -> Stretches:

@@ -103,7 +103,9 @@ class Places:
         sums = self._sums(rows, spent_ns)
         times = sums[sums > 0]
         least = np.partition(times, -most)[-most] if len(times) > most else 0
-        return tuple(sorted(self._places(sums, max(least, 1)), key=_order)[:most])
+        found = list(self._places(sums, max(least, 1)))
+        found.sort(key=lambda place: (-place.time_ns, str(place.location or ""), place.name))
+        return tuple(found[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
         """Every place with its time; arguments as for `dearest`."""
@@ -191,7 +193,3 @@ def _enclosing(trace: Trace) -> Rows:
         ranges = ranges[outlived]
         within[ranges] = trace.parent[within[ranges]]
     return within
-
-
-def _order(place: Place) -> tuple[int, str, str]:
-    return -place.time_ns, str(place.location or ""), place.name

@@ -90,12 +90,12 @@ class _Works:
     """What stays the same of a stretch's works, whichever lengths they have.
 
     Attributes:
-        foreign: those that follow work of another stream, None where none does.
+        foreign: those that follow work of another stream.
         others: the work that each of these follows.
         streams: each stream and its works.
     """
 
-    foreign: Rows | None
+    foreign: Rows
     others: NDArray[np.int32]
     streams: list[tuple[int, slice | Rows]]
 
@@ -107,8 +107,7 @@ def _works_of(graph: Graph, first: int, last: int) -> _Works:
         parts: list[tuple[int, slice | Rows]] = [(int(streams[0]), slice(None))]
     else:
         parts = [(s, np.flatnonzero(streams == s)) for s in np.unique(streams).tolist()]
-    others = graph.follows[first:last][foreign]
-    return _Works(foreign if len(foreign) else None, others, parts)
+    return _Works(foreign, graph.follows[first:last][foreign], parts)
 
 
 class _Run:
@@ -138,7 +137,7 @@ class _Run:
         if (first, last) not in self.works:
             self.works[first, last] = _works_of(g, first, last)
         known = self.works[first, last]
-        if (foreign := known.foreign) is not None:
+        if len(foreign := known.foreign):
             arrival[foreign] = np.maximum(
                 arrival[foreign], t.work_end_ns[known.others] + turn[foreign]
             )

@@ -59,10 +59,8 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     Args:
         others: how many further devices there are, whose accounts are in the JSON report.
     """
-    head = (
-        "Where the time goes" if account.device is None else f"Where the {account.sort}'s time goes"
-    )
-    console.show(Text(f"{head}: {_window_text(account.window)}", "bold"))
+    whose = "" if account.device is None else f"{account.sort}'s "
+    console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
     for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
         said = f"{left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
         console.show(Text(shortened_line(f"  {said}", console.room(console.width)), "dim"))
@@ -73,10 +71,10 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     for part, blocks in _stretches_of_bar(account, console.width - 2):
         bar.append(blocks, _STYLES[part.part])
     console.show(bar)
-    for part in account.parts[: _MOST_LINES - (len(account.parts) > _MOST_LINES)]:
+    shown = _MOST_LINES - (len(account.parts) > _MOST_LINES)
+    for part in account.parts[:shown]:
         console.show(_line(part, console))
-    rest = account.parts[_MOST_LINES - 1 :] if len(account.parts) > _MOST_LINES else ()
-    if rest:
+    if rest := account.parts[shown:]:
         time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")
         console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))

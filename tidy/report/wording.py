@@ -15,11 +15,6 @@ _MOST_LEFT_OUT = 2
 _WORTH_SAYING = 0.001
 # Two recordings of the same code differ by more (docs/savings.md): less is no promise.
 _TELLABLE = 0.01
-_COUNTING = {
-    "step": "steps that count",
-    "round": "rounds that count",
-    "run": "time that counts",
-}
 
 
 def run_line(section: Section) -> str:
@@ -110,7 +105,8 @@ def cost_text(place: PlaceOnRanks, whole: str) -> str:
     """`x6    273 ms  29.7% of step`."""
     count = f"x{place.count:,}"
     if not place.finding.in_window:
-        return f"{count}  outside of the {_COUNTING[whole]}"
+        counting = "time that counts" if whole == "run" else f"{whole}s that count"
+        return f"{count}  outside of the {counting}"
     if not place.cost_ns:
         return count
     where = "GPU " if place.finding.on_device else ""

@@ -11,7 +11,6 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from .durations import time_text
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
-from .steps import Step
+from .steps import Step, steps_between
 
 # A step this much longer than the median is unlike the others.
 _UNLIKE = 1.5
@@ -70,6 +69,11 @@ class LeftOut:
     start_ns: int
     end_ns: int
     reason: str
+
+    @classmethod
+    def of_step(cls, unit: str, step: Step, reason: str) -> LeftOut:
+        """A step that is left out."""
+        return cls(f"{unit} {step.number}", step.start_ns, step.end_ns, reason)
 
     @property
     def time_ns(self) -> int:
@@ -121,10 +125,7 @@ class Window:
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
         gone = [step for step in self.steps if (step.start_ns, step.end_ns) in ranges]
-        left_out = [
-            LeftOut(f"{self.unit} {step.number}", step.start_ns, step.end_ns, reason)
-            for step in gone
-        ]
+        left_out = [LeftOut.of_step(self.unit, step, reason) for step in gone]
         return replace(
             self,
             steps=tuple(step for step in self.steps if step not in gone),
@@ -157,11 +158,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and odd[0].duration_ns > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
     kept = [step for step in steps if not reasons[step]]
-    left_out = [
-        LeftOut(f"{unit} {step.number}", step.start_ns, step.end_ns, reasons[step])
-        for step in steps
-        if reasons[step]
-    ]
+    left_out = [LeftOut.of_step(unit, step, reasons[step]) for step in steps if reasons[step]]
     time = Intervals([s.start_ns for s in kept], [s.end_ns for s in kept])
     time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
     return Window(tuple(kept), time, tuple(left_out), unit)
@@ -245,9 +242,7 @@ def _rounds(trace: EventTable) -> tuple[Step, ...]:
         used, counts = np.unique(trace.name_id[candidates], return_counts=True)
         if len(used) and counts.max() >= _FEWEST_ROUNDS:
             mine = candidates[trace.name_id[candidates] == used[counts.argmax()]]
-            starts = np.sort(trace.start_ns[mine]).tolist()
-            pairs = enumerate(pairwise(starts))
-            return tuple(Step(number, start, end) for number, (start, end) in pairs if end > start)
+            return steps_between(np.sort(trace.start_ns[mine]).tolist())
     return ()
 
 
