@@ -116,15 +116,15 @@ class OpWork:
     @cached_property
     def flops(self) -> Rows:
         """Operations of each op; 0 where its inputs do not tell."""
-        inputs = self._trace.inputs
-        return by_call(self._trace, self.rows, lambda name, given: op_flops(name, inputs, given))
+        trace = self._trace
+        return trace.by_call(self.rows, lambda name, given: op_flops(name, trace.inputs, given))
 
     @cached_property
     def dtypes(self) -> list[str]:
         """What each op multiplies, as `Input type` has it; "" where that is not recorded."""
-        known, inputs = Interner(), self._trace.inputs
-        codes = by_call(
-            self._trace, self.rows, lambda name, given: known[op_dtype(name, inputs, given)]
+        known, trace = Interner(), self._trace
+        codes = trace.by_call(
+            self.rows, lambda name, given: known[op_dtype(name, trace.inputs, given)]
         )
         names = list(known)
         return [names[code] for code in codes.tolist()]
@@ -208,7 +208,7 @@ def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
         what = moved(name, trace.inputs, inputs_id) if is_elementwise(name) else None
         return what.nbytes if what is not None else -1
 
-    of_op = by_call(trace, known, nbytes)
+    of_op = trace.by_call(known, nbytes)
     is_counted = np.zeros(trace.tree_count, bool)
     is_counted[known[of_op >= 0]] = True
     return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[is_counted[ops]]].sum())

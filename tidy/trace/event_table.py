@@ -241,16 +241,17 @@ class EventTable:
         return self._under(row, *self._device_by_op)
 
     @cached_property
-    def _calls_by_op(self) -> tuple[Rows, NDArray[np.int32]]:
+    def _calls_by_op(self) -> tuple[Rows, Rows]:
         calls = self.rows_of_kind(EventKind.Runtime)
-        order = np.argsort(self.caller[calls], kind="stable")
-        return calls[order], self.caller[calls[order]]
+        ops = self.caller[calls].astype(np.int64)
+        order = np.argsort(ops, kind="stable")
+        return calls[order], ops[order]
 
     def runtime_rows_under(self, row: int) -> Rows:
         """Rows of CUDA or HIP calls made in a tree row or its descendants."""
         return self._under(row, *self._calls_by_op)
 
-    def _under(self, row: int, rows: Rows, ops: NDArray[np.signedinteger]) -> Rows:
+    def _under(self, row: int, rows: Rows, ops: Rows) -> Rows:
         first, last = np.searchsorted(ops, (row, int(self.subtree_end[row])))
         return rows[first:last]
 
