@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from .account import HostTime, RankWaits
 from .finding import Finding, Saving, Severity
 from .replay import Edit, Fidelity, Savings
-from .trace import Location, Trace
-
-Rows = NDArray[np.int64]
+from .trace import Location, Rows, Trace
 
 # From this share of the window on a finding is a warning, else info: what it saves by the middle of
 # its range or, where nothing is replayed, what it costs. It is more than replays of recorded steps
@@ -191,11 +189,8 @@ class _Scale:
         """
         often = max(_OFTEN * len(saved), _FEWEST)
         total = float(saved.sum()) >= self.warn_from * float(self.lengths.sum())
-        return total and self._count(saved, max(self.warn_from, _MUCH)) >= often
-
-    def _count(self, saved: NDArray[np.float64], share: float) -> int:
-        """In how many steps at least this share of the step is saved."""
-        return int(np.count_nonzero(saved >= share * self.lengths))
+        much = saved >= max(self.warn_from, _MUCH) * self.lengths
+        return total and int(np.count_nonzero(much)) >= often
 
     def range_of(
         self, findings: Sequence[Finding], saved: tuple[Rows, Rows], stated: tuple[Rows, Rows]

@@ -16,31 +16,27 @@ accountant.py    makes accounts
 from .account import Account, LineTime, Part
 from .accountant import MOST_DEVICES, Accountant, make_accounts
 from .causes import PartName
-from .device_rates import DeviceRates, rates_of
+from .device_rates import rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
 from .host_time import HostTime
 from .idle_time import host_in_window
 from .pieces import Stretches
-from .places import Place
-from .ranks import RankWaits, is_rank_of, jobs_of, waits_for_devices, waits_for_ranks
+from .ranks import RankWaits, jobs_of, waits_for_devices, waits_for_ranks
 
 __all__ = [
     "MOST_DEVICES",
     "Account",
     "Accountant",
-    "DeviceRates",
     "Efficiency",
     "HostTime",
     "LineTime",
     "OpWork",
     "Part",
     "PartName",
-    "Place",
     "ProductRate",
     "RankWaits",
     "Stretches",
     "host_in_window",
-    "is_rank_of",
     "jobs_of",
     "make_accounts",
     "rates_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -66,34 +66,27 @@ class Accountant:
 
     def accounts(self) -> tuple[Account, ...]:
         """One account for each device that had work, or one of the host."""
-        return tuple(
-            replace(
-                self._account(device, self._window, pieces),
-                efficiency=None
-                if device is None
-                else efficiency_of(self._trace, device, self._window),
-            )
-            for device, pieces in self._pieces.items()
-        )
+        made = []
+        for device, pieces in self._pieces.items():
+            known = None if device is None else efficiency_of(self._trace, device, self._window)
+            made.append(replace(self._account(device, self._window, pieces), efficiency=known))
+        return tuple(made)
 
     def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
         """The accounts of each step that counts."""
-        steps = self._window.steps
-        edges = np.array(self._window.step_ranges, np.int64).reshape(-1)
+        edges = np.unique(np.array(self._window.step_ranges, np.int64))
         cut = {
-            device: [cut_at(each, np.unique(edges)) for each in pieces]
+            device: [cut_at(each, edges) for each in pieces]
             for device, pieces in self._pieces.items()
         }
-        for step in steps:
+        for step in self._window.steps:
             time = Intervals([step.start_ns], [step.end_ns]) & self._window.time
             window = Window((step,), time, (), self._window.unit)
-            yield (
-                step,
-                tuple(
-                    self._account(device, window, [_of(p, step) for p in pieces])
-                    for device, pieces in cut.items()
-                ),
+            accounts = (
+                self._account(device, window, [_of(each, step) for each in pieces])
+                for device, pieces in cut.items()
             )
+            yield step, tuple(accounts)
 
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""
@@ -138,19 +131,19 @@ class Accountant:
         return idle_pieces(trace, host, device, time)
 
     def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
-        parts = _by_time(self._parts(device, pieces, window.time_ns))
+        kinds = [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]
+        made = (
+            part
+            for own, (names, sort) in zip(pieces, kinds, strict=True)
+            for part in self._named_parts(own, names, sort, window.time_ns)
+        )
+        parts = tuple(sorted(made, key=lambda each: (-each.time_ns, str(each.name))))
         if device is None:
             return Account(device, window, parts, "host")
-        kinds = {kind for part in parts for kind, _ in part.kinds}
-        lacks = self._trace.info.is_thinned or not kinds.isdisjoint(_LACKING)
+        lacks = self._trace.info.is_thinned or any(
+            kind in _LACKING for part in parts for kind, _ in part.kinds
+        )
         return Account(device, window, parts, self._trace.devices[device].sort, lacks)
-
-    def _parts(self, device: int | None, pieces: list[Stretches], whole_ns: int) -> Iterator[Part]:
-        if device is None:
-            yield from self._named_parts(pieces[0], HOST_KINDS, "host", whole_ns)
-        else:
-            yield from self._named_parts(pieces[0], KINDS, None, whole_ns)
-            yield from self._named_parts(pieces[1], HOST_KINDS, "idle", whole_ns)
 
     def _named_parts(
         self, pieces: Stretches, names: Sequence[str], part: str | None, whole_ns: int
@@ -182,7 +175,3 @@ class Accountant:
 def _of(pieces: Stretches, step: Step) -> Stretches:
     inside = (pieces.start_ns >= step.start_ns) & (pieces.start_ns < step.end_ns)
     return pieces.at(inside)
-
-
-def _by_time(parts: Iterable[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda each: (-each.time_ns, str(each.name))))

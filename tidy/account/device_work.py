@@ -42,6 +42,7 @@ _CONVOLUTION_OF = {
     CODE_OF[work_kinds.ORDINARY]: CODE_OF[CONVOLUTIONS_ON_ORDINARY],
 }
 _IN_OPTIMIZER = "Optimizer.step#*"
+launching_ops = Trace.launching_ops  # as a function, which rules call it by
 
 
 def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -76,20 +77,12 @@ def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     return result
 
 
-def launching_ops(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each device row the innermost tree row that launched it, -1 where that is not known."""
-    launch = trace.caller[rows]
-    via_call = launch >= trace.tree_count
-    ops = np.where(via_call, trace.caller[np.maximum(launch, 0)], launch)
-    return ops.astype(np.int64)
-
-
 def _convolves(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Of each device row whether its name, or that of the operator that launched it, is one's.
 
     A convolution may be computed by a kernel that has the name of a plain product.
     """
-    op = launching_ops(trace, rows)
+    op = trace.launching_ops(rows)
     by_name = np.zeros(len(trace.names) + 1, bool)  # the last is where no operator is known
     op_name = np.where(op >= 0, trace.name_id[op], -1)
     used = np.flatnonzero(np.bincount(np.append(trace.name_id[rows], op_name[op_name >= 0])))

@@ -7,29 +7,28 @@ dims, or no formula, is uncounted, and its time is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Trace, Window
+from ..trace import EventKind, Rows, Trace, Window
+from ..trace.raw_columns import Interner
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
-from .device_work import CODE_OF, kinds_by_name, launching_ops
+from .device_work import CODE_OF, kinds_by_name
 from .op_flops import COUNTED_OPS, op_dtype, op_flops
 from .op_nbytes import is_elementwise, moved
 
-Rows = NDArray[np.int64]
 _PRECISION = {
     "double": "float64", "float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16",
     "c10::Float8_e4m3fn": "float8", "c10::Float8_e5m2": "float8",
     "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
 }  # fmt: skip
-_MOST = 1 << 53  # a call with more would take hours: its sizes are damaged
 _ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
 _PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY]]
+by_call = Trace.by_call  # as a function, which rules call it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +83,14 @@ class Efficiency:
 
         None where less than half of the time of products was counted, or a peak is not known.
         """
-        peaks = [(each.flops, each.peak_flops_per_s) for each in self.products]
         counted_ns = sum(each.time_ns for each in self.products)
-        if not peaks or not self.window_ns or self.uncounted_ns > counted_ns:
+        if not self.products or not self.window_ns or self.uncounted_ns > counted_ns:
             return None
         needed_s = 0.0
-        for flops, peak in peaks:
-            if peak is None:
+        for each in self.products:
+            if each.peak_flops_per_s is None:
                 return None
-            needed_s += flops / peak
+            needed_s += each.flops / each.peak_flops_per_s
         return needed_s / (self.window_ns / 1e9)
 
     @property
@@ -106,7 +104,6 @@ class OpWork:
 
     Attributes:
         rows: tree rows of the operators; none holds another.
-        flops: operations of each; 0 where its inputs do not tell.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -119,43 +116,27 @@ class OpWork:
     @cached_property
     def flops(self) -> Rows:
         """Operations of each op; 0 where its inputs do not tell."""
-        return self._by_call(lambda name, inputs_id: op_flops(name, self._trace.inputs, inputs_id))
+        trace = self._trace
+        return trace.by_call(self.rows, lambda name, given: op_flops(name, trace.inputs, given))
 
     @cached_property
     def dtypes(self) -> list[str]:
         """What each op multiplies, as `Input type` has it; "" where that is not recorded."""
-        known = dict[str, int]()
-        codes = self._by_call(
-            lambda name, inputs_id: known.setdefault(
-                op_dtype(name, self._trace.inputs, inputs_id), len(known)
-            )
+        known, trace = Interner(), self._trace
+        codes = trace.by_call(
+            self.rows, lambda name, given: known[op_dtype(name, trace.inputs, given)]
         )
         names = list(known)
         return [names[code] for code in codes.tolist()]
 
     def op_of(self, kernels: Rows) -> Rows:
         """For each device row the index in `rows` of the op that it was launched in, or -1."""
-        ops = launching_ops(self._trace, kernels)
+        ops = self._trace.launching_ops(kernels)
         if not len(self.rows):
             return np.full(len(kernels), -1, np.int64)
         at = np.searchsorted(self.rows, ops, side="right") - 1
         inside = (at >= 0) & (ops < self._trace.subtree_end[self.rows[np.maximum(at, 0)]])
         return np.where(inside, at, -1)
-
-    def _by_call(self, value: Callable[[str, int], int]) -> Rows:
-        """`value(name, inputs_id)` of each op, computed once for what is alike."""
-        return by_call(self._trace, self.rows, value)
-
-
-def by_call(trace: Trace, rows: Rows, value: Callable[[str, int], int]) -> Rows:
-    """`value(name, inputs_id)` for each tree row, computed once for what is alike."""
-    calls = trace.name_id[rows].astype(np.int64) << 32
-    calls += trace.inputs_id[rows] + 1  # -1 stands for none
-    alike, inverse = np.unique(calls, return_inverse=True)
-    names, inputs = (alike >> 32).tolist(), ((alike & (1 << 32) - 1) - 1).tolist()
-    values = map(value, (trace.names[name] for name in names), inputs)
-    known = np.array([min(each, _MOST) for each in values], np.int64)
-    return known[inverse]
 
 
 def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
@@ -219,7 +200,7 @@ def _products(
 
 def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
     """Bytes that elementwise operators moved, and the time of the kernels of those."""
-    ops = launching_ops(trace, kernels)
+    ops = trace.launching_ops(kernels)
     ops, kernels = ops[ops >= 0], kernels[ops >= 0]
     known = np.flatnonzero(np.bincount(ops))
 
@@ -227,9 +208,7 @@ def _elementwise(trace: Trace, kernels: Rows) -> tuple[int, int]:
         what = moved(name, trace.inputs, inputs_id) if is_elementwise(name) else None
         return what.nbytes if what is not None else -1
 
-    if not len(known):
-        return 0, 0
-    of_op = by_call(trace, known, nbytes)
+    of_op = trace.by_call(known, nbytes)
     is_counted = np.zeros(trace.tree_count, bool)
     is_counted[known[of_op >= 0]] = True
     return int(of_op[of_op >= 0].sum()), int(trace.duration_ns[kernels[is_counted[ops]]].sum())

@@ -4,52 +4,30 @@ from __future__ import annotations
 
 from .work_kinds import OP_KINDS
 
-LOADING = "loading data"
-WORKERS = "waiting for the loader's workers"
-RECEIVING = "receiving batches from the loader's workers"
-WAITING = "waiting for the device"
-LAUNCHING = "launching"
-PYTHON = "Python between ops"
-OPTIMIZER = "optimizer's host work"
-HOOK = "hooks' host work"
-OTHER_PROCESS = "waiting for another process"
-ALLOCATOR = "allocator calls"
-COMPILING = "compiling and first calls"
-COLLECTING = "garbage collection"
-CPU_OP = "work on the CPU"
-PREPROCESSING = "preprocessing on the CPU"
-COPYING = "copies that hold the host"
-RECORDING = "the recording itself"
-GAP = "gaps between kernels"
-LOST_IN_GRAPHS = "kernels of graphs that were not recorded"
-LOST = "kernels that the profiler lost"
-LEFT_OUT = "work that the file leaves out"
-NOT_RECORDED = "work queued but none recorded"
-UNKNOWN = "unknown"
 # Where ranges of two kinds hold each other, the kind that stands first counts.
 HOST_KINDS = (
-    RECEIVING,
-    WORKERS,
-    LOADING,
-    WAITING,
-    LAUNCHING,
-    PYTHON,
-    OPTIMIZER,
-    HOOK,
-    OTHER_PROCESS,
-    ALLOCATOR,
-    COMPILING,
-    COLLECTING,
-    CPU_OP,
-    PREPROCESSING,
-    COPYING,
-    RECORDING,
-    GAP,
-    LOST_IN_GRAPHS,
-    LOST,
-    LEFT_OUT,
-    NOT_RECORDED,
-    UNKNOWN,
+    RECEIVING := "receiving batches from the loader's workers",
+    WORKERS := "waiting for the loader's workers",
+    LOADING := "loading data",
+    WAITING := "waiting for the device",
+    LAUNCHING := "launching",
+    PYTHON := "Python between ops",
+    OPTIMIZER := "optimizer's host work",
+    HOOK := "hooks' host work",
+    OTHER_PROCESS := "waiting for another process",
+    ALLOCATOR := "allocator calls",
+    COMPILING := "compiling and first calls",
+    COLLECTING := "garbage collection",
+    CPU_OP := "work on the CPU",
+    PREPROCESSING := "preprocessing on the CPU",
+    COPYING := "copies that hold the host",
+    RECORDING := "the recording itself",
+    GAP := "gaps between kernels",
+    LOST_IN_GRAPHS := "kernels of graphs that were not recorded",
+    LOST := "kernels that the profiler lost",
+    LEFT_OUT := "work that the file leaves out",
+    NOT_RECORDED := "work queued but none recorded",
+    UNKNOWN := "unknown",
     *OP_KINDS,
 )
 CODE_OF = {kind: code for code, kind in enumerate(HOST_KINDS)}

@@ -52,9 +52,7 @@ class HostRows:
     def _launches(self) -> NDArray[np.bool_]:
         """For each tree row whether anything in its outermost op launches device work."""
         trace = self._trace
-        rows = trace.device_rows
-        call = trace.caller[rows]
-        op = np.where(call >= trace.tree_count, trace.caller[call], call)
+        op = trace.launching_ops(trace.device_rows)
         count = np.bincount(op[op >= 0], minlength=trace.tree_count)[: trace.tree_count]
         total = np.zeros(trace.tree_count + 1, np.int32)
         np.cumsum(count, out=total[1:])

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Trace
+from ..trace import Rows, Trace
 from ..trace.links import nearest_open
 from ..trace.tree import build_tree
 
-Rows = NDArray[np.int64]
 _PIECE = 1 << 14  # edges of a sort
 
 

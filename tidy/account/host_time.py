@@ -16,23 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Intervals, Trace
+from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
-from .host_kinds import (
-    CODE_OF,
-    HOOK,
-    LAUNCHING,
-    OPTIMIZER,
-    PYTHON,
-    RECEIVING,
-    WORKERS,
-)
+from .host_kinds import CODE_OF, HOOK, LAUNCHING, OPTIMIZER, PYTHON, RECEIVING, WORKERS
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..trace import EventKind, Intervals, Trace, Window
+from ..trace import EventKind, Intervals, Rows, Trace, Window
 from ..trace.intervals import repeated
 from .host_kinds import (
     CODE_OF,
@@ -33,8 +33,8 @@ from .host_kinds import (
     WAITING,
 )
 from .host_time import HostTime
-from .lost_work import LostWork
-from .pieces import NO_STRETCHES, Column, Stretches, concatenated, cut_at, joined
+from .lost_work import graph_launched, lost_launched
+from .pieces import NO_STRETCHES, Stretches, concatenated, cut_at, joined
 
 # A launch takes microseconds to arrive; a device that begins later had something else to do.
 _LONG_GAP_NS = 50_000
@@ -85,21 +85,21 @@ def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> S
     return _recording_apart(trace, _after_waits(trace, joined(parts)))
 
 
-def _why_late(trace: Trace, before: Column, launch: Column) -> Column:
+def _why_late(trace: Trace, before: Rows, launch: Rows) -> Rows:
     """Why work begins long after its launch, though the device has nothing else to do.
 
     Args:
         before: the call that launched the work before it, -1 for none.
         launch: the call that launched it.
     """
-    lost, upto = LostWork(trace), trace.start_ns[launch]
+    upto = trace.start_ns[launch]
     since = np.minimum(np.where(before >= 0, trace.start_ns[before], upto), upto)
     other = LEFT_OUT if trace.info.is_thinned else NOT_RECORDED
-    kind = np.where(lost.in_launches(since, upto), CODE_OF[LOST], CODE_OF[other])
-    return np.where(lost.in_graphs(since, upto), CODE_OF[LOST_IN_GRAPHS], kind)
+    kind = np.where(lost_launched(trace, since, upto), CODE_OF[LOST], CODE_OF[other])
+    return np.where(graph_launched(trace, since, upto), CODE_OF[LOST_IN_GRAPHS], kind)
 
 
-def cut_by_host(host: HostTime, track: int, starts: Column, ends: Column) -> Stretches:
+def cut_by_host(host: HostTime, track: int, starts: Rows, ends: Rows) -> Stretches:
     """The given stretches, cut where a thread turns to something else."""
     pieces = host.pieces(track)
     if not len(pieces.starts_ns):

@@ -19,7 +19,7 @@ from ..trace.inputs import Inputs
 Shapes = tuple[Any, ...]
 _MOST = 1 << 62
 # In its backward, attention has five products where its forward has two.
-_ATTENTION_BACKWARD = 2.5
+_BACKWARD = 2.5
 
 
 class _Op(NamedTuple):
@@ -67,7 +67,6 @@ def _attention(first: int, is_causal: int, times: float) -> Callable[[Shapes, Sh
     return flops
 
 
-_BACKWARD = _ATTENTION_BACKWARD
 _OPS: dict[str, _Op] = {
     "aten::mm": _Op(0),
     "aten::addmm": _Op(1),

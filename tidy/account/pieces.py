@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace import Rows
 from ..trace.intervals import repeated
-
-Column = NDArray[np.int64]
 
 
 class Stretches(NamedTuple):
@@ -20,8 +19,8 @@ class Stretches(NamedTuple):
     stretch is spent in, -1 for none.
     """
 
-    start_ns: Column
-    end_ns: Column
+    start_ns: Rows
+    end_ns: Rows
     kind: NDArray[np.int8]
     row: NDArray[np.int32]
 
@@ -46,15 +45,10 @@ def joined(parts: Iterable[Stretches]) -> Stretches:
 
 def concatenated(parts: Sequence[Stretches]) -> Stretches:
     """All pieces of several, one after the other."""
-    return Stretches(
-        np.concatenate([part.start_ns for part in parts]),
-        np.concatenate([part.end_ns for part in parts]),
-        np.concatenate([part.kind for part in parts]),
-        np.concatenate([part.row for part in parts]),
-    )
+    return Stretches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def cut_at(pieces: Stretches, edges_ns: Column) -> Stretches:
+def cut_at(pieces: Stretches, edges_ns: Rows) -> Stretches:
     """The pieces, parted at each of the given times; `edges_ns` ascending."""
     first = np.searchsorted(edges_ns, pieces.start_ns, side="right")
     last = np.searchsorted(edges_ns, pieces.end_ns, side="left")

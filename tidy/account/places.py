@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import EventKind, Location, Trace
-from ..trace.location import is_user_file, parse_call_stack, parse_frame
+from ..trace.location import is_user_file, parse_frame
 
 Rows = NDArray[np.int32]
 _FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall, EventKind.TorchOp)
@@ -63,9 +63,8 @@ class Places:
         stacks = trace.stack_id[:count]
         with_stack = np.flatnonzero(stacks >= 0)
         if len(with_stack):
-            which = np.unique(stacks[with_stack], return_inverse=True)[1]
-            rows = with_stack[np.unique(which, return_index=True)[1]]
-            found = [number(parse_call_stack(trace.call_stack(row))) for row in rows.tolist()]
+            used, which = np.unique(stacks[with_stack], return_inverse=True)
+            found = [number(trace.places_of_stacks[stack]) for stack in used.tolist()]
             own[with_stack] = np.array(found, np.int32)[which]
         self.locations = list(numbers)
         return own
@@ -104,7 +103,9 @@ class Places:
         sums = self._sums(rows, spent_ns)
         times = sums[sums > 0]
         least = np.partition(times, -most)[-most] if len(times) > most else 0
-        return tuple(sorted(self._places(sums, max(least, 1)), key=_order)[:most])
+        found = list(self._places(sums, max(least, 1)))
+        found.sort(key=lambda place: (-place.time_ns, str(place.location or ""), place.name))
+        return tuple(found[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
         """Every place with its time; arguments as for `dearest`."""
@@ -192,7 +193,3 @@ def _enclosing(trace: Trace) -> Rows:
         ranges = ranges[outlived]
         within[ranges] = trace.parent[within[ranges]]
     return within
-
-
-def _order(place: Place) -> tuple[int, str, str]:
-    return -place.time_ns, str(place.location or ""), place.name

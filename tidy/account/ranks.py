@@ -16,14 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..trace import Trace, TraceInfo
+from ..trace import Rows, Trace, TraceInfo
 from . import work_kinds
 from .device_work import KINDS, TRANSFER, WAITING_FOR_RANKS, kinds_of
 from .pieces import Stretches, joined
 
-Rows = NDArray[np.int64]
 # Each rank may have a size of its own in these.
 _OWN_SIZE = ("all_to_all", "alltoall", "send", "recv", "gather", "scatter")
 # How far apart the ends of one collective may lie on different ranks, clocks set right.
@@ -91,9 +89,8 @@ def waits_for_ranks(traces: Sequence[Trace]) -> list[RankWaits | None]:
     for job in jobs_of([trace.info for trace in traces]):
         whole = [number for number in job if not traces[number].info.is_thinned]
         if len(whole) > 1:
-            ranks = [
-                _collectives(traces[number], traces[number].info.rank or 0) for number in whole
-            ]
+            told = [traces[number] for number in whole]
+            ranks = [_collectives(each, each.info.rank or 0, _communication(each)) for each in told]
             for number, each in zip(whole, _of_job(ranks), strict=True):
                 result[number] = each
         elif whole:
@@ -177,8 +174,7 @@ def _communication(trace: Trace) -> Rows:
     return rows if len(rows) else trace.rows_named(*_ON_HOST)
 
 
-def _collectives(trace: Trace, number: int, rows: Rows | None = None) -> _Collectives:
-    rows = _communication(trace) if rows is None else rows
+def _collectives(trace: Trace, number: int, rows: Rows) -> _Collectives:
     call = trace.caller[rows].astype(np.int64)
     launched = np.where(call >= 0, trace.start_ns[call], trace.start_ns[rows])
     op = np.where(call >= trace.tree_count, trace.caller[call], call)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ..trace import Capability, Trace
 from .columns import SUMMED, column_sorted_by
 from .function_events import FunctionEvents, listed_shapes
+from .host import Numbers
 from .layout import Table
 from .table import FunctionEventAvg, TableOptions, build_table, self_device_ns
 
-Numbers = NDArray[np.int64]
 _METRICS = tuple(f"self_{device}_time_total" for device in ("cpu", "device", "cuda", "xpu"))
 # Separators of the format of folded stacks; PyTorch replaces the same ones.
 _REPLACED = str.maketrans({" ": "_", ";": "_", "\t": "_", "\n": "_", "\r": "_"})
@@ -135,7 +135,6 @@ class EventList(list[FunctionEventAvg]):
         devices is that of what an event of the host launched.
 
         Args:
-            path: the file.
             metric: "self_cpu_time_total" or "self_device_time_total".
 
         Raises:
@@ -195,13 +194,7 @@ def key_averages(
 
 
 def _averages(events: FunctionEvents, first: Numbers, group: Numbers) -> list[FunctionEventAvg]:
-    """The average of each group of events.
-
-    Args:
-        events: the events.
-        first: the index of each group's first event.
-        group: the number of each event's group.
-    """
+    """The average of each group of events, given its first one and the number of each one's."""
     if not len(first):
         return []
     order, counts = np.argsort(group, kind="stable"), np.bincount(group)

@@ -50,8 +50,7 @@ def _conv2d(shapes: tuple[Any, ...], concrete: tuple[Any, ...]) -> int:
         for i in range(2)
     )
     per_pixel = prod(kernel) * in_channels * out_channels // groups
-    flops: int = 2 * batch * height * width * per_pixel
-    return flops
+    return int(2 * batch * height * width * per_pixel)
 
 
 def _pair(text: str) -> tuple[int, int]:

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from ..trace import Capability, Event, EventKind, Trace
 from .columns import Measures
 from .flops import count_flops
-from .host import measure_host
+from .host import Numbers, measure_host
 from .stacks import PythonStacks, stacks_of_events
-
-Numbers = NDArray[np.int64]
 
 _ON_HOST = (
     EventKind.TorchOp,
@@ -92,17 +90,11 @@ class FunctionEvents:
     @cached_property
     def flops(self) -> Numbers:
         """FLOPs of each call, 0 where shapes were not recorded or the op has no formula."""
-        flops = np.zeros(len(self), np.int64)
-        inputs_id = self.trace.inputs_id[self.rows]
-        called = np.flatnonzero(inputs_id >= 0)
-        pairs, inverse = np.unique(
-            self.key_id[called].astype(np.int64) << 32 | inputs_id[called], return_inverse=True
+        flops, inputs = np.zeros(len(self), np.int64), self.trace.inputs
+        called = np.flatnonzero(self.trace.inputs_id[self.rows] >= 0)
+        flops[called] = self.trace.by_call(
+            self.rows[called], lambda name, given: count_flops(name, inputs, given)
         )
-        inputs = self.trace.inputs
-        counts = [
-            count_flops(self.keys[pair >> 32], inputs, pair & 0xFFFFFFFF) for pair in pairs.tolist()
-        ]
-        flops[called] = np.array(counts, np.int64)[inverse]
         return flops
 
     @cached_property

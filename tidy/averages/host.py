@@ -130,14 +130,10 @@ def _launched_ns(trace: Trace, position: Numbers, count: int) -> Numbers:
     """Device time launched by each of `count` host events itself, not by what is below it.
 
     Args:
-        trace: the trace.
         position: for each row of the trace its place among the host events, -1 for none.
-        count: the number of host events.
     """
     rows = trace.device_rows
-    op = trace.caller[rows].astype(np.int64)
-    is_call = op >= trace.tree_count
-    op = np.where(is_call, trace.caller[np.maximum(op, 0)], op)
+    op = trace.launching_ops(rows)
     # Where the launching row is not listed, its nearest listed ancestor counts.
     while (unlisted := (op >= 0) & (position[op] < 0)).any():
         op[unlisted] = trace.parent[op[unlisted]]

@@ -89,15 +89,13 @@ class Table:
         for row in range(len(columns[0].cells)):
             lines.append(self._line([column.cells[row] for column in columns]))
             if self.more_frames:
-                lines += [self._frame_line(frame) for frame in [*self.more_frames[row], ""]]
+                for frame in [*self.more_frames[row], ""]:
+                    lines.append(self._line([frame if each.left else "" for each in columns]))
         return "\n".join([*lines, rule, *self.below, ""])
 
     def _line(self, cells: Sequence[str]) -> str:
         pairs = zip(self.columns, cells, strict=True)
         return "".join(column.line(cell) + _SPACING for column, cell in pairs)
-
-    def _frame_line(self, frame: str) -> str:
-        return self._line([frame if column.left else "" for column in self.columns])
 
     def html(self, escape: Callable[[str], str]) -> str:
         """The table in HTML, for notebooks."""

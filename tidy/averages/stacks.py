@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Trace
 from ..trace.kinds import DEVICE_WORK
 from ..trace.raw_columns import Interner
-from .host import nearest_marked
+from .host import Numbers, nearest_marked
 
-Numbers = NDArray[np.int64]
 # Frames that PyTorch leaves out (`_filter_stack_entry` in profiler_util.py): those with both parts.
 _LEFT_OUT = (
     ("autograd/__init__", "_make_grads"),
@@ -114,8 +113,6 @@ def stacks_of_events(
     sequence number gives the stack; where there is no such event it is empty.
 
     Args:
-        stacks: the stacks of the trace.
-        trace: the trace.
         rows, parent, keys, key_id: columns of the events, see `FunctionEvents`.
     """
     numbers = stacks.of_row[rows]

@@ -10,7 +10,7 @@ side.py          one side; from_traces.py and from_report.py make it
   op_table.py    what steps are made of
 """
 
-from .compare import Comparison, OpChange
+from .compare import Comparison
 from .from_report import is_report, side_of_report
 from .from_traces import side_of_traces
 from .setting import WHATS
@@ -19,7 +19,6 @@ from .side import Side
 __all__ = [
     "WHATS",
     "Comparison",
-    "OpChange",
     "Side",
     "is_report",
     "side_of_report",

@@ -195,12 +195,8 @@ class Comparison:
         spread = self.machine.width(1 - confidence) * self.machine.uncertainty(1.0)
         beside = self._beside(change, spread)
         # A share of the step that is worth a line, however certain the change is.
-        part = base_ns / whole
-        of_step = Interval(
-            (new_ns - base_ns) / whole,
-            None if beside.low is None else beside.low * part,
-            None if beside.high is None else beside.high * part,
-        )
+        ends = (None if each is None else each * (base_ns / whole) for each in beside[1:])
+        of_step = Interval((new_ns - base_ns) / whole, *ends)
         is_certain = (beside.low or 0.0) > 0 or (beside.high or 0.0) < 0
         if abs(of_step.estimate) < _WORTH:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +24,6 @@ def to_json(pair: Comparison, exit_code: int, allowed: float | None) -> dict[str
     """The comparison as docs/diff.md describes it. Changes are parts: 0.05 stands for 5 %.
 
     Args:
-        pair: the comparison.
         exit_code: of the command.
         allowed: by what part steps may grow; None where nothing is asked.
     """
@@ -81,43 +80,37 @@ def _op(change: OpChange) -> dict[str, Any]:
 
 def to_markdown(pair: Comparison, allowed: float | None) -> str:
     """The comparison for a comment on a pull request."""
-    return "\n".join(_markdown(pair, allowed)) + "\n"
+    return "\n\n".join(_paragraphs(pair, allowed)) + "\n"
 
 
-def _markdown(pair: Comparison, allowed: float | None) -> Iterator[str]:
+def _paragraphs(pair: Comparison, allowed: float | None) -> Iterator[str]:
     yield f"## tidy diff: {escaped(wording.verdict_text(pair))}"
-    yield ""
-    yield f"**base** {escaped(wording.side_text(pair.base))}  "
-    yield f"**new** {escaped(wording.side_text(pair.new))}"
+    base, new = (escaped(wording.side_text(side)) for side in (pair.base, pair.new))
+    yield f"**base** {base}  \n**new** {new}"
     if pair.differences:
-        yield ""
-        yield from (f"- {escaped(wording.difference_text(each))}" for each in pair.differences)
+        yield _listed(wording.difference_text(each) for each in pair.differences)
         return
     if allowed is not None:
-        yield ""
         yield f"**{escaped(wording.regression_text(pair.least_regression, allowed))}**"
-    for note in wording.notes(pair):
-        yield ""
-        yield f"> {escaped(note)}"
-    yield from _ops_table(pair)
+    yield from (f"> {escaped(note)}" for note in wording.notes(pair))
+    if certain := [each for each in pair.ops if each.is_certain]:
+        yield "\n".join(_ops_table(certain))
     came, went = pair.findings
     for title, some in (("new", came), ("gone", went)):
         if some:
-            yield ""
             yield f"**{count_text(len(some), 'finding')} {title}**"
-            yield ""
-            yield from (f"- {escaped(wording.finding_text(each))}" for each in some[:_MOST_ROWS])
-    yield from _account_table(pair)
+            yield _listed(map(wording.finding_text, some[:_MOST_ROWS]))
+    if pair.account:
+        yield details("where an average step goes", _account_table(pair))
     if pair.memory:
-        yield ""
-        yield from (f"- {escaped(wording.memory_text(row))}" for row in pair.memory)
+        yield _listed(map(wording.memory_text, pair.memory))
 
 
-def _ops_table(pair: Comparison) -> Iterator[str]:
-    certain = [each for each in pair.ops if each.is_certain]
-    if not certain:
-        return
-    yield ""
+def _listed(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(text)}" for text in texts)
+
+
+def _ops_table(certain: Sequence[OpChange]) -> Iterator[str]:
     yield "| | what | a step |"
     yield "|---|---|---|"
     for each in certain[:_MOST_ROWS]:
@@ -128,13 +121,11 @@ def _ops_table(pair: Comparison) -> Iterator[str]:
 
 
 def _account_table(pair: Comparison) -> Iterator[str]:
-    if not pair.account:
-        return
-    rows = ["| base | new | where it goes |", "|---:|---:|---|"]
+    yield "| base | new | where it goes |"
+    yield "|---:|---:|---|"
     for part, base_ns, new_ns in pair.account:
         times = f"{time_text(round(base_ns))} | {time_text(round(new_ns))}"
-        rows.append(f"| {times} | {escaped(str(part))} |")
-    yield from details("where an average step goes", rows)
+        yield f"| {times} | {escaped(str(part))} |"
 
 
 def to_annotations(pair: Comparison, allowed: float | None) -> Iterator[str]:

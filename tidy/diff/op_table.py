@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..account.places import Places
-from ..trace import EventKind, Location, Trace
+from ..trace import EventKind, Location, Rows, Trace
 from ..trace.kinds import DEVICE_WORK
 
 OP, KERNEL, PYTHON = "op", "kernel", "Python"
 _PYTHON = (EventKind.PyCall, EventKind.PyCCall)
-Rows = NDArray[np.int64]
 
 
 class OpKey(NamedTuple):

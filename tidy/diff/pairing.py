@@ -54,13 +54,11 @@ def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
     mine, theirs = _by_place(base), _by_place(new)
     for place in dict.fromkeys([*mine, *theirs]):
         ours, others = mine.get(place, []), theirs.get(place, [])
-        if len(ours) == len(others):
+        if ours and others:
+            if len(ours) != len(others):
+                ours, others = [_merged(ours)], [_merged(others)]
             for one, other in zip(ours, others, strict=True):
                 yield Pair(other.key, one.row, other.row)
-            del mine[place], theirs[place]
-        elif ours and others:
-            one, other = _merged(ours), _merged(others)
-            yield Pair(other.key, one.row, other.row)
             del mine[place], theirs[place]
     for how, looser in _LOOSER:
         mine, theirs = _grouped(mine, looser), _grouped(theirs, looser)
@@ -68,11 +66,9 @@ def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
             one, other = _merged(mine.pop(key)), _merged(theirs.pop(key))
             yield Pair(other.key, one.row, other.row, how)
         mine, theirs = _apart(mine), _apart(theirs)
-    for rows in mine.values():
-        one = _merged(rows)
+    for one in map(_merged, mine.values()):
         yield Pair(one.key, one.row, None)
-    for rows in theirs.values():
-        other = _merged(rows)
+    for other in map(_merged, theirs.values()):
         yield Pair(other.key, None, other.row)
 
 

@@ -76,7 +76,8 @@ def differences(base: Setting, new: Setting) -> Iterator[Difference]:
     if base.framework and new.framework and base.framework != new.framework:
         yield Difference("framework", _two(base.framework, new.framework))
     if base.is_modelled != new.is_modelled and base.devices and new.devices:
-        yield Difference("device", _two(*map(_kind_of_times, (base, new))))
+        sorts = ("a modelled device" if s.is_modelled else "a measured one" for s in (base, new))
+        yield Difference("device", _two(*sorts))
     elif base.devices != new.devices:
         yield Difference("device", _two(*map(_devices, (base, new))))
     if base.world_size != new.world_size:
@@ -102,7 +103,8 @@ def differences(base: Setting, new: Setting) -> Iterator[Difference]:
 
 def _differently_recorded(base: Setting, new: Setting) -> Iterator[Difference]:
     if set(base.recorded) != set(new.recorded):
-        yield Difference("recorded", _two(*map(_recorded, (base, new))))
+        kept = (", ".join(each.recorded) or "names and times only" for each in (base, new))
+        yield Difference("recorded", _two(*kept))
     if base.is_quickest != new.is_quickest:
         how = (_QUICKEST if each.is_quickest else "as they were" for each in (base, new))
         yield Difference("recorded", f"steps {_two(*how)}; record both with --quickest")
@@ -118,10 +120,9 @@ def scale(base: Setting, new: Setting) -> tuple[float, float] | None:
     """
     if base.times == new.times:
         return 1.0, 1.0
-    slowdowns = base.slowdown, new.slowdown
     if {base.times, new.times} != {"light", "unrecorded"}:
         return None
-    known = slowdowns[0] if base.times == "unrecorded" else slowdowns[1]
+    known = (base if base.times == "unrecorded" else new).slowdown
     if known is None or known > _MUCH_SLOWER:
         return None
     return (known, 1.0) if base.times == "unrecorded" else (1.0, known)
@@ -182,10 +183,6 @@ def _two(base: str, new: str) -> str:
     return f"{base} in BASE, {new} in NEW"
 
 
-def _kind_of_times(setting: Setting) -> str:
-    return "a modelled device" if setting.is_modelled else "a measured one"
-
-
 def _devices(setting: Setting) -> str:
     names = (name + (f" x {count}" if count > 1 else "") for name, count in setting.devices)
     return " and ".join(names) or "no device"
@@ -193,7 +190,3 @@ def _devices(setting: Setting) -> str:
 
 def _ranks(count: int) -> str:
     return f"{count} rank{'' if count == 1 else 's'}"
-
-
-def _recorded(setting: Setting) -> str:
-    return ", ".join(setting.recorded) or "names and times only"

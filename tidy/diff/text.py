@@ -21,8 +21,6 @@ def print_comparison(
     """Print both runs beside each other.
 
     Args:
-        console: where.
-        pair: the comparison.
         top: of ops and findings at most so many, 0 for all.
         allowed: by what part steps may grow; None where nothing is asked.
     """

@@ -9,7 +9,7 @@ from ..report.units import count_text, printable
 from ..trace import time_text
 from .compare import Comparison, OpChange
 from .findings import FoundPlace
-from .interval import CONFIDENCE, Interval
+from .interval import CONFIDENCE
 from .setting import Difference
 from .side import Side
 
@@ -112,15 +112,9 @@ def op_times(change: OpChange) -> str:
         often = f"x{shown[0]}"
     else:
         often = f"x{shown[0]} -> x{shown[1]}"
-    return f"{times}, {often}, {of_step_text(change.of_step)}"
-
-
-def of_step_text(of_step: Interval) -> str:
-    """`+2.5% of it (+1.0% to +3.9%)`."""
-    text = f"{of_step.estimate:+.1%} of it"
-    if of_step.low is None or of_step.high is None:
-        return text
-    return f"{text} ({of_step.low:+.1%} to {of_step.high:+.1%})"
+    estimate, low, high = change.of_step
+    interval = "" if low is None or high is None else f" ({low:+.1%} to {high:+.1%})"
+    return f"{times}, {often}, {estimate:+.1%} of it{interval}"
 
 
 def finding_text(found: FoundPlace) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from ..finding import Severity
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable
+from ..report.wording import message_of
 from ..sources.places import SourcePlace, Sources
-from .results import Results, cost_of, message_of, saving_of
+from .results import Results, cost_of, saving_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST_SHOWN = 10  # of a kind, in a step of a job

@@ -7,16 +7,16 @@ person and no reference to an issue comes from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..account import Account
 from ..finding import Severity
 from ..report.account_text import bar_text
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable, share_text
-from ..report.wording import after_all_text, crashed_text, replay_is_off_text, run_line
+from ..report.wording import after_all_text, crashed_text, message_of, replay_is_off_text, run_line
 from ..trace import time_text
-from .results import Results, cost_of, message_of, saving_of
+from .results import Results, cost_of, saving_of
 
 _BAR = 40  # characters
 _MOST_PARTS = 8
@@ -30,17 +30,20 @@ _REFERENCE = re.compile(
 
 def to_markdown(results: Results) -> str:
     """The whole report."""
-    lines = [f"## tidy: {escaped(results.summary)}"]
+    return "\n\n".join(_paragraphs(results)) + "\n"
+
+
+def _paragraphs(results: Results) -> Iterator[str]:
+    yield f"## tidy: {escaped(results.summary)}"
     for path, problem in results.unreadable.items():
-        lines += ["", f"**Could not be read**: {escaped(path)}: {escaped(problem)}"]
+        yield f"**Could not be read**: {escaped(path)}: {escaped(problem)}"
     for section in results.sections:
-        lines += ["", *_section(section)]
+        yield from _section(section)
     if results.gone:
         gone = [f"- {escaped(each)}" for each in results.gone]
-        lines += details(f"{len(gone)} gone, but in the baseline", gone)
+        yield details(f"{len(gone)} gone, but in the baseline", gone)
     if results.script_status:
-        lines += ["", f"The script itself ended with {results.script_status}."]
-    return "\n".join(lines) + "\n"
+        yield f"The script itself ended with {results.script_status}."
 
 
 def escaped(text: str) -> str:
@@ -51,48 +54,39 @@ def escaped(text: str) -> str:
 
 def _section(section: Section) -> Iterator[str]:
     names = " ".join(f"**{escaped(run.path)}**" for run in section.runs[:4])
-    yield f"{names}  "
-    yield escaped(run_line(section))
-    for run in section.runs:
-        for warning in run.warnings:
-            yield ""
-            yield f"> {escaped(warning)}"
-    yield ""
-    yield from _account(section.accounts[0])
+    yield f"{names}  \n{escaped(run_line(section))}"
+    yield from (f"> {escaped(warning)}" for run in section.runs for warning in run.warnings)
+    yield f"`{bar_text(section.accounts[0], _BAR)}`"
+    yield "\n".join(_account(section.accounts[0]))
     worse = [p for p in section.places if p.finding.severity > Severity.INFO]
     rest = [p for p in section.places if p.finding.severity <= Severity.INFO and not p.is_small]
     if worse:
-        yield ""
-        yield from _table(section, worse)
+        yield "\n".join(_table(section, worse))
     if section.error is not None:
-        yield ""
         yield escaped(replay_is_off_text(section.error, section.runs[0].unit))
     if (said := after_all_text(section)) is not None:
-        yield ""
         yield f"**{escaped(said)}**"
     for code, crash in section.crashed.items():
-        yield ""
         yield f"**{escaped(crashed_text(code, crash))}**"
     if rest:
-        yield from details(f"{len(rest)} info", list(_table(section, rest)))
+        yield details(f"{len(rest)} info", _table(section, rest))
     if section.not_checked:
         codes = sum(len(gap.codes) for gap in section.not_checked)
         lines = [
             f"- {', '.join(gap.codes)}: {escaped(gap.why.reason)}; {escaped(gap.why.remedy)}"
             for gap in section.not_checked
         ]
-        yield from details(f"{count_text(codes, 'rule')} not checked", lines)
+        yield details(f"{count_text(codes, 'rule')} not checked", lines)
 
 
-def details(summary: str, lines: Sequence[str]) -> Iterator[str]:
+def details(summary: str, lines: Iterable[str]) -> str:
     """Lines that a reader unfolds."""
-    yield from ("", f"<details><summary>{summary}</summary>", "", *lines, "", "</details>")
+    text = "\n".join(lines)
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def _account(account: Account) -> Iterator[str]:
-    """Where the window went: a bar, and a row for each of the largest parts."""
-    yield f"`{bar_text(account, _BAR)}`"
-    yield ""
+    """A row for each of the largest parts of the window."""
     yield "| share | time | where it goes |"
     yield "|---:|---:|---|"
     for part in account.parts[:_MOST_PARTS]:

@@ -12,7 +12,7 @@ from ..patterns.base import Pattern
 from ..report.report import Report
 from ..report.sections import PlaceOnRanks, Section, make_sections
 from ..report.text import summary
-from ..report.wording import cost_text, ranks_label, said_text, saving_text
+from ..report.wording import cost_text, saving_text
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,3 @@ def saving_of(section: Section, place: PlaceOnRanks) -> str:
     """`mended: 152 ms to 116-126 ms (median step)`; "" where it is not known."""
     saving = place.finding.saving
     return "" if saving is None else saving_text(saving, section.runs[0].unit)
-
-
-def message_of(section: Section, place: PlaceOnRanks) -> str:
-    """What was seen, and on which ranks where the job has several."""
-    ranks = f" ({ranks_label(place.ranks)})" if section.rank_count > 1 else ""
-    return f"{said_text(place.finding)}{ranks}"

@@ -20,9 +20,10 @@ from ..patterns.base import Pattern
 from ..patterns.document import sections_of
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable
+from ..report.wording import message_of
 from ..sources.places import SourcePlace, Sources
 from .fingerprint import fingerprint_at
-from .results import Results, cost_of, message_of, saving_of
+from .results import Results, cost_of, saving_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed

@@ -9,6 +9,6 @@ savings.py    how long the steps take then
 from .edit import Edit
 from .graph import Graph, build_graph
 from .savings import Fidelity, Savings
-from .simulate import Simulator, Times
+from .simulate import Simulator
 
-__all__ = ["Edit", "Fidelity", "Graph", "Savings", "Simulator", "Times", "build_graph"]
+__all__ = ["Edit", "Fidelity", "Graph", "Savings", "Simulator", "build_graph"]

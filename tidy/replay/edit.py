@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..trace import Intervals
-
-Rows = NDArray[np.int64]
+from ..trace import Intervals, Rows
 
 
 @dataclass(frozen=True, eq=False)

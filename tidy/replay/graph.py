@@ -21,10 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Trace
+from ..trace import EventKind, Rows, Trace
 from .waits import find_waits
 
-Rows = NDArray[np.int64]
 Numbers = NDArray[np.int32]  # of rows, nodes, works: a graph of a whole run is long
 _LONG_AGO = np.iinfo(np.int64).min // 2
 _NEVER = np.iinfo(np.int64).max

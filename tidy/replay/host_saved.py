@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Intervals
+from ..trace import Intervals, Rows
 from ..trace.intervals import repeated
 from .edit import Edit
 from .graph import Graph
 
-Rows = NDArray[np.int64]
 # Nodes, and of each the time saved in the gap before it and within it.
 Saved = tuple[Rows, Rows, Rows]
 

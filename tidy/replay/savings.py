@@ -12,13 +12,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..trace import Trace
+from ..trace import Rows, Trace
 from .edit import Edit
 from .graph import Graph, build_graph
 from .host_saved import HostSaved
 from .simulate import Simulator
 
-Rows = NDArray[np.int64]
 # Above this median error of the unchanged replay nothing is said about savings, nor where some
 # steps are off by twice as much.
 MOST_ERROR = 0.05
@@ -151,10 +150,10 @@ class Savings:
         if self._kept is None or self._kept[0] != key:
             self._kept = None  # its graphs are not needed beside the next ones
             best = worst = self._edited(edits, 0)
-            among_others = self._others is not None and not alike
-            if among_others or any(_is_range(edit) for edit in edits):
+            others = None if alike else self._others
+            if others is not None or any(_is_range(edit) for edit in edits):
                 worst = self._edited(edits, 1)
-                worst = self._among_others(worst) if among_others else worst
+                worst = worst if others is None else self._among_others(worst, others)
             most = self._shorter(best)
             least = most if worst is best else np.minimum(self._shorter(worst), most)
             least = ((1 - _LESS) * least).astype(np.int64)
@@ -172,14 +171,12 @@ class Savings:
         relief, moved = ((each / all_ns) for each in (worked_ns + waited_ns, moved_ns))
         return _FASTER * min(1.0, relief), _SLOWER * min(1.0, moved)
 
-    def _among_others(self, graph: Graph) -> Graph:
+    def _among_others(self, graph: Graph, others: tuple[Rows, Rows]) -> Graph:
         """The graph where the other ranks stay as they are: its collectives wait for them.
 
         Where all are mended alike, what this rank waits for them stays as recorded.
         """
-        if self._others is None:
-            return graph
-        rows, earliest_ns = self._others
+        rows, earliest_ns = others
         not_before = graph.not_before_ns.copy()
         work = self._work_of_row[rows]
         not_before[work[work >= 0]] = earliest_ns[work >= 0]

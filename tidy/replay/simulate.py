@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace import Rows
 from .graph import Graph
 
-Rows = NDArray[np.int64]
 _SHORT = 24  # nodes; below it a loop is faster than numpy
 _LONG = 1 << 13  # nodes whose columns a processor's cache holds
 
@@ -90,12 +90,12 @@ class _Works:
     """What stays the same of a stretch's works, whichever lengths they have.
 
     Attributes:
-        foreign: those that follow work of another stream, None where none does.
+        foreign: those that follow work of another stream.
         others: the work that each of these follows.
         streams: each stream and its works.
     """
 
-    foreign: Rows | None
+    foreign: Rows
     others: NDArray[np.int32]
     streams: list[tuple[int, slice | Rows]]
 
@@ -107,15 +107,13 @@ def _works_of(graph: Graph, first: int, last: int) -> _Works:
         parts: list[tuple[int, slice | Rows]] = [(int(streams[0]), slice(None))]
     else:
         parts = [(s, np.flatnonzero(streams == s)) for s in np.unique(streams).tolist()]
-    others = graph.follows[first:last][foreign]
-    return _Works(foreign if len(foreign) else None, others, parts)
+    return _Works(foreign, graph.follows[first:last][foreign], parts)
 
 
 class _Run:
     def __init__(self, graph: Graph, times: Times, works: dict[tuple[int, int], _Works]) -> None:
         self.graph, self.times, self.works = graph, times, works
-        self.stream = graph.stream
-        self.free_at = np.full(int(self.stream.max(initial=-1)) + 1, np.iinfo(np.int64).min // 2)
+        self.free_at = np.full(int(graph.stream.max(initial=-1)) + 1, np.iinfo(np.int64).min // 2)
 
     def stretch(self, low: int, high: int) -> None:
         g, t = self.graph, self.times
@@ -139,7 +137,7 @@ class _Run:
         if (first, last) not in self.works:
             self.works[first, last] = _works_of(g, first, last)
         known = self.works[first, last]
-        if (foreign := known.foreign) is not None:
+        if len(foreign := known.foreign):
             arrival[foreign] = np.maximum(
                 arrival[foreign], t.work_end_ns[known.others] + turn[foreign]
             )
@@ -157,32 +155,16 @@ class _Run:
         g, t = self.graph, self.times
         first, last = int(g.first_work[low]), int(g.last_work[high - 1])
         cut = slice(low, high)
-        columns = (
-            g.before[cut],
-            g.gap_ns[cut],
-            g.length_ns[cut],
-            g.waits_for[cut],
-            g.return_ns[cut],
-            g.last_work[cut],
-            g.start_ns[cut],
-        )
+        nodes = g.before, g.gap_ns, g.length_ns, g.waits_for, g.return_ns, g.last_work, g.start_ns
+        columns = (each[cut].tolist() for each in nodes)
         work_cut = slice(first, last)
-        arrays = (
-            g.delay_ns[work_cut],
-            g.turn_ns[work_cut],
-            g.follows[work_cut],
-            self.stream[work_cut],
-            g.work_length_ns[work_cut],
-            g.not_before_ns[work_cut],
-        )
-        delay, turn, other, stream, length, not_before = (each.tolist() for each in arrays)
+        works = g.delay_ns, g.turn_ns, g.follows, g.stream, g.work_length_ns, g.not_before_ns
+        delay, turn, other, stream, length, not_before = (c[work_cut].tolist() for c in works)
         free_at = self.free_at.tolist()
         starts, ends = list[int](), list[int]()
         work_starts, work_ends = list[int](), list[int]()
         work = first
-        for before, gap, took, wait, back, until, recorded in zip(
-            *(c.tolist() for c in columns), strict=True
-        ):
+        for before, gap, took, wait, back, until, recorded in zip(*columns, strict=True):
             if before >= low:
                 now = ends[before - low] + gap
             elif before >= 0:

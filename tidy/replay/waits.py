@@ -7,11 +7,9 @@ for until the device has finished some of what stands in it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..trace import Trace
+from ..trace import Rows, Trace
 
-Rows = NDArray[np.int64]
 # A call that returns this soon after the end of some work waited for it.
 _LONGEST_RETURN_NS = 120_000
 # CUDA's queue holds 1024 launches. A launch this long, with at least half as many ahead of it, that
@@ -37,13 +35,10 @@ def find_waits(
     ends = ended[by_end]
     usual = int(np.median(length[row >= 0])) if (row >= 0).any() else 0
     last = np.searchsorted(launcher, np.arange(len(row)), side="right") - 1
-    launches = (
-        (last >= 0) & (launcher[np.maximum(last, 0)] == np.arange(len(row)))
-        if len(work)
-        else last >= 0
-    )
-    synchronizes = _named(trace, row, "ynchronize", "EventWait", "EventsWait", "QueueFinish")
-    copies = _named(trace, row, "Memcpy", "memcpy", "AppendMemoryCopy")
+    launches = np.bincount(launcher, minlength=len(row)) > 0
+    waiters = trace.rows_named("*ynchronize*", "*EventWait*", "*EventsWait*", "*QueueFinish*")
+    synchronizes = np.isin(row, waiters)
+    copies = np.isin(row, trace.rows_named("*Memcpy*", "*memcpy*", "*AppendMemoryCopy*"))
     copies &= launches & (length > 2 * usual)
     for node in np.flatnonzero(synchronizes).tolist():
         at = int(np.searchsorted(ends, end[node], side="right")) - 1
@@ -77,12 +72,3 @@ def _nearest_end(ends: Rows, by_end: Rows, returned: Rows, length: Rows) -> Rows
     nearest = np.where(ends[after] - returned < returned - ends[before], after, before)
     most_ns = np.maximum(_LONGEST_RETURN_NS, _CLOCKS_OF_LONG_CALLS * length)
     return np.where(np.abs(ends[nearest] - returned) <= most_ns, by_end[nearest], -1)
-
-
-def _named(trace: Trace, row: Rows, *parts: str) -> NDArray[np.bool_]:
-    """Which nodes are calls whose name holds one of `parts`."""
-    fits = np.array([any(part in name for part in parts) for name in trace.names] or [False])
-    result: NDArray[np.bool_] = (
-        (row >= 0) & fits[trace.name_id[np.maximum(row, 0)]] if len(trace) else row >= 0
-    )
-    return result

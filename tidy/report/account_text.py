@@ -8,28 +8,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..account import Account, Part
-from ..account.host_kinds import (
-    ALLOCATOR,
-    COLLECTING,
-    COMPILING,
-    COPYING,
-    CPU_OP,
-    GAP,
-    HOOK,
-    LAUNCHING,
-    LOADING,
-    LOST,
-    LOST_IN_GRAPHS,
-    OPTIMIZER,
-    OTHER_PROCESS,
-    PREPROCESSING,
-    PYTHON,
-    RECORDING,
-    WAITING,
-    WORKERS,
-)
+from ..account import host_kinds as kinds
 from ..account.work_kinds import COMMUNICATION
-from ..trace import LeftOut, Window, time_text
+from ..trace import Window, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
 from .units import count_text, location_text, printable, share_text, shortened
@@ -51,24 +32,24 @@ _BLOCKS = {"idle": "\u2591", "host": "\u2593"}  # full ones where a device works
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
 # What a person can do about a cause.
 REMEDIES = {
-    LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
-    WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
-    WAITING: "read values less often: keep them on the device, read every N steps",
-    LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
-    PYTHON: "move Python work out of the step, or into fewer and larger operators",
-    OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
-    ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
-    COMPILING: "warm up before recording; keep shapes alike",
-    HOOK: "fewer hooks, or hooks that only keep what a later step reads",
-    OTHER_PROCESS: "have the other process work ahead, while the step goes on",
-    COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
-    CPU_OP: "move this work to the device, to workers, or out of the step",
-    PREPROCESSING: "move this work to workers, or prepare the data once, before training",
-    COPYING: "pinned memory and .to(device, non_blocking=True)",
-    RECORDING: "record less: without stacks, shapes or memory",
-    GAP: "larger kernels, or CUDA graphs",
-    LOST_IN_GRAPHS: "record without CUDA graphs to see the kernels of this time",
-    LOST: "record fewer steps at once, so that no kernel is lost",
+    kinds.LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
+    kinds.WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
+    kinds.WAITING: "read values less often: keep them on the device, read every N steps",
+    kinds.LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
+    kinds.PYTHON: "move Python work out of the step, or into fewer and larger operators",
+    kinds.OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
+    kinds.ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
+    kinds.COMPILING: "warm up before recording; keep shapes alike",
+    kinds.HOOK: "fewer hooks, or hooks that only keep what a later step reads",
+    kinds.OTHER_PROCESS: "have the other process work ahead, while the step goes on",
+    kinds.COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
+    kinds.CPU_OP: "move this work to the device, to workers, or out of the step",
+    kinds.PREPROCESSING: "move this work to workers, or prepare the data once, before training",
+    kinds.COPYING: "pinned memory and .to(device, non_blocking=True)",
+    kinds.RECORDING: "record less: without stacks, shapes or memory",
+    kinds.GAP: "larger kernels, or CUDA graphs",
+    kinds.LOST_IN_GRAPHS: "record without CUDA graphs to see the kernels of this time",
+    kinds.LOST: "record fewer steps at once, so that no kernel is lost",
 }
 
 
@@ -78,22 +59,22 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     Args:
         others: how many further devices there are, whose accounts are in the JSON report.
     """
-    head = (
-        "Where the time goes" if account.device is None else f"Where the {account.sort}'s time goes"
-    )
-    console.show(Text(f"{head}: {_window_text(account.window)}", "bold"))
+    whose = "" if account.device is None else f"{account.sort}'s "
+    console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
     for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
-        console.show(
-            Text(shortened_line(_left_out_text(left_out), console.room(console.width)), "dim")
-        )
+        said = f"{left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
+        console.show(Text(shortened_line(f"  {said}", console.room(console.width)), "dim"))
     if len(account.window.left_out) > _MOST_LEFT_OUT:
         more = len(account.window.left_out) - _MOST_LEFT_OUT
         console.show(Text(f"  and {more} more left out", "dim"))
-    console.show(_bar(account, console.width - 2))
-    for part in account.parts[: _MOST_LINES - (len(account.parts) > _MOST_LINES)]:
+    bar = Text("  ")
+    for part, blocks in _stretches_of_bar(account, console.width - 2):
+        bar.append(blocks, _STYLES[part.part])
+    console.show(bar)
+    shown = _MOST_LINES - (len(account.parts) > _MOST_LINES)
+    for part in account.parts[:shown]:
         console.show(_line(part, console))
-    rest = account.parts[_MOST_LINES - 1 :] if len(account.parts) > _MOST_LINES else ()
-    if rest:
+    if rest := account.parts[shown:]:
         time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")
         console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
@@ -112,13 +93,12 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
 def idle_text(account: Account) -> str | None:
     """What a report says of a device that idles though no rule found why; None where it is busy."""
     idle = [part for part in account.parts if part.part == "idle"]
-    if not idle or sum(part.share for part in idle) < _WORTH_SAYING:
+    share = sum(part.share for part in idle)
+    if not idle or share < _WORTH_SAYING:
         return None
-    at_most = "at most " if account.idle_is_upper_bound else ""
-    share = at_most + share_text(sum(part.share for part in idle))
-    said = (
-        f"the {account.sort} idles for {share} of {account.window.whole}, most of it {idle[0].text}"
-    )
+    part = f"{'at most ' if account.idle_is_upper_bound else ''}{share_text(share)}"
+    whole = account.window.whole
+    said = f"the {account.sort} idles for {part} of {whole}, most of it {idle[0].text}"
     remedy = REMEDIES.get(idle[0].kinds[0][0])
     return f"{said}; {remedy}" if remedy else said
 
@@ -130,22 +110,10 @@ def _window_text(window: Window) -> str:
     return f"{count}, {time_text(window.time_ns)} together"
 
 
-def _left_out_text(left_out: LeftOut) -> str:
-    return f"  {left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
-
-
 def shortened_line(text: str, width: int) -> str:
     """A line that fits; one too long loses its end."""
     text = printable(text)
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def _bar(account: Account, width: int) -> Text:
-    """The window as one line of blocks, a stretch for each part in the order of the lines."""
-    bar = Text("  ")
-    for part, blocks in _stretches_of_bar(account, width):
-        bar.append(blocks, _STYLES[part.part])
-    return bar
 
 
 def bar_text(account: Account, width: int) -> str:
@@ -154,6 +122,7 @@ def bar_text(account: Account, width: int) -> str:
 
 
 def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]]:
+    """The window as one line of blocks, a stretch for each part in the order of the lines."""
     done, drawn = 0.0, 0
     for part in account.parts:
         done += part.share

@@ -157,7 +157,14 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[Pla
             key = (finding.code, finding.severity, finding.location, said)
             seen[key] += 1
             shared.setdefault((key, seen[key]), []).append(place)
-    places = [_of_all_ranks(same) for same in shared.values()]
+    places = [
+        replace(
+            max(same, key=lambda place: place.cost_ns),
+            count=sum(place.count for place in same),
+            ranks=tuple(rank for place in same for rank in place.ranks),
+        )
+        for same in shared.values()
+    ]
     return tuple(sorted(places, key=lambda p: importance(p.finding, p.cost_ns, p.cost_share)))
 
 
@@ -186,14 +193,6 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
             )
         )
     return places
-
-
-def _of_all_ranks(places: Sequence[PlaceOnRanks]) -> PlaceOnRanks:
-    return replace(
-        max(places, key=lambda place: place.cost_ns),
-        count=sum(place.count for place in places),
-        ranks=tuple(rank for place in places for rank in place.ranks),
-    )
 
 
 def _gaps(job: Sequence[CheckedTrace]) -> tuple[Gap, ...]:

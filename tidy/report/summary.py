@@ -83,7 +83,9 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
         notes: what is said of it before the warnings of its reader.
     """
     modelled = trace.device_is_modelled
-    names = Counter(_device_name(trace, index, modelled) for index in trace.devices_used)
+    labels = (trace.devices[index].label for index in trace.devices_used)
+    if modelled:
+        labels = (label.removesuffix(_MODELLED) + _MODELLED for label in labels)
     durations = tuple(step.duration_ns for step in trace.window.steps)
     keys = ("timed_steps", "times", "light_slowdown")
     timed, times, slowdown = (trace.info.header.get(f"tidy_{key}") for key in keys)
@@ -92,7 +94,7 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
         path=trace.info.path if title is None else title,
         rank=trace.info.rank,
         world_size=trace.info.world_size,
-        devices=tuple(sorted(names.items())),
+        devices=tuple(sorted(Counter(labels).items())),
         device_is_modelled=modelled,
         step_count=len(durations) + len(trace.window.left_out) if durations else 0,
         counted=len(durations),
@@ -126,11 +128,6 @@ def _own_notes(trace: Trace) -> Iterator[str]:
     if len(trace.devices_used) > MOST_DEVICES:
         many = f"{len(trace.devices_used):,} devices"
         yield f"{many}: only the {MOST_DEVICES} with most work have an account"
-
-
-def _device_name(trace: Trace, index: int, modelled: bool) -> str:
-    name = trace.devices[index].label
-    return name.removesuffix(_MODELLED) + _MODELLED if modelled else name
 
 
 def _busy_share(trace: Trace) -> float | None:

@@ -10,22 +10,13 @@ from rich.text import Text
 
 from ..finding import Severity
 from ..trace import Capability
+from . import wording
 from .account_text import idle_text, print_account
 from .checked_trace import CheckedTrace
 from .console import PIPE_WIDTH, ReportConsole, make_console
 from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
 from .summary import RunSummary
 from .units import count_text, location_text, printable
-from .wording import (
-    after_all_text,
-    cost_text,
-    crashed_text,
-    ranks_label,
-    replay_is_off_text,
-    run_line,
-    said_text,
-    saving_text,
-)
 
 _MOST_PATHS = 4
 _LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"
@@ -62,7 +53,8 @@ def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace]) -> None
             label = f"{finding.code} {finding.name} {finding.severity.label}"
             console.show(Text(printable(f"{where}: {label}: {finding.message}")))
         for code, crash in section.crashed.items():
-            console.show(Text(printable(f"{section.runs[0].path}: {crashed_text(code, crash)}")))
+            said = wording.crashed_text(code, crash)
+            console.show(Text(printable(f"{section.runs[0].path}: {said}")))
 
 
 def _print_section(console: ReportConsole, section: Section, top: int) -> None:
@@ -70,7 +62,7 @@ def _print_section(console: ReportConsole, section: Section, top: int) -> None:
         console.show(Text(console.fitted(printable(run.path), console.width), "bold"))
     if len(section.runs) > _MOST_PATHS:
         console.show(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
-    console.wrapped(run_line(section), "dim")
+    console.wrapped(wording.run_line(section), "dim")
     for run in section.runs:
         for warning in run.warnings:
             console.wrapped(f"note: {_rank_label(section, run)}{warning}", "yellow")
@@ -119,21 +111,19 @@ def _print_rule(console: ReportConsole, section: Section, places: Sequence[Place
         if finding.fix != fix:
             _print_fix(console, fix)
             fix = finding.fix
-        cost = cost_text(place, section.runs[0].unit)
+        cost = wording.cost_text(place, section.runs[0].unit)
         label = f" {finding.severity.label}" if finding.severity != first.severity else ""
         room = console.width - len(cost) - len(label) - 4
         where = Text(location_text(finding.location, console.room(room)), "bold")
         where.append(label, _STYLES[finding.severity])
         gap = max(console.width - 2 - where.cell_len - len(cost), 2)
         console.show(Text("  ").append_text(where).append(" " * gap).append(cost))
-        seen = said_text(finding)
-        if section.rank_count > 1:
-            seen += f" ({ranks_label(place.ranks)})"
+        seen = wording.message_of(section, place)
         if seen != message:
             console.wrapped(seen, indent=4)
         message = seen
         if finding.saving is not None:
-            console.wrapped(saving_text(finding.saving, section.runs[0].unit), indent=4)
+            console.wrapped(wording.saving_text(finding.saving, section.runs[0].unit), indent=4)
         elif finding.why_no_edit:
             console.wrapped(f"saving not estimated: {finding.why_no_edit}", indent=4)
     _print_fix(console, fix)
@@ -147,8 +137,8 @@ def _print_fix(console: ReportConsole, fix: str) -> None:
 def _print_after_all(console: ReportConsole, section: Section) -> None:
     """The line that ends the findings: what all of them save together, and how far to trust it."""
     if section.error is not None:
-        console.wrapped(replay_is_off_text(section.error, section.runs[0].unit))
-    said = after_all_text(section)
+        console.wrapped(wording.replay_is_off_text(section.error, section.runs[0].unit))
+    said = wording.after_all_text(section)
     if said is not None:
         console.wrapped(said, "bold")
     if section.error is not None or said is not None:
@@ -166,7 +156,8 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
     if section.not_checked:
         console.show(Text("Not checked", "bold"))
         for gap in section.not_checked:
-            where = f" ({ranks_label(gap.ranks)})" if len(gap.ranks) < section.rank_count else ""
+            is_some = len(gap.ranks) < section.rank_count
+            where = f" ({wording.ranks_label(gap.ranks)})" if is_some else ""
             line = f"{', '.join(gap.codes)}: {gap.why.reason}{where}; {gap.why.remedy}"
             console.wrapped(line, indent=2)
         console.show()
@@ -176,7 +167,7 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
     if moot:
         console.show()
     for code, crash in section.crashed.items():
-        console.wrapped(crashed_text(code, crash), "bold red")
+        console.wrapped(wording.crashed_text(code, crash), "bold red")
     if section.crashed:
         console.show()
 

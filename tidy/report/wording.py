@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..finding import Crashed, Finding, Saving
+from ..finding import Crashed, Saving
 from ..trace import time_text
 from .sections import PlaceOnRanks, Section
 from .summary import RunSummary
@@ -15,11 +15,6 @@ _MOST_LEFT_OUT = 2
 _WORTH_SAYING = 0.001
 # Two recordings of the same code differ by more (docs/savings.md): less is no promise.
 _TELLABLE = 0.01
-_COUNTING = {
-    "step": "steps that count",
-    "round": "rounds that count",
-    "run": "time that counts",
-}
 
 
 def run_line(section: Section) -> str:
@@ -80,17 +75,14 @@ def _devices(run: RunSummary) -> str:
     return " and ".join(names)
 
 
-def said_text(finding: Finding) -> str:
-    """What was seen, and whether it is dearer than the baseline has it."""
-    known = finding.known
-    if known is None or known.state != "updated":
-        return finding.message
-    then = (
-        ""
-        if known.cost_share is None
-        else f": it was {share_text(known.cost_share)} of the time that counts"
-    )
-    return f"{finding.message}; dearer than in the baseline{then}"
+def message_of(section: Section, place: PlaceOnRanks) -> str:
+    """What was seen, whether the baseline has it cheaper, and on which of several ranks it is."""
+    said, known = place.finding.message, place.finding.known
+    if known is not None and known.state == "updated":
+        said += "; dearer than in the baseline"
+        if known.cost_share is not None:
+            said += f": it was {share_text(known.cost_share)} of the time that counts"
+    return f"{said} ({ranks_label(place.ranks)})" if section.rank_count > 1 else said
 
 
 def saving_text(saving: Saving, unit: str) -> str:
@@ -113,7 +105,8 @@ def cost_text(place: PlaceOnRanks, whole: str) -> str:
     """`x6    273 ms  29.7% of step`."""
     count = f"x{place.count:,}"
     if not place.finding.in_window:
-        return f"{count}  outside of the {_COUNTING[whole]}"
+        counting = "time that counts" if whole == "run" else f"{whole}s that count"
+        return f"{count}  outside of the {counting}"
     if not place.cost_ns:
         return count
     where = "GPU " if place.finding.on_device else ""

@@ -8,7 +8,7 @@ from .intervals import Intervals
 from .kinds import EventKind
 from .location import Location
 from .memory import MemoryTable
-from .raw_columns import RawColumns, Strings, Track
+from .raw_columns import RawColumns, Rows, Track
 from .steps import Step
 from .trace import Trace
 from .window import LeftOut, Window
@@ -24,8 +24,8 @@ __all__ = [
     "Location",
     "MemoryTable",
     "RawColumns",
+    "Rows",
     "Step",
-    "Strings",
     "Trace",
     "TraceInfo",
     "Track",

@@ -12,11 +12,10 @@ from .info import TraceInfo
 from .kinds import TREE_KINDS
 from .links import Table, find_forward_threads, link_backward, numbers_of
 from .memory import memory_table
-from .raw_columns import RawColumns, Track
+from .raw_columns import RawColumns, Rows, Track
 from .trace import Trace
 from .tree import Tree, build_tree
 
-Rows = NDArray[np.int64]
 # Gaps in the numbers of operators from which a file was thinned out, and how many numbers there are
 # then for each operator at the least: ranges and ops of other threads have numbers of their own.
 _FEWEST_GAPS = 20

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .kinds import DEVICE_KINDS, EventKind
-from .links import Table, innermost_open, match_correlation
+from .links import Table, grouped, innermost_open, match_correlation
 
 
 def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int32]:
@@ -68,19 +66,11 @@ def _enclosing(
     """The innermost tree row open on the same thread when each row starts."""
     start, track, parent = table["start_ns"], table["track_id"], table["parent"]
     found = np.full(len(rows), -1, np.int64)
-    by_thread, of_thread = _grouped(track[:tree_count]), _grouped(track[rows])
+    by_thread, of_thread = grouped(track[:tree_count]), grouped(track[rows])
     for thread, mine in of_thread.items():
         thread_rows = by_thread.get(thread, np.empty(0, np.int64))
         found[mine] = innermost_open(start[rows[mine]], thread_rows, start, end, parent)
     return found
-
-
-def _grouped(keys: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
-    """The indexes of each key, ascending; one sort serves all keys."""
-    order = np.argsort(keys, kind="stable")
-    known, starts = np.unique(keys[order], return_index=True)
-    parts = np.split(order, starts[1:]) if len(known) else []
-    return dict(zip(known.tolist(), parts, strict=True))
 
 
 def _follow_flows(

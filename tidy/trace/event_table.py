@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from .info import TraceInfo
 from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
+from .links import grouped
 from .memory import MemoryTable
 from .names import NameTable
-from .raw_columns import Column, Strings, Track
-
-Rows = NDArray[np.int64]
+from .raw_columns import Column, Rows, Strings, Track
 
 
 class EventTable:
@@ -202,10 +201,7 @@ class EventTable:
     @cached_property
     def _rows_by_device(self) -> dict[int, Rows]:
         rows = self.device_rows
-        rows = rows[np.argsort(self.device[rows], kind="stable")]
-        devices, firsts = np.unique(self.device[rows], return_index=True)
-        parts = np.split(rows, firsts[1:]) if len(rows) else []
-        return dict(zip(devices.tolist(), parts, strict=True))
+        return {device: rows[own] for device, own in grouped(self.device[rows]).items()}
 
     def rows_of_device(self, device: int) -> Rows:
         """Rows of the kernels, copies and fills of one device, by start."""
@@ -213,8 +209,7 @@ class EventTable:
 
     def device_busy(self, device: int) -> Intervals:
         """The time in which any stream of a device had work."""
-        rows = self.rows_of_device(device)
-        return Intervals(self.start_ns[rows], self.end_ns[rows])
+        return self.time_of(self.rows_of_device(device))
 
     def devices_busy_ns(self, time: Intervals) -> int:
         """How long devices had work in `time`, all added up."""
@@ -228,21 +223,22 @@ class EventTable:
         busy = self.device_busy(device)
         return Intervals(busy.ends_ns[:-1], busy.starts_ns[1:])
 
-    @cached_property
-    def _device_by_op(self) -> tuple[Rows, Rows]:
-        """Device rows and the tree row that each was launched from, sorted by tree row."""
-        rows = self.device_rows
-        launch = self.caller[rows].astype(np.int64)
+    def launching_ops(self, rows: Rows) -> Rows:
+        """For each device row the innermost tree row that launched it, -1 if that is not known."""
+        launch = self.caller[rows]
         via_call = launch >= self.tree_count
         ops = np.where(via_call, self.caller[np.maximum(launch, 0)], launch)
+        return ops.astype(np.int64)
+
+    @cached_property
+    def _device_by_op(self) -> tuple[Rows, Rows]:
+        ops = self.launching_ops(self.device_rows)
         order = np.argsort(ops, kind="stable")
-        return rows[order], ops[order]
+        return self.device_rows[order], ops[order]
 
     def device_rows_under(self, row: int) -> Rows:
         """Rows of kernels, copies and fills launched from a tree row or its descendants."""
-        rows, ops = self._device_by_op
-        first, last = np.searchsorted(ops, (row, int(self.subtree_end[row])))
-        return rows[first:last]
+        return self._under(row, *self._device_by_op)
 
     @cached_property
     def _calls_by_op(self) -> tuple[Rows, Rows]:
@@ -253,7 +249,9 @@ class EventTable:
 
     def runtime_rows_under(self, row: int) -> Rows:
         """Rows of CUDA or HIP calls made in a tree row or its descendants."""
-        rows, ops = self._calls_by_op
+        return self._under(row, *self._calls_by_op)
+
+    def _under(self, row: int, rows: Rows, ops: Rows) -> Rows:
         first, last = np.searchsorted(ops, (row, int(self.subtree_end[row])))
         return rows[first:last]
 

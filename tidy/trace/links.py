@@ -16,9 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .intervals import count_upto
+from .raw_columns import Rows
 
-Rows = NDArray[np.int64]
 Table = dict[str, NDArray[Any]]
+
+
+def grouped(keys: NDArray[Any]) -> dict[int, Rows]:
+    """The indexes of each key, ascending; one sort serves all keys."""
+    order = np.argsort(keys, kind="stable")
+    known, starts = np.unique(keys[order], return_index=True)
+    parts = np.split(order, starts[1:]) if len(known) else []
+    return dict(zip(known.tolist(), parts, strict=True))
 
 
 def match_correlation(

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .intervals import Intervals
 from .loader_workers import LoaderWorkers, WorkerGroup, find_loader_workers
 from .location import Location
+from .raw_columns import Rows
 from .trace import Trace
 
 FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-Rows = NDArray[np.int64]
 _UNKNOWN = np.iinfo(np.int64).max
 
 
@@ -67,11 +66,10 @@ def find_fetches(trace: Trace, workers: LoaderWorkers | None = None) -> list[Fet
     for row in rows.tolist():
         places.setdefault(trace.location(row), []).append(row)
     groups = [np.array(group, np.int64) for group in places.values()]
-    found = []
-    for group, loaders in zip(groups, _loaders_of(trace, workers, groups), strict=True):
-        made_ns = _made(trace.end_ns[group], loaders)
-        found.append(Fetches(group, made_ns, tuple(loaders)))
-    return found
+    return [
+        Fetches(group, _made(trace.end_ns[group], loaders), tuple(loaders))
+        for group, loaders in zip(groups, _loaders_of(trace, workers, groups), strict=True)
+    ]
 
 
 def _loaders_of(

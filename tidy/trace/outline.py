@@ -72,7 +72,6 @@ def parse_outline(text: str, path: str = "outline", warnings: Sequence[str] = ()
     """The trace that an outline describes.
 
     Args:
-        text: the outline.
         path: what the trace says it was read from.
         warnings: what the trace says its reader warned of.
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from .memory import MEMORY_COLUMNS
 
 Column = NDArray[Any]
+Rows = NDArray[np.int64]
 Blocks = dict[str, list[Column]]
 
 # name -> (dtype, default). Units stand in names; identifiers have none.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,12 +46,9 @@ def find_steps(trace: EventTable) -> tuple[Step, ...]:
     rows = rows[(host[rows] != EventKind.PyCall) & (trace.duration_ns[rows] > 0)]
     if len(rows):
         rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
-        starts, ends = trace.start_ns[rows].tolist(), trace.end_ns[rows].tolist()
-        name_ids = trace.name_id[rows].tolist()
-        return tuple(
-            Step(numbers[name_id], start, end)
-            for name_id, start, end in zip(name_ids, starts, ends, strict=True)
-        )
+        columns = trace.name_id[rows], trace.start_ns[rows], trace.end_ns[rows]
+        found = zip(*(column.tolist() for column in columns), strict=True)
+        return tuple(Step(numbers[name_id], start, end) for name_id, start, end in found)
     return _optimizer_steps(trace)
 
 
@@ -62,10 +61,10 @@ def _optimizer_steps(trace: EventTable) -> tuple[Step, ...]:
     # An optimizer may wrap another, and a step may use several: the most frequent one counts.
     used, counts = np.unique(trace.name_id[rows], return_counts=True)
     rows = rows[trace.name_id[rows] == used[np.argmax(counts)]]
-    ends = np.sort(trace.end_ns[rows]).tolist()
-    starts = [trace.start_ns_first, *ends[:-1]]
-    return tuple(
-        Step(number, start, end)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
-        if end > start
-    )
+    return steps_between([trace.start_ns_first, *np.sort(trace.end_ns[rows]).tolist()])
+
+
+def steps_between(times_ns: Sequence[int]) -> tuple[Step, ...]:
+    """Steps from each of these times to the next, without those of no length."""
+    pairs = enumerate(pairwise(times_ns))
+    return tuple(Step(number, start, end) for number, (start, end) in pairs if end > start)

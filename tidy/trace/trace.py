@@ -18,9 +18,11 @@ from .inputs import Inputs
 from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
 from .location import Location, is_user_file, parse_call_stack, parse_frame
+from .raw_columns import Rows
 from .steps import Step, find_steps
 from .window import Window, find_window
 
+_MOST = 1 << 53  # operations or bytes: a call with more would take hours, its sizes are damaged
 _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
 
@@ -147,6 +149,16 @@ class Trace(EventTable):
         """The recorded inputs of ops, decoded when they are asked for."""
         return Inputs(self.strings)
 
+    def by_call(self, rows: Rows, value: Callable[[str, int], int]) -> Rows:
+        """`value(name, inputs_id)` for each tree row, computed once for what is alike."""
+        calls = self.name_id[rows].astype(np.int64) << 32
+        calls += self.inputs_id[rows] + 1  # -1 stands for none
+        alike, inverse = np.unique(calls, return_inverse=True)
+        names, inputs = (alike >> 32).tolist(), ((alike & (1 << 32) - 1) - 1).tolist()
+        values = map(value, (self.names[name] for name in names), inputs)
+        known = np.array([min(each, _MOST) for each in values], np.int64)
+        return known[inverse]
+
     @cached_property
     def _locations(self) -> dict[int, Location | None]:
         """What `location` found so far, by row."""
@@ -186,7 +198,7 @@ class Trace(EventTable):
     def _own_location(self, row: int) -> Location | None:
         stack = int(self.stack_id[row])
         if stack >= 0:
-            return self._place_of_stack(stack)
+            return self.places_of_stacks[stack]
         if self.kind[row] != _PY_CALL:
             return None
         frame = parse_frame(self.names[self.name_id[row]])
@@ -203,16 +215,12 @@ class Trace(EventTable):
         frames = (parse_frame(self.names[each]) for each in called)
         places = {each for each in frames if each is not None and is_user_file(each.file)}
         stacks = np.unique(self.stack_id[self.stack_id >= 0]).tolist()
-        return frozenset(places.union(filter(None, map(self._place_of_stack, stacks))))
-
-    def _place_of_stack(self, stack: int) -> Location | None:
-        if stack not in self._places_of_stacks:
-            self._places_of_stacks[stack] = parse_call_stack(self._stacks[stack])
-        return self._places_of_stacks[stack]
+        return frozenset(places.union(filter(None, map(self.places_of_stacks.__getitem__, stacks))))
 
     @cached_property
-    def _places_of_stacks(self) -> dict[int, Location | None]:
-        return {}
+    def places_of_stacks(self) -> list[Location | None]:
+        """The user's innermost frame in each `Call stack`, by `stack_id`."""
+        return list(map(parse_call_stack, self.strings.stacks))
 
     def call_stack(self, row: int) -> str:
         """The `Call stack` of 2021 files (`file(line): function;...`, innermost first), else ""."""

@@ -11,7 +11,6 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from .durations import time_text
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
-from .steps import Step
+from .steps import Step, steps_between
 
 # A step this much longer than the median is unlike the others.
 _UNLIKE = 1.5
@@ -70,6 +69,11 @@ class LeftOut:
     start_ns: int
     end_ns: int
     reason: str
+
+    @classmethod
+    def of_step(cls, unit: str, step: Step, reason: str) -> LeftOut:
+        """A step that is left out."""
+        return cls(f"{unit} {step.number}", step.start_ns, step.end_ns, reason)
 
     @property
     def time_ns(self) -> int:
@@ -121,10 +125,7 @@ class Window:
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
         gone = [step for step in self.steps if (step.start_ns, step.end_ns) in ranges]
-        left_out = [
-            LeftOut(f"{self.unit} {step.number}", step.start_ns, step.end_ns, reason)
-            for step in gone
-        ]
+        left_out = [LeftOut.of_step(self.unit, step, reason) for step in gone]
         return replace(
             self,
             steps=tuple(step for step in self.steps if step not in gone),
@@ -137,7 +138,6 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     """The steps that are alike, else rounds that repeat, else the run between its device work.
 
     Args:
-        trace: the events.
         marked: the steps that were marked in the recording.
     """
     unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
@@ -158,11 +158,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and odd[0].duration_ns > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
     kept = [step for step in steps if not reasons[step]]
-    left_out = [
-        LeftOut(f"{unit} {step.number}", step.start_ns, step.end_ns, reasons[step])
-        for step in steps
-        if reasons[step]
-    ]
+    left_out = [LeftOut.of_step(unit, step, reasons[step]) for step in steps if reasons[step]]
     time = Intervals([s.start_ns for s in kept], [s.end_ns for s in kept])
     time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
     return Window(tuple(kept), time, tuple(left_out), unit)
@@ -198,12 +194,12 @@ class _Once:
         trace = self._trace
         starts, ends = np.array([(s.start_ns, s.end_ns) for s in self._steps], np.int64).T
         rows = np.flatnonzero(names[trace.name_id])
-        spent_ns = Intervals(trace.start_ns[rows], trace.end_ns[rows]).covered_ns(starts, ends)
+        spent_ns = trace.time_of(rows).covered_ns(starts, ends)
         return 2 * int(np.count_nonzero(spent_ns > _RECURS * (ends - starts))) > len(starts)
 
     @cached_property
     def _busy(self) -> Intervals:
-        return _busy(self._trace)
+        return self._trace.time_of(self._trace.device_rows)
 
     @cached_property
     def _loads(self) -> NDArray[np.bool_]:
@@ -216,7 +212,7 @@ class _Once:
         told = [(0, "")]
         for words, names in self._names:
             own = rows[names[trace.name_id[rows]]]
-            told.append((Intervals(trace.start_ns[own], trace.end_ns[own]).total_ns, words))
+            told.append((trace.time_of(own).total_ns, words))
         calls = rows[trace.kind[rows] == EventKind.Runtime]
         slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
         slow = slow[self._loads[trace.name_id[slow]]]
@@ -246,9 +242,7 @@ def _rounds(trace: EventTable) -> tuple[Step, ...]:
         used, counts = np.unique(trace.name_id[candidates], return_counts=True)
         if len(used) and counts.max() >= _FEWEST_ROUNDS:
             mine = candidates[trace.name_id[candidates] == used[counts.argmax()]]
-            starts = np.sort(trace.start_ns[mine]).tolist()
-            pairs = enumerate(pairwise(starts))
-            return tuple(Step(number, start, end) for number, (start, end) in pairs if end > start)
+            return steps_between(np.sort(trace.start_ns[mine]).tolist())
     return ()
 
 
@@ -256,14 +250,6 @@ def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
     """For each name of the trace whether it fits wholly."""
     fits = re.compile(pattern).fullmatch
     return np.array([fits(name) is not None for name in trace.names], bool)
-
-
-def _launched_in(trace: EventTable, row: int) -> int:
-    """The operator that launched some device work; the work itself where that is not known."""
-    op = row
-    for _ in range(2):
-        op = int(trace.caller[op]) if op >= trace.tree_count else op
-    return op if op >= 0 and trace.kind[op] == EventKind.TorchOp else row
 
 
 def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -276,22 +262,14 @@ def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.boo
     waits = _named(trace, _WAITS)
     names = trace.name_id[calls]
     few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
-    idle = _while_idle(trace, _busy(trace), calls)
-    result: NDArray[np.bool_] = by_name[names] | (few & idle & ~waits[names])
-    return result
-
-
-def _busy(trace: EventTable) -> Intervals:
-    """When any device works."""
-    work = trace.device_rows
-    return Intervals(trace.start_ns[work], trace.end_ns[work])
+    idle = _while_idle(trace, trace.time_of(trace.device_rows), calls)
+    return np.logical_or(by_name[names], few & idle & ~waits[names])
 
 
 def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
     """In which of these calls no device works for more than half of their time."""
     worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
-    idle: NDArray[np.bool_] = 2 * worked < trace.duration_ns[calls]
-    return idle
+    return np.less(2 * worked, trace.duration_ns[calls])
 
 
 def _of_run(trace: EventTable) -> Window:
@@ -303,7 +281,9 @@ def _of_run(trace: EventTable) -> Window:
     if not len(rows):
         start_ns = trace.start_ns_first
         return Window((), Intervals([start_ns], [start_ns + trace.span_ns]), (), "run")
-    first, last = (_launched_in(trace, int(rows[at])) for at in (0, -1))
+    ends = rows[[0, -1]]
+    ops = trace.launching_ops(ends)
+    first, last = np.where((ops >= 0) & (trace.kind[ops] == EventKind.TorchOp), ops, ends)
     start_ns = min(trace.start_ns[rows].min(), trace.start_ns[first])
     end_ns = max(trace.end_ns[rows].max(), trace.end_ns[last])
     time = Intervals([start_ns], [end_ns])
@@ -311,9 +291,7 @@ def _of_run(trace: EventTable) -> Window:
         return Window((), time, (), "run")
     calls = trace.rows_of_kind(EventKind.Runtime)
     calls = calls[trace.duration_ns[calls] > _ONE_OFF_NS]
-    calls = calls[
-        (trace.start_ns[calls] >= time.starts_ns[0]) & (trace.end_ns[calls] <= time.ends_ns[-1])
-    ]
+    calls = calls[(trace.start_ns[calls] >= start_ns) & (trace.end_ns[calls] <= end_ns)]
     calls = calls[_happens_once(trace, calls)]
     left_out = tuple(
         LeftOut(
@@ -324,5 +302,4 @@ def _of_run(trace: EventTable) -> Window:
         )
         for row in calls.tolist()
     )
-    time = time - Intervals(trace.start_ns[calls], trace.end_ns[calls])
-    return Window((), time, left_out, "run")
+    return Window((), time - trace.time_of(calls), left_out, "run")

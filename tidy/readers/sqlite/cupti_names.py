@@ -84,11 +84,6 @@ def memcpy_name(kind: int, source: str, target: str) -> str:
     return f"Memcpy {_MEMCPY_KINDS.get(kind, 'Unknown')} ({source} -> {target})"
 
 
-def memset_name(memory: str) -> str:
-    """The name of a fill: `Memset (Device)`."""
-    return f"Memset ({memory})"
-
-
 def sync_name(kind: int) -> str:
     """The name of a synchronization: `Stream Sync`."""
     return _SYNC_KINDS.get(kind, _SYNC_KINDS[0])

@@ -124,7 +124,6 @@ class Database:
         integers = [self._integer(table, name, default) for name, default in columns.items()]
         others = [f'"{name}"' if self.has(table, name) else "NULL" for name in raw]
         query = f'SELECT {", ".join([*integers, *others])} FROM "{table}"'  # noqa: S608
-        count = 0
         for rows in self._fetch(query, table):
             lists = list(zip(*rows, strict=True))
             arrays = {
@@ -133,8 +132,10 @@ class Database:
             }
             rest = map(list, lists[len(columns) :])
             yield arrays, dict(zip(raw, rest, strict=True))
-            count += len(rows)
-            self._advance(len(rows))
+            self._rows_read += len(rows)
+            if self._progress is not None and self._rows_in_all:
+                share = min(self._rows_read / self._rows_in_all, 1.0)
+                self._progress(int(self._nbytes * share))
 
     def _integer(self, table: str, name: str, default: int) -> str:
         if not self.has(table, name):
@@ -162,12 +163,6 @@ class Database:
                 self.warnings.append(f"{table} is damaged after {total:,} rows ({problem})")
             if problem is not None or not rows:
                 return
-
-    def _advance(self, rows: int) -> None:
-        self._rows_read += rows
-        if self._progress is not None and self._rows_in_all:
-            share = min(self._rows_read / self._rows_in_all, 1.0)
-            self._progress(int(self._nbytes * share))
 
     def select(self, table: str, columns: Iterable[str]) -> list[dict[str, Any]]:
         """All rows of a small table, each by column; None for columns that it does not have."""

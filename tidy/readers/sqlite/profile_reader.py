@@ -12,8 +12,8 @@ from ...trace import Capability, Trace, TraceInfo, build_trace
 from ...trace.kinds import EventKind
 from ...trace.raw_columns import Column
 from ..refine import refine
-from .activities import Activities, NameOf
-from .cupti_names import memcpy_name, memset_name
+from .activities import Activities
+from .cupti_names import memcpy_name
 from .database import Columns, Database
 from .ranges import Ranges
 
@@ -106,8 +106,9 @@ class ProfileReader:
 
     def add_fills(self, columns: Columns, kinds: Column) -> None:
         """Add fills of memory of these kinds."""
-        name_of: NameOf = lambda kind: memset_name(self._memory(kind))  # noqa: E731
-        self.activities.add_device_work(EventKind.Memset, columns, kinds, name_of)
+        self.activities.add_device_work(
+            EventKind.Memset, columns, kinds, lambda kind: f"Memset ({self._memory(kind)})"
+        )
 
     def _memory(self, kind: int) -> str:
         return self.memory.get(kind, "Unknown")
