@@ -47,14 +47,14 @@ class HostNames:
 
     def codes(self, trace: Trace, rows: Rows | slice) -> NDArray[np.int8]:
         """For each name that rows have the code of its kind, or -1; shape (names,)."""
-        names = trace.names
-        used = np.bincount(trace.name_id[rows], minlength=len(names))
-        codes = np.full(max(len(names), 1), _NONE, np.int8)
+        codes = np.full(max(len(trace.names), 1), _NONE, np.int8)
+        used = np.flatnonzero(np.bincount(trace.name_id[rows])).tolist()
+        names = [trace.names[name] for name in used]
         chosen = range(len(names)) if self._words is None else _holding(names, self._words)
-        for name in chosen:
-            match = self._fits(names[name]) if used[name] else None
+        for each in chosen:
+            match = self._fits(names[each])
             if match is not None and match.lastgroup is not None:
-                codes[name] = int(match.lastgroup[1:])
+                codes[used[each]] = int(match.lastgroup[1:])
         return codes
 
 
