@@ -116,7 +116,7 @@ def build_graph(trace: Trace, bounds_ns: Sequence[int], track: int) -> Graph:
         delay_ns=delay,
         turn_ns=turn,
         follows=follows.astype(np.int32),
-        not_before_ns=np.full(len(work), _LONG_AGO),
+        not_before_ns=np.broadcast_to(np.int64(_LONG_AGO), work.shape),
         bounds=np.flatnonzero(row < 0),
     )
 
@@ -152,7 +152,7 @@ def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
     Work whose launch is not known is given to the last node before it.
     """
     work = trace.device_rows if len(row) else np.empty(0, np.int64)
-    node_of_row = np.full(len(trace), -1, np.int64)
+    node_of_row = np.full(len(trace), -1, np.int32)
     node_of_row[row[row >= 0]] = np.flatnonzero(row >= 0)
     call = trace.caller[work].astype(np.int64)
     launcher = np.where(call >= 0, node_of_row[np.maximum(call, 0)], -1)
