@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.device_work import launching_ops
 from tidy.account.op_nbytes import is_elementwise
 from tidy.trace import Event, EventKind, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
@@ -44,7 +43,7 @@ class Attention:
 def attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator[Attention]:
     """All attentions of so many queries and keys that are computed step by step, by row."""
     products = trace.rows_named(*_PRODUCTS)
-    launching = np.sort(launching_ops(trace, trace.rows_of_kind(EventKind.Kernel)), kind="stable")
+    launching = np.sort(trace.launching_ops(trace.rows_of_kind(EventKind.Kernel)), kind="stable")
     for row in trace.rows_named(SOFTMAX).tolist():
         track = trace.track_id[row]
         after = int(np.searchsorted(products, row))
@@ -123,7 +122,7 @@ class WorkOfAttention:
         outer = ends > np.append(-1, np.maximum.accumulate(ends)[:-1])
         starts, ends, which = starts[outer], ends[outer], which[outer]
         rows = trace.device_rows
-        ops = launching_ops(trace, rows)
+        ops = trace.launching_ops(rows)
         at = np.searchsorted(starts, ops, side="right") - 1
         mine = (ops >= 0) & (at >= 0) & (ops < ends[np.maximum(at, 0)])
         mine &= ~np.isin(ops, trace.rows_named(*_OTHERS))

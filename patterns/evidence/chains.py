@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.device_work import launching_ops
-from tidy.account.efficiency import by_call
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.trace import EventKind, Trace
 
@@ -68,14 +66,14 @@ def chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[Chai
         fewest_ops: of a chain.
     """
     kernels = trace.rows_of_kind(EventKind.Kernel)
-    ops = launching_ops(trace, kernels)
+    ops = trace.launching_ops(kernels)
     kernels, ops = kernels[ops >= 0], ops[ops >= 0]
     if not len(kernels):
         return
     order = np.lexsort((kernels, trace.start_ns[ops], trace.track_id[ops]))
     kernels, ops = kernels[order], ops[order]
     calls = _CallMoves(trace)
-    size = by_call(trace, ops, calls.elements)
+    size = trace.by_call(ops, calls.elements)
     steps = trace.rows_named(_OPTIMIZER)
     in_step = trace.time_of(steps[steps < trace.tree_count]).contains(trace.start_ns[ops])
     size[in_step] = _BREAK

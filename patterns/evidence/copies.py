@@ -8,7 +8,6 @@ from math import prod
 
 import numpy as np
 
-from tidy.account.device_work import launching_ops
 from tidy.trace import Event, EventKind, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
@@ -128,7 +127,7 @@ def _fills_what_is_copied(fill: Event, copy: Event, moved: Event) -> bool:
 def small_uploads(trace: Trace, most_nbytes: int) -> Iterator[Event]:
     """The outermost op around each small copy to a device."""
     rows = copy_rows(trace, "HtoD")
-    for row, op in zip(rows.tolist(), launching_ops(trace, rows).tolist(), strict=True):
+    for row, op in zip(rows.tolist(), trace.launching_ops(rows).tolist(), strict=True):
         if op >= 0 and 0 < nbytes_of(trace.event(row), trace.event(op)) <= most_nbytes:
             yield outermost_op(trace.event(op))
 

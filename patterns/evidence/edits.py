@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidy.account.device_work import launching_ops
 from tidy.replay import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, rows_of
 
@@ -39,7 +38,7 @@ def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
 def work_below(trace: Trace, rows: ArrayLike) -> Rows:
     """The device work that the ops of these rows, and all that they call, launch."""
     work = trace.device_rows
-    inside = below(trace, rows).contains(launching_ops(trace, work))
+    inside = below(trace, rows).contains(trace.launching_ops(work))
     return np.sort(work[inside], kind="stable")
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import HostTime, Stretches, host_in_window
-from tidy.account.device_work import launching_ops
 from tidy.account.host_kinds import (
     CODE_OF,
     CPU_OP,
@@ -138,7 +137,7 @@ def _ops_and_launches(
     op_of = np.append(ops_around(trace, np.arange(count)), -1).astype(np.int32)  # the last of none
     is_call = pieces.row >= count
     ops = op_of[np.where(is_call, trace.caller[pieces.row], pieces.row)]
-    launching = op_of[launching_ops(trace, trace.device_rows)]
+    launching = op_of[trace.launching_ops(trace.device_rows)]
     launches = np.bincount(launching[launching >= 0], minlength=count)
     takes_ns = trace.duration_ns[:count] / np.maximum(launches, 1)
     op_is_short = np.append((launches > 0) & (takes_ns <= _LONGEST_LAUNCH_NS), False)

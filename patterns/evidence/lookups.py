@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidy.account.device_work import launching_ops
 from tidy.trace import Event, EventKind, Trace
 from tidy.trace.inputs import is_dims
 
@@ -27,7 +26,7 @@ class Lookup(NamedTuple):
 def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
     """All of them; where another op brings the index, those of more bytes than that."""
     rows = copies.unpinned(trace)
-    ops = launching_ops(trace, rows)
+    ops = trace.launching_ops(rows)
     for row, launched in zip(rows.tolist(), ops.tolist(), strict=True):
         copy = trace.event(launched) if launched >= 0 else None
         if copy is None or copy.name != "aten::copy_":

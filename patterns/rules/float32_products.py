@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, Location, Trace
@@ -204,7 +203,7 @@ class _Found:
 
     def events(self) -> list[Event]:
         """The ops that launched them, once each; the kernels themselves where that is unknown."""
-        ops = launching_ops(self._trace, self.kernels)
+        ops = self._trace.launching_ops(self.kernels)
         return list(self._trace.events(np.unique(np.where(ops >= 0, ops, self.kernels))))
 
     def place(self) -> Location | None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
@@ -116,7 +115,7 @@ def _is_product(event: Event) -> bool:
 def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
     """The kernels that ops of PyTorch on double tensors launched, by op."""
     kernels = trace.rows_of_kind(EventKind.Kernel)
-    ops = launching_ops(trace, kernels)
+    ops = trace.launching_ops(kernels)
     kernels, ops = kernels[ops >= 0], ops[ops >= 0]
     alike, which = np.unique(trace.inputs_id[ops], return_inverse=True)
     has_double = np.array([_has_double(trace, each) for each in alike.tolist()], bool)[which]

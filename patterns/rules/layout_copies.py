@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding
 from tidy.replay import Edit
 from tidy.trace import Event, Events, Trace
@@ -105,7 +104,7 @@ class LayoutCopies(Pattern):
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
         work = work[trace.device[work] >= 0]
         work = work[trace.in_window(work.tolist())]
-        ops = launching_ops(trace, work)
+        ops = trace.launching_ops(work)
         calls = np.unique(ops[ops >= 0])
         step_count = max(len(trace.window.steps), 1)
         share = trace.step_share(trace.time_of(work.tolist())) or 0.0

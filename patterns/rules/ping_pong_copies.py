@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 
@@ -163,7 +162,7 @@ def _copies(trace: Trace, least_nbytes: int) -> Iterator[_Copy]:
     down = copies.copy_rows(trace, "DtoH")
     rows = np.concatenate([down, copies.copy_rows(trace, "HtoD")])
     rows = launches.by_start(trace, rows[trace.nbytes[rows] >= least_nbytes])
-    ops = launching_ops(trace, rows)
+    ops = trace.launching_ops(rows)
     steps_of_ops = loops.step_of(trace, trace.start_ns[np.maximum(ops, 0)])
     known = (ops >= 0) & (steps_of_ops >= 0)
     is_download = np.isin(rows, down)

@@ -8,7 +8,6 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.device_work import launching_ops
 from tidy.finding import Finding
 from tidy.replay import Edit
 from tidy.trace import Capability, Event, EventKind, Trace, rows_of
@@ -101,8 +100,8 @@ def _copies(trace: Trace) -> list[int]:
     kind, names = trace.kind[work], trace.name_id[work]
     stays = launches.has_name(trace, "Memcpy DtoD*", "CopyDeviceToDevice*")[names]
     stays |= kind == EventKind.Kernel
-    rows = rows[np.isin(rows, launching_ops(trace, work[stays]))]
-    rows = rows[~np.isin(rows, launching_ops(trace, work[~stays]))]
+    rows = rows[np.isin(rows, trace.launching_ops(work[stays]))]
+    rows = rows[~np.isin(rows, trace.launching_ops(work[~stays]))]
     own = trace.time_of(trace.rows_named("Optimizer.step#*"))
     rows = rows[~own.contains(trace.start_ns[rows]) & ~_follow_an_index(trace, rows)]
     kept: list[int] = rows[~_in_ddp_frames(trace, rows)].tolist()

@@ -42,7 +42,6 @@ _CONVOLUTION_OF = {
     CODE_OF[work_kinds.ORDINARY]: CODE_OF[CONVOLUTIONS_ON_ORDINARY],
 }
 _IN_OPTIMIZER = "Optimizer.step#*"
-launching_ops = Trace.launching_ops  # as a function, which rules call it by
 
 
 def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:

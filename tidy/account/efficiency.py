@@ -28,7 +28,6 @@ _PRECISION = {
 }  # fmt: skip
 _ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
 _PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY]]
-by_call = Trace.by_call  # as a function, which rules call it by
 
 
 @dataclass(frozen=True, slots=True)
