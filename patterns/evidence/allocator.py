@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidy.trace import Trace
+from tidy.trace import Rows, Trace
 
 from .frames import EMPTY_CACHE
-from .launches import Rows, by_start, calls_of, rows_matching
+from .launches import by_start, calls_of, rows_matching
 from .loops import step_of
 
 TAKES = (

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.account.op_nbytes import is_elementwise
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
-Rows = NDArray[np.int64]
 SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
 # What else may happen to the scores: dropout and masks.
 _ALLOWED = frozenset({"aten::bernoulli_", "aten::tril", "aten::triu", SOFTMAX})

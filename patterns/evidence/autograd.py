@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.kept import kept
 
 from .frames import FETCH
-from .launches import Rows, by_start, tree_rows
+from .launches import by_start, tree_rows
 
 
 @kept

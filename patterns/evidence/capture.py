@@ -23,14 +23,14 @@ from tidy.account.host_kinds import (
     PYTHON,
     RECORDING,
 )
-from tidy.trace import Intervals, Trace
+from tidy.trace import Intervals, Rows, Trace
 from tidy.trace.kept import kept_of_window
 
 from . import devices
 from .frames import DATA_LOADER, FETCH
 from .graphs import GRAPH_LAUNCHES, KERNEL_LAUNCHES
 from .host_idle import host_idle
-from .launches import Rows, by_start, calls_of
+from .launches import by_start, calls_of
 from .waits import waiting_calls
 
 _FEWEST_STEPS = 3  # that two steps launch the same may be chance

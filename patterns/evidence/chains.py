@@ -8,12 +8,10 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
-from tidy.trace import EventKind, Trace
+from tidy.trace import EventKind, Rows, Trace
 
-Rows = NDArray[np.int64]
 _Call = tuple[str, int]  # the name of an operator and the number of its inputs
 _MOST_OPS = 64
 # In place on a value that has just been made; others may each be of another parameter.

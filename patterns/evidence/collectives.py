@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tidy.finding import NotApplicable, Obstacle
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from .launches import Rows, below, by_start, rows_matching, tree_rows
+from .launches import below, by_start, rows_matching, tree_rows
 
 DDP_FORWARD = "DistributedDataParallel.forward"
 # A hook of the backward, in which the gradient of a parameter is complete.

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from tidy.trace import Event, Trace
+from tidy.trace import Event, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from .autograd import called_by_script
-from .launches import Rows, has_name, ops_in_no_op
+from .launches import has_name, ops_in_no_op
 from .op_names import VIEWS
 
 Dims = tuple[int, ...]

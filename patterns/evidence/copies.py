@@ -8,10 +8,10 @@ from math import prod
 
 import numpy as np
 
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
-from .launches import Rows, outermost_op
+from .launches import outermost_op
 from .op_names import LOOK_UP_INSIDE
 
 PAGEABLE = "Memcpy HtoD (Pageable -> *"

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tidy.replay import Edit
-from tidy.trace import Event, EventKind, Intervals, Trace, rows_of
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
 
-from .launches import Rows, below
+from .launches import below
 
 # What stays of calls and copies that a fix removes: memory that is kept has to be looked up, and
 # a value that is not copied has to be made.

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tidy.trace import Event, EventKind, Intervals, Trace, rows_of
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
 from tidy.trace.kept import kept
 
-Rows = NDArray[np.int64]
 # Rows to look ahead for the next op: the Python frames between two modules are fewer.
 _FARTHEST_ROWS = 256
 

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import Capability, Trace
+from tidy.trace import Capability, Rows, Trace
 
 from .autograd import backward_ops
-from .launches import Rows
 from .memory import changes_of
 
 # When memory was given back that the recording saw no end of.

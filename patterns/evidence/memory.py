@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import Capability, EventKind, MemoryTable, Trace
+from tidy.trace import Capability, EventKind, MemoryTable, Rows, Trace
 
 from .allocator import GIVES, TAKES, driver_calls, emptied_cache
-from .launches import Rows, calls_of
+from .launches import calls_of
 from .loops import FEWEST_STEPS, count_steps, step_of
 
 CPU = -1

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import Event, EventKind, Rows, Trace
 
-from .launches import Rows, has_name, innermost, rows_matching
+from .launches import has_name, innermost, rows_matching
 
 FUSED = r"aten::_fused_|.*multi_tensor|Torch-Compiled|.*triton"
 

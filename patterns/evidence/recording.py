@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import EventKind, Intervals, Trace
+from tidy.trace import EventKind, Intervals, Rows, Trace
 from tidy.trace.window import ONCE
 
 from .graphs import KERNEL_LAUNCHES
-from .launches import Rows, calls_of, rows_matching
+from .launches import calls_of, rows_matching
 
 _DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
 # Where more launches than this have no work, it is the links of the file that are bad.

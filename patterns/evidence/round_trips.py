@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
-from tidy.trace import Event, Trace
+from tidy.trace import Event, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from .frames import FETCH
-from .launches import Rows, has_name, ops_in_no_op
+from .launches import has_name, ops_in_no_op
 
 # What `tolist()` and `numpy()` call, and what `torch.tensor()` does; a cast may come before it.
 _READ = ("aten::resolve_conj", "aten::resolve_neg")

@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.trace import EventKind, Trace
+from tidy.trace import EventKind, Rows, Trace
 
 from .launches import has_name
-
-Rows = NDArray[np.int64]
 
 # What taking rows and stacking them calls; the last are calls of these ops.
 _TAKE = ("aten::select",)

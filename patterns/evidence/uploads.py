@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
 from . import places
 from .copies import ASKED, PAGEABLE, PINNED, copy_op, fill_copied_by, nbytes_of
 from .frames import MOVES_A_MODULE
-from .launches import Rows, outermost_op
+from .launches import outermost_op
 from .lookups import index_made_for
 from .obstacles import without_device
 from .timing import Cost

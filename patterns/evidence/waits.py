@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.location import parse_frame
 
 from .devices import any_busy
 from .frames import is_front_door, is_of_framework
 from .graphs import KERNEL_LAUNCHES
-from .launches import Rows, calls_of, calls_that_launched
+from .launches import calls_of, calls_that_launched
 from .timing import Cost
 
 # They return when the work of a stream, of an event or of the device is done.

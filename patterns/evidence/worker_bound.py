@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidy.trace import Intervals, Trace
+from tidy.trace import Intervals, Rows, Trace
 from tidy.trace.loader_fetches import Fetches
 from tidy.trace.loader_workers import LoaderWorkers
 
@@ -42,9 +41,6 @@ _MOST_WORKERS = 64
 _CROWDED = 0.25
 # Batches differ in length and come in order, so that workers do not always all work.
 _WORST_YIELD = 0.75
-
-
-Rows = NDArray[np.int64]
 
 
 class WaitsFor(Enum):

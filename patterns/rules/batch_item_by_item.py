@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace import Capability, Event, Intervals, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
 from ..evidence import autograd, devices, frames, launches, loops, timing
-from ..evidence.launches import Rows
 from ..evidence.op_names import VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import Option, word_share

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.trace import Capability, Event, Trace, rows_of
+from tidy.trace import Capability, Event, Rows, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
@@ -133,7 +133,7 @@ class BiasBeforeBatchNorm(Pattern):
         return "in inference the batch norm can be folded into the layer before it"
 
 
-def _ops_of_bias(layer: Event, links: launches.Rows) -> Iterator[Event]:
+def _ops_of_bias(layer: Event, links: Rows) -> Iterator[Event]:
     """What adds the bias, and what sums its gradient in backward, where these are ops.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.finding import Finding, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops, places, timing
@@ -114,7 +114,7 @@ def _sent(trace: Trace) -> Iterator[_Sent]:
     """The forward passes that begin with a broadcast."""
     broadcasts = launches.rows_matching(trace, _BROADCAST_WORK, "*Kernel_Broadcast*")
     launched = np.sort(trace.start_ns[np.maximum(trace.caller[broadcasts], 0)])
-    on_thread = dict[int, launches.Rows]()
+    on_thread = dict[int, Rows]()
     for forward in trace.events(collectives.ddp_forwards(trace)):
         track = int(trace.track_id[forward.row])
         if track not in on_thread:
@@ -132,7 +132,7 @@ def _sent(trace: Trace) -> Iterator[_Sent]:
             yield _Sent(forward, start_ns, end_ns, tuple(ops), copied)
 
 
-def _outermost(trace: Trace, track: int) -> launches.Rows:
+def _outermost(trace: Trace, track: int) -> Rows:
     """Ops of a thread that are in no other op, where the forward pass itself is none."""
     count = trace.tree_count
     is_forward = np.isin(np.arange(count), collectives.ddp_forwards(trace))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
@@ -162,14 +162,14 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
                 yield _Cast(op, *cast, before, after)
 
 
-def _first_in(trace: Trace, ops: launches.Rows, rows: launches.Rows) -> launches.Rows:
+def _first_in(trace: Trace, ops: Rows, rows: Rows) -> Rows:
     """Of each op the first of `rows` that is its own or below it, -1 where none is."""
     at = np.searchsorted(rows, ops)
     first = np.append(rows, trace.tree_count)[at]
     return np.where(first < trace.subtree_end[ops], first, -1)
 
 
-def _inputs_of(trace: Trace, rows: launches.Rows) -> list[int]:
+def _inputs_of(trace: Trace, rows: Rows) -> list[int]:
     """The number of the inputs of each row, -1 for those of none."""
     inputs: list[int] = np.where(rows >= 0, trace.inputs_id[rows], -1).tolist()
     return inputs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace, rows_of, time_text
+from tidy.trace import Capability, Event, Intervals, Rows, Trace, rows_of, time_text
 from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
@@ -224,9 +224,6 @@ def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> E
     if bound.waits_for == WaitsFor.RECEIVING:
         return None
     return Edit("batches that are ready", host=host, left=(0.0, 1.0), moves=True)
-
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Event, Events, Trace
+from tidy.trace import Event, Events, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import edits, launches, loops, timing
@@ -96,7 +96,7 @@ class DebuggingAids(Pattern):
         return edits.without_ops(trace, events, "without anomaly mode", (0.0, 0.1))
 
 
-def _checks(trace: Trace) -> launches.Rows:
+def _checks(trace: Trace) -> Rows:
     """The ops of the checks: three in a row, directly in the running of a node."""
     first, second, third = (trace.rows_named(name) for name in _CHECK)
     if not len(first):

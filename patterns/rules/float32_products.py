@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tidy.account import OpWork, rates_of
 from tidy.finding import Finding, NotApplicable, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Location, Trace
+from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern
@@ -21,7 +21,6 @@ from ..evidence.products import Precision
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..option import share, warning_share, word_share
 
-Rows = NDArray[np.int64]
 # Half precision against float32 and TF32 where the device is none whose rates are known.
 _RATIO_UNKNOWN = {Precision.FLOAT32: 4.0, Precision.TF32: 2.0}
 # What is left at the worst: casts, sizes that are small, kernels that memory holds up.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
-from tidy.trace import Event, Intervals, Location, Trace
+from tidy.trace import Event, Intervals, Location, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import autograd, edits, frames, launches, loops, places, timing
@@ -115,7 +115,7 @@ class _Walk:
     """A loop over a tensor: its ops from the first select on, and where it is."""
 
     trace: Trace
-    rows: launches.Rows
+    rows: Rows
     rounds: int
     location: Location | None
     has_products: bool = False
@@ -168,7 +168,7 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
 
 
 def _walk(
-    trace: Trace, rows: launches.Rows, period: int, select_id: int, fewest_rounds: int
+    trace: Trace, rows: Rows, period: int, select_id: int, fewest_rounds: int
 ) -> _Walk | None:
     """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
@@ -189,7 +189,7 @@ def _walk(
     return _Walk(trace, rows, rounds, line)
 
 
-def _index_changes(trace: Trace, selects: launches.Rows, slots: int, fewest_rounds: int) -> bool:
+def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) -> bool:
     """Whether so many rounds differ in what they select; True where inputs were not recorded."""
     walked = set()
     for at in range(0, len(selects), slots):
@@ -202,7 +202,7 @@ def _index_changes(trace: Trace, selects: launches.Rows, slots: int, fewest_roun
     return False
 
 
-def _event_around(trace: Trace, rows: launches.Rows) -> Event | None:
+def _event_around(trace: Trace, rows: Rows) -> Event | None:
     """The innermost event that holds all of `rows`."""
     above = Event(trace, int(rows[0])).ancestors()
     return next((e for e in above if int(trace.subtree_end[e.row]) > int(rows[-1])), None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidy.account import RankWaits, waits_for_devices, waits_for_ranks
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
-from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace
+from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, launches, timing
@@ -204,7 +204,7 @@ class _Rank(NamedTuple):
         return (waiting - trace.time_of(busy.tolist())) & trace.step_time
 
 
-def _part(waits: RankWaits, chosen: launches.Rows) -> RankWaits:
+def _part(waits: RankWaits, chosen: Rows) -> RankWaits:
     return RankWaits(
         *(each[chosen] for each in (waits.rows, waits.waiting_ns, waits.earliest_ns, waits.last))
     )

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Events, Trace, rows_of
+from tidy.trace import Capability, Event, Events, Rows, Trace, rows_of
 
 from ..base import DevicePattern
 from ..evidence import edits, timing, waits
-from ..evidence.launches import Rows
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import Option, share, warning_share
 

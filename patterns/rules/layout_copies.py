@@ -9,7 +9,7 @@ import numpy as np
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Event, Events, Trace
+from tidy.trace import Event, Events, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
@@ -130,7 +130,7 @@ class LayoutCopies(Pattern):
         return _ON_ROCM if is_amd else _CHANNELS_LAST
 
 
-def _costliest(trace: Trace, work: launches.Rows, ops: launches.Rows) -> Event:
+def _costliest(trace: Trace, work: Rows, ops: Rows) -> Event:
     """The op whose conversions take longest."""
     known = ops >= 0
     calls, number = np.unique(ops[known], return_inverse=True)
@@ -161,9 +161,9 @@ def _copied_for_products(trace: Trace) -> Iterator[Event]:
             yield from trace.events(ops[np.array(found)[alone]].tolist())
 
 
-def _views_of(trace: Trace, ops: launches.Rows, shape: Shape) -> launches.Rows:
+def _views_of(trace: Trace, ops: Rows, shape: Shape) -> Rows:
     """Which of the ops, by their places, view a tensor of this shape in another."""
-    at: launches.Rows = np.flatnonzero(launches.has_name(trace, "aten::view")[trace.name_id[ops]])
+    at: Rows = np.flatnonzero(launches.has_name(trace, "aten::view")[trace.name_id[ops]])
     numbers = trace.inputs_id[ops[at]]
     same = [each for each in np.unique(numbers) if trace.inputs.shapes(each)[:1] == (shape,)]
     return at[np.isin(numbers, same)]

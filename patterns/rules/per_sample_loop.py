@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Location, Trace
+from tidy.trace import Capability, Event, Intervals, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
 from ..evidence import autograd, edits, frames, launches, loops, places, timing
-from ..evidence.launches import Rows
 from ..evidence.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import Option, share

@@ -8,11 +8,10 @@ import numpy as np
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Trace, rows_of
+from tidy.trace import Capability, Event, Rows, Trace, rows_of
 
 from ..base import Pattern
 from ..evidence import collectives, edits, places, timing
-from ..evidence.launches import Rows
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..option import Option, warning_share
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import Finding
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Trace, rows_of
+from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import DevicePattern
@@ -108,7 +108,7 @@ def _copies(trace: Trace) -> list[int]:
     return kept
 
 
-def _follow_an_index(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
+def _follow_an_index(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
     """For each op whether `aten::select` is the op before it that is in no other op."""
     result = np.zeros(len(rows), bool)
     select_id = trace.strings.names.get("aten::select", -1)
@@ -120,7 +120,7 @@ def _follow_an_index(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
     return result
 
 
-def _in_ddp_frames(trace: Trace, rows: launches.Rows) -> NDArray[np.bool_]:
+def _in_ddp_frames(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
     """For each row whether DistributedDataParallel's or a module's own Python is around it."""
     frames = launches.tree_rows(
         trace,

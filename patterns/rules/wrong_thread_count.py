@@ -11,11 +11,11 @@ import numpy as np
 from tidy.account.op_flops import COUNTED_OPS, op_flops
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
 from tidy.replay import Edit
-from tidy.trace import Capability, Events, Trace
+from tidy.trace import Capability, Events, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import edits, timing
-from ..evidence.launches import Rows, outermost_rows, tree_rows
+from ..evidence.launches import outermost_rows, tree_rows
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..option import Option, share
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Trace
+from ..trace import EventKind, Rows, Trace
 from ..trace.location import is_user_file, parse_frame
 from .host_kinds import (
     ALLOCATOR,
@@ -27,7 +27,6 @@ from .host_kinds import (
     WORKERS,
 )
 
-Rows = NDArray[np.int64]
 _NONE = -1
 
 

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from ..trace.kinds import EventKind
 from ..trace.links import find_forward_threads
 from ..trace.location import NO_LINE_KNOWN
-from ..trace.raw_columns import Column, Strings
+from ..trace.raw_columns import Column, Rows, Strings
 from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines
 from .python_calls import PythonCall, PythonCalls, rows_of, shown_path
 from .recording import Json, Triples
 
 Table = dict[str, Column]
-Rows = NDArray[np.int64]
 
 _PLACED = (EventKind.TorchOp, EventKind.Annotation, EventKind.PyCall)
 _MOST_FRAMES = 50

@@ -192,8 +192,10 @@ class Replay:
 
     def _depth_of(self, code: int) -> int:
         """The place of the innermost frame of a code that is open, -1 for none."""
-        depths = reversed(range(len(self._open)))
-        return next((depth for depth in depths if self._open[depth].code == code), -1)
+        for depth in reversed(range(len(self._open))):
+            if self._open[depth].code == code:
+                return depth
+        return -1
 
     def _close(self, time: int, depth: int) -> None:
         """End all frames of the user's but the first `depth`, and what is open above them."""

@@ -67,11 +67,11 @@ class StoppedClock:
 
     def at(self, times_ns: Numbers) -> Numbers:
         """What it shows at recorded times."""
-        if not len(self._since):
-            return times_ns
-        upto = np.searchsorted(self._since, times_ns, side="right")
-        shown = self._shown[np.maximum(upto, 1) - 1]
-        found = np.where(upto > 0, np.maximum(shown, times_ns - self._taken[upto]), times_ns)
+        found = times_ns
+        if len(self._since):
+            upto = np.searchsorted(self._since, times_ns, side="right")
+            shown = self._shown[np.maximum(upto, 1) - 1]
+            found = np.where(upto > 0, np.maximum(shown, times_ns - self._taken[upto]), times_ns)
         return found if self._parts is None else interpolated(*self._parts, found)
 
 
@@ -208,10 +208,12 @@ class WithDevice(HostOnly):
         Where devices keep them longer, that does not tell by how much: then by as much as the step
         would have to be.
         """
-        wanted_ns, before_ns = _middle_ns(bare), self._typical(0)
-        off = calibrate(lambda off: self._typical_on(self._evenly(1 - off / MOST_NS)), wanted_ns)
-        is_reached = off < MOST_NS - _PRECISION_NS
-        part = 1 - off / MOST_NS if is_reached else wanted_ns / before_ns
+        wanted_ns = _middle_ns(bare)
+        # A whole number is looked for: of as many parts of the time so many go.
+        gone = calibrate(lambda each: self._typical_on(self._evenly(1 - each / MOST_NS)), wanted_ns)
+        part = 1 - gone / MOST_NS
+        if gone >= MOST_NS - _PRECISION_NS:
+            part = wanted_ns / self._typical(0)
         return self._taken_off(self._evenly(part), 0)
 
     def _replay(self, clock: StoppedClock) -> Times:
