@@ -254,3 +254,42 @@ def test_a_run_ends_with_its_last_work() -> None:
     _, high = savings.saved([Edit("faster", work=kernel, left=(0.5, 0.5))])
     assert high.tolist() == [50_000]
     assert savings.fidelity.median_error == 0
+
+
+def _recorded(lines: str, told: str) -> Savings:
+    """Of a run of `tidy run`: what recording added was taken off its steps, or nothing told it."""
+    trace = parse_outline(f'# tidy_times "light"\n# tidy_taken_off_ns {told}\n{lines}')
+    return Savings(trace, trace.window.step_ranges, 0)
+
+
+def test_what_recording_adds_may_go_where_a_device_hid_it() -> None:
+    """The kernel gone, a step is what the host needs, with seven events recorded in it."""
+    work = launch("aten::mm", "gemm 900us"), launch("aten::relu", "relu 1us")
+    on_host = *work, "aten::sort 400us", "cudaStreamSynchronize 510us"
+    lines = on_gpu(steps(*on_host, count=5, lasts_us=1000))
+    known, unknown = _recorded(lines, "0"), _recorded(lines, "null")
+    rows = parse_outline(lines).device_rows
+    edit = Edit("short kernels", work=rows, left=(0.01, 0.01))
+    more = unknown.stated([edit])[1] - known.stated([edit])[1]
+    assert all(0.5 * 7 * 2_500 < each < 7 * 2_500 for each in more[1:].tolist())
+    assert unknown.stated([edit])[0].tolist() == known.stated([edit])[0].tolist()
+
+
+def test_a_host_that_waits_less_may_be_faster() -> None:
+    """Shorter kernels ease it as a wait that is gone does, where it had to wait for them."""
+    work = launch("aten::mm", "gemm 900us"), launch("aten::relu", "relu 1us")
+    on_host = *work, "aten::sort 400us", "cudaStreamSynchronize 510us"
+    lines = on_gpu(steps(*on_host, count=5, lasts_us=1000))
+    trace = parse_outline(lines)
+    replays = _recorded(lines, "0")
+    shorter = Edit("short kernels", work=trace.device_rows, left=(0.01, 0.01))
+    saved_ns, stated_ns = (of([shorter])[1][1] for of in (replays.saved, replays.stated))
+    assert saved_ns + 0.1 * 400_000 < stated_ns <= saved_ns + 0.2 * (1_000_000 - saved_ns)
+
+
+def test_a_fix_does_not_save_what_recording_added() -> None:
+    """Where the host sets the pace with the fix and without, both may be as much shorter."""
+    lines = steps("aten::sort 300us", "aten::cat 200us")
+    known, unknown = _recorded(lines, "0"), _recorded(lines, "null")
+    edit = Edit("gone", host=_host(_on_cpu(), "aten::sort"))
+    assert unknown.stated([edit])[1].tolist() == known.stated([edit])[1].tolist()

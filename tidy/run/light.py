@@ -29,7 +29,8 @@ class LightSteps:
         main: the track that they are on.
         steps: the same without what was taken off.
         given: starts and ends of rows without what was taken off; None for those recorded.
-        taken_off_ns: what was taken off each host event for being recorded.
+        taken_off_ns: what was taken off each host event for being recorded; None where nothing
+            told how much that is.
         names: the numbers in the labels of moments.
     """
 
@@ -39,7 +40,7 @@ class LightSteps:
     main: Track
     steps: Bounds
     given: tuple[Numbers, Numbers] | None = None
-    taken_off_ns: int = 0
+    taken_off_ns: int | None = None
     names: Interner = field(default_factory=Interner)
 
     @cached_property

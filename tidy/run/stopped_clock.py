@@ -115,7 +115,7 @@ class HostOnly:
         event_ns = calibrate(self._typical, wanted)
         parts = None if self._light.has_device else _parts(self._light, bare)
         if not event_ns and parts is None:
-            return self._light
+            return replace(self._light, taken_off_ns=0)
         return self._taken_off(self._clock(event_ns, parts), event_ns)
 
     def scaled(self, bare: list[BareStep]) -> LightSteps:
@@ -252,7 +252,7 @@ def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
     None where recording alone cannot have made the light ones so much longer: something else did.
     """
     made = _kind_of(light)(light).calibrated(bare)
-    return made if made.taken_off_ns < MOST_NS - _PRECISION_NS else None
+    return made if (made.taken_off_ns or 0) < MOST_NS - _PRECISION_NS else None
 
 
 def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
