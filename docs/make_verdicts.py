@@ -1,6 +1,9 @@
-"""Write docs/verdicts.md: what tidy warns of on published traces, and what people say of each.
+"""Write docs/verdicts.md: what tidy warns of on shared traces, and what people say of each.
 
     python docs/make_verdicts.py FOLDER
+
+The folder has published traces in `traces/real`, those recorded for tests in `traces/torch_cpu`,
+and recordings before and after a change in `pairs`.
 
 A warning that nobody has judged, and a judgement of what is no longer said, are errors.
 """
@@ -15,6 +18,7 @@ PAGE = Path(__file__).with_name("verdicts.md")
 sys.path[:0] = [str(PAGE.parents[1]), str(PAGE.parent)]
 
 from judgements import TRACES, Judged  # noqa: E402
+from judgements_recorded import PAIRS, RECORDED  # noqa: E402
 
 import tidy  # noqa: E402
 from tidy.finding import Finding, Severity  # noqa: E402
@@ -22,34 +26,48 @@ from tidy.finding import Finding, Severity  # noqa: E402
 _HEAD = """\
 # Verdicts
 
-Every finding at warning or above on the published traces that the tests read, each judged by
-reading the trace; and what a performance engineer would say first of each run, with where the
-report says it. `python docs/make_verdicts.py FOLDER` writes this page from the reports and from
-docs/judgements.py; a test compares them, so that no rule warns of what nobody has read.
+Every finding at warning or above on the traces that the tests read, each judged by reading the
+trace; and what a performance engineer would say first of each run, with where the report says it.
+`python docs/make_verdicts.py FOLDER` writes this page from the reports and from docs/judgements.py
+and docs/judgements_recorded.py; a test compares them, so that no rule warns of what nobody read.
 """
+_RECORDED = """\
+## Recorded on a CPU for tests
+
+| trace | first | said by | warnings, and why they are right |
+|---|---|---|---|"""
 
 
 def main() -> int:
-    lines, count, problems = [_HEAD], 0, list[str]()
-    for path, judged in traces_in(Path(sys.argv[1])):
+    folder, lines, count, problems = Path(sys.argv[1]), [_HEAD], 0, list[str]()
+    for path, judged in judged_in(folder):
         found = warnings_of(path)
         problems += [f"{path.name}: {each}" for each in differences(found, judged)]
         count += len(found)
-        lines += list(_section(path, found, judged))
+        if path.parent.name != "torch_cpu":
+            lines += list(_section(path, found, judged))
+            continue
+        if _RECORDED not in lines:
+            lines.append(_RECORDED)
+        lines.append(_row(path, found, judged))
     for each in problems:
         sys.stderr.write(f"{each}\n")
-    lines.append(f"{count} warnings, all of them right.\n")
+    lines.append(f"\n{count} warnings, all of them right.\n")
     if not problems:
         PAGE.write_text("\n".join(lines), "utf-8")
     return bool(problems)
 
 
-def traces_in(folder: Path) -> Iterator[tuple[Path, Judged]]:
-    """The files of a folder that hold a judged trace."""
-    for path in sorted(folder.iterdir()):
+def judged_in(folder: Path) -> Iterator[tuple[Path, Judged]]:
+    """The judged traces in a folder: published ones, pairs, and those recorded on a CPU."""
+    for path in sorted((folder / "traces" / "real").glob("*.json*")):
         for start, judged in TRACES.items():
             if path.name.startswith(start):
                 yield path, judged
+    for name, judged in PAIRS.items():
+        yield folder / "pairs" / f"{name}.json.gz", judged
+    for name, judged in RECORDED.items():
+        yield folder / "traces" / "torch_cpu" / f"{name}.pt.trace.json.gz", judged
 
 
 def warnings_of(path: Path) -> list[Finding]:
@@ -67,8 +85,22 @@ def differences(found: list[Finding], judged: Judged) -> Iterator[str]:
         yield f"{code} is judged, but no longer a warning"
 
 
+def name_of(path: Path) -> str:
+    """`hta__alexnet` for a published trace, `copy_pin_memory/before` for one of a pair."""
+    name = path.name.partition(".")[0]
+    return f"{path.parent.name}/{name}" if path.parent.parent.name == "pairs" else name
+
+
+def _row(path: Path, found: list[Finding], judged: Judged) -> str:
+    why = "; ".join(
+        f"{each.code}, {each.count:,} times at {each.location or '-'}: {judged.right[each.code]}"
+        for each in found
+    )
+    return f"| {name_of(path)} | {judged.first} | {judged.said} | {why} |"
+
+
 def _section(path: Path, found: list[Finding], judged: Judged) -> Iterator[str]:
-    yield f"## {path.name.partition('.')[0]}\n"
+    yield f"## {name_of(path)}\n"
     yield f"First: {judged.first}. Said by: {judged.said}.\n"
     if found:
         yield "| rule | place | times | of the window | right, because |\n|---|---|---:|---:|---|"

@@ -1,4 +1,4 @@
-"""Each warning on a published trace was judged by reading it, and docs/verdicts.md says so."""
+"""Each warning on a shared trace was judged by reading it, and docs/verdicts.md says so."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ def verdicts() -> ModuleType:
 @needs_traces
 def test_all_warnings_are_judged(verdicts: ModuleType) -> None:
     page = (_DOCS / "verdicts.md").read_text("utf-8")
-    judged = [(p, each) for p, each in verdicts.traces_in(REAL) if p.name in PUBLISHED]
-    assert len(judged) >= 30
+    judged = list(verdicts.judged_in(REAL.parents[1]))
+    judged = [(p, each) for p, each in judged if p.parent != REAL or p.name in PUBLISHED]
+    assert len(judged) >= 75
     for path, each in judged:
         found = verdicts.warnings_of(path)
-        assert list(verdicts.differences(found, each)) == [], path.name
+        assert list(verdicts.differences(found, each)) == [], path
+        assert f"## {verdicts.name_of(path)}" in page or f"| {verdicts.name_of(path)} |" in page
         for finding in found:
-            assert f"| {finding.code} | {finding.location or '-'} | {finding.count:,} |" in page
+            at = f"{finding.location or '-'}"
+            row = f"| {finding.code} | {at} | {finding.count:,} |"
+            assert row in page or f"{finding.code}, {finding.count:,} times at {at}:" in page

@@ -256,3 +256,25 @@ def test_what_costs_next_to_nothing_shares_a_line() -> None:
     for code in ("XYZ002 rule-002", "XYZ003 rule-003", "XYZ004 rule-004", "TDY000 rule-000"):
         assert code in text
     assert "1 error, 5 info" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("<built-in function sleep>", "sleep"),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", "acquire"),
+        ("model/data.py(7): parse_line", "parse_line"),
+    ],
+)
+def test_a_function_that_takes_the_time_between_ops_is_named(name: str, function: str) -> None:
+    run = trace(f"{name} 900us\naten::mul 1us\n")
+    assert f"Python between ops ({function})" in render([report(run=run)], 0)
+
+
+def test_a_long_name_of_a_kernel_fits_into_its_line() -> None:
+    kernel = f"void at::native::reduce_kernel<{', '.join(['float'] * 40)}>(int)"
+    run = trace(f"aten::sum > cudaLaunchKernel\n  => {kernel} 900us\n")
+    lines = render([report(run=run)], 0).splitlines()
+    (line,) = (each for each in lines if "at::native::reduce" in each)
+    assert line.endswith("...")
+    assert len(line) == 80

@@ -149,7 +149,8 @@ class Savings:
             shorter = self._shorter(_with_host(after.best, part))
             most = np.maximum(shorter - self._shorter_unrecorded, most)
         # What is left after it may take a little longer: the same as so much less of all.
-        surely = (1 + _BETWEEN_RECORDINGS) * (1 - _OFF) * least - _BETWEEN_RECORDINGS * self.unchanged
+        surely = (1 + _BETWEEN_RECORDINGS) * (1 - _OFF) * least
+        surely -= _BETWEEN_RECORDINGS * self.unchanged
         return np.maximum(surely, 0).astype(np.int64), most
 
     @cached_property

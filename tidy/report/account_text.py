@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ from ..trace.location import parse_frame
 from .console import ReportConsole
 from .units import count_text, location_text, printable, share_text, shortened
 
+_BUILT_IN = re.compile(r"<built-in (function |method )?(?P<name>\w+)[ >].*")
 _MOST_LINES = 8
 _NARROWEST_PLACE = 12
 _MOST_LEFT_OUT = 3
@@ -132,11 +134,12 @@ def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]
 
 
 def _function(name: str) -> str:
-    """`preprocess` for `a/video.py(12): preprocess`, `tanh` for `<built-in method tanh ...>`."""
+    """`preprocess` for `a/video.py(12): preprocess`, `sleep` for `<built-in function sleep>`."""
     frame = parse_frame(name)
     if frame is not None:
         return printable(frame.function)
-    return printable(name.removeprefix("<built-in ").removeprefix("method ").split(" of ")[0])
+    called = _BUILT_IN.fullmatch(name)
+    return printable(name if called is None else called["name"])
 
 
 def _said_besides(part: Part) -> str:
@@ -154,9 +157,12 @@ def _line(part: Part, console: ReportConsole) -> Text:
     if said := _said_besides(part):
         line.append(f" ({said})")
     place = next((each for each in part.places if each.location or each.name), None)
-    room = console.room(console.width - line.cell_len - 2)
+    fits = console.width - line.cell_len - 2
+    room = fits if place is None or place.location is None else console.room(fits)
     if place is not None and room >= _NARROWEST_PLACE:
-        where = location_text(place.location, room) if place.location else printable(place.name)
-        where = shortened(where, room)
+        if place.location:
+            where = shortened(location_text(place.location, room), room)
+        else:  # what a kernel does stands at the beginning of its name
+            where = shortened_line(place.name.removeprefix("void "), room)
         line.append(" " * max(console.width - line.cell_len - cell_len(where), 2) + where)
     return line
