@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..trace import EventKind, Rows, Trace
+from ..trace import Rows, Trace
 from .edit import Edit
 from .graph import Graph, build_graph
 from .host_saved import HostSaved
+from .rest_of_host import RestOfHost
 from .simulate import Simulator
 
 # Above this median error of the unchanged replay nothing is said about savings, nor where some
@@ -24,21 +25,11 @@ MOST_ERROR = 0.05
 # A replay gives recorded steps back within a tenth of a percent (docs/savings.md), and measured
 # ones within a few; how much a fix may take away is for its edit to say. So much less may be saved.
 _LESS = 0.02
-# What a fix takes from the host leaves caches and the clock rate to what remains; and work that
-# goes to other processes takes memory and cores from it. Over measured pairs (docs/savings.md) the
-# rest of the host's time was up to a fifth shorter, or some hundredths longer where work was moved,
-# when a quarter of the step and more was taken away; less in proportion.
-_FASTER, _SLOWER = 0.2, 0.08
 # Of the same pairs the measured saving was up to so much less than a replay without that says.
 _OFF = 0.06
 # Two recordings of the same code differ by up to so much of a step (docs/savings.md): what is left
 # may take so much longer, and less than that is promised to nobody.
 _BETWEEN_RECORDINGS = 0.027
-_IN_FULL_FROM = 0.25
-# What recording added to the steps is taken off them, but where these wait for a device nothing
-# tells how much that is: elsewhere it is 1.5 to 4 us for an event, most often around this.
-_RECORDING_NS, _MOST_RECORDING = 2_500, 0.2
-_RECORDED = EventKind.TorchOp, EventKind.Annotation, EventKind.Runtime
 _HARDLY = 0.005  # of the host's time; what changes by less is left as it is
 
 
@@ -101,10 +92,8 @@ class Savings:
         self._work_of_row[graph.work_row] = np.arange(len(graph.work_row))
         self._node_of_row = np.full(len(trace), -1, np.int32)
         self._others = others
-        is_call = graph.row >= 0
-        self._node_of_row[graph.row[is_call]] = np.flatnonzero(is_call)
-        self._call_ns = np.where(is_call, trace.duration_ns[graph.row], 0)
-        self._recording = _recording(trace, graph)
+        self._node_of_row[graph.row[graph.row >= 0]] = np.flatnonzero(graph.row >= 0)
+        self._rest = RestOfHost(trace, graph, steps)
         self._kept: tuple[tuple[int, ...], _After] | None = None
 
     @cached_property
@@ -139,13 +128,13 @@ class Savings:
         edits = tuple(edits)
         after = self._after(edits, alike)
         least, most = after.least, after.most
-        faster, slower = self._eased(edits, int(most.sum()))
+        faster, slower = self._rest.eased(edits, int(most.sum()))
         if slower >= _HARDLY:
             least = np.minimum(self._shorter(_with_host(after.worst, 1 + slower)), least)
         if faster >= _HARDLY:
             most = np.maximum(self._shorter(_with_host(after.best, 1 - faster)), most)
-        if self._recording >= _HARDLY:
-            part = (1 - faster) * (1 - self._recording)
+        if self._rest.recording >= _HARDLY:
+            part = (1 - faster) * (1 - self._rest.recording)
             shorter = self._shorter(_with_host(after.best, part))
             most = np.maximum(shorter - self._shorter_unrecorded, most)
         # What is left after it may take a little longer: the same as so much less of all.
@@ -156,7 +145,7 @@ class Savings:
     @cached_property
     def _shorter_unrecorded(self) -> Rows:
         """What the steps are shorter by with no fix, where recording took the host as long."""
-        return self._shorter(_with_host(self._graph, 1 - self._recording))
+        return self._shorter(_with_host(self._graph, 1 - self._rest.recording))
 
     def _after(self, edits: tuple[Edit, ...], alike: bool) -> _After:
         """The run after the edits; kept until others are asked for, as both questions need it."""
@@ -173,23 +162,6 @@ class Savings:
             least = ((1 - _LESS) * least).astype(np.int64)
             self._kept = key, _After(edits, best, worst, least, most)
         return self._kept[1]
-
-    def _eased(self, edits: Sequence[Edit], saved_ns: int) -> tuple[float, float]:
-        """By what part the rest of the host's time gets shorter at best, and longer at worst.
-
-        A host that waits less, as the kernels for which it waits are shorter (`saved_ns` in all),
-        is eased like one that no longer waits.
-        """
-        all_ns = max(_IN_FULL_FROM * sum(end - start for start, end in self._steps), 1.0)
-        on_host = [(edit.moves, time.total_ns) for edit in edits for time in edit.host.values()]
-        worked_ns = sum(time_ns for _, time_ns in on_host)
-        moved_ns = sum(time_ns for moves, time_ns in on_host if moves)
-        calls = [self._known(self._node_of_row, edit.waits) for edit in edits]
-        waited_ns = sum(int(self._call_ns[each].sum()) for each in calls)
-        shorter_ns = min(saved_ns, int(self._call_ns[self._graph.waits_for >= 0].sum()))
-        taken_ns = max(worked_ns + waited_ns, shorter_ns)
-        relief, moved = taken_ns / all_ns, moved_ns / all_ns
-        return _FASTER * min(1.0, relief), _SLOWER * min(1.0, moved)
 
     def _among_others(self, graph: Graph, others: tuple[Rows, Rows]) -> Graph:
         """The graph where the other ranks stay as they are: its collectives wait for them.
@@ -258,17 +230,6 @@ class Savings:
     def _known(number_of_row: NDArray[np.int32], rows: Sequence[int] | Rows) -> NDArray[np.int32]:
         numbers = number_of_row[np.asarray(rows, np.int64)]
         return numbers[numbers >= 0]
-
-
-def _recording(trace: Trace, graph: Graph) -> float:
-    """The part of the host's time that recording it may be, where nothing told how much it is."""
-    header = trace.info.header
-    if "tidy_times" not in header or header.get("tidy_taken_off_ns") is not None:
-        return 0.0
-    start, end = graph.start_ns.min(initial=0), graph.start_ns.max(initial=0)
-    on_host = np.isin(trace.kind, _RECORDED) & (trace.start_ns >= start) & (trace.start_ns < end)
-    took_ns = max(int(graph.gap_ns.sum() + graph.length_ns.sum()), 1)
-    return float(min(_RECORDING_NS * on_host.sum() / took_ns, _MOST_RECORDING))
 
 
 def _with_host(graph: Graph, part: float) -> Graph:

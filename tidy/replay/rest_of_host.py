@@ -1,0 +1,65 @@
+"""What a fix does to the host's time that it does not mend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..trace import EventKind, Trace
+from .edit import Edit
+from .graph import Graph
+
+# What a fix takes from the host leaves caches and the clock rate to what remains; and work that
+# goes to other processes takes memory and cores from it. Over measured pairs (docs/savings.md) the
+# rest of the host's time was up to a fifth shorter, or some hundredths longer where work was moved,
+# when a quarter of the step and more was taken away; less in proportion.
+_FASTER, _SLOWER = 0.2, 0.08
+_IN_FULL_FROM = 0.25
+# What recording added to the steps is taken off them, but where these wait for a device nothing
+# tells how much that is: elsewhere it is 1.5 to 4 us for an event, most often around this.
+_RECORDING_NS, _MOST_RECORDING = 2_500, 0.2
+_RECORDED = EventKind.TorchOp, EventKind.Annotation, EventKind.Runtime
+
+
+class RestOfHost:
+    """By what part it may get shorter or longer.
+
+    Attributes:
+        recording: the part that recording it may be, where nothing told how much that is.
+    """
+
+    def __init__(self, trace: Trace, graph: Graph, steps: Sequence[tuple[int, int]]) -> None:
+        """Take the unchanged graph, and the steps as times of the host, [start, end) each."""
+        self._steps_ns = sum(end - start for start, end in steps)
+        self._duration_ns, self._is_call = trace.duration_ns, trace.kind == EventKind.Runtime
+        self._waiting_ns = int(self._duration_ns[graph.row[graph.waits_for >= 0]].sum())
+        self.recording = _recording(trace, graph)
+
+    def eased(self, edits: Sequence[Edit], saved_ns: int) -> tuple[float, float]:
+        """By what part it gets shorter at best, and longer at worst.
+
+        A host that waits less, as the kernels for which it waits are shorter, is eased like one
+        that no longer waits.
+
+        Args:
+            saved_ns: what the edits save at the most, of all steps together.
+        """
+        full_ns = max(_IN_FULL_FROM * self._steps_ns, 1.0)
+        on_host = [(edit.moves, time.total_ns) for edit in edits for time in edit.host.values()]
+        worked_ns = sum(time_ns for _, time_ns in on_host)
+        moved_ns = sum(time_ns for moves, time_ns in on_host if moves)
+        waits = [np.asarray(edit.waits, np.int64) for edit in edits]
+        waited_ns = sum(int(self._duration_ns[each[self._is_call[each]]].sum()) for each in waits)
+        taken_ns = max(worked_ns + waited_ns, min(saved_ns, self._waiting_ns))
+        return _FASTER * min(1.0, taken_ns / full_ns), _SLOWER * min(1.0, moved_ns / full_ns)
+
+
+def _recording(trace: Trace, graph: Graph) -> float:
+    header = trace.info.header
+    if "tidy_times" not in header or header.get("tidy_taken_off_ns") is not None:
+        return 0.0
+    start, end = graph.start_ns.min(initial=0), graph.start_ns.max(initial=0)
+    on_host = np.isin(trace.kind, _RECORDED) & (trace.start_ns >= start) & (trace.start_ns < end)
+    took_ns = max(int(graph.gap_ns.sum() + graph.length_ns.sum()), 1)
+    return float(min(_RECORDING_NS * on_host.sum() / took_ns, _MOST_RECORDING))
