@@ -37,8 +37,9 @@ class GarbageCollection(Pattern):
     model was made leaves out what lives for ever; `gc.disable()` with a `gc.collect()` every few
     hundred steps lets all ranks collect together.
     Cannot see: Collections that Python starts by itself are in a trace only where the profiler was
-    told to record them (`_ExperimentalConfig(record_python_gc_info=True)`); a pause without any
-    event is not taken for one.
+    told to record them (`_ExperimentalConfig(record_python_gc_info=True)`), and never in one of
+    `tidy run`, since recording makes Python start more; a pause without any event is not taken for
+    one.
     """
 
     code = "TDY405"

@@ -384,6 +384,12 @@ CASES = [
         ((".contiguous()", ""),),
     ),
     Case(
+        "collected",
+        "TDY405",
+        each_step("out = values\n    gc.collect()  #!", "import gc"),
+        (("\n    gc.collect()  #!", ""),),
+    ),
+    Case(
         "validation",
         "TDY702",
         _VALIDATION,

@@ -141,6 +141,25 @@ with torch.no_grad():
             chosen = torch.cat([chosen, best], 1)
 """
 
+_COLLECTS = """\
+import gc
+import torch
+
+class Metrics:
+    def collect(self):
+        return torch.ones(8).sum()
+
+metrics = Metrics()
+weight = torch.ones(64, 64, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+{before}
+for step in range(5):
+    optimizer.zero_grad()
+    (weight @ weight).sum().backward()
+    {after}
+    optimizer.step()
+"""
+
 _CASTS = {"aten::to": 8, "aten::copy_": 8}
 
 LOOK_ALIKES = [
@@ -235,6 +254,24 @@ LOOK_ALIKES = [
         "nothing-is-copied",
         each_step("out = torch.bmm(pairs, pairs.contiguous().transpose(1, 2))"),
         {"aten::transpose": 4, "aten::bmm": 4},
+    ),
+    LookAlike(
+        "TDY405",
+        "before-the-steps",
+        _COLLECTS.format(before="gc.collect()", after="pass"),
+        {"<built-in function collect>": 1},
+    ),
+    LookAlike(
+        "TDY405",
+        "in-one-step",
+        _COLLECTS.format(before="pass", after="step == 3 and gc.collect()"),
+        {"<built-in function collect>": 1},
+    ),
+    LookAlike(
+        "TDY405",
+        "what-collects-is-no-garbage-collector",
+        _COLLECTS.format(before="gc.collect()", after="metrics.collect()"),
+        {"<built-in function collect>": 1, "*: collect": 5},
     ),
     LookAlike(
         "TDY406",

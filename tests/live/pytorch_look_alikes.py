@@ -32,25 +32,6 @@ def _compiled(
     return LookAlike(code, name, text, sees)
 
 
-_COLLECTS = """\
-import gc
-import torch
-
-class Metrics:
-    def collect(self):
-        return torch.ones(8).sum()
-
-metrics = Metrics()
-weight = torch.ones(64, 64, requires_grad=True)
-optimizer = torch.optim.SGD([weight], lr=0.01)
-{before}
-for step in range(5):
-    optimizer.zero_grad()
-    (weight @ weight).sum().backward()
-    {after}
-    optimizer.step()
-"""
-
 _RECURRENT = """\
 import torch
 from torch import nn
@@ -103,24 +84,6 @@ PYTORCH_LOOK_ALIKES = [
         "a-block-that-is-called-twice",
         {_REGIONS: 12},
         "forward(forward(torch.ones(4, 8))).sum().backward()",
-    ),
-    LookAlike(
-        "TDY405",
-        "before-the-steps",
-        _COLLECTS.format(before="gc.collect()", after="pass"),
-        {"<built-in function collect>": 1},
-    ),
-    LookAlike(
-        "TDY405",
-        "in-one-step",
-        _COLLECTS.format(before="pass", after="step == 3 and gc.collect()"),
-        {"<built-in function collect>": 1},
-    ),
-    LookAlike(
-        "TDY405",
-        "what-collects-is-no-garbage-collector",
-        _COLLECTS.format(before="gc.collect()", after="metrics.collect()"),
-        {"<built-in function collect>": 1, "*: collect": 5},
     ),
     LookAlike(
         "TDY406",

@@ -19,7 +19,7 @@ from .cases import CASES, Case
 from .input_cases import INPUT_CASES
 
 _QUICK = ("loader", "fill", "bias-Conv2d")
-_ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy")
+_ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected")
 
 
 def _params() -> Iterator[Any]:

@@ -37,6 +37,7 @@ from ..runtime.observe.record import RecordFunction
 from ..runtime.observe.worker_batches import WorkerBatch, listeners
 from .calls import backward_line, is_formula, line_of
 from .device_part import wait_for_work
+from .garbage import GarbageCollections
 from .memory_log import MemoryLog
 from .pure_python import PurePython
 from .python_functions import PythonFunctions
@@ -54,7 +55,7 @@ class EventCapture:
 
     Args:
         shapes: the operators' inputs.
-        stacks: Python functions, and the line of each call.
+        stacks: Python functions, collections of garbage, and the line of each call.
         memory: allocations and frees.
         devices: what devices do, and the calls of the host that have them do it.
         pure: which Python functions are left out.
@@ -86,6 +87,7 @@ class EventCapture:
         self.thread_names = {self.home: threading.current_thread().name}
         kind = MonitoredFunctions if MonitoredFunctions.is_possible() else PythonFunctions
         self.python = kind(self.thread_id, pure, self.records.__len__) if stacks else None
+        self.garbage = GarbageCollections(self.thread_id)
         # Of the piece before, by thread and sequence number: its nodes may run in this one.
         self.forward_lines: dict[tuple[int, int], str] = {}
         self._open_ranges: dict[int, list[Any]] = {}
@@ -102,6 +104,7 @@ class EventCapture:
         add_interposer(self)
         listeners.append(self.worker_batches.append)
         if self.python:
+            self.garbage.start()
             self.python.start()
 
     def stop(self, wait: bool) -> None:
@@ -116,6 +119,7 @@ class EventCapture:
         self.end_ns = clock()
         if self.python:
             self.python.stop()
+            self.garbage.stop()
         remove_interposer(self)
         listeners.remove(self.worker_batches.append)
         # Not ours any more, so that no circle keeps the records when nobody else does.

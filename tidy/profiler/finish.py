@@ -19,9 +19,10 @@ from ..trace.kinds import EventKind
 from .calls import FrameTexts, encodable
 from .capture import EventCapture
 from .device_part import device_header, finish_device, link_calls
+from .garbage import COLLECT
 from .memory_log import Memory
 from .open_spans import OpenSpans
-from .piece import DevicePart, HostEvent, Piece
+from .piece import PYTHON_KINDS, DevicePart, HostEvent, Piece
 from .processors import threads_header
 from .signatures import InputTable
 from .timeline import SystemThreads, Timeline
@@ -56,7 +57,7 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
         event.start_ns, event.end_ns = start, end
     threads = SystemThreads(capture.native_ids, events)
     memory = _memory(capture, line, threads)
-    external_ids = [0 if e.kind == EventKind.PyCall else next(_external_ids) for e in events]
+    external_ids = [0 if e.kind in PYTHON_KINDS else next(_external_ids) for e in events]
     device = DevicePart()
     if capture.devices:
         with_memory = capture.memory is not None
@@ -136,7 +137,11 @@ def _host_events(
 
 
 def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEvent]:
-    """Calls of Python functions; those that still run end with the capture."""
+    """Calls of Python functions and `gc.collect()`; those that still run end with the capture."""
+    for start, end, tid, place in capture.garbage.records:
+        event = HostEvent(EventKind.PyCCall, COLLECT, start, end, tid)
+        event.call_stack = frames.of(place)
+        yield event
     counts: Counter[str] = Counter()
     modules: dict[tuple[str, int], int] = {}
     last_ns = capture.end_ns

@@ -25,13 +25,14 @@ from ..trace.kinds import EventKind
 from ..trace.raw_columns import Track
 from .kineto_device import Json, Timed, device_events, device_metadata, naming
 from .memory_log import Memory, running_totals
-from .piece import HostEvent, Piece
+from .piece import PYTHON_KINDS, HostEvent, Piece
 from .worker_ranges import worker_events, worker_names
 
 _CATEGORIES = {
     EventKind.TorchOp: "cpu_op",
     EventKind.Annotation: "user_annotation",
     EventKind.PyCall: "python_function",
+    EventKind.PyCCall: "python_function",
 }
 # How long the recording was, as an event beside all others.
 SPAN, SPAN_TRACK = "tidy profiler (0)", Track("Spans", "tidy profiler")
@@ -252,7 +253,7 @@ def _complete(
     first: int,
     parents: Mapping[int, tuple[int, int | None]],
 ) -> str:
-    if event.kind == EventKind.PyCall:
+    if event.kind in PYTHON_KINDS:
         own, parent = parents[number]
         caller = "null" if parent is None else str(parent + first)
         args = f'"Python id": {own + first}, "Python parent id": {caller}'
@@ -282,7 +283,7 @@ def _python_parents(events: list[HostEvent]) -> dict[int, tuple[int, int | None]
     found: dict[int, tuple[int, int | None]] = {}
     running: dict[int, list[tuple[int, int]]] = {}  # tid: (end, number), innermost last
     for index, event in enumerate(events):
-        if event.kind != EventKind.PyCall:
+        if event.kind not in PYTHON_KINDS:
             continue
         stack = running.setdefault(event.tid, [])
         while stack and stack[-1][0] <= event.start_ns:

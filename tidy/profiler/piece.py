@@ -20,6 +20,9 @@ from .memory_log import Memory
 from .signatures import InputTexts
 
 
+PYTHON_KINDS = (EventKind.PyCall, EventKind.PyCCall)
+
+
 class HostEvent(msgspec.Struct, gc=False, array_like=True):
     """One event on a host thread; times are Unix times in nanoseconds.
 

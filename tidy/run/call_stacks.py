@@ -57,7 +57,11 @@ class CallStacks:
         self._codes = facts.get("codes") or ()
         lines = self._replay(facts, logs)
         self.calls = self._python_calls.read(
-            lines, self._codes, facts["pid"], _starts_by_thread(table, strings)
+            lines,
+            self._codes,
+            facts["pid"],
+            _starts_by_thread(table, strings),
+            facts.get("collections") or (),
         )
         own = rows_of(self.calls, strings)
         table = {name: np.concatenate([table[name], own[name]]) for name in table}

@@ -1,7 +1,7 @@
 """Events of Python functions, made of the line log: recording Kineto's own takes far longer.
 
 Of the user's functions those are kept in which an operator or a range began, and those that take
-a while. The time of others is that of their callers.
+a while. The time of others is that of their callers. Of built-in functions there is `gc.collect()`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .frames import Call, ThreadLines
 
 Table = dict[str, Column]
 _SHORTEST_NS = 20_000
+_COLLECT, _COLLECT_NAME = -1, "<built-in function collect>"
 
 
 @dataclass
@@ -54,15 +55,25 @@ class PythonCalls:
         codes: Sequence[Any],
         pid: int,
         starts_ns: Mapping[int, NDArray[np.int64]],
+        collections: Sequence[tuple[int, int, int]] = (),
     ) -> list[PythonCall]:
-        """The events of all threads; `starts_ns` has by thread when its ops began, ascending."""
+        """The events of all threads.
+
+        Args:
+            starts_ns: by thread when its ops began, ascending.
+            collections: thread, start and end of each `gc.collect()`.
+        """
         nothing = np.empty(0, np.int64)
+        calls = {
+            thread: _kept(each.calls, codes, starts_ns.get(thread, nothing))
+            for thread, each in lines.items()
+        }
+        for thread, start_ns, end_ns in collections:
+            calls.setdefault(thread, []).append(Call(_COLLECT, start_ns, end_ns))
         return [
             event
-            for thread, each in lines.items()
-            for event in self._events(
-                _kept(each.calls, codes, starts_ns.get(thread, nothing)), codes, Track(pid, thread)
-            )
+            for thread, each in calls.items()
+            for event in self._events(each, codes, Track(pid, thread))
         ]
 
     def _events(
@@ -76,7 +87,7 @@ class PythonCalls:
             event = PythonCall(
                 track,
                 self._name(call.code, codes),
-                codes[call.code][3] == USER,
+                call.code != _COLLECT and codes[call.code][3] == USER,
                 call.start_ns,
                 call.end_ns,
                 self._next,
@@ -87,6 +98,8 @@ class PythonCalls:
             yield event
 
     def _name(self, code: int, codes: Sequence[Any]) -> str:
+        if code == _COLLECT:
+            return _COLLECT_NAME
         if code not in self._names:
             file, function, line, kind = codes[code]
             if kind == MODULE:

@@ -26,6 +26,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
+from .garbage import GarbageCollections
 from .kept import time
 from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions, in_package
 
@@ -76,11 +77,13 @@ class Log(NamedTuple):
         codes: [file, function, first line, kind] of what was logged, all since the beginning; of a
             module that is called ["nn.Module", its class, its identity, kind].
         threads: [native thread id, number of triples] for each of `parts`.
+        collections: [native thread id, start, end] of each `gc.collect()`.
     """
 
     codes: list[tuple[str, str, int, int]]
     threads: list[tuple[int, int]]
     parts: list[bytes]
+    collections: list[tuple[int, int, int]]
 
 
 class Logs:
@@ -97,7 +100,7 @@ class Logs:
         self.user = UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
         self.recording = False
         self.on_time = on_time
-        self.library = LibraryFunctions()
+        self.library, self._garbage = LibraryFunctions(), GarbageCollections()
         self._codes: dict[Any, int] = {}
         self._logs: list[tuple[int, list[Any]]] = []
 
@@ -105,6 +108,7 @@ class Logs:
         """Log from now on; goes on where it is already."""
         if not self.recording:
             self.recording = True
+            self._garbage.start()
             self._install()
 
     def stop(self, final: bool) -> Log:
@@ -112,6 +116,7 @@ class Logs:
         if final:
             self.recording = False
             self._remove()
+            self._garbage.stop()
         return self._take()
 
     def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
@@ -125,6 +130,7 @@ class Logs:
         self.recording = False
         self._logs = []
         self._remove()
+        self._garbage.stop()
 
     def _install(self) -> None:
         raise NotImplementedError
@@ -163,7 +169,8 @@ class Logs:
             some[1::3] = [codes[code] for code in some[1::3]]
             threads.append((thread, len(some) // 3))
             parts.append(array("q", some).tobytes())
-        return Log([self._named(each) for each in codes], threads, parts)
+        named = [self._named(each) for each in codes]
+        return Log(named, threads, parts, self._garbage.taken())
 
     def _named(self, code: Any) -> tuple[str, str, int, int]:
         if isinstance(code, tuple):

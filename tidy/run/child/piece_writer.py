@@ -72,6 +72,7 @@ class PieceWriter:
         nbytes: int = backend.save(start + backend.suffix)
         if lines is not None:
             facts["codes"], facts["threads"] = lines.codes, lines.threads
+            facts["collections"] = lines.collections
             with open(f"{start}.lines", "wb") as file:
                 file.writelines(lines.parts)
         write_json(f"{start}.json", facts)

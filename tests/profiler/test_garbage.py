@@ -1,0 +1,86 @@
+"""Collections of garbage in a recording: those that the script asks for."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import tidy
+import tidy.runtime as rt
+from tidy.profiler import profile
+from tidy.trace import Event, EventKind, Trace
+
+_COLLECT = "<built-in function collect>"
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = list(gc.callbacks), gc.get_threshold(), gc.isenabled()
+    yield
+    gc.set_threshold(*before[1])
+    assert (gc.callbacks, gc.get_threshold(), gc.isenabled()) == before
+
+
+def _collections(trace: Trace) -> list[Event]:
+    return list(trace.named(_COLLECT))
+
+
+def test_one_has_its_time_and_the_line_that_asks_for_it(tmp_path: Path) -> None:
+    with profile(with_stack=True) as prof:
+        rt.ones(2)
+        gc.collect()
+        rt.zeros(2)
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    for trace in (prof.trace, tidy.load(tmp_path / "trace.json")):
+        (found,) = _collections(trace)
+        (before,), (after,) = trace.named("aten::ones"), trace.named("aten::zeros")
+        assert before.end_ns <= found.start_ns < found.end_ns <= after.start_ns
+        assert found.location is not None
+        assert before.location is not None
+        assert found.location.line == before.location.line + 1
+        assert found.kind == EventKind.PyCCall
+
+
+def test_what_python_collects_by_itself_is_left_out() -> None:
+    """Recording has it do so more often."""
+    gc.set_threshold(50, 1, 1)
+    with profile(with_stack=True) as prof:
+        kept = [[number] for number in range(5_000)]
+        rt.ones(len(kept))
+    assert _collections(prof.trace) == []
+
+
+def test_with_the_collector_switched_off_all_are_asked_for() -> None:
+    gc.disable()
+    try:
+        with profile(with_stack=True) as prof:
+            kept = [[number] for number in range(5_000)]
+            gc.collect()
+            rt.ones(len(kept))
+    finally:
+        gc.enable()
+    assert len(_collections(prof.trace)) == 1
+
+
+def test_one_of_another_thread_is_on_that_thread() -> None:
+    def collect() -> None:
+        rt.ones(2)
+        gc.collect()
+
+    with profile(with_stack=True) as prof:
+        thread = Thread(target=collect)
+        thread.start()
+        thread.join()
+    (found,), (op,) = _collections(prof.trace), prof.trace.named("aten::ones")
+    assert found.track == op.track
+
+
+def test_without_stacks_there_are_none() -> None:
+    with profile() as prof:
+        rt.ones(2)
+        gc.collect()
+    assert _collections(prof.trace) == []
