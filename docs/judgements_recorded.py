@@ -77,7 +77,7 @@ _INPUT = "`_SingleProcessDataLoaderIter` fetches within the step"
 RECORDED = {
     "all_patterns": Judged(
         "batches are fetched in the step; Adam updates one tensor at a time",
-        "TDY101; TDY601, as info, since a CPU gains little by it",
+        "TDY101; TDY601, as info, as on any CPU",
         {"TDY101": f"{_INPUT}: 15 % of the three steps"},
     ),
     "all_patterns_noshapes": Judged(
@@ -88,7 +88,7 @@ RECORDED = {
     ),
     "big_50mb": Judged(
         "AdamW updates one tensor at a time, a quarter of each step; batches are fetched in it",
-        "TDY101; TDY601, as info, since a CPU gains little by it",
+        "TDY101; TDY601, as info, as on any CPU",
         {"TDY101": f"{_INPUT}: 7 % of 99 steps"},
     ),
     "conv_bn_bias": Judged("a bias before each batch norm, which takes it off", "TDY701, as info"),
@@ -143,7 +143,7 @@ RECORDED = {
     "record_function_ranges": Judged("nothing", "no finding"),
     "train_sched_bad_cycle0": Judged(
         "AdamW updates one tensor at a time, a quarter of each step; batches are fetched in it",
-        "TDY101; TDY601, as info, since a CPU gains little by it",
+        "TDY101; TDY601, as info, as on any CPU",
         {"TDY101": f"{_INPUT}: 8 % of three steps"},
     ),
     "train_sched_good_cycle0": Judged("nothing", "no finding"),

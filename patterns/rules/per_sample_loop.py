@@ -19,6 +19,7 @@ from tidy.trace.inputs import is_dims
 from ..base import Pattern
 from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
+from ..evidence.unbound import loops_over_rows
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import Option, share
 
@@ -38,6 +39,12 @@ _SLICE = "aten::slice | float[16, 3, 8, 8], =0, ={}, ={}, =1\n"
 _VECTOR = "aten::slice | float[16, 8], =0, ={}, ={}, =1\n"
 
 
+_ROWS = "aten::unbind | float[16, 8], =0\n"
+_SCALED = "aten::mul | float[8], =2\naten::add | float[8], =1\n"
+_PICTURES = "aten::unbind | float[16, 3, 8, 8], =0\n"
+_CONVOLVED = "aten::conv2d | float[3, 8, 8]\n"
+
+
 def _rounds(body: str, head: str = _SLICE, count: int = 16, size: int = 1) -> str:
     return "".join(head.format(i * size, (i + 1) * size) + body for i in range(count))
 
@@ -54,10 +61,11 @@ class PerSampleLoop(Pattern):
 
     What it does: It finds slices of length one along the first dimension, `x[i : i + 1]`, whose
     start counts up, eight or more, with the same operators after each, of which one computes; a
-    branch or two may add operators to some.
-    Rounds with a product of vectors are info: each may need the one before, as in a recurrent
-    network; pictures do not. Loops that index with the counter are TDY404, those that concatenate
-    TDY408.
+    branch or two may add operators to some. And it finds `for row in x` with the same operators
+    for each row.
+    Rounds with a product of vectors, and rows of other than pictures, are info: each may need the
+    one before, as in a recurrent network; pictures do not. Loops that index with the counter are
+    TDY404, those that concatenate TDY408.
     Why it costs: Each op is called once for every sample, and a GPU has too little to do in each.
     Example: `outs.append(model(x[i : i + 1]))` for each `i`, recorded as
 
@@ -65,7 +73,8 @@ class PerSampleLoop(Pattern):
 
     Instead: Give the whole batch to the op or the model, or as much of it as memory holds
     (`x.split(64)`); `torch.vmap` does so for functions of one sample.
-    Cannot see: It needs input shapes. It misses loops over `x.unbind()` and over lists.
+    Cannot see: It needs input shapes. It misses loops over lists, and over rows of which some take
+    another branch.
     """
 
     code = "TDY406"
@@ -82,6 +91,11 @@ class PerSampleLoop(Pattern):
         "what works on one sample of a tensor with so many dimensions is no step of a"
         " recurrent network: pictures, volumes",
     )
+    longest_round = Option(
+        64,
+        "operators for one row of `for row in x`; more are whole models, one after another",
+        least=1,
+    )
     examples = (
         Fires("pictures", under(FRAME, _rounds("aten::conv2d\naten::relu\n")), at=AT),
         Fires("elementwise", under(FRAME, _rounds("aten::mul\n", _VECTOR)), at=AT),
@@ -89,6 +103,11 @@ class PerSampleLoop(Pattern):
             "vectors", under(FRAME, _rounds("aten::mm\n", _VECTOR)), at=AT, severity=Severity.INFO
         ),
         Fires("branch", under(FRAME, _forms("aten::mul\n", "aten::flip\naten::mul\n")), at=AT),
+        Fires("rows-that-are-pictures", under(FRAME, _PICTURES + _CONVOLVED * 16), at=AT),
+        Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
+        Quiet("fewer-rounds-than-rows", _ROWS + _SCALED * 12),
+        Quiet("no-row-in-it", _ROWS + _SCALED.replace("[8]", "[9]") * 16),
+        Quiet("views-of-rows", _ROWS + "aten::view | float[8]\n" * 16),
         Quiet("half-are-views", _forms("aten::view\n", "aten::mul\n")),
         Quiet("each-another", _forms(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("seven", _rounds("aten::conv2d\n", count=7)),
@@ -113,14 +132,14 @@ class PerSampleLoop(Pattern):
 
     def check(self, trace: Trace) -> Iterable[Finding]:
         alike = attrgetter("location", "is_info")
-        for walks in places.parts(self._loops(trace), alike, _first):
+        found = [*self._loops(trace), *self._loops_over_rows(trace)]
+        for walks in places.parts(found, alike, _first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
-            rounds = sum(walk.rounds for walk in walks)
-            is_info = walks[0].is_info
+            rounds, is_info = sum(walk.rounds for walk in walks), walks[0].is_info
             yield self.report(
                 trace,
                 [walk.first for walk in walks],
-                message=f"{rounds} samples are sliced from a batch and worked on one by one"
+                message=f"{rounds} samples are taken from a batch and worked on one by one"
                 + (": batch them if none needs the one before" if is_info else ""),
                 severity=Severity.INFO if is_info else Severity.WARNING,
                 cost=timing.Cost(time, matters=True),
@@ -152,6 +171,22 @@ class PerSampleLoop(Pattern):
                         taken[run[0] : run[-1] + 1] = True
                         yield walk
 
+    def _loops_over_rows(self, trace: Trace) -> Iterator[_SampleLoop]:
+        computes = ~launches.has_name(trace, "aten::cat", *VIEWS)
+        for loop in loops_over_rows(trace, self.fewest_rounds, self.longest_round):
+            kind = trace.name_id[loop.one_round]
+            if computes[kind].any() and not self._is_another(trace, kind):
+                is_info = len(loop.dims) < self.dims_of_pictures
+                first = trace.event(int(loop.ops[0]))
+                yield _SampleLoop(loop.ops, loop.rounds, first, first.location, is_info)
+
+    @staticmethod
+    def _is_another(trace: Trace, names: Numbers) -> bool:
+        """Whether rounds with these operators are training steps, or need the one before."""
+        called = {trace.names[number] for number in names.tolist()}
+        is_step = launches.has_name(trace, *TRAINING_STEPS)[names].any()
+        return bool(is_step or "aten::select" in called or called & RECURRENT)
+
     def _sample_loop(
         self, trace: Trace, ops: Rows, run: list[int], shape: object
     ) -> _SampleLoop | None:
@@ -163,11 +198,9 @@ class PerSampleLoop(Pattern):
         if not kinds:
             return None
         in_rounds = np.unique(np.concatenate(kinds))
+        if self._is_another(trace, in_rounds):
+            return None
         one_round = {trace.names[number] for number in in_rounds.tolist()}
-        if launches.has_name(trace, *TRAINING_STEPS)[in_rounds].any():
-            return None
-        if "aten::select" in one_round or one_round & RECURRENT:
-            return None
         rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
         few = isinstance(shape, tuple) and len(shape) < self.dims_of_pictures
         first = trace.event(int(rows[0]))

@@ -1,0 +1,76 @@
+"""Loops over the rows of a tensor: `for row in x`, which is `x.unbind(0)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidy.trace import Rows, Trace
+from tidy.trace.inputs import is_dims
+
+from .autograd import called_by_script
+from .launches import ops_in_no_op
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOverRows:
+    """One round for each row, all with the same operators.
+
+    Attributes:
+        ops: from `aten::unbind` on.
+        dims: of the tensor.
+    """
+
+    ops: Rows
+    dims: tuple[int, ...]
+
+    @property
+    def rounds(self) -> int:
+        return self.dims[0]
+
+    @property
+    def one_round(self) -> Rows:
+        """The operators of the first."""
+        return self.ops[1 : 1 + (len(self.ops) - 1) // self.rounds]
+
+
+def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[LoopOverRows]:
+    """All in which an operator takes a row.
+
+    Args:
+        longest_round: operators that a round has at most.
+    """
+    unbinds = called_by_script(trace, "aten::unbind")
+    for track in np.unique(trace.track_id[unbinds]).tolist():
+        ops = ops_in_no_op(trace, track)
+        for at in np.flatnonzero(np.isin(ops, unbinds)).tolist():
+            dims = _dims_along_the_first(trace, int(ops[at]))
+            if dims and dims[0] >= fewest_rounds:
+                length = _length_of_round(trace.name_id[ops[at + 1 :]], dims[0], longest_round)
+                found = LoopOverRows(ops[at : at + 1 + length * dims[0]], dims)
+                if length and _takes(trace, found.one_round, dims[1:]):
+                    yield found
+
+
+def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:
+    """Those of the tensor, if it is taken apart along its first dimension."""
+    event = trace.event(row)
+    shapes, values = event.input_shapes, event.concrete_inputs
+    is_first = len(values) > 1 and str(values[1]) == "0"
+    return tuple(shapes[0]) if is_first and shapes and is_dims(shapes[0]) else ()
+
+
+def _length_of_round(names: Rows, rounds: int, longest: int) -> int:
+    """How many operators come again in each of the rounds that these begin with; 0 for none."""
+    for length in range(min(longest, len(names) // rounds), 0, -1):
+        some = names[: rounds * length]
+        if some[0] == some[length] and np.array_equal(some[:-length], some[length:]):
+            return length
+    return 0
+
+
+def _takes(trace: Trace, ops: Rows, dims: tuple[int, ...]) -> bool:
+    shapes = (trace.event(row).input_shapes or () for row in ops.tolist())
+    return any(dims in each for each in shapes)
