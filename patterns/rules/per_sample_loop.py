@@ -29,6 +29,9 @@ Numbers = NDArray[np.int32]
 _FEWEST_OF_A_FORM = 2
 # An op on the CPU that takes less spends most of it on being called.
 _MOSTLY_CALLED_NS = 20_000
+# What copies or reads a sample, and computes nothing of it.
+_NO_WORK = (*VIEWS, "aten::cat", "aten::to", "aten::contiguous", "aten::clone", "aten::copy_")
+_NO_WORK += ("aten::item", "aten::resolve_conj", "aten::resolve_neg", "aten::cpu")
 _FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 _WHICH_UNKNOWN = NotChecked(
     "the trace does not say where slices begin and end",
@@ -107,7 +110,8 @@ class PerSampleLoop(Pattern):
         Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
         Quiet("fewer-rounds-than-rows", _ROWS + _SCALED * 12),
         Quiet("no-row-in-it", _ROWS + _SCALED.replace("[8]", "[9]") * 16),
-        Quiet("views-of-rows", _ROWS + "aten::view | float[8]\n" * 16),
+        Quiet("numbers", "aten::unbind | float[16], =0\n" + "aten::mul | float[]\n" * 16),
+        Quiet("copies-of-rows", _ROWS + "aten::to | float[8]\naten::view | float[8]\n" * 16),
         Quiet("half-are-views", _forms("aten::view\n", "aten::mul\n")),
         Quiet("each-another", _forms(*("aten::mul\n" * count for count in range(1, 8)))),
         Quiet("seven", _rounds("aten::conv2d\n", count=7)),
@@ -172,10 +176,11 @@ class PerSampleLoop(Pattern):
                         yield walk
 
     def _loops_over_rows(self, trace: Trace) -> Iterator[_SampleLoop]:
-        computes = ~launches.has_name(trace, "aten::cat", *VIEWS)
+        computes = ~launches.has_name(trace, *_NO_WORK)
         for loop in loops_over_rows(trace, self.fewest_rounds, self.longest_round):
             kind = trace.name_id[loop.one_round]
-            if computes[kind].any() and not self._is_another(trace, kind):
+            has_samples = len(loop.dims) > 1  # not single numbers
+            if has_samples and computes[kind].any() and not self._is_another(trace, kind):
                 is_info = len(loop.dims) < self.dims_of_pictures
                 first = trace.event(int(loop.ops[0]))
                 yield _SampleLoop(loop.ops, loop.rounds, first, first.location, is_info)
@@ -213,7 +218,7 @@ class PerSampleLoop(Pattern):
 
         Nothing where the rounds have more forms, or compute nothing.
         """
-        computes = ~launches.has_name(trace, "aten::cat", *VIEWS)
+        computes = ~launches.has_name(trace, *_NO_WORK)
         rounds = Counter(names[first:last].tobytes() for first, last in pairwise(run))
         kinds, count = list[Numbers](), 0
         for form, times in rounds.most_common(self.most_forms):

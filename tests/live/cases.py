@@ -164,6 +164,24 @@ for _ in range(2):
     F.batch_norm(out, mean, variance, training=True)
 """
 
+_EACH_PICTURE = """\
+    outs = []
+    for picture in batch:  #!
+        outs.append(convolved(picture).relu())
+    torch.stack(outs)
+"""
+_PICTURES = (
+    """\
+import torch
+from torch import nn
+
+batch = torch.ones(16, 3, 8, 8)
+convolved = nn.Conv2d(3, 4, 3)
+for _ in range(3):
+"""
+    + _EACH_PICTURE
+)
+
 _PER_SAMPLE = """\
 import torch
 
@@ -349,6 +367,12 @@ CASES = [
                 "    outs.append(batch.tanh() * 2)",
             ),
         ),
+    ),
+    Case(
+        "pictures",
+        "TDY406",
+        _PICTURES,
+        ((_EACH_PICTURE, "    convolved(batch).relu()\n"),),
     ),
     Case(
         "growing",

@@ -281,6 +281,12 @@ LOOK_ALIKES = [
     ),
     LookAlike(
         "TDY406",
+        "rows-that-are-read",
+        _SAMPLES.format("for row in batch:\n        row.to(torch.float64).tolist()"),
+        {"aten::unbind": 3},
+    ),
+    LookAlike(
+        "TDY406",
         "items-of-a-data-set",
         _SAMPLES.format("for rows in DataLoader(Rows(), batch_size=32):\n        rows.sum()"),
         {"aten::slice": 96, "aten::tanh": 96},

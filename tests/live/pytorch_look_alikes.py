@@ -92,6 +92,14 @@ PYTORCH_LOOK_ALIKES = [
         {"aten::slice": 96, "aten::gru_cell": 96},
     ),
     LookAlike(
+        "TDY406",
+        "a-recurrent-cell-over-rows-needs-the-row-before",
+        _RECURRENT.replace("for i in range(32):", "for row in batch:").replace(
+            "batch[i : i + 1], hidden", "row.unsqueeze(0), hidden"
+        ),
+        {"aten::unbind": 3, "aten::gru_cell": 96},
+    ),
+    LookAlike(
         "TDY409",
         "numpys-result-is-not-copied",
         each_step("out = torch.from_numpy(values.numpy() * 2)"),
