@@ -1,9 +1,8 @@
-"""Loops over the rows of a tensor: `for row in x`, which is `x.unbind(0)`."""
+"""Loops over the samples of a batch by rows: `for row in x`, which is `x.unbind(0)`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,32 +11,13 @@ from tidy.trace.inputs import is_dims
 
 from .autograd import called_by_script
 from .launches import ops_in_no_op
+from .sample_loops import SampleLoop, computes, sample_loop
+
+_FEWEST_DIMS = 2  # rows of fewer are single numbers
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOverRows:
-    """One round for each row, all with the same operators.
-
-    Attributes:
-        ops: from `aten::unbind` on.
-        dims: of the tensor.
-    """
-
-    ops: Rows
-    dims: tuple[int, ...]
-
-    @property
-    def rounds(self) -> int:
-        return self.dims[0]
-
-    @property
-    def one_round(self) -> Rows:
-        """The operators of the first."""
-        return self.ops[1 : 1 + (len(self.ops) - 1) // self.rounds]
-
-
-def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[LoopOverRows]:
-    """All in which an operator takes a row.
+def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[SampleLoop]:
+    """All in which the same operators come for each row, and one takes it.
 
     Args:
         longest_round: operators that a round has at most.
@@ -47,11 +27,16 @@ def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Ite
         ops = ops_in_no_op(trace, track)
         for at in np.flatnonzero(np.isin(ops, unbinds)).tolist():
             dims = _dims_along_the_first(trace, int(ops[at]))
-            if dims and dims[0] >= fewest_rounds:
-                length = _length_of_round(trace.name_id[ops[at + 1 :]], dims[0], longest_round)
-                found = LoopOverRows(ops[at : at + 1 + length * dims[0]], dims)
-                if length and _takes(trace, found.one_round, dims[1:]):
-                    yield found
+            if len(dims) < _FEWEST_DIMS or dims[0] < fewest_rounds:
+                continue
+            length = _length_of_round(trace.name_id[ops[at + 1 :]], dims[0], longest_round)
+            one_round = ops[at + 1 : at + 1 + length]
+            names = trace.name_id[one_round]
+            if length and computes(trace, names) and _takes(trace, one_round, dims[1:]):
+                all_rounds = ops[at : at + 1 + length * dims[0]]
+                loop = sample_loop(trace, all_rounds, dims[0], dims, names, is_maybe_recurrent=True)
+                if loop is not None:
+                    yield loop
 
 
 def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Location, Rows, Trace
-from tidy.trace.inputs import is_dims
+from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Pattern
-from ..evidence import autograd, edits, frames, launches, loops, places, timing
-from ..evidence.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
+from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence.op_names import VIEWS
+from ..evidence.sample_loops import SampleLoop
+from ..evidence.sliced import FEWEST_INPUTS, SlicedSamples
 from ..evidence.unbound import loops_over_rows
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import Option, share
 
-Numbers = NDArray[np.int32]
-
-# A form that one round alone has is no branch that the others take too.
-_FEWEST_OF_A_FORM = 2
 # An op on the CPU that takes less spends most of it on being called.
 _MOSTLY_CALLED_NS = 20_000
-# What copies or reads a sample, and computes nothing of it.
-_NO_WORK = (*VIEWS, "aten::cat", "aten::to", "aten::contiguous", "aten::clone", "aten::copy_")
-_NO_WORK += ("aten::item", "aten::resolve_conj", "aten::resolve_neg", "aten::cpu")
-_FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 _WHICH_UNKNOWN = NotChecked(
     "the trace does not say where slices begin and end",
     "record shapes with PyTorch 2.1 or newer",
@@ -131,131 +119,43 @@ class PerSampleLoop(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         slices = trace.rows_named("aten::slice")
         inputs = np.unique(trace.inputs_id[slices]).tolist() if len(slices) else []
-        known = any(len(trace.inputs.concrete(each)) >= _FEWEST_INPUTS for each in inputs)
+        known = any(len(trace.inputs.concrete(each)) >= FEWEST_INPUTS for each in inputs)
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        alike = attrgetter("location", "is_info")
-        found = [*self._loops(trace), *self._loops_over_rows(trace)]
-        for walks in places.parts(found, alike, _first):
-            time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
-            rounds, is_info = sum(walk.rounds for walk in walks), walks[0].is_info
+        sliced = SlicedSamples(self.fewest_rounds, self.alike_share, self.most_forms)
+        rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round)
+        pictures = self.dims_of_pictures
+
+        def is_info(loop: SampleLoop) -> bool:
+            return loop.is_maybe_recurrent and len(loop.dims) < pictures
+
+        def first_of(loop: SampleLoop) -> Event:
+            return trace.event(int(loop.ops[0]))
+
+        found = [*sliced.loops(trace), *rows]
+        for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
+            time = loops.time_of_rounds(trace, [walk.ops for walk in walks])
+            rounds, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
             yield self.report(
                 trace,
-                [walk.first for walk in walks],
+                list(map(first_of, walks)),
                 message=f"{rounds} samples are taken from a batch and worked on one by one"
-                + (": batch them if none needs the one before" if is_info else ""),
-                severity=Severity.INFO if is_info else Severity.WARNING,
+                + (": batch them if none needs the one before" if maybe else ""),
+                severity=Severity.INFO if maybe else Severity.WARNING,
                 cost=timing.Cost(time, matters=True),
                 location=walks[0].location,
-                edit=None if is_info else _batched(trace, walks, time),
+                edit=None if maybe else _batched(trace, walks, time),
             )
 
-    def _loops(self, trace: Trace) -> Iterator[_SampleLoop]:
-        slices = autograd.called_by_script(trace, "aten::slice")
-        if len(slices) < self.fewest_rounds:
-            return
-        numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
-        of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
-        is_slice = np.zeros(trace.tree_count, bool)
-        is_slice[slices] = True
-        for track in np.unique(trace.track_id[slices]).tolist():
-            ops = launches.ops_in_no_op(trace, track)
-            at = np.flatnonzero(is_slice[ops])
-            by_tensor: dict[object, list[tuple[int, int]]] = {}
-            for place, number in zip(at.tolist(), trace.inputs_id[ops[at]].tolist(), strict=True):
-                if (one := of_one[number]) is not None:
-                    by_tensor.setdefault(one[0], []).append((place, one[1]))
-            taken = np.zeros(len(ops) + 1, bool)
-            for shape, taken_at in by_tensor.items():
-                for run in _counting_up(taken_at):
-                    walk = self._sample_loop(trace, ops, run, shape)
-                    # Of several slices in a round the first stands for it.
-                    if walk is not None and not taken[run[0] : run[-1]].any():
-                        taken[run[0] : run[-1] + 1] = True
-                        yield walk
 
-    def _loops_over_rows(self, trace: Trace) -> Iterator[_SampleLoop]:
-        computes = ~launches.has_name(trace, *_NO_WORK)
-        for loop in loops_over_rows(trace, self.fewest_rounds, self.longest_round):
-            kind = trace.name_id[loop.one_round]
-            has_samples = len(loop.dims) > 1  # not single numbers
-            if has_samples and computes[kind].any() and not self._is_another(trace, kind):
-                is_info = len(loop.dims) < self.dims_of_pictures
-                first = trace.event(int(loop.ops[0]))
-                yield _SampleLoop(loop.ops, loop.rounds, first, first.location, is_info)
-
-    @staticmethod
-    def _is_another(trace: Trace, names: Numbers) -> bool:
-        """Whether rounds with these operators are training steps, or need the one before."""
-        called = {trace.names[number] for number in names.tolist()}
-        is_step = launches.has_name(trace, *TRAINING_STEPS)[names].any()
-        return bool(is_step or "aten::select" in called or called & RECURRENT)
-
-    def _sample_loop(
-        self, trace: Trace, ops: Rows, run: list[int], shape: object
-    ) -> _SampleLoop | None:
-        """The loop that a stretch is, None where the rounds differ or do something else."""
-        if len(run) < self.fewest_rounds:
-            return None
-        names = trace.name_id[ops]
-        kinds = self._kinds_of_rounds(trace, names, run)
-        if not kinds:
-            return None
-        in_rounds = np.unique(np.concatenate(kinds))
-        if self._is_another(trace, in_rounds):
-            return None
-        one_round = {trace.names[number] for number in in_rounds.tolist()}
-        rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
-        few = isinstance(shape, tuple) and len(shape) < self.dims_of_pictures
-        first = trace.event(int(rows[0]))
-        return _SampleLoop(
-            rows, len(run), first, first.location, bool(one_round & PRODUCTS) and few
-        )
-
-    def _kinds_of_rounds(self, trace: Trace, names: Numbers, run: list[int]) -> list[Numbers]:
-        """The operators of a round; several forms of it where a branch adds to some rounds.
-
-        Nothing where the rounds have more forms, or compute nothing.
-        """
-        computes = ~launches.has_name(trace, *_NO_WORK)
-        rounds = Counter(names[first:last].tobytes() for first, last in pairwise(run))
-        kinds, count = list[Numbers](), 0
-        for form, times in rounds.most_common(self.most_forms):
-            kind = np.frombuffer(form, names.dtype)
-            if times >= _FEWEST_OF_A_FORM and computes[kind].any():
-                kinds.append(kind)
-                count += times
-        return kinds if count >= self.alike_share * (len(run) - 1) else []
-
-
-@dataclass(frozen=True, slots=True)
-class _SampleLoop:
-    """A loop over samples: its ops from the first slice on, and where it is."""
-
-    rows: Rows
-    rounds: int
-    first: Event
-    location: Location | None
-    is_info: bool
-
-
-_first = attrgetter("first")
-
-
-def _last_round(names: Numbers, kinds: Sequence[Numbers]) -> Numbers:
-    """The longest form of a round that these names begin with, else the most usual one."""
-    fitting = [kind for kind in kinds if np.array_equal(names[: len(kind)], kind)]
-    return max(fitting, key=len, default=kinds[0])
-
-
-def _batched(trace: Trace, walks: Sequence[_SampleLoop], time: Intervals) -> Edit:
+def _batched(trace: Trace, walks: Sequence[SampleLoop], time: Intervals) -> Edit:
     """The calls are those of a round or a few; the work of all samples stays, done in larger ops.
 
     How much faster that is, shapes do not tell: of ops that are called more than they compute, most
     goes.
     """
-    rows = np.concatenate([walk.rows for walk in walks])
+    rows = np.concatenate([walk.ops for walk in walks])
     host = {int(trace.track_id[rows[0]]): time}
     if trace.devices_used:
         rounds = min(walk.rounds for walk in walks)
@@ -264,31 +164,3 @@ def _batched(trace: Trace, walks: Sequence[_SampleLoop], time: Intervals) -> Edi
     computing = rows[~launches.has_name(trace, *VIEWS)[trace.name_id[rows]]]
     is_called = float(np.median(trace.duration_ns[computing])) < _MOSTLY_CALLED_NS
     return Edit("one batch", host, left=(0.1, 0.6) if is_called else (0.4, 1.0))
-
-
-def _one_of(trace: Trace, inputs: int) -> tuple[object, int] | None:
-    """The shape that one sample is sliced from, and which; None for other slices."""
-    values = trace.inputs.concrete(inputs)
-    if len(values) < _FEWEST_INPUTS or str(values[1]) != "0":
-        return None
-    start, end = str(values[2]), str(values[3])
-    if not (start.isdigit() and end.isdigit()) or int(end) - int(start) != 1:
-        return None
-    shapes = trace.inputs.shapes(inputs)
-    return (shapes[0], int(start)) if shapes and is_dims(shapes[0]) else None
-
-
-def _counting_up(taken: list[tuple[int, int]]) -> Iterator[list[int]]:
-    """Stretches in which samples follow each other: where each sample is first sliced."""
-    run: list[int] = []
-    before = -1
-    for place, sample in taken:
-        if run and sample == before:
-            continue
-        if run and sample != before + 1:
-            yield run
-            run = []
-        run.append(place)
-        before = sample
-    if run:
-        yield run

@@ -50,7 +50,56 @@ _FLIPPED = """    flips = torch.rand(len(batch), 1, 1, 1) < 0.5
     return (torch.where(flips, batch.flip(-1), batch) - 0.5) / 0.25
 """
 
+_EACH_PICTURE = """\
+    outs = []
+    for picture in batch:  #!
+        outs.append(convolved(picture).relu())
+    torch.stack(outs)
+"""
+_PICTURES = (
+    """\
+import torch
+from torch import nn
+
+batch = torch.ones(16, 3, 8, 8)
+convolved = nn.Conv2d(3, 4, 3)
+for _ in range(3):
+"""
+    + _EACH_PICTURE
+)
+
+_PER_SAMPLE = """\
+import torch
+
+def scaled(batch):
+    outs = []
+    for i in range(len(batch)):
+        outs.append(batch[i : i + 1].tanh() * 2)  #!
+    return torch.cat(outs)
+
+for _ in range(3):
+    scaled(torch.ones(32, 8))
+"""
+
 INPUT_CASES = [
+    Case(
+        "per-sample",
+        "TDY406",
+        _PER_SAMPLE,
+        (
+            ("    for i in range(len(batch)):\n", ""),
+            (
+                "        outs.append(batch[i : i + 1].tanh() * 2)",
+                "    outs.append(batch.tanh() * 2)",
+            ),
+        ),
+    ),
+    Case(
+        "pictures",
+        "TDY406",
+        _PICTURES,
+        ((_EACH_PICTURE, "    convolved(batch).relu()\n"),),
+    ),
     Case(
         "per-sample-with-a-branch",
         "TDY406",

@@ -19,7 +19,6 @@ from ..trace.kinds import EventKind
 from .memory_log import Memory
 from .signatures import InputTexts
 
-
 PYTHON_KINDS = (EventKind.PyCall, EventKind.PyCCall)
 
 

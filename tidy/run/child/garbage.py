@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class GarbageCollections:
+class ManualCollections:
     """Notes those from `start` to `stop`, of all threads."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
-from .garbage import GarbageCollections
+from .garbage import ManualCollections
 from .kept import time
 from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions, in_package
 
@@ -100,7 +100,7 @@ class Logs:
         self.user = UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
         self.recording = False
         self.on_time = on_time
-        self.library, self._garbage = LibraryFunctions(), GarbageCollections()
+        self.library, self._garbage = LibraryFunctions(), ManualCollections()
         self._codes: dict[Any, int] = {}
         self._logs: list[tuple[int, list[Any]]] = []
 
