@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.trace import Location, Rows, Trace
 
 from .launches import has_name
 from .op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS
 
+Numbers = NDArray[np.int32]  # of names
 # What copies or reads a sample, and computes nothing of it.
 _NO_WORK = (*VIEWS, "aten::cat", "aten::to", "aten::contiguous", "aten::clone", "aten::copy_")
 _NO_WORK += ("aten::item", "aten::resolve_conj", "aten::resolve_neg", "aten::cpu")
@@ -40,7 +42,7 @@ def sample_loop(
     ops: Rows,
     rounds: int,
     dims: tuple[int, ...],
-    in_rounds: Rows,
+    in_rounds: Numbers,
     *,
     is_maybe_recurrent: bool = False,
 ) -> SampleLoop | None:
@@ -59,6 +61,6 @@ def sample_loop(
     return SampleLoop(ops, rounds, dims, maybe, location)
 
 
-def computes(trace: Trace, names: Rows) -> bool:
+def computes(trace: Trace, names: Numbers) -> bool:
     """Whether an operator with one of these names computes something."""
-    return bool((~has_name(trace, *_NO_WORK))[np.asarray(names)].any())
+    return bool((~has_name(trace, *_NO_WORK))[names].any())

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.trace import Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from .autograd import called_by_script
 from .launches import ops_in_no_op
-from .sample_loops import SampleLoop, computes, sample_loop
+from .sample_loops import Numbers, SampleLoop, computes, sample_loop
 
 FEWEST_INPUTS = 4  # of aten::slice(self, dim, start, end, step)
 # A form that one round alone has is no branch that the others take too.
 _FEWEST_OF_A_FORM = 2
-Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

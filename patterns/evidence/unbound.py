@@ -11,7 +11,7 @@ from tidy.trace.inputs import is_dims
 
 from .autograd import called_by_script
 from .launches import ops_in_no_op
-from .sample_loops import SampleLoop, computes, sample_loop
+from .sample_loops import Numbers, SampleLoop, computes, sample_loop
 
 _FEWEST_DIMS = 2  # rows of fewer are single numbers
 
@@ -47,7 +47,7 @@ def _dims_along_the_first(trace: Trace, row: int) -> tuple[int, ...]:
     return tuple(shapes[0]) if is_first and shapes and is_dims(shapes[0]) else ()
 
 
-def _length_of_round(names: Rows, rounds: int, longest: int) -> int:
+def _length_of_round(names: Numbers, rounds: int, longest: int) -> int:
     """How many operators come again in each of the rounds that these begin with; 0 for none."""
     for length in range(min(longest, len(names) // rounds), 0, -1):
         some = names[: rounds * length]
