@@ -38,8 +38,10 @@ class GarbageCollections:
 
     def _passes(self, phase: str, _: dict[str, int]) -> None:
         if phase == "start":
+            caller = getframe().f_back  # none where Python collects as it ends
             by_itself = gc.isenabled() and gc.get_count()[0] > gc.get_threshold()[0]
-            self._begun = None if by_itself else (perf_counter_ns(), line_of(getframe(1)))
+            is_asked_for = caller is not None and not by_itself
+            self._begun = (perf_counter_ns(), line_of(caller)) if is_asked_for else None
         elif self._begun is not None:
             start, place = self._begun
             self.records.append((start, perf_counter_ns(), self._thread_id(), place))
