@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import compress
-from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Rows, Trace
-from tidy.trace.inputs import is_dims
+from tidy.trace import Capability, Intervals, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import autograd, devices, frames, launches, loops, timing
+from ..evidence import devices, frames, loops, timing
 from ..evidence.op_names import VIEWS
+from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import Option, word_share
 
-_LONGEST_ROUND = 12
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
 _FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
 _INDEX_ARITHMETIC = ("aten::add", "aten::sub", "aten::mul")
@@ -105,99 +101,43 @@ class BatchItemByItem(Pattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        parts = list(loops.Loop(trace).parts(self._batches(trace), attrgetter("stack")))
-        shares = [timing.part_of_window(trace, _time(p) - devices.any_busy(trace)) for p in parts]
-        together = sum(compress(shares, (all(b.is_of_one for b in part) for part in parts)))
-        for part, part_of_all in zip(parts, shares, strict=True):
-            is_one = all(batch.is_of_one for batch in part)
+        parts = list(loops.Loop(trace).parts(self._batches(trace), lambda each: each[0].stack))
+        times = [time_of_batches([batch for batch, _ in part]) for part in parts]
+        shares = [timing.part_of_window(trace, time - devices.any_busy(trace)) for time in times]
+        of_one = [all(is_of_one for _, is_of_one in part) for part in parts]
+        together = sum(compress(shares, of_one))
+        for part, time, share, is_one in zip(parts, times, shares, of_one, strict=True):
             least = timing.EASY_WARNING if is_one else self.worth_a_word
-            if part_of_all >= least and max(part_of_all, together) >= self.worth_a_word:
-                yield self._finding(trace, part, is_one)
+            if share >= least and max(share, together) >= self.worth_a_word:
+                yield self._finding(trace, [batch for batch, _ in part], time, is_one)
 
-    def _finding(self, trace: Trace, batches: Sequence[_Batch], is_one: bool) -> Finding:
+    def _finding(
+        self, trace: Trace, batches: Sequence[Stacked], time: Intervals, is_one: bool
+    ) -> Finding:
         items = int(np.median([batch.items for batch in batches]))
         what = "parts of one tensor or array" if is_one else "arrays"
-        time = _time(batches)
+        host = {int(trace.track_id[batches[0].stack.row]): time}
         return self.report(
             trace,
             [batch.stack for batch in batches],
             message=f"a batch is put together from {items} {what}, one by one",
             severity=Severity.WARNING if is_one else Severity.INFO,
             cost=timing.Cost(time, matters=True),
-            edit=_indexed(trace, batches, time) if is_one else None,
+            edit=Edit("one index of all items", host=host, left=_LEFT) if is_one else None,
         )
 
-    def _batches(self, trace: Trace) -> Iterator[_Batch]:
-        stacks = autograd.called_by_script(trace, "aten::stack")
-        fits = launches.has_name(trace, *_ROUND)
-        for track in np.unique(trace.track_id[stacks]).tolist():
-            ops = launches.ops_in_no_op(trace, track)
-            names = trace.name_id[ops]
-            others = np.flatnonzero(~fits[names])
-            at = np.flatnonzero(np.isin(ops, stacks))
-            before = np.append(-1, others)[np.searchsorted(others, at)]
-            for first, place in zip((before + 1).tolist(), at.tolist(), strict=True):
-                period, rounds = _rounds(names[first:place], self.fewest_items)
-                batch = self._batch_of(trace, ops[place - period * rounds : place + 1], rounds)
-                if batch is not None:
-                    yield batch
-
-    def _batch_of(self, trace: Trace, rows: Rows, rounds: int) -> _Batch | None:
-        """The batch that a stack makes, the last of some rows, of what rounds before it take."""
-        if not rounds:
-            return None
-        stack = trace.event(int(rows[-1]))
-        listed = stack.input_shapes[0] if stack.input_shapes else ()
-        items = rounds if is_dims(listed) else len(listed)
-        if not self.fewest_items <= items <= rounds:
-            return None
-        table = rows[:-1].reshape(rounds, -1)[rounds - items :]
-        names = [trace.names[number] for number in trace.name_id[table[0]].tolist()]
-        takes = [at for at, name in enumerate(names) if name in _TAKES]
-        arrays = names.count(_FROM_ARRAY)
-        if len(takes) + arrays != 1 or not _is_arithmetic_on_indexes(trace, table, names):
-            return None
-        if takes and not _at_other_places(trace, table[:, takes[0]]):
-            return None
-        if _python_between_ns(trace, table) > 1000 * self.longest_python_us:
-            return None
-        is_of_one = bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
-        return _Batch(stack, np.append(table.ravel(), rows[-1]), items, is_of_one)
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """A stack of items.
-
-    Attributes:
-        rows: the operators that take the items, and the stack.
-        is_of_one: whether all items are parts of one tensor or array.
-    """
-
-    stack: Event
-    rows: Rows
-    items: int
-    is_of_one: bool
-
-
-def _time(batches: Sequence[_Batch]) -> Intervals:
-    return loops.time_of_rounds(batches[0].stack.trace, [batch.rows for batch in batches])
-
-
-def _indexed(trace: Trace, batches: Sequence[_Batch], time: Intervals) -> Edit:
-    track = int(trace.track_id[batches[0].stack.row])
-    return Edit("one index of all items", host={track: time}, left=_LEFT)
-
-
-def _rounds(names: NDArray[np.int32], fewest: int) -> tuple[int, int]:
-    """How many operators each of the equal rounds has that these end with, and how many rounds."""
-    for period in range(1, min(_LONGEST_ROUND, len(names) // fewest) + 1):
-        same = names[period:] == names[:-period]
-        differ = np.flatnonzero(~same)
-        alike = len(same) - (int(differ[-1]) + 1 if len(differ) else 0)
-        if alike >= period * (fewest - 1):
-            return period, alike // period + 1
-    return 0, 0
+    def _batches(self, trace: Trace) -> Iterator[tuple[Stacked, bool]]:
+        """Batches, and whether all items of each are parts of one tensor or array."""
+        for batch in stacked_rounds(trace, _ROUND, self.fewest_items):
+            names = batch.names()
+            takes = [at for at, name in enumerate(names) if name in _TAKES]
+            is_one_taken = len(takes) + names.count(_FROM_ARRAY) == 1
+            if not is_one_taken or not _is_arithmetic_on_indexes(trace, batch.rounds, names):
+                continue
+            if takes and not _at_other_places(trace, batch.rounds[:, takes[0]]):
+                continue
+            if _python_between_ns(trace, batch.rounds) <= 1000 * self.longest_python_us:
+                yield batch, bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
 
 
 def _python_between_ns(trace: Trace, table: Rows) -> float:

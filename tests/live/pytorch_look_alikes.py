@@ -46,6 +46,9 @@ for _ in range(3):
 
 _READ_AND_MADE = {"aten::resolve_conj": 4, "aten::lift_fresh": 4}
 
+_LISTS = "\nlists = [[float(i + j) for j in range(8)] for i in range(32)]"
+_MADE = {"aten::lift_fresh": 128, "aten::stack": 4}
+
 PYTORCH_LOOK_ALIKES = [
     _compiled(
         "TDY001",
@@ -84,6 +87,27 @@ PYTORCH_LOOK_ALIKES = [
         "a-block-that-is-called-twice",
         {_REGIONS: 12},
         "forward(forward(torch.ones(4, 8))).sum().backward()",
+    ),
+    LookAlike(
+        "TDY107",
+        "each-is-worked-on-before",
+        each_step("out = torch.stack([torch.tensor(each).sqrt() for each in lists])", _LISTS),
+        _MADE,
+    ),
+    LookAlike(
+        "TDY107",
+        "long-lists",
+        each_step(
+            "out = torch.stack([torch.tensor(each * 40) for each in lists])",
+            _LISTS,
+        ),
+        _MADE,
+    ),
+    LookAlike(
+        "TDY107",
+        "not-stacked",
+        each_step("out = [torch.tensor(each) for each in lists][-1]", _LISTS),
+        {"aten::lift_fresh": 128},
     ),
     LookAlike(
         "TDY406",

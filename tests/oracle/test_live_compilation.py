@@ -1,4 +1,4 @@
-"""What PyTorch records of compilation (TDY001, 002), garbage collection (405) and lists (409)."""
+"""What PyTorch records of compilation (TDY001, 002), of garbage (405) and of lists (107, 409)."""
 
 from __future__ import annotations
 
@@ -111,3 +111,18 @@ def test_there_and_back(torch: Any, read: Any, made: Any, is_found: bool, tmp_pa
     values = torch.ones(32, 16)
     found = _findings(lambda _: made(torch, read(values)).sum(), "TDY409", tmp_path)
     assert bool(found) is is_found
+
+
+@pytest.mark.parametrize("length", [8, 900])
+@pytest.mark.parametrize("as_one", [False, True])
+def test_a_batch_of_lists(torch: Any, length: int, as_one: bool, tmp_path: Path) -> None:
+    """Of long lists the numbers take longer than the tensors."""
+    lists = [[float(number)] * length for number in range(48)]
+
+    def step(_: int) -> None:
+        batch = torch.tensor(lists) if as_one else torch.stack([torch.tensor(x) for x in lists])
+        batch.sum()
+
+    found = _findings(step, "TDY107", tmp_path)
+    assert bool(found) is (length == 8 and not as_one)
+    assert all(each.severity == Severity.WARNING for each in found)

@@ -34,6 +34,7 @@ _RELEASED = {
     "TDY104": "blocking-copy",
     "TDY105": "uncached-preprocessing",
     "TDY106": "batch-item-by-item",
+    "TDY107": "tensor-of-each-list",
     "TDY201": "extra-device-copy",
     "TDY202": "ping-pong-copies",
     "TDY203": "cast-churn",

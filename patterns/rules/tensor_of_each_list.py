@@ -1,0 +1,108 @@
+"""TDY107: a batch of lists, each of which becomes a tensor of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from tidy.finding import Finding
+from tidy.replay import Edit
+from tidy.trace import Capability, Intervals, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import Pattern
+from ..evidence import devices, frames, loops, timing
+from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import Option, word_share
+
+_MADE = "aten::lift_fresh"
+_ROUND = ("aten::empty", "aten::to", _MADE, "aten::detach_")  # torch.tensor([...])
+# What torch.tensor() of a list takes with PyTorch on a CPU, and for each number in it.
+_TENSOR_NS, _NUMBER_NS = 6_500, 130
+
+_LIST = "aten::empty\naten::to | float[{0}]\naten::lift_fresh | float[{0}]\naten::detach_\n"
+
+
+def _batch(numbers: int = 8, count: int = 16, more: str = "") -> str:
+    return under(FRAME, (_LIST.format(numbers) + more) * count, "aten::stack 20us")
+
+
+class TensorOfEachList(Pattern):
+    """Each list of numbers becomes a tensor, and then all of them are stacked.
+
+    What it does: It finds `torch.stack` of eight tensors or more, right after as many were made by
+    `torch.tensor` of a list of up to 64 numbers each, with nothing done to them between. That has
+    to happen in two steps, and to take 5 % of the window in all while no device works. What a
+    loader does is the loader's (TDY101).
+    Why it costs: To make a tensor of a list takes some microseconds, as long as fifty numbers.
+    Example: `torch.stack([torch.tensor(state) for state in states])`, recorded as
+
+        aten::empty  aten::to  aten::lift_fresh  aten::detach_        64 times
+        aten::stack
+
+    Instead: Make one tensor of all lists, `torch.tensor(states)`; or keep them in one array of
+    numpy.
+    Cannot see: It needs input shapes. tidy.runtime records nothing of `torch.tensor` on a CPU.
+    """
+
+    code = "TDY107"
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    fix = "make one tensor of all lists: torch.tensor(lists)"
+    fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
+    most_numbers = Option(
+        64,
+        "of longer lists the numbers take longer than the tensors that are made of them",
+        least=1,
+    )
+    worth_a_word = word_share(timing.LARGE_INFO, "such batches")
+    examples = (
+        Fires("lists", steps(_batch()), events=3, at=AT),
+        Quiet("long-lists", steps(_batch(900))),
+        Quiet("seven", steps(_batch(count=7))),
+        Quiet("once", steps("aten::mm") + _batch()),
+        Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),
+        Quiet("computed", steps(_batch(more="aten::mul | float[8]\n"))),
+        Quiet("arrays", steps(_batch().replace("aten::detach_", "aten::view"))),
+        Quiet("in-a-loader", steps(under(frames.FETCH_ALONE, _batch()))),
+        Abstains("no-shapes", steps("aten::lift_fresh\naten::detach_\n" * 16 + "aten::stack")),
+    )
+
+    def check(self, trace: Trace) -> Iterable[Finding]:
+        for part in loops.Loop(trace).parts(self._batches(trace), lambda batch: batch.stack):
+            time = time_of_batches(part)
+            share = timing.part_of_window(trace, time - devices.any_busy(trace))
+            if share >= self.worth_a_word:
+                items = int(np.median([batch.items for batch in part]))
+                yield self.report(
+                    trace,
+                    [batch.stack for batch in part],
+                    message=f"{items} lists become tensors one by one, to be stacked",
+                    cost=timing.Cost(time, matters=True),
+                    edit=_as_one(trace, part, time),
+                )
+
+    def _batches(self, trace: Trace) -> Iterator[Stacked]:
+        for batch in stacked_rounds(trace, _ROUND, self.fewest_items):
+            names = batch.names()
+            is_list = names.count(_MADE) == 1 and "aten::detach_" in names
+            if is_list and 0 < _numbers(batch) <= self.most_numbers:
+                yield batch
+
+
+def _numbers(batch: Stacked) -> int:
+    """How many numbers the first list has; 0 where that is not known."""
+    made = batch.rounds[0, batch.names().index(_MADE)]
+    shapes = batch.stack.trace.event(int(made)).input_shapes
+    return prod(shapes[0]) if shapes and is_dims(shapes[0]) else 0
+
+
+def _as_one(trace: Trace, batches: Sequence[Stacked], time: Intervals) -> Edit:
+    """The numbers are looked at one by one all the same."""
+    in_numbers = _NUMBER_NS * max(map(_numbers, batches))
+    stays = in_numbers / (_TENSOR_NS + in_numbers)
+    track = int(trace.track_id[batches[0].stack.row])
+    left = 0.7 * stays, min(1.3 * stays + 0.1, 1.0)
+    return Edit("one tensor of all lists", host={track: time}, left=left)
