@@ -120,8 +120,10 @@ def _fills_what_is_copied(fill: Event, copy: Event, moved: Event) -> bool:
         return False
     if moved.nbytes and item_nbytes and moved.nbytes != prod(source) * item_nbytes:
         return False
+    if filled == source:
+        return fill.input_dtypes[0] in ("", copy.input_dtypes[1])
     # arange and its kin take sizes, not a tensor, so that the shape of the tensor is not recorded.
-    return filled == source or (filled == () and not fill.name.endswith("_"))
+    return filled == () and not fill.name.endswith("_")
 
 
 def small_uploads(trace: Trace, most_nbytes: int) -> Iterator[Event]:

@@ -67,6 +67,7 @@ class ExtraDeviceCopy(DevicePattern):
         ),
         Fires("without-stacks", on_gpu(_ONES, _copied(_UP))),
         Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
+        Quiet("of-another-dtype", on_gpu(_ONES, _copied(_UP.replace("32B", "64B"), "double[8]"))),
         Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),
         Quiet(
             "filled-on-the-device",

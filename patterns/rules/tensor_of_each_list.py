@@ -45,7 +45,8 @@ class TensorOfEachList(Pattern):
 
     Instead: Make one tensor of all lists, `torch.tensor(states)`; or keep them in one array of
     numpy.
-    Cannot see: It needs input shapes. tidy.runtime records nothing of `torch.tensor` on a CPU.
+    Cannot see: It needs input shapes. It misses lists that are padded or changed one by one as
+    tensors.
     """
 
     code = "TDY107"

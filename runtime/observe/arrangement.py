@@ -127,3 +127,13 @@ def forget_all() -> None:
     innermost.clear()
     watching.clear()
     arrange()
+
+
+def show_calls(tensor: Any, *names: str) -> None:
+    """Let who watches see operators that PyTorch calls where nothing has to be done here."""
+    for name in names:
+        active[0].op(name, _itself, (tensor,))
+
+
+def _itself(tensor: Any) -> Any:
+    return tensor

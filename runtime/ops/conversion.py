@@ -13,6 +13,7 @@ from ..core.device import Device
 from ..core.storage import storage_of
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
+from ..observe.arrangement import active, show_calls
 from .make import TABLE, declare, device_like, function, in_format, on_cpu
 
 
@@ -163,6 +164,8 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
     told = "Can't call numpy() on Tensor that requires grad. Use detach() first."
     check(force or not input.requires_grad, told)
     if storage_of(input) is None:
+        if active:
+            show_calls(input, "aten::detach", "aten::to", "aten::resolve_conj", "aten::resolve_neg")
         return input.array
     told = "Use Tensor.cpu() to copy the tensor to host memory first."
     check(force, f"can't convert {input.device} device type tensor to numpy. {told}", TypeError)

@@ -16,7 +16,7 @@ from ..core.dtypes import get_default_dtype, number_dtype, promote_types, result
 from ..core.storage import pin
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from ..observe.arrangement import active
+from ..observe.arrangement import active, show_calls
 from .make import declare, device_like, function, in_format, refused, sizes
 
 
@@ -274,6 +274,11 @@ def randint_like(input: Tensor, low: Any = 0, high: Any = None, **options: Any) 
     return randint(*((0, low) if high is None else (low, high)), input.array.shape, **usual)
 
 
+# What torch.tensor() calls after it has filled a tensor: to move it, and to hand it over.
+_HANDS_OVER = "aten::lift_fresh", "aten::detach_"
+_MAKES = {False: _HANDS_OVER, True: ("aten::to", *_HANDS_OVER)}
+
+
 @function("torch")
 def tensor(
     data: Any,
@@ -311,15 +316,11 @@ def tensor(
         pin(found)
     if device is not None:
         found = found.to(device)
-        if active and found.device.type != "cpu":
-            found = active[0].op("aten::lift_fresh", _itself, (found,))
+    if active:
+        show_calls(found, *_MAKES[found.device.type == "cpu"])
     if requires_grad:
         found.requires_grad = True
     return found
-
-
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 def _plain(data: Any, tensors: list[Tensor]) -> Any:
@@ -351,7 +352,9 @@ def from_numpy(array: Any) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     found = wrap(array)
-    return active[0].op("aten::lift_fresh", _itself, (found,)) if active else found
+    if active:
+        show_calls(found, "aten::lift_fresh")
+    return found
 
 
 @function("torch")

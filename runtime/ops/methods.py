@@ -15,6 +15,7 @@ from ..core.device import CPU, Device
 from ..core.storage import is_pinned, owner_of, pin, storage_of, storages
 from ..engine.hooks import check
 from ..engine.tensor import Size, Tensor, bump_version, wrap
+from ..observe.arrangement import active, show_calls
 from . import conversion, indexing
 from .make import PUBLIC, as_tensors, device_like, same_kind, sizes
 
@@ -114,6 +115,12 @@ def _pinned(self: Tensor, device: Any = None) -> Tensor:
 def _on_host(self: Tensor) -> Any:
     """The array, for who reads it on the host: a copy of what is on a device."""
     return self.cpu().array if storage_of(self) is not None else self.array
+
+
+def _to_list(self: Tensor) -> Any:
+    if active:
+        show_calls(self, "aten::resolve_conj", "aten::resolve_neg")
+    return _on_host(self).tolist()
 
 
 def _device(self: Tensor) -> Device:
@@ -290,7 +297,7 @@ _METHODS: dict[str, Any] = {
     "pin_memory": _pinned,
     "is_pinned": is_pinned,
     "record_stream": lambda self, stream: current().record_stream(self, stream),
-    "tolist": lambda self: _on_host(self).tolist(),
+    "tolist": _to_list,
     "size": lambda self, dim=None: self.shape if dim is None else self.array.shape[dim],
     **dict.fromkeys(("numel", "nelement"), lambda self: self.array.size),
     **dict.fromkeys(("dim", "ndimension"), lambda self: self.array.ndim),

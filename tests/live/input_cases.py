@@ -81,7 +81,21 @@ for _ in range(3):
     scaled(torch.ones(32, 8))
 """
 
+_LISTS = "lists = [[float(i + j) for j in range(8)] for i in range(64)]"
+
 INPUT_CASES = [
+    Case(
+        "lists",
+        "TDY107",
+        each_step("out = torch.stack([torch.tensor(each) for each in lists])  #!", _LISTS),
+        (("torch.stack([torch.tensor(each) for each in lists])", "torch.tensor(lists)"),),
+    ),
+    Case(
+        "there-and-back",
+        "TDY409",
+        each_step("out = torch.tensor([row[::-1] for row in values.tolist()])  #!"),
+        (("torch.tensor([row[::-1] for row in values.tolist()])", "values.flip(1)"),),
+    ),
     Case(
         "per-sample",
         "TDY406",

@@ -162,6 +162,10 @@ for step in range(5):
 
 _CASTS = {"aten::to": 8, "aten::copy_": 8}
 
+_LISTS = "\nlists = [[float(i + j) for j in range(8)] for i in range(32)]"
+_MADE = {"aten::lift_fresh": 128, "aten::stack": 4}
+_READ_AND_MADE = {"aten::resolve_conj": 4, "aten::lift_fresh": 4}
+
 LOOK_ALIKES = [
     LookAlike(
         "TDY000",
@@ -330,5 +334,44 @@ LOOK_ALIKES = [
             "loss = model(inputs).sum()\n    shown = loss.item()\n    loss.backward()"
         ),
         {"aten::linear": 24, "aten::item": 3},
+    ),
+    LookAlike(
+        "TDY107",
+        "each-is-worked-on-before",
+        each_step("out = torch.stack([torch.tensor(each).sqrt() for each in lists])", _LISTS),
+        _MADE,
+    ),
+    LookAlike(
+        "TDY107",
+        "long-lists",
+        each_step(
+            "out = torch.stack([torch.tensor(each * 40) for each in lists])",
+            _LISTS,
+        ),
+        _MADE,
+    ),
+    LookAlike(
+        "TDY107",
+        "not-stacked",
+        each_step("out = [torch.tensor(each) for each in lists][-1]", _LISTS),
+        {"aten::lift_fresh": 128},
+    ),
+    LookAlike(
+        "TDY409",
+        "numpys-result-is-not-copied",
+        each_step("out = torch.from_numpy(values.numpy() * 2)"),
+        {"aten::resolve_conj": 4, "aten::lift_fresh": 4},
+    ),
+    LookAlike(
+        "TDY409",
+        "numbers-of-another-length",
+        each_step("out = torch.tensor(values[:, 0].tolist()[::2])"),
+        _READ_AND_MADE,
+    ),
+    LookAlike(
+        "TDY409",
+        "a-few-numbers",
+        each_step("out = torch.tensor([2 * each for each in values[:3, 0].tolist()])"),
+        _READ_AND_MADE,
     ),
 ]

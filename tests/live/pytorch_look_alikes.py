@@ -1,6 +1,5 @@
 """Scripts that look like a mistake that PyTorch alone records, and are none; see look_alikes.py."""
 
-from .cases import each_step
 from .look_alikes import LookAlike
 
 _COMPILED = """\
@@ -44,10 +43,6 @@ for _ in range(3):
         hidden = model(batch[i : i + 1], hidden)
 """
 
-_READ_AND_MADE = {"aten::resolve_conj": 4, "aten::lift_fresh": 4}
-
-_LISTS = "\nlists = [[float(i + j) for j in range(8)] for i in range(32)]"
-_MADE = {"aten::lift_fresh": 128, "aten::stack": 4}
 
 PYTORCH_LOOK_ALIKES = [
     _compiled(
@@ -89,27 +84,6 @@ PYTORCH_LOOK_ALIKES = [
         "forward(forward(torch.ones(4, 8))).sum().backward()",
     ),
     LookAlike(
-        "TDY107",
-        "each-is-worked-on-before",
-        each_step("out = torch.stack([torch.tensor(each).sqrt() for each in lists])", _LISTS),
-        _MADE,
-    ),
-    LookAlike(
-        "TDY107",
-        "long-lists",
-        each_step(
-            "out = torch.stack([torch.tensor(each * 40) for each in lists])",
-            _LISTS,
-        ),
-        _MADE,
-    ),
-    LookAlike(
-        "TDY107",
-        "not-stacked",
-        each_step("out = [torch.tensor(each) for each in lists][-1]", _LISTS),
-        {"aten::lift_fresh": 128},
-    ),
-    LookAlike(
         "TDY406",
         "a-recurrent-cell-needs-the-step-before",
         _RECURRENT,
@@ -122,23 +96,5 @@ PYTORCH_LOOK_ALIKES = [
             "batch[i : i + 1], hidden", "row.unsqueeze(0), hidden"
         ),
         {"aten::unbind": 3, "aten::gru_cell": 96},
-    ),
-    LookAlike(
-        "TDY409",
-        "numpys-result-is-not-copied",
-        each_step("out = torch.from_numpy(values.numpy() * 2)"),
-        {"aten::resolve_conj": 4, "aten::lift_fresh": 4},
-    ),
-    LookAlike(
-        "TDY409",
-        "numbers-of-another-length",
-        each_step("out = torch.tensor(values[:, 0].tolist()[::2])"),
-        _READ_AND_MADE,
-    ),
-    LookAlike(
-        "TDY409",
-        "a-few-numbers",
-        each_step("out = torch.tensor([2 * each for each in values[:3, 0].tolist()])"),
-        _READ_AND_MADE,
     ),
 ]
