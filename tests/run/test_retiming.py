@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -312,3 +313,20 @@ def test_steps_that_are_too_unlike_keep_their_times() -> None:
     table, flows = full.raw.join()
     steps = list(pairwise(ends))
     assert time_map(table, flows, full.raw.strings, steps, known) is None
+
+
+@pytest.mark.parametrize("are_quickest", [False, True])
+def test_a_long_step_keeps_its_time_where_nothing_disturbed_it(are_quickest: bool) -> None:
+    """With the same operators as others it is other work of the machine, or something rare."""
+    rng = np.random.default_rng(0)
+    full, light = Writer(rng, 100, with_python=True), Writer(rng, 100, with_python=False)
+    nodes = [Node(f"aten::{number}", []) for number in range(9)]
+    ends = full.steps(nodes, 3)
+    full.now += 100_000
+    ends[-1] = full.now
+    known = light_steps(light.raw, [light.steps(nodes, 4)], _MAIN)
+    assert known is not None
+    times, _, _ = _mapped(full.raw, ends, replace(known, are_quickest=are_quickest))
+    lengths = [end - start for start, end in times.steps]
+    assert (lengths[-1] > 100_000) is not are_quickest
+    assert max(lengths[:-1]) < 10_000

@@ -60,7 +60,8 @@ def undisturbed(light: LightSteps) -> LightSteps:
     ends = interpolated(recorded, became, table["start_ns"] + table["duration_ns"])
     steps = [(int(each[0]), int(each[-1])) for each in given]
     table = {**table, "start_ns": starts, "duration_ns": ends - starts}
-    return replace(light, table=table, recorded=steps, steps=steps, names=Interner())
+    made = replace(light, table=table, recorded=steps, steps=steps, names=Interner())
+    return replace(made, are_quickest=True)
 
 
 def quickest_of(steps: list[BareStep]) -> list[BareStep]:

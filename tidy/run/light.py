@@ -31,6 +31,7 @@ class LightSteps:
         given: starts and ends of rows without what was taken off; None for those recorded.
         taken_off_ns: what was taken off each host event for being recorded; None where nothing
             told how much that is.
+        are_quickest: whether each of their parts is as long as in the quickest steps.
         names: the numbers in the labels of moments.
     """
 
@@ -41,6 +42,7 @@ class LightSteps:
     steps: Bounds
     given: tuple[Numbers, Numbers] | None = None
     taken_off_ns: int | None = None
+    are_quickest: bool = False
     names: Interner = field(default_factory=Interner)
 
     @cached_property

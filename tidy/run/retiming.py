@@ -22,7 +22,8 @@ from .moments import Moments, Numbers, moments_of
 from .stopped_clock import laid_out
 
 # A full step that is so much longer than others had something to do that light ones had not, such
-# as compiling; it keeps its times.
+# as compiling; it keeps its times. Where other work of the machine made steps longer, one that has
+# the same operators as a light one had nothing else to do.
 _UNLIKE = 3.0
 _LEAST_PAIRED = 0.8
 
@@ -145,10 +146,10 @@ def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSte
     shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
-        if length > longest:
+        shape = _shape(mine.within(index)[1])
+        if length > longest and not (light.are_quickest and shape in shapes):
             found.append(-1)
             continue
-        shape = _shape(mine.within(index)[1])
         in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]
         unlike = [(shape != each, abs(shape[0] - each[0])) for each in shapes]
         last = min(in_turn, key=unlike.__getitem__)
