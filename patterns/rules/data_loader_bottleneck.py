@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from ..evidence.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..option import share, warning_share
 
+_KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
 # Fetches that do not open an epoch; the longest of them is left out.
 _FEWEST = 2
 
@@ -113,8 +116,11 @@ class DataLoaderBottleneck(Pattern):
             rows = steady[trace.in_window(steady)]
             waits = (trace.time_of(rows) - busy) & trace.step_time
             bound = judge(trace, workers, fetches, rows, waits)
-            yield from self._too_slow(trace, group, steady, bound)
-            yield from self._starting(trace, group, fetches.loaders, opens)
+            starting = self._starting(trace, fetches.rows, fetches.loaders)
+            if starting is not None:
+                yield starting[0]
+            if starting is None or waits.total_ns > starting[1]:
+                yield from self._too_slow(trace, group, steady, bound)
 
     def _too_slow(
         self, trace: Trace, group: _Fetches, steady: Rows, bound: WorkerBound | None
@@ -143,33 +149,49 @@ class DataLoaderBottleneck(Pattern):
         yield replace(finding, fix=fix)
 
     def _starting(
-        self,
-        trace: Trace,
-        group: _Fetches,
-        loaders: Sequence[WorkerGroup],
-        opens: NDArray[np.bool_],
-    ) -> Iterator[Finding]:
-        """Epochs whose first batch waits until new workers run."""
-        rows = group.rows[opens]
-        late = {
-            row: Intervals([start_ns], [loader.start_ns])
-            for loader in loaders[1:]
-            for row in rows.tolist()
-            if (start_ns := int(trace.start_ns[row])) < loader.start_ns < trace.end_ns[row]
-        }
+        self, trace: Trace, fetches: Rows, loaders: Sequence[WorkerGroup]
+    ) -> tuple[Finding, int] | None:
+        """Epochs that start new workers, and how long they take to; None where that is little."""
+        late = dict(_starts(trace, fetches, loaders[1:]))
         if len(late) < _FEWEST or not trace.steps:
-            return
-        spent_ns = sum(each.total_ns for each in late.values())
+            return None
+        spent = reduce(or_, late.values())
         lasts_ns = trace.steps[-1].end_ns - trace.steps[0].start_ns
-        if spent_ns >= self.worth_a_word * lasts_ns:
-            mean = time_text(spent_ns / len(late))
-            finding = self.report(
-                trace,
-                [trace.event(row) for row in late],
-                message=f"each epoch starts its workers anew, {mean} until they run",
-                edit=None,
-            )
-            yield replace(finding, fix="pass persistent_workers=True to the DataLoader")
+        if spent.total_ns < self.worth_a_word * lasts_ns:
+            return None
+        mean = time_text(spent.total_ns / len(late))
+        host = {int(trace.track_id[fetches[0]]): spent}
+        finding = self.report(
+            trace,
+            [trace.event(row) for row in late],
+            message=f"each epoch starts its workers anew, {mean} until they run",
+            cost=timing.Cost(spent & trace.step_time, matters=True),
+            edit=Edit("workers that stay", host=host, left=(0.0, 0.3)),
+        )
+        return replace(finding, fix=_KEEP_WORKERS), spent.total_ns
+
+
+def _starts(
+    trace: Trace, fetches: Rows, loaders: Sequence[WorkerGroup]
+) -> Iterator[tuple[int, Intervals]]:
+    """The first fetch from each of these loaders, and how long its workers took to start.
+
+    That is from when the iterator is made, where this was recorded, to when the first batch comes,
+    but for the time in which a worker makes it.
+    """
+    made_ns = np.sort(trace.start_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")])
+    starts, ends = trace.start_ns[fetches], trace.end_ns[fetches]
+    for loader in loaders:
+        at = int(np.searchsorted(ends, loader.start_ns))
+        if at == len(ends):
+            continue
+        free_ns = int(ends[at - 1]) if at else 0
+        begin_ns = max(min(int(starts[at]), loader.start_ns), free_ns)
+        made = made_ns[(made_ns >= free_ns) & (made_ns < begin_ns)]
+        begin_ns = int(made[-1]) if len(made) else begin_ns
+        end_ns = int(ends[at]) - loader.batch_ns
+        if end_ns > begin_ns:
+            yield int(fetches[at]), Intervals([begin_ns], [end_ns])
 
 
 def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:

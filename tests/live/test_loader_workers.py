@@ -106,3 +106,45 @@ def test_workers_of_pytorch_that_are_started_anew(method: str, tmp_path: Path) -
     trace = package.load(tmp_path / "trace.json.gz")
     workers = {name.partition(":")[0] for name in trace.names if name.startswith("DataLoader ")}
     assert workers == {"DataLoader worker 0", "DataLoader worker 1"}
+
+
+_EPOCHS = """\
+import torch
+from torch.utils.data import DataLoader
+
+def train():
+    weight = torch.ones(4, 4, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+    {kept}
+    for epoch in range(12):
+        for batch in {loader}:
+            (batch @ weight).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+if __name__ == "__main__":
+    train()
+"""
+_LOADER = "DataLoader(torch.ones(12, 4), batch_size=4, num_workers=2"
+
+
+@pytest.mark.parametrize("way", [_WAYS[0], _WAYS[2]])
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_epochs_that_start_their_workers(
+    way: tuple[str, ...], is_kept: bool, tmp_path: Path
+) -> None:
+    """An epoch of three batches, which take next to no time."""
+    if "torch" in way:
+        pytest.importorskip("torch")
+    kept = f"kept = {_LOADER}, persistent_workers=True)" if is_kept else ""
+    text = _EPOCHS.format(kept=kept, loader="kept" if is_kept else f"{_LOADER})")
+    (tmp_path / "script.py").write_text(text, "utf-8")
+    done = tidy("run", "--format", "json", *way, "script.py", cwd=tmp_path)
+    said = [each for each in _found(done.out) if "starts its workers anew" in each["message"]]
+    assert len(said) == (not is_kept)
+    for each in said:
+        assert each["location"]["line"] == 1 + text.splitlines().index(
+            f"        for batch in {_LOADER}):"
+        )
+        assert "persistent_workers=True" in each["fix"]
+        assert each["cost_share"] > 0.1
