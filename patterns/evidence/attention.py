@@ -12,6 +12,8 @@ from tidy.account.op_nbytes import is_elementwise
 from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
+from .autograd import forward_links
+
 SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
 # What else may happen to the scores: dropout and masks.
 _ALLOWED = frozenset({"aten::bernoulli_", "aten::tril", "aten::triu", SOFTMAX})
@@ -108,7 +110,7 @@ class WorkOfAttention:
     def __init__(self, trace: Trace, found: list[Attention]) -> None:
         firsts = np.array([each.rows[0] for each in found], np.int64)
         lasts = np.array([each.rows[1] for each in found], np.int64)
-        links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
+        links = forward_links(trace)
         links = links[np.argsort(links[:, 0])]
         at = np.searchsorted(firsts, links[:, 1], side="right") - 1
         inside = (at >= 0) & (links[:, 1] < lasts[np.maximum(at, 0)])

@@ -10,7 +10,13 @@ from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.kept import kept
 
 from .frames import FETCH
-from .launches import by_start, tree_rows
+from .launches import by_start, has_name, tree_rows
+
+
+@kept
+def forward_links(trace: Trace) -> Rows:
+    """Each op of a backward and its forward op, shape (n, 2)."""
+    return np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
 
 
 @kept
@@ -19,8 +25,7 @@ def tracks_of_the_engine(trace: Trace) -> Rows:
 
     Loops there are C++'s own, such as those of data parallelism over its buckets.
     """
-    links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
-    tracks = trace.track_id[links]
+    tracks = trace.track_id[forward_links(trace)]
     of_the_engine: Rows = np.unique(tracks[tracks[:, 0] != tracks[:, 1], 0])
     return of_the_engine
 
@@ -50,6 +55,22 @@ def backward_ops(trace: Trace) -> Rows:
     """The ops of a backward, which know the thread of their forward."""
     ops: Rows = np.flatnonzero((trace.forward_thread > 0) & (trace.kind == EventKind.TorchOp))
     return ops
+
+
+def backward_of(trace: Trace, ops: Rows) -> Rows:
+    """What the engine runs for the nodes that these ops made, or that what they call made.
+
+    Args:
+        ops: none of which is in another.
+    """
+    links, first = forward_links(trace), np.sort(ops)
+    at = np.searchsorted(first, links[:, 1], side="right") - 1
+    inside = (at >= 0) & (links[:, 1] < trace.subtree_end[first][np.maximum(at, 0)])
+    nodes = links[inside, 0]
+    around = trace.parent[nodes]
+    is_engine = has_name(trace, "autograd::engine::evaluate_function*")[trace.name_id[around]]
+    found: Rows = np.unique(np.where((around >= 0) & is_engine, around, nodes))
+    return found
 
 
 def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:

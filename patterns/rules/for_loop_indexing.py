@@ -15,6 +15,7 @@ from tidy.trace import Event, Intervals, Location, Rows, Trace
 from ..base import Pattern
 from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
+from ..evidence.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import Option, share
 
@@ -37,7 +38,8 @@ class ForLoopIndexing(Pattern):
     before, as in a recurrent network; the trace cannot tell. Rounds of views alone count where they
     take 1 % of the steps. Training steps, the indexing of data sets inside a DataLoader, and what
     C++ does on the threads of the autograd engine are not reported.
-    Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch.
+    Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
+    one more in a backward.
     Example: `for i in range(n): t[i] = i`, recorded as
 
         aten::select  aten::fill_  aten::select  aten::fill_  ...      ten rounds or more
@@ -93,6 +95,7 @@ class ForLoopIndexing(Pattern):
             time = _time_of(trace, walks)
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
+            rounds = with_backward(trace, [walk.rows for walk in walks])
             has_products = walks[0].has_products
             said = (
                 "for a product each: batch them if none needs the one before"
@@ -105,8 +108,8 @@ class ForLoopIndexing(Pattern):
                 message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
                 severity=Severity.INFO if has_products else Severity.WARNING,
                 location=walks[0].location,
-                cost=timing.Cost(time, matters=True),
-                edit=None if has_products else _as_one_op(trace, walks),
+                cost=timing.Cost(rounds.time, matters=True),
+                edit=None if has_products else _as_one_op(trace, walks, rounds),
             )
 
 
@@ -131,13 +134,12 @@ def _time_of(trace: Trace, walks: Sequence[_Walk]) -> Intervals:
     return loops.time_of_rounds(trace, [walk.rows for walk in walks])
 
 
-def _as_one_op(trace: Trace, walks: Sequence[_Walk]) -> Edit:
+def _as_one_op(trace: Trace, walks: Sequence[_Walk], rounds: Rounds) -> Edit:
     """One round stays, or as much as a few."""
-    rows = np.concatenate([walk.rows for walk in walks])
-    ops = edits.without_ops(trace, list(trace.events(rows.tolist())), "one op", (0.0, 0.0))
+    ops = edits.without_ops(trace, list(trace.events(rounds.rows.tolist())), "one op", (0.0, 0.0))
     a_round = 1 / min(walk.rounds for walk in walks)
-    time = {int(trace.track_id[rows[0]]): _time_of(trace, walks)}
-    return replace(ops, model="one op for all rounds", host=time, left=(a_round, 4 * a_round))
+    left = a_round, 4 * a_round
+    return replace(ops, model="one op for all rounds", host=rounds.host, left=left)
 
 
 def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Walk]:

@@ -8,11 +8,12 @@ import numpy as np
 
 from tidy.finding import Finding, NotChecked, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace import Capability, Event, Trace
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, loops, places, timing
+from ..evidence import edits, frames, launches, places, timing
 from ..evidence.op_names import VIEWS
+from ..evidence.rounds import Rounds, with_backward
 from ..evidence.sample_loops import SampleLoop
 from ..evidence.sliced import FEWEST_INPUTS, SlicedSamples
 from ..evidence.unbound import loops_over_rows
@@ -57,7 +58,8 @@ class PerSampleLoop(Pattern):
     Rounds with a product of vectors, and rows of other than pictures, are info: each may need the
     one before, as in a recurrent network; pictures do not. Loops that index with the counter are
     TDY404, those that concatenate TDY408.
-    Why it costs: Each op is called once for every sample, and a GPU has too little to do in each.
+    Why it costs: Each op is called once for every sample, in a backward too, and a GPU has too
+    little to do in each.
     Example: `outs.append(model(x[i : i + 1]))` for each `i`, recorded as
 
         aten::slice  aten::conv2d  aten::relu  aten::slice  aten::conv2d  aten::relu  ...
@@ -135,32 +137,32 @@ class PerSampleLoop(Pattern):
 
         found = [*sliced.loops(trace), *rows]
         for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
-            time = loops.time_of_rounds(trace, [walk.ops for walk in walks])
-            rounds, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
+            rounds = with_backward(trace, [walk.ops for walk in walks])
+            samples, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
             yield self.report(
                 trace,
                 list(map(first_of, walks)),
-                message=f"{rounds} samples are taken from a batch and worked on one by one"
+                message=f"{samples} samples are taken from a batch and worked on one by one"
                 + (": batch them if none needs the one before" if maybe else ""),
                 severity=Severity.INFO if maybe else Severity.WARNING,
-                cost=timing.Cost(time, matters=True),
+                cost=timing.Cost(rounds.time, matters=True),
                 location=walks[0].location,
-                edit=None if maybe else _batched(trace, walks, time),
+                edit=None if maybe else _batched(trace, walks, rounds),
             )
 
 
-def _batched(trace: Trace, walks: Sequence[SampleLoop], time: Intervals) -> Edit:
+def _batched(trace: Trace, walks: Sequence[SampleLoop], rounds: Rounds) -> Edit:
     """The calls are those of a round or a few; the work of all samples stays, done in larger ops.
 
     How much faster that is, shapes do not tell: of ops that are called more than they compute, most
     goes.
     """
-    rows = np.concatenate([walk.ops for walk in walks])
-    host = {int(trace.track_id[rows[0]]): time}
     if trace.devices_used:
-        rounds = min(walk.rounds for walk in walks)
-        work = edits.work_below(trace, rows)
-        return Edit("one batch", host, work, left=(1 / rounds, 4 / rounds), work_left=(0.25, 1.0))
+        a_round = 1 / min(walk.rounds for walk in walks)
+        work = edits.work_below(trace, rounds.rows)
+        left = a_round, 4 * a_round
+        return Edit("one batch", rounds.host, work, left=left, work_left=(0.25, 1.0))
+    rows = np.concatenate([walk.ops for walk in walks])
     computing = rows[~launches.has_name(trace, *VIEWS)[trace.name_id[rows]]]
     is_called = float(np.median(trace.duration_ns[computing])) < _MOSTLY_CALLED_NS
-    return Edit("one batch", host, left=(0.1, 0.6) if is_called else (0.4, 1.0))
+    return Edit("one batch", rounds.host, left=(0.1, 0.6) if is_called else (0.4, 1.0))
