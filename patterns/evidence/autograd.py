@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
+from tidy.trace.intervals import repeated
 from tidy.trace.kept import kept
 
 from .frames import FETCH
@@ -15,8 +16,9 @@ from .launches import by_start, has_name, tree_rows
 
 @kept
 def forward_links(trace: Trace) -> Rows:
-    """Each op of a backward and its forward op, shape (n, 2)."""
-    return np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
+    """Each op of a backward and its forward op, by the latter; shape (n, 2)."""
+    links = np.array(list(trace.forward.items()), np.int64).reshape(-1, 2)
+    return links[np.argsort(links[:, 1], kind="stable")]
 
 
 @kept
@@ -63,10 +65,10 @@ def backward_of(trace: Trace, ops: Rows) -> Rows:
     Args:
         ops: none of which is in another.
     """
-    links, first = forward_links(trace), np.sort(ops)
-    at = np.searchsorted(first, links[:, 1], side="right") - 1
-    inside = (at >= 0) & (links[:, 1] < trace.subtree_end[first][np.maximum(at, 0)])
-    nodes = links[inside, 0]
+    backward, forward = forward_links(trace).T
+    first = np.searchsorted(forward, ops)
+    _, at = repeated(np.searchsorted(forward, trace.subtree_end[ops]) - first, first)
+    nodes = backward[at]
     around = trace.parent[nodes]
     is_engine = has_name(trace, "autograd::engine::evaluate_function*")[trace.name_id[around]]
     found: Rows = np.unique(np.where((around >= 0) & is_engine, around, nodes))

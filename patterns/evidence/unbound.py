@@ -25,16 +25,19 @@ def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Ite
     unbinds = called_by_script(trace, "aten::unbind")
     for track in np.unique(trace.track_id[unbinds]).tolist():
         ops = ops_in_no_op(trace, track)
+        names = trace.name_id[ops]
         for at in np.flatnonzero(np.isin(ops, unbinds)).tolist():
             dims = _dims_along_the_first(trace, int(ops[at]))
             if len(dims) < _FEWEST_DIMS or dims[0] < fewest_rounds:
                 continue
-            length = _length_of_round(trace.name_id[ops[at + 1 :]], dims[0], longest_round)
-            one_round = ops[at + 1 : at + 1 + length]
-            names = trace.name_id[one_round]
-            if length and computes(trace, names) and _takes(trace, one_round, dims[1:]):
+            length = _length_of_round(names[at + 1 :], dims[0], longest_round)
+            one_round = slice(at + 1, at + 1 + length)
+            in_round = names[one_round]
+            if length and computes(trace, in_round) and _takes(trace, ops[one_round], dims[1:]):
                 all_rounds = ops[at : at + 1 + length * dims[0]]
-                loop = sample_loop(trace, all_rounds, dims[0], dims, names, is_maybe_recurrent=True)
+                loop = sample_loop(
+                    trace, all_rounds, dims[0], dims, in_round, is_maybe_recurrent=True
+                )
                 if loop is not None:
                     yield loop
 

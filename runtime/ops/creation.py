@@ -274,11 +274,6 @@ def randint_like(input: Tensor, low: Any = 0, high: Any = None, **options: Any) 
     return randint(*((0, low) if high is None else (low, high)), input.array.shape, **usual)
 
 
-# What torch.tensor() calls after it has filled a tensor: to move it, and to hand it over.
-_HANDS_OVER = "aten::lift_fresh", "aten::detach_"
-_MAKES = {False: _HANDS_OVER, True: ("aten::to", *_HANDS_OVER)}
-
-
 @function("torch")
 def tensor(
     data: Any,
@@ -317,7 +312,8 @@ def tensor(
     if device is not None:
         found = found.to(device)
     if active:
-        show_calls(found, *_MAKES[found.device.type == "cpu"])
+        moves = () if found.device.type != "cpu" else ("aten::to",)  # else seen as it moved
+        show_calls(found, *moves, "aten::lift_fresh", "aten::detach_")
     if requires_grad:
         found.requires_grad = True
     return found

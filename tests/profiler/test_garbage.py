@@ -29,6 +29,11 @@ def _collections(trace: Trace) -> list[Event]:
     return list(trace.named(_COLLECT))
 
 
+def _count() -> int:
+    """How often Python has collected."""
+    return sum(each["collections"] for each in gc.get_stats())
+
+
 def test_one_has_its_time_and_the_line_that_asks_for_it(tmp_path: Path) -> None:
     with profile(with_stack=True) as prof:
         rt.ones(2)
@@ -48,9 +53,11 @@ def test_one_has_its_time_and_the_line_that_asks_for_it(tmp_path: Path) -> None:
 def test_what_python_collects_by_itself_is_left_out() -> None:
     """Recording has it do so more often."""
     gc.set_threshold(50, 1, 1)
+    before = _count()
     with profile(with_stack=True) as prof:
         kept = [[number] for number in range(5_000)]
         rt.ones(len(kept))
+        assert _count() > before
     assert _collections(prof.trace) == []
 
 
