@@ -11,12 +11,14 @@ called any more. What was not logged then is another call of the function that r
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any
 
 from .kept import time
-from .lines import UNSURE, Logs
+from .lines import UNSURE, Log, Logs
+from .purity import Purity
 from .resting import MANY, Code, Spot, Thread, short_below_ns
 
 time_ns = time.time_ns
@@ -29,6 +31,7 @@ class MonitoringLines(Logs):
     def _install(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._monitoring = monitoring
+        self._purity = Purity(self.user.__getitem__, many_lines=float("inf"))
         self._threads: dict[int, Thread] = {}
         self._states: dict[int, Code] = {}
         self._resting: dict[int, Code] = {}
@@ -95,6 +98,13 @@ class MonitoringLines(Logs):
             self._monitoring.set_local_events(self._tool, code, 0)
             del self._states[id(code)]
 
+    def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
+        self._purity.learn(log.parts, list(self._codes), starts_ns)
+        for number, state in self._states.items():
+            is_pure = number in self._purity.line_counts
+            if is_pure != state.is_pure:
+                state.learn(is_pure, self._short_ns)
+
     def refresh(self) -> None:
         """See again what was switched off: it may have come to start operators."""
         now = time_ns()
@@ -115,7 +125,7 @@ class MonitoringLines(Logs):
         return thread
 
     def _follow(self, code: CodeType, events: int) -> None:
-        state = Code(code, events, is_library=events == self._of_library)
+        state = Code(code, events, events == self._of_library, self._short_ns)
         self._states[id(code)] = state
         self._monitoring.set_local_events(self._tool, code, events)
 
@@ -159,7 +169,9 @@ class MonitoringLines(Logs):
             return
         spot = thread.spot
         if spot is not None and not spot.is_entry:
-            spot.took(now - thread.since_ns < self._short_ns)
+            spot.took(now - thread.since_ns)
+        if not state.is_pure:
+            self._purity.called(frame)
         caller = self._say_line_of_caller(now, thread, frame) if thread.unsure else None
         if state.thread is not thread and state.is_of_another(thread):
             self._wake(state)
@@ -186,10 +198,10 @@ class MonitoringLines(Logs):
             thread, state = self._thread(get_ident()), self._states[id(code)]
             spot = thread.spot
             if spot is not None and not spot.is_entry:
-                spot.took(now - thread.since_ns < self._short_ns)
+                spot.took(now - thread.since_ns)
             spot = state.spots.get(line)
             if spot is None:
-                spot = state.spots[line] = Spot()
+                spot = state.spots[line] = Spot(state.short_ns)
             if state.thread is not thread and state.is_of_another(thread):
                 self._wake(state)
             if spot.short >= MANY and self._may_rest and state.may_rest():
@@ -231,7 +243,9 @@ class MonitoringLines(Logs):
         spot = thread.spot
         if spot is not None:
             # Of a whole call only where no event came between its beginning and its end.
-            spot.took(now - thread.since_ns < self._short_ns)
+            spot.took(now - thread.since_ns)
+        if state.is_pure:
+            state.entry.took(0)
         caller_spot, caller = thread.close(state)
         thread.spot, thread.since_ns, thread.unsure = caller_spot, now, False
         if caller is not None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from .kept import time
 from .lines import OFF, ON, UNKNOWN, Log, Logs
-from .purity import Purity
+from .purity import MANY_LINES, Purity
 from .trace_functions import Trace, TraceFunctions
 
 time_ns = time.time_ns
@@ -59,7 +59,7 @@ class TraceLines(Logs):
         self._is_ours = False
 
     def _install(self) -> None:
-        self.purity = Purity(self.user.__getitem__)
+        self.purity = Purity(self.user.__getitem__, MANY_LINES)
         self.tried_ns: tuple[int, int] | None = None  # for the functions of all threads
         # Wrapping sys.settrace would show in what the script's own function sees.
         _listening[:] = [self._on_settrace]

@@ -1,7 +1,7 @@
 """Which functions of the user's start hardly any operators, as the pieces recorded so far show.
 
 It goes by the log of lines and by when operators began: a function that was called often, and below
-which operators began in few lines of very many, is left alone from then on (see lines_trace.py).
+which operators began in few lines of very many, or in none, is left alone from then on.
 Where many begin in it later, the next pieces show that too.
 """
 
@@ -18,21 +18,25 @@ from .lines import AFRESH, OFF, ON, UNKNOWN
 
 _FEWEST_CALLS = 16
 _FEWEST_EVENTS = 20_000  # of a piece: with less there is nothing to gain
-_MANY_LINES = 200  # for each operator that begins: worth more than to know the operator's line
+MANY_LINES = 200  # for each operator that begins: worth more than to know the operator's line
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code whose frame may be left and come back
 
 
 class Purity:
     """Learns from piece to piece.
 
+    Args:
+        is_users: whether a file is the user's.
+        many_lines: of how many lines one may start an operator in a function to be left alone.
+
     Attributes:
         line_counts: by identity of the code, how many lines a call of a function runs that is to
             be left alone.
     """
 
-    def __init__(self, is_users: Callable[[str], bool]) -> None:
+    def __init__(self, is_users: Callable[[str], bool], many_lines: float) -> None:
         self.line_counts: dict[int, int] = {}
-        self._is_users = is_users
+        self._is_users, self._many_lines = is_users, many_lines
         self._callers: dict[int, set[int]] = {}  # by identity of the code
         self._calls: Counter[int] = Counter()  # by number of the code, as are the next two
         self._lines: Counter[int] = Counter()
@@ -79,7 +83,7 @@ class Purity:
         starters = {
             id(codes[number])
             for number, count in self._started.items()
-            if self._lines[number] < _MANY_LINES * count
+            if self._lines[number] < self._many_lines * count
         }
         todo = list(starters)
         while todo:
@@ -103,18 +107,23 @@ def _on_top(numbers: array[int], starts_ns: list[int], users: set[int]) -> list[
         at = bisect_right(times, start) - 1
         if at < 0 or at == last:
             continue
-        last, depth = at, 0
+        last, left = at, list[int]()  # functions that were left before, innermost first
         while at >= 0:
             code, line = numbers[3 * at + 1], numbers[3 * at + 2]
             at -= 1
             if line in (AFRESH, UNKNOWN):
                 break
             if line == 0:
-                depth += 1
-            elif depth == 0:
-                if code in users and line != ON:
-                    found.append(code)
-                    break
-            elif OFF < line < 0:
-                depth -= 1
+                left.append(code)
+                continue
+            if OFF < line < 0 and left:
+                # What was left since then is over, too; where it is none of them, it is open.
+                is_over = code in left
+                while left and left.pop() != code:
+                    pass
+                if is_over:
+                    continue
+            if not left and code in users and line != ON:
+                found.append(code)
+                break
     return found

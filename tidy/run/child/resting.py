@@ -2,7 +2,8 @@
 
 An operator that PyTorch's profiler records takes at least half a microsecond. A line that was
 shorter than that many times over, without the event's own cost, starts none: its events are
-switched off. So are those of a function whose calls are that short.
+switched off. So are those of a function whose calls are that short. In a function below which no
+operator began so far (purity.py) all lines and calls count as short.
 
 A line that is logged as it is was reached while all lines of its code object were on, so the next
 line would have been seen. From a line on that switches itself off the log says that the line is not
@@ -21,25 +22,32 @@ AGAIN = 4  # the same, after it was switched on again
 SHORT_NS = 400  # no operator is as short
 _SOON_NS = 1_000  # lines are not worth switching off for a shorter time
 _HELD = 256  # events until it is tried again
+_EVER_NS = 1 << 62
 
 
 class Spot:
-    """A line, or the calls of a function: how often it was short, of late."""
+    """A line, or the calls of a function: how often it was short, of late.
 
-    __slots__ = ("is_entry", "short")
+    Attributes:
+        short_ns: from when on it may have run an operator.
+    """
 
-    def __init__(self, is_entry: bool = False) -> None:
-        self.is_entry = is_entry
+    __slots__ = ("is_entry", "short", "short_ns")
+
+    def __init__(self, short_ns: int, is_entry: bool = False) -> None:
+        self.short_ns, self.is_entry = short_ns, is_entry
         self.short = 0
 
-    def took(self, is_short: bool) -> None:
-        self.short = self.short + 1 if is_short else self.short >> 1
+    def took(self, nanoseconds: int) -> None:
+        self.short = self.short + 1 if nanoseconds < self.short_ns else self.short >> 1
 
 
 class Code:
     """A code object that is followed.
 
     Attributes:
+        short_ns: from when on a line of it may have run an operator.
+        is_pure: whether hardly any operator began below it, as earlier pieces show.
         rests: whether it has no events at all.
         since_ns: since when it has lines that are off.
     """
@@ -52,15 +60,18 @@ class Code:
         "events",
         "has_resting_lines",
         "is_library",
+        "is_pure",
         "rests",
+        "short_ns",
         "since_ns",
         "spots",
         "thread",
     )
 
-    def __init__(self, code: CodeType, events: int, is_library: bool) -> None:
+    def __init__(self, code: CodeType, events: int, is_library: bool, short_ns: int) -> None:
         self.code, self.events, self.is_library = code, events, is_library
-        self.entry = Spot(is_entry=True)
+        self.short_ns, self.is_pure = short_ns, False
+        self.entry = Spot(short_ns, is_entry=True)
         self.spots: dict[int, Spot] = {}
         self.has_resting_lines = self.rests = self._is_shared = False
         self.since_ns = self._held = 0
@@ -85,6 +96,12 @@ class Code:
         is_new = not self._is_shared
         self._is_shared = True
         return is_new and (self.has_resting_lines or self.rests)
+
+    def learn(self, is_pure: bool, short_ns: int) -> None:
+        """Whether all of its lines count as short, or those that are."""
+        self.is_pure, self.short_ns = is_pure, _EVER_NS if is_pure else short_ns
+        for spot in (self.entry, *self.spots.values()):
+            spot.short_ns = self.short_ns
 
     def doubt(self) -> None:
         """Have all locations show a few times more that they are short."""
