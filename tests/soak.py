@@ -68,6 +68,11 @@ PARTS = {
         "times of scripts, measured and predicted",
         (*_PYTEST, "-m", "alone", "-n", "0"),
     ),
+    "steady": Part(
+        "scripts again and again under changing load, each with one exit code and set of warnings",
+        (sys.executable, "tests/run/steady.py", "--count", "{count}", "--seed", "{seed}"),
+        count=10,
+    ),
     "every": Part(
         "each case of the suites that .ci/run has the core of, and PyTorch with its compiler",
         (*_PYTEST, "-m", "(oracle or slow) and not alone"),

@@ -113,6 +113,14 @@ _MAY_IMPORT = {
         "verify",
         "weigh",
     },
+    "retiming": {
+        "profiler",
+        "replay",  # where a device works beside the host, what recording adds is taken off by it
+        "runtime",
+        "trace",
+        "numpy",
+        "msgspec",
+    },
     "run": {
         "cells",
         "commands",
@@ -120,8 +128,8 @@ _MAY_IMPORT = {
         "profiler",
         "progress",
         "readers",
-        "replay",  # where a device works beside the host, what recording adds is taken off by it
         "report",
+        "retiming",
         "runtime",
         "trace",
         "numpy",

@@ -6,7 +6,7 @@ process.py   the child process and its signals
 child/       the recorder inside it
 folders.py   where it is recorded, and what killed runs left;  recovery.py: the report of such a run
 recording.py the pieces that it leaves behind
-assembly.py  from pieces to one trace
+assembly.py  from pieces to one trace;  made.py: to its true times (tidy/retiming/) and its file
              kineto_pieces.py: PyTorch's pieces;  frames.py, call_stacks.py: the user's lines
 """
 

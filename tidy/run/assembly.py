@@ -19,16 +19,16 @@ from ..profiler.processors import HEADER, machine_facts
 from ..profiler.worker_ranges import append_worker_ranges, worker_header
 from ..readers.container import Progress
 from ..readers.refine import refine
+from ..retiming.batch_times import as_in_light_steps, fetched
+from ..retiming.light import Bounds, LightSteps
+from ..retiming.retimed_piece import retimed
+from ..retiming.time_map import TimeMap, time_map
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Column, RawColumns, Track
-from .batch_times import as_in_light_steps, fetched
 from .kineto_pieces import KinetoPieces
-from .light import Bounds, LightSteps
 from .recording import Json
-from .retimed_piece import retimed
-from .retiming import TimeMap, time_map
 from .worker_batches import PieceTimes
 
 # What was open at a cut ends there, and begins anew with the next piece. Were both at one moment,

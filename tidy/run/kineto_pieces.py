@@ -20,11 +20,11 @@ from ..readers.header import read_header
 from ..readers.row_writer import RowWriter
 from ..readers.schema import AnyEvent
 from ..readers.times import base_time
+from ..retiming.time_map import TimeMap
 from ..trace.kinds import DEVICE_WORK, EventKind
 from ..trace.raw_columns import Column, RawColumns, Strings, Track
 from .call_stacks import CallStacks
 from .recording import Json, Recording
-from .retiming import TimeMap
 
 Table = dict[str, Column]
 # What is numbered in the args of an event, and by whose count.

@@ -11,15 +11,15 @@ from msgspec import MsgspecError
 from ..profiler.kineto import TraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
+from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed
+from ..retiming.light import FEWEST_STEPS, light_steps, typical_ns
+from ..retiming.time_map import TimeMap
+from ..retiming.unrecorded import as_short_as, unrecorded
 from ..trace import Trace
 from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
-from .disturbed import is_disturbed, quickest_of, undisturbed
 from .kineto_pieces import KinetoPieces
-from .light import FEWEST_STEPS, light_steps, typical_ns
 from .recording import NOT_WHOLE, Json, Recording
-from .retiming import TimeMap
-from .stopped_clock import as_short_as, unrecorded
 from .worker_batches import read_worker_batches
 
 _SLOWER = 1.05  # less is not worth a word
@@ -73,7 +73,11 @@ class Assembled:
             # which a host that runs ahead waits for nothing.
             is_alone = not self.light.worker_batches
             if is_alone and not light.has_device:
-                disturbed = is_busy or self.quickest or is_disturbed(self.light)
+                disturbed = (
+                    is_busy
+                    or self.quickest
+                    or is_disturbed(self.light.queued_ns, self.light.recorded_ns)
+                )
                 if disturbed:
                     light, steps = undisturbed(light), quickest_of(steps)
             else:

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..report.units import count_text, ranges_text
+from ..retiming.light import BareStep
 from .child.notes import PROBLEM, read_note
 from .child.stages import round_of
 
@@ -35,14 +36,6 @@ class Lost:
         noun = "steps" if len(self.steps) > 1 else "step"
         which = f", with {noun} {ranges_text(self.steps)}," if self.steps else ""
         return f"{count_text(self.count, 'part')} of the recording{which} left out: {reason}"
-
-
-class BareStep(NamedTuple):
-    """A step with nothing recorded: when ranges in it began (0) and ended (1)."""
-
-    start_ns: int
-    end_ns: int
-    marks: tuple[tuple[int, str, int], ...]
 
 
 @dataclass

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.run.disturbed import quickest_of, undisturbed
-from tidy.run.light import LightSteps, light_steps
-from tidy.run.recording import BareStep
-from tidy.run.stopped_clock import as_short_as
+from tidy.retiming.disturbed import quickest_of, undisturbed
+from tidy.retiming.light import BareStep, LightSteps, light_steps
+from tidy.retiming.unrecorded import as_short_as
 from tidy.trace.kinds import EventKind
 from tidy.trace.raw_columns import RawColumns, Track
 

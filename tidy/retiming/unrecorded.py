@@ -1,105 +1,50 @@
-"""Taking off what even a light recording adds.
+"""Light steps without what even recording them lightly adds.
 
-To record an event takes the host some hundred nanoseconds before its start and after its end. So
-the host's clock is stopped for that long at each; where the next one comes sooner, it stops the
-longer there. How long is what makes a typical step as long as with nothing recorded. Where the
-parts of such steps were timed (the fetch, the optimizer), it is what makes each part as long as
-there, and what a part is off by beyond that is evened out over it.
+The host's clock stands at each event (stopped_clock.py) for as long as makes a typical step as long
+as with nothing recorded. Where the parts of such steps were timed (the fetch, the optimizer), it is
+what makes each part as long as there, and what a part is off by beyond that is evened out over it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..profiler.timeline import interpolated
 from ..replay.graph import build_graph
 from ..replay.simulate import Simulator, Times
 from ..trace import TraceInfo, build_trace
 from ..trace.raw_columns import Interner, RawColumns
-from .light import FEWEST_STEPS, LightSteps, typical_ns, usual
+from .light import BareStep, LightSteps, typical_ns
 from .moments import HostTimes, Numbers, host_times, step_of
-from .recording import BareStep
+from .parts import Middle, Parts, common_parts
+from .stopped_clock import MOST_NS, PRECISION_NS, StoppedClock, calibrate, laid_out
 
-Floats = NDArray[np.float64]
-Middle = Callable[[NDArray[Any]], Any]
-# PyTorch's profiler and tidy's own take around a microsecond for an event with its times alone; on
-# a slow, busy machine some.
-MOST_NS = 5_000
-_PRECISION_NS = 5
 # What calibrating could take off a step with a device at the least for its result to tell anything.
 _TELLING = 0.02
-# Light recording makes no part of a step so much longer (the logarithm of a ratio).
-_FAR_APART = float(np.log(1.2))
 
 
-class StoppedClock:
-    """A clock that stands before each start and after each end, for half of what an event takes.
+def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
+    """The steps as they are with nothing recorded, given such steps; none gets longer.
 
-    It never goes back: what does not fit before the next time is taken off later.
-
-    Args:
-        when: starts and ends of events.
-        event_ns: for how long at both together; one number for all, or those of all starts, then
-            of all ends.
-        parts: clock times, ascending, and what they become; evenly between them.
+    None where recording alone cannot have made the light ones so much longer: something else did.
     """
-
-    def __init__(
-        self,
-        when: HostTimes,
-        event_ns: int | Floats,
-        parts: tuple[Numbers, Numbers] | None = None,
-    ) -> None:
-        count = len(when.starts_ns)
-        each = np.broadcast_to(np.asarray(event_ns, np.float64) / 2, count + len(when.ends_ns))
-        since = np.concatenate([when.starts_ns - each[:count].astype(np.int64), when.ends_ns])
-        order = np.argsort(since, kind="stable")
-        self._since, self._parts = since[order], parts
-        self._taken = np.concatenate([[0.0], np.cumsum(each[order])]).astype(np.int64)
-        self._shown = np.maximum.accumulate(self._since - self._taken[:-1])
-
-    def at(self, times_ns: Numbers) -> Numbers:
-        """What it shows at recorded times."""
-        found = times_ns
-        if len(self._since):
-            upto = np.searchsorted(self._since, times_ns, side="right")
-            shown = self._shown[np.maximum(upto, 1) - 1]
-            found = np.where(upto > 0, np.maximum(shown, times_ns - self._taken[upto]), times_ns)
-        return found if self._parts is None else interpolated(*self._parts, found)
+    made = _kind_of(light)(light).calibrated(bare)
+    return made if (made.taken_off_ns or 0) < MOST_NS - PRECISION_NS else None
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts between ranges of steps that have the same ranges.
+def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
+    """The steps as long as the given ones with nothing recorded, whatever made them longer.
 
-    Attributes:
-        bounds_ns: of light steps, shape (steps, parts + 1).
-        length_ns: of each part in steps with nothing recorded.
-        middle: for each part what its length is over many steps: the mean, as a fetch that is slow
-            now and then counts, or the median where single steps would decide.
-        usual: which of the light steps are about as long as most.
+    That is the host's part of them. Devices take as long as they do, so that steps stay longer
+    where these set the pace.
     """
+    return _kind_of(light)(light).scaled(bare)
 
-    bounds_ns: Numbers
-    length_ns: Floats
-    middle: list[Middle]
-    usual: NDArray[np.bool_]
 
-    def evened_out(self, bounds_ns: Numbers) -> tuple[Numbers, Numbers]:
-        """Bounds as a clock shows them, and what they become when parts are as long as wanted."""
-        lengths = np.diff(bounds_ns)
-        like_most = lengths[self.usual].T
-        now = [middle(each) for middle, each in zip(self.middle, like_most, strict=True)]
-        scale = self.length_ns / np.maximum(now, 1.0)
-        given = laid_out(bounds_ns, (lengths * scale).astype(np.int64))
-        return bounds_ns.ravel(), np.concatenate(given)
+def _kind_of(light: LightSteps) -> type[HostOnly]:
+    return WithDevice if light.has_device else HostOnly
 
 
 class HostOnly:
@@ -113,7 +58,7 @@ class HostOnly:
         """The steps as they are with nothing recorded, or as near as plausible."""
         wanted = typical_ns([step.end_ns - step.start_ns for step in bare])
         event_ns = calibrate(self._typical, wanted)
-        parts = None if self._light.has_device else _parts(self._light, bare)
+        parts = None if self._light.has_device else common_parts(self._light, bare)
         if not event_ns and parts is None:
             return replace(self._light, taken_off_ns=0)
         return self._taken_off(self._clock(event_ns, parts), event_ns)
@@ -123,7 +68,7 @@ class HostOnly:
 
         Half of the steps with nothing recorded are as short in each part, or shorter.
         """
-        parts = _parts(self._light, bare, is_disturbed=True)
+        parts = common_parts(self._light, bare, is_disturbed=True)
         if parts is None:
             clock = self._evenly(min(1.0, _middle_ns(bare) / self._typical(0)))
         else:
@@ -212,7 +157,7 @@ class WithDevice(HostOnly):
         # A whole number is looked for: of as many parts of the time so many go.
         gone = calibrate(lambda each: self._typical_on(self._evenly(1 - each / MOST_NS)), wanted_ns)
         part = 1 - gone / MOST_NS
-        if gone >= MOST_NS - _PRECISION_NS:
+        if gone >= MOST_NS - PRECISION_NS:
             part = wanted_ns / self._typical(0)
         return self._taken_off(self._evenly(part), 0)
 
@@ -246,112 +191,8 @@ class WithDevice(HostOnly):
         return _changed(light, starts, ends, self._bounds_on(clock), event_ns)
 
 
-def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
-    """The steps as they are with nothing recorded, given such steps; none gets longer.
-
-    None where recording alone cannot have made the light ones so much longer: something else did.
-    """
-    made = _kind_of(light)(light).calibrated(bare)
-    return made if (made.taken_off_ns or 0) < MOST_NS - _PRECISION_NS else None
-
-
-def as_short_as(light: LightSteps, bare: list[BareStep]) -> LightSteps:
-    """The steps as long as the given ones with nothing recorded, whatever made them longer.
-
-    That is the host's part of them. Devices take as long as they do, so that steps stay longer
-    where these set the pace.
-    """
-    return _kind_of(light)(light).scaled(bare)
-
-
-def _kind_of(light: LightSteps) -> type[HostOnly]:
-    return WithDevice if light.has_device else HostOnly
-
-
-def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
-    """How long to stand at an event, so that something is as long as it is unrecorded.
-
-    Args:
-        step_ns: how long it is when the clock stands so long; the longer, the shorter.
-    """
-    low, high = 0, MOST_NS
-    if step_ns(low) <= wanted_ns:
-        return low
-    while high - low > _PRECISION_NS:
-        middle = (low + high) // 2
-        if step_ns(middle) > wanted_ns:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:
-    """What the bounds of parts become, a row for each step, when the parts have these lengths.
-
-    What is between two steps stays between them.
-    """
-    found, earlier = list[Numbers](), 0
-    for row, each in zip(bounds, lengths, strict=True):
-        found.append(row[0] - earlier + np.append(0, np.cumsum(each)))
-        earlier = int(row[-1] - found[-1][-1])
-    return found
-
-
 def _middle_ns(bare: list[BareStep]) -> float:
     return float(np.median([step.end_ns - step.start_ns for step in bare]))
-
-
-def _parts(light: LightSteps, bare: list[BareStep], *, is_disturbed: bool = False) -> Parts | None:
-    """The parts that steps with nothing recorded and lightly recorded ones have in common.
-
-    Args:
-        is_disturbed: whether neither kind of steps says how often something takes longer.
-    """
-    labels_of = Counter[tuple[tuple[str, int], ...]]()
-    main, names = light.moments[light.main], list(light.names)
-    # Some ranges are there only while something is recorded.
-    known = {name for step in bare for _, name, _ in step.marks}
-    kept = np.array([name in known for name in names], bool)
-    found: list[tuple[tuple[tuple[str, int], ...], list[int]]] = []
-    for index, (start, end) in enumerate(light.recorded):
-        times, labels = main.within(index)
-        some = np.flatnonzero(kept[labels // 2])
-        shape = tuple((names[label // 2], label % 2) for label in labels[some].tolist())
-        found.append((shape, [start, *times[some].tolist(), end]))
-        labels_of[shape] += 1
-    shape, _ = labels_of.most_common(1)[0]
-    alike = [step for step in bare if tuple((n, e) for _, n, e in step.marks) == shape]
-    bounds = [each for other, each in found if other == shape]
-    if not shape or len(alike) < FEWEST_STEPS or len(bounds) < FEWEST_STEPS:
-        return None
-    turns = [[step.start_ns, *(t for t, _, _ in step.marks), step.end_ns] for step in alike]
-    lengths, there = (np.diff(np.array(each, np.int64)) for each in (turns, bounds))
-    like_most = usual(there.sum(axis=1))
-    those, these = lengths[usual(lengths.sum(axis=1))].T, there[like_most].T
-    middle = [
-        np.median if is_disturbed else _middle(one, other)
-        for one, other in zip(those, these, strict=True)
-    ]
-    wanted = np.array([of(each) for of, each in zip(middle, those, strict=True)], np.float64)
-    now = np.array([of(each) for of, each in zip(middle, these, strict=True)], np.float64)
-    if is_disturbed:
-        wanted = np.minimum(wanted, now)
-    # Where the steps that were recorded lightly happen to be the shorter ones, they stay so.
-    wanted *= min(1.0, now.sum() / wanted.sum())
-    return Parts(np.array(bounds, np.int64), wanted, middle, like_most)
-
-
-def _middle(those: Numbers, these: Numbers) -> Middle:
-    """By what one part of two kinds of steps is compared.
-
-    The mean, which a single long one of few steps may decide: then their means are far apart, and
-    the medians are less so.
-    """
-    by_mean, by_median = (
-        abs(np.log(max(of(those), 1.0) / max(of(these), 1.0))) for of in (np.mean, np.median)
-    )
-    return np.mean if by_mean <= max(by_median, _FAR_APART) else np.median
 
 
 def _long(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.run.light import LightSteps, light_steps
-from tidy.run.moments import HostTimes
-from tidy.run.recording import BareStep
-from tidy.run.stopped_clock import StoppedClock, unrecorded
+from tidy.retiming.light import BareStep, LightSteps, light_steps
+from tidy.retiming.moments import HostTimes
+from tidy.retiming.stopped_clock import StoppedClock
+from tidy.retiming.unrecorded import unrecorded
 from tidy.trace.kinds import EventKind
 from tidy.trace.raw_columns import RawColumns, Track
 

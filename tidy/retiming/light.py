@@ -1,10 +1,11 @@
-"""The lightly recorded steps: what the steps of the script cost."""
+"""Steps that were recorded lightly, and those with nothing recorded: what the script's cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,14 @@ Bounds = list[tuple[int, int]]
 FEWEST_STEPS = 3
 _UNUSUAL = 2.0
 _NEARLY_ALL, _MANY = 0.9, 0.75
+
+
+class BareStep(NamedTuple):
+    """A step with nothing recorded: when ranges in it began (0) and ended (1)."""
+
+    start_ns: int
+    end_ns: int
+    marks: tuple[tuple[int, str, int], ...]
 
 
 @dataclass(frozen=True)

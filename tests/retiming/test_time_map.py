@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidy.run.light import LightSteps, light_steps
-from tidy.run.retiming import TimeMap, time_map
+from tidy.retiming.light import LightSteps, light_steps
+from tidy.retiming.time_map import TimeMap, time_map
 from tidy.trace import TraceInfo, build_trace
 from tidy.trace.kinds import EventKind
 from tidy.trace.raw_columns import RawColumns, Track

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.run.alignment import align
+from tidy.retiming.alignment import align
 
 _SEQUENCE = st.lists(st.integers(0, 6), max_size=40)
 

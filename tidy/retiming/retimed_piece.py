@@ -11,7 +11,7 @@ import numpy as np
 from ..profiler.kineto import SPAN_TRACK
 from ..profiler.piece import Piece
 from ..trace.raw_columns import Track
-from .retiming import TimeMap
+from .time_map import TimeMap
 
 
 def retimed(piece: Piece, later_ns: int, times: TimeMap) -> Piece:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tidy.profiler.worker_ranges import append_worker_ranges, worker_header
-from tidy.run.batch_times import as_in_light_steps, fetched
-from tidy.run.light import light_steps
-from tidy.run.retiming import time_map
+from tidy.retiming.batch_times import as_in_light_steps, fetched
+from tidy.retiming.light import light_steps
+from tidy.retiming.time_map import time_map
 from tidy.runtime.observe.worker_batches import WorkerBatch
 from tidy.trace import Trace, TraceInfo, build_trace
 from tidy.trace.kinds import EventKind

@@ -23,7 +23,7 @@ from ..trace.loader_workers import epochs_of, in_order
 from ..trace.raw_columns import Column, Strings, Track
 from .light import Bounds
 from .moments import Numbers, step_of
-from .retiming import TimeMap
+from .time_map import TimeMap
 
 Key = tuple[int, int, int]  # of a batch: its loader, the epoch and the number there
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Interner
-from .assembly import Assembly
-from .light import FEWEST_STEPS, LightSteps
+from .light import FEWEST_STEPS, BareStep, LightSteps
 from .moments import Numbers
-from .recording import BareStep
 from .stopped_clock import laid_out
 
 # Threads that wait for so much of the time are not alone on the machine.
@@ -25,12 +23,12 @@ _DISTURBED = 0.1
 _QUICKEST = 5  # one in so many of the steps with nothing recorded
 
 
-def is_disturbed(light: Assembly) -> bool:
+def is_disturbed(queued_ns: int, recorded_ns: int) -> bool:
     """Whether threads of the script waited for processors while it was recorded.
 
-    Where worker processes load data they may wait for each other: that is the script's own.
+    Where worker processes load data this tells nothing: they may wait for each other.
     """
-    return not light.worker_batches and light.queued_ns > _DISTURBED * light.recorded_ns
+    return queued_ns > _DISTURBED * recorded_ns
 
 
 def undisturbed(light: LightSteps) -> LightSteps:
