@@ -1,8 +1,9 @@
 """What a step takes after the recording has ended, against the script alone.
 
-    python benchmarks/bench_after_end.py [--framework torch]... [--rounds 5] [--prefix "chrt -r 10"]
+    python benchmarks/bench_after_end.py [--framework torch]... [--width 64]... [--rounds 5]
+                                         [--prefix "chrt -r 10"]
 
-A small training of 3,000 steps runs alone and under `tidy run`, in turns, once for each way in
+A training of 3,000 steps, with layers of 64 or of 512, runs alone and under `tidy run`, in turns, once for each way in
 which a recording ends: after its steps, by `--seconds`, by `--max-size`, and by an error (the
 folder of the recording is removed). The script takes the median of the processor time of its last
 1,500 steps, in parts of 50. The table has the medians over the rounds, and that of the ratios;
@@ -18,11 +19,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 _SCRIPT = """\
 import glob, os, shutil, statistics, sys, tempfile, time
-framework, removes = sys.argv[1:]
+framework, removes, width = sys.argv[1:]
+width = int(width)
 if framework == "torch":
     import torch
     from torch import nn
@@ -31,10 +34,11 @@ else:
     import tidy.runtime as torch
     from tidy.runtime import nn
 torch.manual_seed(0)
-layers = [nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)]
+wide = nn.Linear(width, width), nn.Linear(width, width)
+layers = [wide[0], nn.Tanh(), wide[1], nn.Tanh(), nn.Linear(width, 1)]
 model = nn.Sequential(*layers)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-inputs = torch.randn(32, 64)
+inputs = torch.randn(32, width)
 def step():
     loss = (model(inputs) ** 2).mean()
     optimizer.zero_grad()
@@ -54,6 +58,7 @@ for part in range(60):
 with open("median", "w") as file:
     file.write(str(statistics.median(parts[30:])))
 """
+_WIDTHS = (64, 512)
 _WAYS = {
     "steps": ["--steps", "10"],
     "seconds": ["--steps", "100000", "--seconds", "0.5"],
@@ -78,25 +83,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--framework", action="append", choices=("torch", "runtime"))
     parser.add_argument("--way", action="append", choices=tuple(_WAYS))
+    parser.add_argument("--width", action="append", type=int, help="of the layers")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--prefix", default="", help="goes before each command")
     given = parser.parse_args()
     start = [*shlex.split(given.prefix), sys.executable]
-    print("| ended by | framework | alone, us | after it, us | ratio |\n|---|---|---|---|---|")
-    for framework in given.framework or ("torch", "runtime"):
+    print("| ended by | framework | width | alone, us | after it, us | ratio |")
+    print("|---|---|---|---|---|---|", flush=True)
+    cases = product(given.width or _WIDTHS, given.framework or ("torch", "runtime"))
+    for width, framework in cases:
         for way in given.way or _WAYS:
             alone, after = list[float](), list[float]()
             for _ in range(given.rounds):
                 with tempfile.TemporaryDirectory() as name:
                     folder = Path(name)
                     (folder / "train.py").write_text(_SCRIPT, "utf-8")
-                    script = ["train.py", framework, "yes" if way == "error" else "no"]
+                    removes = "yes" if way == "error" else "no"
+                    script = ["train.py", framework, removes, str(width)]
                     alone.append(_median_s([*start, *script], folder))
                     tidy = ["-m", "tidy", "run", "--fail-on", "never", *_WAYS[way]]
                     after.append(_median_s([*start, *tidy, *script], folder))
             ratio = statistics.median(b / a for a, b in zip(alone, after, strict=True))
             before_us, after_us = (statistics.median(each) * 1e6 for each in (alone, after))
-            print(f"| {way} | {framework} | {before_us:.1f} | {after_us:.1f} | {ratio:.3f} |")
+            cells = way, framework, width, f"{before_us:.1f}", f"{after_us:.1f}", f"{ratio:.3f}"
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 if __name__ == "__main__":

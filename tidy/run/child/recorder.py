@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import endings
+from . import allocator, endings
 from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
@@ -72,6 +72,7 @@ class Recorder(Harmless):
         try:
             self._backend.on_step(self._step)
             self._backend.watch_own_profiler(self.yield_to_script)
+            allocator.steady()
         except Exception as error:
             self.fail(error)
             return
