@@ -3,11 +3,11 @@
     python benchmarks/bench_after_end.py [--framework torch]... [--width 64]... [--rounds 5]
                                          [--prefix "chrt -r 10"]
 
-A training of 3,000 steps, with layers of 64 or of 512, runs alone and under `tidy run`, in turns, once for each way in
-which a recording ends: after its steps, by `--seconds`, by `--max-size`, and by an error (the
-folder of the recording is removed). The script takes the median of the processor time of its last
-1,500 steps, in parts of 50. The table has the medians over the rounds, and that of the ratios;
-Markdown.
+A training of 3,000 steps, with layers of 64 or of 512, runs alone and under `tidy run`, in turns,
+once for each way in which a recording ends: after its steps, by `--seconds`, by `--max-size`, and
+by an error (the folder of the recording is removed). The script takes the median of the processor
+time of its last 1,500 steps, in parts of 50. The table has the medians over the rounds, and that of
+the ratios; Markdown.
 """
 
 from __future__ import annotations
