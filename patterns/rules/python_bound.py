@@ -9,7 +9,16 @@ from operator import or_
 
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
-from tidy.trace import Capability, Event, EventKind, Events, Intervals, Trace, time_text
+from tidy.trace import (
+    Capability,
+    Event,
+    EventKind,
+    Events,
+    Intervals,
+    Location,
+    Trace,
+    time_text,
+)
 
 from ..base import Pattern
 from ..evidence import autograd, graphs, host_idle, launches, obstacles, places, timing
@@ -91,6 +100,17 @@ class PythonBound(Pattern):
             events=3,
             at="train.py:3",
         ),
+        Fires(
+            "in-the-script-itself",
+            steps(
+                "aten::mm @train.py(9): <module>",
+                under("train.py(1): <module> 900us"),
+                "aten::mm 100us @train.py(12): <module>",
+                lasts_us=None,
+            ),
+            events=3,
+            at="train.py:12",
+        ),
         Quiet(
             "in-one-step", on_gpu(under("ProfilerStep#1", _ONE), under("ProfilerStep#2", _OP * 60))
         ),
@@ -155,7 +175,7 @@ class PythonBound(Pattern):
             message=(
                 f"{who} waits {a_step} a {trace.window.unit} for Python{where}" + _before(after)
             ),
-            location=function.location if function else None,
+            location=_line(function, after),
             cost=timing.Cost(time, matters=True),
             edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
             severity=Severity.WARNING,
@@ -207,6 +227,15 @@ def _part_of(engine: Intervals, stretch: Stretch) -> float:
 
 def _function(stretch: Stretch) -> Event | None:
     return stretch.functions[0] if stretch.functions else None
+
+
+def _line(function: Event | None, after: Event | None) -> Location | None:
+    """Where to look: of a script's own code, whose first line tells nothing, at what comes next."""
+    place = function.location if function is not None else None
+    line = after.location if after is not None else None
+    if place is None or place.function != "<module>" or line is None or not line.is_call_line:
+        return place
+    return line if (line.file, line.function) == (place.file, place.function) else place
 
 
 def _place(trace: Trace, stretch: Stretch) -> Hashable:

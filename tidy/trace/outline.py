@@ -37,7 +37,7 @@ _EVENT = re.compile(
     r"(?: cuda:(?P<device>\d+))?"
     r"(?: at (?P<address>\d+) of (?P<allocated>\d+)(?:/(?P<reserved>\d+))?)?"
     r"(?: seq=(?P<sequence_nr>\d+)(?:/(?P<forward_thread>\d+))?)?"
-    r"(?: @(?P<stack>\S+\(\d+\): \w+))?"
+    r"(?: @(?P<stack>\S+\(\d+\): [\w<>]+))?"
 )
 _INPUT = re.compile(r"=(?P<value>.*)|(?P<type>-|[A-Za-z][\w:<> ]*)(?:\[(?P<dims>[\d, ;]*)\])?")
 _DEVICE = re.compile(
