@@ -20,15 +20,26 @@ from .stopped_clock import laid_out
 
 # Threads that wait for so much of the time are not alone on the machine.
 _DISTURBED = 0.1
+# Threads of a script that compute for so much of it are what its steps may wait for.
+_BESIDE = 0.1
 _QUICKEST = 5  # one in so many of the steps with nothing recorded
 
 
 def is_disturbed(queued_ns: int, recorded_ns: int) -> bool:
     """Whether threads of the script waited for processors while it was recorded.
 
-    Where worker processes load data this tells nothing: they may wait for each other.
+    Where something of the script's works beside its steps this tells nothing: they may wait for
+    each other.
     """
     return queued_ns > _DISTURBED * recorded_ns
+
+
+def works_beside(beside_ns: int, recorded_ns: int) -> bool:
+    """Whether threads of the script computed beside its steps, for so long, as a producer does.
+
+    How long a step waits for them is the script's own, so that its quickest steps are not true.
+    """
+    return beside_ns > _BESIDE * recorded_ns
 
 
 def undisturbed(light: LightSteps) -> LightSteps:

@@ -100,13 +100,14 @@ class Assembly:
         header: keys beside the events.
         main: where the steps are.
         worker_batches: of all pieces, as worker processes reported them.
-        recorded_ns, queued_ns: how long all pieces are, and how long threads waited for a
-            processor meanwhile, all threads together.
+        recorded_ns: how long all pieces are.
+        queued_ns, beside_ns: how long threads waited for a processor meanwhile, all threads
+            together, and how long those had one that the script runs beside the one of its steps.
     """
 
     def __init__(self, warmup: int) -> None:
         self.op_count = self.step_count = self.base_ns = 0
-        self.recorded_ns = self.queued_ns = 0
+        self.recorded_ns = self.queued_ns = self.beside_ns = 0
         self.has_modelled_work = False
         self.steps: list[tuple[int, int, int]] = []
         self.ends_ns: list[list[int]] = []
@@ -142,6 +143,7 @@ class Assembly:
         self.op_count += pieces.op_count
         self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
         self.queued_ns += facts.get("queued_ns", 0)
+        self.beside_ns += facts.get("beside_ns", 0)
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
         self._piece_times.add(facts["start_ns"], done_ns, -self.left_out_ns)

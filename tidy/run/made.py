@@ -11,7 +11,7 @@ from msgspec import MsgspecError
 from ..profiler.kineto import TraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
-from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed
+from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed, works_beside
 from ..retiming.light import FEWEST_STEPS, light_steps, typical_ns
 from ..retiming.time_map import TimeMap
 from ..retiming.unrecorded import as_short_as, unrecorded
@@ -69,9 +69,11 @@ class Assembled:
         if light is not None:
             true = None if bare_ns is None else unrecorded(light, steps)
             is_busy = bare_ns is not None and true is None
-            # Beside workers the quickest steps are not known; beside devices they are those in
-            # which a host that runs ahead waits for nothing.
-            is_alone = not self.light.worker_batches
+            # Beside workers and threads of the script's own the quickest steps are those that did
+            # not wait for them; beside devices those in which a host that runs ahead waits for
+            # nothing.
+            of_threads = works_beside(self.light.beside_ns, self.light.recorded_ns)
+            is_alone = not (self.light.worker_batches or of_threads)
             if is_alone and not light.has_device:
                 disturbed = (
                     is_busy

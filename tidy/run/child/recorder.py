@@ -21,6 +21,7 @@ from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
+from .processor_times import ProcessorTimes
 from .stages import BARE, FULL, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
@@ -55,7 +56,7 @@ class Recorder(Harmless):
         # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
         self._due = ""
         self.state = "new"
-        self._length = PieceLength()
+        self._length, self._processors = PieceLength(), ProcessorTimes()
         self._lines: Any = None
         if settings["stack"] and not backend.has_lines:
             if sys.version_info >= (3, 12):
@@ -324,7 +325,7 @@ class Recorder(Harmless):
         is_full = self._stage.how == FULL
         self._first_step, self._steps_ns = self.step_count, []
         self._pieces.begin()
-        self._stage.begin_piece()
+        self._processors.begin()
         self._backend.start(light=not is_full)
         self._thread.begin()
         self.state = "recording"
@@ -337,7 +338,7 @@ class Recorder(Harmless):
         self._pieces.say("writing")
         has_lines = self._lines is not None and self._stage.how == FULL
         lines = self._lines.stop(final=final) if has_lines else None
-        stopped_ns, queued_ns = time.time_ns(), self._stage.queued_ns()
+        stopped_ns, processor_times = time.time_ns(), self._processors.header()
         start_ns, cut_ns = self._backend.stop()
         if lines is not None:
             self._lines.learn(lines, self._backend.starts_ns)
@@ -346,7 +347,7 @@ class Recorder(Harmless):
             "cut_ns": cut_ns,
             "how": self._stage.how,
             "stage": self._stage.number,
-            "queued_ns": queued_ns,
+            **processor_times,
             "steps_ns": self._steps_ns,
             "steps_before": self._first_step,
             "began_at_step": self._began_at_step,

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .kept import os, time
-from .worker_reports import queued_ns
+from .kept import time
 
 FULL, LIGHT, BARE, SKIP = "full", "light", "bare", "skip"
 RECORDED = frozenset({FULL, LIGHT})
@@ -88,7 +87,6 @@ class StageRun:
 
     def __init__(self, stages: Iterator[Stage]) -> None:
         self._stages = stages
-        self._queued_before: dict[str, int] = {}
         self.stage = next(stages)
         self.number = self.step_count = self.nbytes = self.end_ns = 0
 
@@ -111,20 +109,13 @@ class StageRun:
     def go_on(self) -> bool:
         """Take the next one, if there is any."""
         stage = next(self._stages, None)
+        if stage is not None and stage.how == BARE:  # where size or time cut the others short
+            stage = stage._replace(steps=min(stage.steps, 1 + max(_BARE_STEPS, self.step_count)))
         if stage is not None:
             self.stage = stage
             self.number += 1
             self.step_count = self.nbytes = 0
         return stage is not None
-
-    def begin_piece(self) -> None:
-        """From now on the time counts that threads wait for a processor."""
-        self._queued_before = _queued_ns()
-
-    def queued_ns(self) -> int:
-        """How long threads that are still there have waited for one in the piece."""
-        before = self._queued_before
-        return sum(waited - before.get(each, 0) for each, waited in _queued_ns().items())
 
 
 class PieceLength:
@@ -156,12 +147,3 @@ class PieceLength:
     def begin_stage(self) -> None:
         """What is recorded now may take another size."""
         self.piece_ns = self._fitting_ns
-
-
-def _queued_ns() -> dict[str, int]:
-    """How long each thread of this process has waited for a processor. Only Linux tells."""
-    try:
-        threads = os.listdir("/proc/self/task")
-    except OSError:
-        return {}
-    return {each: queued_ns(f"self/task/{each}") for each in threads}

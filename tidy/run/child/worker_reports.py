@@ -79,14 +79,15 @@ class _Reports:
         """It got a task."""
         self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
         self._start_ns = time.time_ns()
-        self._started = time.thread_time_ns(), queued_ns("thread-self")
+        self._started = time.thread_time_ns(), processor_ns("thread-self")[1]
 
     def end(self, answer: Any) -> None:
         """It made a batch."""
         if self._batch < 0 or not self._left or answer[0] != self._batch:
             return
         end_ns, (ran_ns, waited_ns) = time.time_ns(), self._started
-        on_processor = time.thread_time_ns() - ran_ns, queued_ns("thread-self") - waited_ns
+        queued_ns = processor_ns("thread-self")[1] - waited_ns
+        on_processor = time.thread_time_ns() - ran_ns, queued_ns
         self._left -= 1
         try:
             times = self._start_ns, end_ns, *on_processor
@@ -100,11 +101,12 @@ class _Reports:
             self._left = 0
 
 
-def queued_ns(thread: str) -> int:
-    """How long a thread has waited for a processor; only Linux tells, else it is 0.
+def processor_ns(thread: str) -> tuple[int, int]:
+    """How long a thread had a processor and waited for one; only Linux tells, else it is (0, 0).
 
-    Workers of tidy.runtime have the same function. Neither can have that of the other: this file is
-    loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who records it.
+    Workers of tidy.runtime have much the same function. Neither can have that of the other: this
+    file is loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who
+    records it.
 
     Args:
         thread: its folder below /proc.
@@ -112,11 +114,12 @@ def queued_ns(thread: str) -> int:
     try:
         file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY)
         try:
-            return int(os.read(file, 100).split()[1])
+            ran_ns, waited_ns = os.read(file, 100).split()[:2]
+            return int(ran_ns), int(waited_ns)
         finally:
             os.close(file)
-    except (OSError, ValueError, IndexError):
-        return 0
+    except (OSError, ValueError):
+        return 0, 0
 
 
 class _Door:

@@ -1,0 +1,39 @@
+"""How many steps of a script each stage of its recording takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidy.run.child.stages import BARE, FULL, LIGHT, StageRun, stages_of
+
+_SETTINGS = {"after": 0, "every": 0, "warmup": 1, "seconds": 60.0, "stop_after": False}
+
+
+def _taken(settings: dict[str, Any], cut_after: int) -> dict[str, int]:
+    """The steps of each stage, where recorded ones are cut short after so many."""
+    run, taken = StageRun(stages_of(settings)), dict[str, int]()
+    while True:
+        most = cut_after if run.how != BARE else run.stage.steps
+        while not run.has_all_steps and run.step_count < most:
+            run.step_count += 1
+        taken[run.how] = run.step_count
+        if not run.go_on():
+            return taken
+
+
+@pytest.mark.parametrize(
+    ("steps", "cut_after", "timed"),
+    [
+        (10, 1_000, 51),  # 50 make a good median
+        (200, 1_000, 201),
+        (100_000, 300, 301),  # size or time was over
+        (100_000, 5, 51),
+    ],
+)
+def test_no_more_steps_are_timed_than_were_recorded(steps: int, cut_after: int, timed: int) -> None:
+    taken = _taken({**_SETTINGS, "steps": steps}, cut_after)
+    assert taken[FULL] == min(cut_after, 1 + steps)
+    assert taken[LIGHT] == min(cut_after, 1 + steps)
+    assert taken[BARE] == timed
