@@ -25,9 +25,7 @@ from typing import Any
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "recording"
 # What bounds their steps differs: Python, data, products, small operators, worker processes.
-SCRIPTS = (
-    "cnn", "evaluation", "mlp", "optimizers", "pure_dataset", "pure_rl", "transformer", "workers",
-)  # fmt: skip
+SCRIPTS = ("evaluation", "mlp", "optimizers", "pure_dataset", "workers")
 FRAMEWORKS = ("torch", "runtime")
 _LONGEST_S, _SHORTEST_S = 3.0, 0.3  # until the load changes
 _TIME_LIMIT_S = 600
