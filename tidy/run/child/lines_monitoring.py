@@ -100,7 +100,7 @@ class MonitoringLines(Logs):
 
     def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
         self._purity.learn(log.parts, list(self._codes), starts_ns)
-        for number, state in self._states.items():
+        for number, state in list(self._states.items()):
             is_pure = number in self._purity.line_counts
             if is_pure != state.is_pure:
                 state.learn(is_pure, self._short_ns)
