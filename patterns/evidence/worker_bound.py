@@ -39,6 +39,8 @@ _MOST_WORKERS = 64
 # Where workers wait for a processor from this part of their work on, so does all else, and when
 # something happened tells little.
 _CROWDED = 0.25
+# The same of the script's own threads. Beside two workers on two processors it is up to a third.
+_CROWD = 0.4
 # Batches differ in length and come in order, so that workers do not always all work.
 _WORST_YIELD = 0.75
 
@@ -67,6 +69,8 @@ class WorkerBound:
         waits_for: what most of the wait is for.
         cpu_share: how much of its work a worker had a processor.
         queued_share: how much of it it could have worked but had none.
+        crowd_share: how much of the time threads of the script waited for a processor, all
+            together.
         cpu_count: how many there are.
     """
 
@@ -78,6 +82,7 @@ class WorkerBound:
     waits_for: WaitsFor
     cpu_share: float
     queued_share: float
+    crowd_share: float
     cpu_count: int | None
 
     @property
@@ -179,7 +184,8 @@ def judge(
         waits_for = WaitsFor.WORK
     else:
         waits_for = WaitsFor.UNEVEN
-    if queued >= _CROWDED and waits_for != WaitsFor.WORK:
+    crowd = 0.0 if trace.device_is_modelled else _crowd_share(trace)
+    if (queued >= _CROWDED or crowd >= _CROWD) and waits_for != WaitsFor.WORK:
         waits_for = WaitsFor.PROCESSORS
     if waits_for in (WaitsFor.UNEVEN, WaitsFor.PROCESSORS) and wait_ns < _TURN_NS:
         waits_for = WaitsFor.UNKNOWN
@@ -192,5 +198,12 @@ def judge(
         waits_for=waits_for,
         cpu_share=cpu,
         queued_share=queued,
+        crowd_share=crowd,
         cpu_count=workers.cpu_count,
     )
+
+
+def _crowd_share(trace: Trace) -> float:
+    """What `tidy run` says of it, 0 where it says nothing."""
+    said = trace.info.header.get("tidy_queued_share")
+    return float(said) if isinstance(said, (int, float)) else 0.0

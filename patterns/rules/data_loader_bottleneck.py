@@ -60,7 +60,8 @@ class DataLoaderBottleneck(Pattern):
     (or transforms on the GPU), or fewer and larger files. Where batches take long to receive, send
     less: uint8 rather than float32, fewer tensors. Where they are uneven, use a larger
     `prefetch_factor`. `persistent_workers=True` helps at the start of each epoch. Where workers
-    wait for a processor, the finding is info: other work of the machine may be what keeps them.
+    or the script wait for processors, the finding is info: other work of the machine may be what
+    keeps them.
     Cannot see: Recordings of two batches or less, loaders of other libraries, and runs without
     steps. Where every few batches one is late, a slow disk may be why. What workers did is known
     where tidy recorded; else runs without a GPU and on a modelled device are not checked. Beside a
@@ -207,9 +208,11 @@ def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
         message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}"
         return message, _more_workers(bound)
     if bound.waits_for == WaitsFor.PROCESSORS:
+        them = f"which wait for a processor {bound.queued_share:.0%} of the time that they work"
+        if bound.crowd_share > bound.queued_share:
+            them = f"while the script waits for processors {bound.crowd_share:.0%} of the time"
         return (
-            f"{who} waits for the workers of the DataLoader, which wait for a processor"
-            f" {bound.queued_share:.0%} of the time that they work",
+            f"{who} waits for the workers of the DataLoader, {them}",
             "make the items cheaper, or run less beside the training on this machine",
         )
     if bound.waits_for == WaitsFor.RECEIVING:

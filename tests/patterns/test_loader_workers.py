@@ -90,6 +90,22 @@ def test_workers_without_a_processor(tmp_path: Path) -> None:
     assert found.severity == tidy.Severity.INFO  # the machine may have done other things
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        Loop(batch_ms=4, receive_ms=12),
+        Loop(batch_ms=8, step_ms=10, slow=(6, 11, 16, 21), prefetch=1),
+    ],
+)
+def test_a_script_without_processors(loop: Loop, tmp_path: Path) -> None:
+    """Where other work keeps the script itself waiting, batches are late for that."""
+    (found,) = _found(replace(loop, crowd_share=0.55), tmp_path)
+    assert "while the script waits for processors 55% of the time" in found.message
+    assert found.severity == Severity.INFO
+    (found,) = _found(replace(loop, crowd_share=0.2), tmp_path)
+    assert "while the script waits" not in found.message
+
+
 def test_beside_a_modelled_device_workers_have_a_processor(tmp_path: Path) -> None:
     """What the processors of this machine are busy with is no fault of the script's."""
     loop = Loop(batch_ms=20, step_ms=5, cpu_share=0.3, queued_share=0.7, is_modelled=True)

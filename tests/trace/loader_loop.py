@@ -33,6 +33,7 @@ class Loop:
     count: int = 24
     cpu_share: float = 0.0
     queued_share: float = 0.0
+    crowd_share: float = 0.0  # of the script's threads
     cpu_count: int = 32
     started_ms: float = 0  # when the first batch begins
     is_modelled: bool = False  # the device, which works in each step
@@ -84,6 +85,7 @@ class Loop:
     def trace(self, folder: Path) -> Trace:
         path = folder / "trace.json"
         document = {"tidy_loader_workers": self.header(), "traceEvents": self.written()}
+        document["tidy_queued_share"] = self.crowd_share
         if self.is_modelled:
             device = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0}
             document |= {"tidy_modelled_device": True, "deviceProperties": [device]}

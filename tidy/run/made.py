@@ -129,6 +129,9 @@ class Assembled:
     def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
         """The trace, with notes beside those about its times."""
         self.notes = [*notes, *self.notes]
+        if self.light.recorded_ns:
+            queued = self.light.queued_ns / self.light.recorded_ns
+            self.facts["tidy_queued_share"] = round(queued, 3)
         more = {**more, **self.facts, "tidy_notes": self.notes}
         return self.full.finish(title, more, list(self.notes))
 
