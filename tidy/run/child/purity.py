@@ -107,7 +107,7 @@ def _on_top(numbers: array[int], starts_ns: list[int], users: set[int]) -> list[
         at = bisect_right(times, start) - 1
         if at < 0 or at == last:
             continue
-        last, left = at, list[int]()  # functions that were left before, innermost first
+        last, left = at, list[int]()  # functions left since then, the outermost first
         while at >= 0:
             code, line = numbers[3 * at + 1], numbers[3 * at + 2]
             at -= 1
