@@ -11,7 +11,8 @@ from tidy.trace import Event, EventKind, Rows, Trace
 
 from .launches import has_name, innermost, rows_matching
 
-FUSED = r"aten::_fused_|.*multi_tensor|Torch-Compiled|.*triton"
+# Not the functions of torch.optim that call foreach ops, such as `adam.py(554): _multi_tensor_adam`.
+FUSED = r"aten::_fused_|(?!.*: _multi_tensor_).*multi_tensor|Torch-Compiled|.*triton"
 
 
 def step_pattern(classes: Iterable[str]) -> re.Pattern[str]:

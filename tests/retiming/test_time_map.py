@@ -330,3 +330,40 @@ def test_a_long_step_keeps_its_time_where_nothing_disturbed_it(are_quickest: boo
     lengths = [end - start for start, end in times.steps]
     assert (lengths[-1] > 100_000) is not are_quickest
     assert max(lengths[:-1]) < 10_000
+
+
+def test_what_was_done_before_the_steps_stays_there() -> None:
+    """A model is moved to the device by copies named like those of a step's batches."""
+    writer = Writer(np.random.default_rng(0), 10, with_python=False)
+    count = 0
+
+    def launched(name: str, start: int) -> None:
+        nonlocal count
+        count += 1
+        for each, kind, track, late in (
+            ("cudaMemcpyAsync", EventKind.Runtime, _MAIN, 0),
+            (name, EventKind.Memcpy, _STREAM, 5),
+        ):
+            writer.raw.append(
+                1,
+                kind=kind,
+                start_ns=start + late,
+                duration_ns=20,
+                correlation=count,
+                track_id=writer.raw.strings.tracks[track],
+                name_id=writer.raw.strings.names[each],
+            )
+
+    for parameter in range(10):
+        launched("Memcpy HtoD", 100 * parameter)
+    ends = list(range(1_000_000, 1_006_000, 1_000))
+    for start in ends[:-1]:
+        writer.add("aten::to", EventKind.TorchOp, start + 5, start + 500, _MAIN)
+        launched("Memcpy HtoD", start + 10)
+        if start == ends[0]:  # what the first step alone has to set up
+            launched("Memset", start + 100)
+    light = light_steps(Copied(writer.raw), [ends[1:]], _MAIN)
+    assert light is not None
+    _, before, table = _mapped(Copied(writer.raw), ends[1:], light)
+    work = table["kind"] == EventKind.Memcpy
+    assert np.abs(table["start_ns"][work] - before["start_ns"][work]).max() <= 10

@@ -90,8 +90,10 @@ def queued_before(
     before = first - 1 if first and follows[first - 1] else follows.index(True)
     recorded_ns, given_ns = int(bounds[0][0]), int(bounds[1][0])
     asked = np.where(work.asked_ns < 0, work.times_ns, work.asked_ns)
-    left = (work.step < 0) & (asked < recorded_ns)
     there, their_labels = theirs.within(before)
+    # As much as a step launches: what was done long before, such as moving the model, stays there.
+    left = np.flatnonzero((work.step < 0) & (asked < recorded_ns))
+    left = left[max(len(left) - len(there), 0) :]
     pairs, their_pairs = align(work.labels[left], their_labels)
     later = given_ns - light.steps[before][1]
     return work.times_ns[left][pairs], there[their_pairs] + later

@@ -34,6 +34,8 @@ _NUMBERS = {
     "wait_on_cuda_event_record_corr_id": "correlation",
     "Ev Idx": "Ev Idx",
 }
+# Kineto waits for all devices when it is stopped, which it records too.
+_WAITS_AT_THE_END = ("cudaDeviceSynchronize", "hipDeviceSynchronize")
 _NOTHING = msgspec.Raw()
 _encode = msgspec.json.Encoder().encode
 _decode_object = msgspec.json.Decoder(Json).decode
@@ -130,6 +132,9 @@ class KinetoPieces:
         self._clipped &= table["start_ns"] + table["duration_ns"] > cut_ns
         left_ns = np.maximum(cut_ns - table["start_ns"], 0)
         table["duration_ns"] = np.where(self._clipped, left_ns, table["duration_ns"])
+        waits = np.isin(table["name_id"], [self._strings.names.get(each, -1) for each in _WAITS_AT_THE_END])
+        self._own = waits & (table["start_ns"] >= cut_ns)
+        table["kind"][self._own] = EventKind.Overhead
         table["start_ns"] += later_ns
         flows["time_ns"] += later_ns
         numbered: dict[str, list[tuple[Column, Column]]] = {}
@@ -184,6 +189,8 @@ class KinetoPieces:
                     found["dur"] = _us(lengths[row])
                 if stack_ids[row] >= 0:
                     found.setdefault("args", {})["Call stack"] = stacks[stack_ids[row]]
+                if self._own[row]:
+                    found["cat"] = "overhead"
             elif event.ph == "M":
                 place = event.name, event.pid, event.tid
                 if place in self._named:

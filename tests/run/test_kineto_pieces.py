@@ -1,4 +1,4 @@
-"""Numbers that PyTorch counts on through all pieces of a recording, and those that begin anew."""
+"""Pieces that PyTorch exported: numbers that it counts on or begins anew, and what is its own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import pytest
 from tidy.run.assembly import Assembly
 from tidy.run.kineto_pieces import KinetoPieces
 from tidy.run.recording import Recording
-from tidy.trace import Trace
+from tidy.trace import EventKind, Trace
 
 _PIECES, _OPS = 40, 5
 
 
-def _assembled(folder: Path, first_of: Any) -> Trace:
-    """Pieces of five ops each; the first op of piece n has the External id `first_of(n)`."""
+def _assembled(folder: Path, first_of: Any, *more: dict[str, Any]) -> Trace:
+    """Pieces of five ops each; the first op of piece n has the External id `first_of(n)`.
+
+    Args:
+        more: events that each piece has besides, with times since its start.
+    """
     assembly = Assembly(0)
     pieces = KinetoPieces(Recording(folder, {}), assembly.strings, False, Counter())
     for piece in range(_PIECES):
@@ -36,6 +40,7 @@ def _assembled(folder: Path, first_of: Any) -> Trace:
             }
             for number in range(_OPS)
         ]
+        events += [{**each, "ts": start_us + each["ts"]} for each in more]
         path = folder / f"piece-{piece}.trace.json"
         path.write_text(json.dumps({"traceEvents": events, "baseTimeNanoseconds": 0}), "utf-8")
         facts = {
@@ -68,3 +73,16 @@ def test_no_operator_is_missing(first_of: Any, tmp_path: Path) -> None:
     assert len(trace.rows_named("aten::add")) == _PIECES * _OPS
     assert not trace.info.is_thinned
     assert trace.info.warnings == []
+
+
+def test_the_wait_of_a_profiler_that_is_stopped_is_its_own(tmp_path: Path) -> None:
+    """A piece ends 900 us after its start."""
+
+    def wait(ts: float) -> dict[str, Any]:
+        event = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "dur": 9.0}
+        return {**event, "pid": 1, "tid": 1, "ts": ts, "args": {"correlation": 1}}
+
+    trace = _assembled(tmp_path, lambda _piece: 1, wait(100.0), wait(910.0))
+    waits = trace.rows_named("cudaDeviceSynchronize")
+    kinds = Counter(EventKind(kind) for kind in trace.kind[waits].tolist())
+    assert kinds == {EventKind.Runtime: _PIECES, EventKind.Overhead: _PIECES}
