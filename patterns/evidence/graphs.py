@@ -6,12 +6,13 @@ import numpy as np
 
 from tidy.account import HostTime, host_in_window, host_kinds
 from tidy.finding import NotChecked
-from tidy.trace import Trace
+from tidy.trace import Rows, Trace
 
 from .launches import calls_of
 
 KERNEL_LAUNCHES = ("cu*Launch*Kernel*", "hip*Launch*Kernel*")
 GRAPH_LAUNCHES = ("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
+MORE_IN_GRAPHS = "larger batches, or the whole step, with its optimizer, in one CUDA graph"
 # Where graphs without kernels are no more than this part of the launches, and what the account
 # says is theirs no more than this part of the window, the rest can be judged.
 _FEW = 0.01
@@ -21,6 +22,13 @@ LOST_IN_GRAPHS = NotChecked(
     "kernels inside CUDA graphs were not recorded, so the GPU may work where it seems to idle",
     "record a few steps without CUDA graphs, or with no other profiler using CUPTI",
 )
+
+
+def launched_in_steps(trace: Trace) -> Rows:
+    """The launches of graphs in the steps that count."""
+    calls = calls_of(trace, *GRAPH_LAUNCHES)
+    in_steps: Rows = calls[trace.step_time.contains(trace.start_ns[calls])]
+    return in_steps
 
 
 def lost_in_graphs(trace: Trace) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import EventKind, Intervals, Rows, Trace
+from tidy.trace import Capability, EventKind, Intervals, Rows, Trace
 from tidy.trace.window import ONCE
 
 from .graphs import KERNEL_LAUNCHES
@@ -21,6 +21,11 @@ _BAD_LINKS = 0.5
 _SHORTEST_LOAD_NS = 10_000
 # The host's clock and the device's are matched to about this much.
 _SKEW_NS, _LATE_NS = 2_000, 20_000
+
+
+def stacks_slow_it(trace: Trace) -> bool:
+    """Whether the host's times have what Python stacks cost in them: `tidy run` gives others."""
+    return Capability.STACKS in trace.capabilities and "tidy_times" not in trace.info.header
 
 
 def first_calls(trace: Trace) -> Intervals:

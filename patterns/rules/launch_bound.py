@@ -100,13 +100,14 @@ class LaunchBound(DevicePattern):
         idle = idle if captured is None else captured.idle
         share = trace.step_share(idle) or 0.0
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
+        beside = " beside graphs" if len(graphs.launched_in_steps(trace)) else ""
         per_launch = time_text(idle.total_ns / len(calls))
         yield self.report(
             trace,
             Events(trace, calls),
             message=(
                 f"the GPU idles for {share:.0%} of {trace.window.whole},"
-                f" while {a_step:,.0f} kernels{unit} are launched one by one:"
+                f" while {a_step:,.0f} kernels{unit} are launched one by one{beside}:"
                 f" {per_launch} for each, which runs {time_text(kernel_ns)}"
                 + ("" if captured is None else ", the same in each")
                 + (", to decode one token after the other" if decoding.is_eager(trace) else "")
@@ -121,6 +122,8 @@ class LaunchBound(DevicePattern):
         trace = events[0].trace
         if decoding.is_eager(trace):
             return "a static KV cache under CUDA graphs, or more sequences at once"
+        if len(graphs.launched_in_steps(trace)):
+            return graphs.MORE_IN_GRAPHS
         if len(trace.rows_named(*_COMPILED)):
             return 'torch.compile(mode="reduce-overhead"), which uses CUDA graphs'
         return self.fix if captured_steps(trace) is None else _CAPTURE

@@ -10,7 +10,6 @@ from operator import or_
 from tidy.finding import Finding, Obstacle, Severity
 from tidy.replay import Edit
 from tidy.trace import (
-    Capability,
     Event,
     EventKind,
     Events,
@@ -21,7 +20,7 @@ from tidy.trace import (
 )
 
 from ..base import Pattern
-from ..evidence import autograd, graphs, host_idle, launches, obstacles, places, timing
+from ..evidence import autograd, graphs, host_idle, launches, obstacles, places, recording, timing
 from ..evidence.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
@@ -55,9 +54,10 @@ class PythonBound(Pattern):
     often; write it with numpy or as operators on the device. Many short ways from operator to
     operator are those of `torch.compile`, CUDA graphs and larger batches.
     Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
-    then the way from operator to operator is info, and no saving is estimated; beside a modelled
-    device, where it is tidy.runtime's, it is not looked at. What a file that was
-    thinned out leaves between operators is not checked.
+    then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
+    gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
+    tidy.runtime's, it is not looked at. What a file that was thinned out leaves between operators
+    is not checked.
     """
 
     code = "TDY401"
@@ -190,7 +190,7 @@ class PythonBound(Pattern):
         fewest = self.fewest_kernels * max(len(trace.window.steps), 1)
         if share < self.from_op_to_op or len(calls) < fewest:
             return
-        has_stacks = Capability.STACKS in trace.capabilities
+        is_slowed = recording.stacks_slow_it(trace)
         yield self.report(
             trace,
             Events(trace, calls),
@@ -198,18 +198,20 @@ class PythonBound(Pattern):
                 f"the GPU idles for {share:.0%} of {trace.window.whole}"
                 " while Python gets from one operator to the next,"
                 f" {time_text(time.total_ns / len(calls))} for each kernel"
-                + (", with Python stacks recorded" if has_stacks else "")
+                + (", with Python stacks recorded" if is_slowed else "")
             ),
             location=None,
             cost=timing.Cost(time, matters=False, on_device=True),
             severity=Severity.INFO,
             at_most=Severity.WARNING,
-            edit=None if has_stacks else Edit("graphs", host=python, left=(0.1, 0.6)),
+            edit=None if is_slowed else Edit("graphs", host=python, left=(0.1, 0.6)),
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
-        is_launch = events[0].kind == EventKind.Runtime
-        return _GRAPHS if is_launch else self.fix
+        if events[0].kind != EventKind.Runtime:
+            return self.fix
+        has_graphs = len(graphs.launched_in_steps(events[0].trace))
+        return graphs.MORE_IN_GRAPHS if has_graphs else _GRAPHS
 
 
 def _is_python(stretch: Stretch) -> bool:

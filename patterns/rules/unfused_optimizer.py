@@ -24,6 +24,8 @@ _KERNEL = "multi_tensor_apply_kernel 9us"
 _ADAMW, _SGD = "Optimizer.step#AdamW.step", "Optimizer.step#SGD.step"
 _LERP, _ADD = launch("aten::_foreach_lerp_", _KERNEL), launch("aten::_foreach_add_", _KERNEL)
 _FUSED_OP = launch("aten::_fused_adamw_", _KERNEL)
+_FUNCTION = "torch/optim/adam.py(554): _multi_tensor_adam"
+_OF_APEX = "apex/multi_tensor_apply/multi_tensor_apply.py(27): __call__"
 _AMD = "# hip_runtime_version 60000000\n# device 0 AMD Instinct MI300X\n"
 _ADD_ON_AMD = launch("aten::_foreach_add_", _KERNEL, call="hipLaunchKernel")
 
@@ -61,7 +63,13 @@ class UnfusedOptimizer(DevicePattern):
     )
     examples = (
         Fires("foreach", on_gpu(under(_ADAMW, _LERP, _ADD), frame=FRAME), at=AT),
+        Fires(
+            "with-stacks",
+            on_gpu(under(_ADAMW, under(_FUNCTION, _LERP, _ADD)), frame=FRAME),
+            at=AT,
+        ),
         Quiet("fused", on_gpu(under(_ADAMW, _ADD, _LERP, _FUSED_OP))),
+        Quiet("of-apex", on_gpu(under(_ADAMW, under(_OF_APEX, _ADD, _LERP)))),
         Quiet("one-op", on_gpu(under(_SGD, _ADD))),
         Quiet("not-to-be-had", on_gpu(under("Optimizer.step#RMSprop.step", _ADD * 2))),
         Quiet("parameters-on-the-cpu", on_gpu(under(_SGD, "aten::_foreach_add_\n" * 2), WORK)),

@@ -269,3 +269,14 @@ def _idle_share(events: list[dict[str, Any]]) -> float:
         idle += start - until if 0 < start - until < 200 else 0
         until = max(until, end)
     return idle / (until - first)
+
+
+def test_where_graphs_are_launched_it_does_not_ask_for_graphs(read_events: ReadEvents) -> None:
+    in_a_step = [each | {"ts": each["ts"] - 3_700} for each in _graphs(kernels=5)]
+    in_a_step = [
+        each | {"tid": 77} if each["cat"] == "cuda_runtime" else each for each in in_a_step
+    ]
+    trace = read_events([*_with_another_kernel(_steps(3, 1)), *in_a_step])
+    (found,) = tidy.check(trace, select=["TDY402"]).findings
+    assert "30 kernels a step are launched one by one beside graphs" in found.message
+    assert "reduce-overhead" not in found.fix

@@ -186,3 +186,24 @@ def test_where_idle_time_is_not_known(name: str) -> None:
     """The one was thinned out before it was published, the other lacks kernels of its graphs."""
     for code in ("TDY401", "TDY402", "TDY407"):
         assert isinstance(report(path_of(name)).outcomes[code], NotChecked)
+
+
+@pytest.mark.parametrize("header", [{}, {"tidy_times": "unrecorded"}])
+def test_stacks_slow_the_host_unless_its_times_are_others(
+    read_events: ReadEvents, header: dict[str, str]
+) -> None:
+    """Steps of 30 operators, 20 us of Python after each, in a function that was recorded."""
+    written: list[Written] = []
+    for step in range(4):
+        ts = float(step * 2_000)
+        written += [mark(f"ProfilerStep#{step}", ts, 1_200), frame("train.py(3): train", ts, 1_200)]
+        for at in range(30):
+            number, start = 100 * step + at + 1, ts + 40 * at
+            written += [
+                op("aten::mm", start, 20, args={"External id": number}),
+                call("cudaLaunchKernel", start + 5, 8, number, external=number),
+                kernel("gemm", start + 13, 7, correlation=number),
+            ]
+    (found,) = tidy.check(read_events(written, **header), select=["TDY401"]).findings
+    assert ("with Python stacks recorded" in found.message) == (not header)
+    assert (found.saving is None) == (not header)

@@ -132,7 +132,9 @@ class KinetoPieces:
         self._clipped &= table["start_ns"] + table["duration_ns"] > cut_ns
         left_ns = np.maximum(cut_ns - table["start_ns"], 0)
         table["duration_ns"] = np.where(self._clipped, left_ns, table["duration_ns"])
-        waits = np.isin(table["name_id"], [self._strings.names.get(each, -1) for each in _WAITS_AT_THE_END])
+        waits = np.isin(
+            table["name_id"], [self._strings.names.get(each, -1) for each in _WAITS_AT_THE_END]
+        )
         self._own = waits & (table["start_ns"] >= cut_ns)
         table["kind"][self._own] = EventKind.Overhead
         table["start_ns"] += later_ns
