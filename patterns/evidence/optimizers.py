@@ -11,7 +11,7 @@ from tidy.trace import Event, EventKind, Rows, Trace
 
 from .launches import has_name, innermost, rows_matching
 
-# Functions of torch.optim that call foreach ops have names such as `adam.py(5): _multi_tensor_adam`.
+# Functions of torch.optim that call foreach ops are named such as `adam.py(5): _multi_tensor_adam`.
 FUSED = r"aten::_fused_|(?!.*: _multi_tensor_).*multi_tensor|Torch-Compiled|.*triton"
 
 

@@ -11,12 +11,9 @@ from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Capability, EventKind, Intervals, Rows, Trace
 from tidy.trace.window import ONCE
 
-from .graphs import KERNEL_LAUNCHES
 from .launches import calls_of, rows_matching
 
 _DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
-# Where more launches than this have no work, it is the links of the file that are bad.
-_BAD_LINKS = 0.5
 # Looking something up takes one to five, loading it tens to thousands.
 _SHORTEST_LOAD_NS = 10_000
 # The host's clock and the device's are matched to about this much.
@@ -38,16 +35,6 @@ def first_calls(trace: Trace) -> Intervals:
     rows = rows_matching(trace, re.compile(pattern))
     rows = rows[trace.duration_ns[rows] >= _SHORTEST_LOAD_NS]
     return trace.time_of(rows) & trace.step_time
-
-
-def lost_launches(trace: Trace) -> tuple[Rows, int]:
-    """Launches of kernels of which the file has no record while it has some, and all launches."""
-    calls = calls_of(trace, *KERNEL_LAUNCHES)
-    callers = trace.caller[trace.device_rows]
-    lost = calls[~np.isin(calls, callers)]
-    if len(lost) > _BAD_LINKS * len(calls):
-        lost = lost[:0]
-    return lost, len(calls)
 
 
 def begun_before_launch(trace: Trace) -> tuple[Rows, int]:

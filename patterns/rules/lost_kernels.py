@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidy.account import lost_launches
 from tidy.finding import Finding, Severity
 from tidy.trace import Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import recording
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import Option, share
 
@@ -19,8 +19,8 @@ class LostKernels(DevicePattern):
     """Kernels were launched of which the recording has nothing: the profiler lost them.
 
     What it does: It counts launches without a kernel, where others have one, and reports ten or
-    more that are 1 % of all. Where there is no kernel at all rules about the device are not
-    checked, and say so.
+    more that are 1 % of all. Launches that a CUDA graph captures have none. Where there is no
+    kernel at all rules about the device are not checked, and say so.
     Why it costs: The device seems to idle where it worked. Idle time and savings are upper bounds.
     Example: A recording that is longer than the profiler's buffers, recorded as
 
@@ -42,6 +42,14 @@ class LostKernels(DevicePattern):
         Fires("a-third", on_gpu(steps(WORK * 10, _LOST * 5)), events=15),
         Quiet("none", on_gpu(steps(WORK * 10))),
         Quiet("a-few-at-the-edge", on_gpu(steps(WORK * 10), _LOST * 3)),
+        Quiet(
+            "captured",
+            on_gpu(
+                steps(WORK * 10),
+                under("torch.cuda.graph", "cudaStreamBeginCapture", _LOST * 20),
+                "cudaStreamEndCapture",
+            ),
+        ),
         Quiet("bad-links", on_gpu(WORK, _LOST * 30)),
         Quiet(
             "graphs",
@@ -52,7 +60,7 @@ class LostKernels(DevicePattern):
     )
 
     def check(self, trace: Trace) -> Iterable[Finding]:
-        lost, count = recording.lost_launches(trace)
-        if len(lost) >= self.fewest and len(lost) >= self.fewest_share * count:
-            what = f"the profiler lost the kernels of {len(lost):,} of {count:,} launches"
+        lost, launches = lost_launches(trace)
+        if len(lost) >= self.fewest and len(lost) >= self.fewest_share * len(launches):
+            what = f"the profiler lost the kernels of {len(lost):,} of {len(launches):,} launches"
             yield self.remark(trace, Events(trace, lost), what)

@@ -9,6 +9,7 @@ from tidy.account import Accountant, HostTime, make_accounts
 from tidy.account.device_work import busy_pieces
 from tidy.account.idle_time import idle_pieces
 from tidy.trace import EventKind, Intervals, Trace, Window
+from tidy.trace.outline import parse_outline
 
 from .naive import COMMUNICATION, COMPUTE, COPY, Interval, device_time
 from .random_runs import runs, windows
@@ -97,3 +98,7 @@ def test_steps_add_up_to_the_run(trace: Trace) -> None:
                 key = account.device, part.name
                 by_step[key] = by_step.get(key, 0) + part.time_ns
     assert not window.steps or by_step == whole
+
+
+def test_a_window_in_which_nothing_was_recorded() -> None:
+    _check(parse_outline(""), Window((), Intervals([0], [1]), (), "run"))

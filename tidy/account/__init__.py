@@ -6,6 +6,7 @@ host_rows.py     what each event of the host says of the time in it
 host_thread.py   what is open on a thread, from each time to the next
 host_time.py     what a thread does at each moment, by both
 idle_time.py     why a device has no work: what the thread that launches next was doing
+lost_work.py     which device work a recording lacks
 efficiency.py    how fast products ran and memory was read, against the device's peaks
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
@@ -20,6 +21,7 @@ from .device_rates import rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
 from .host_time import HostTime
 from .idle_time import host_in_window
+from .lost_work import lost_launches
 from .pieces import Stretches
 from .ranks import RankWaits, jobs_of, waits_for_devices, waits_for_ranks
 
@@ -38,6 +40,7 @@ __all__ = [
     "Stretches",
     "host_in_window",
     "jobs_of",
+    "lost_launches",
     "make_accounts",
     "rates_of",
     "waits_for_devices",

@@ -128,7 +128,7 @@ class Places:
         # An index of -1 takes the last row's value, which the condition beside it overrules.
         place = np.where(tree >= 0, self.of_row[tree], -1) if len(self.of_row) else tree
         named = np.where(tree >= 0, tree, rows)
-        names = np.where(rows >= 0, trace.name_id[named], -1)
+        names = np.where(rows >= 0, trace.name_id[named], -1) if len(trace.name_id) else rows
         which = np.where(place >= 0, place, len(self.locations) + 1 + names)
         size = len(self.locations) + 1 + len(trace.names)
         return np.bincount(which, spent_ns, size).astype(np.float64, copy=False)
