@@ -92,12 +92,15 @@ class Trace(EventTable):
     def may_lack_work(self) -> bool:
         """Whether device work may be missing: kernels of graphs, or what a damaged file has lost.
 
-        What seems to be idle time of a device is an upper bound then.
+        What seems to be idle time of a device is an upper bound then. Of a graph that seems to be
+        of one kernel or none, the others were not recorded.
         """
-        graphs = len(self.rows_named("cudaGraphLaunch", "hipGraphLaunch")) > 0
+        graphs = self.rows_named("cudaGraphLaunch", "hipGraphLaunch")
+        callers = self.caller[self.device_rows]
+        of_each = np.bincount(callers[callers >= 0], minlength=len(self))[graphs]
         said = " ".join(self.info.warnings)
         damaged = "cut off" in said or "damaged" in said
-        return bool(self.devices_used) and (graphs or damaged)
+        return bool(self.devices_used) and (bool((of_each < 2).any()) or damaged)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
