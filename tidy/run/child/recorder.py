@@ -22,7 +22,7 @@ from .guard import Harmless, harmless, one_line
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
 from .processor_times import ProcessorTimes
-from .stages import BARE, FULL, RECORDED, PieceLength, StageRun, round_of, stages_of
+from .stages import BARE, FULL, LIGHT, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
 
@@ -71,7 +71,7 @@ class Recorder(Harmless):
     def begin(self) -> None:
         """Begin the first stage, on this thread."""
         try:
-            self._backend.on_step(self._step)
+            self._backend.on_step(self._step, self.step)
             self._backend.watch_own_profiler(self.yield_to_script)
             allocator.steady()
         except Exception as error:
@@ -290,7 +290,7 @@ class Recorder(Harmless):
             if what != "cut":
                 self.state = "ended" if is_end else "waiting"
             with endings.interrupts_later():
-                self._stop_or_drop(final=what != "cut")
+                self._stop_or_drop(what)
                 if what == "cut" and self._stage.nbytes < self._most_nbytes:
                     self._start()
                 elif what == "cut":
@@ -312,9 +312,9 @@ class Recorder(Harmless):
             self._write_state()
         endings.signals_now()
 
-    def _stop_or_drop(self, final: bool) -> None:
+    def _stop_or_drop(self, what: str) -> None:
         try:
-            self._stop(final)
+            self._stop(what)
         except (IndexError, RuntimeError) as error:
             # PyTorch's may fail so when it puts the events together.
             self._pieces.say(f"the profiler failed ({one_line(error)})")
@@ -334,12 +334,13 @@ class Recorder(Harmless):
         if self._lines is not None and is_full:
             self._lines.start()
 
-    def _stop(self, final: bool) -> None:
+    def _stop(self, what: str) -> None:
         self._pieces.say("writing")
         has_lines = self._lines is not None and self._stage.how == FULL
-        lines = self._lines.stop(final=final) if has_lines else None
+        lines = self._lines.stop(final=what != "cut") if has_lines else None
         stopped_ns, processor_times = time.time_ns(), self._processors.header()
-        start_ns, cut_ns = self._backend.stop()
+        is_last = what == "next" and self._stage.how == LIGHT
+        start_ns, cut_ns = self._backend.stop(is_last)
         if lines is not None:
             self._lines.learn(lines, self._backend.starts_ns)
         facts = {

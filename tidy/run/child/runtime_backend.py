@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .backend import Backend
+from .graph_steps import GraphSteps
 from .kept import os, time
 from .patches import Patches
 
@@ -32,26 +33,40 @@ class RuntimeBackend(Backend):
         self._profile, self._settings, self._per_thread = profile, settings, per_thread
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
         self._hook: Any = None
+        self._graph_steps: GraphSteps | None = None
         self._patches = Patches()
         self._forward_lines: Any = {}
         self._pure_python = PurePython()
         # Loads all that is needed to save. To import it when the script has ended would be too
         # late: code run then makes Python forget that it was Ctrl-C that ended it.
         self.start(light=False)
-        self.stop()
+        self.stop(is_last=True)
         self.save(os.devnull)
         self.drop()
 
-    def on_step(self, step: Callable[..., None]) -> None:
-        """Have `step(optimizer, args, kwargs)` called after each optimizer step."""
+    def on_step(self, step: Callable[..., None], on_replay: Callable[[], None]) -> None:
+        """Have `step(optimizer, args, kwargs)` called after each optimizer step.
+
+        Args:
+            on_replay: is called before each replay of a CUDA graph that holds one.
+        """
+        from tidy.runtime import cuda
         from tidy.runtime.optim.optimizer import register_optimizer_step_post_hook
 
-        self._hook = register_optimizer_step_post_hook(step)
+        graphs = self._graph_steps = GraphSteps(cuda, on_replay)
+
+        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not graphs.is_captured():
+                step(optimizer, args, kwargs)
+
+        self._hook = register_optimizer_step_post_hook(stepped)
 
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more."""
         if self._hook is not None:
             self._hook.remove()
+        if self._graph_steps is not None:
+            self._graph_steps.forget()
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -101,7 +116,7 @@ class RuntimeBackend(Backend):
         self._take_off()
         self._profiler.start()
 
-    def stop(self) -> tuple[int, int]:
+    def stop(self, is_last: bool) -> tuple[int, int]:
         """Ends the piece; when it began and when it was cut."""
         self._take_off()
         self._profiler.stop()

@@ -41,14 +41,21 @@ def time_steps(framework: str, backend: Any, settings: dict[str, Any]) -> None:
         times = {"steps_ns": times_ns, "done_ns": backend.now_ns()}
         write_json(os.path.join(settings["folder"], TIMES), times)
 
-    def on_step(optimizer: Any, *_: Any) -> None:
-        if not source.counts(optimizer):
-            return
+    def note() -> None:
         if len(times_ns) == settings["warmup"]:
             wait_for_devices()
         times_ns.append(backend.now_ns())
         if len(times_ns) > last:
             raise SystemExit(0)
 
-    backend.on_step(on_step)
+    def on_step(optimizer: Any, *_: Any) -> None:
+        if source.counts(optimizer):
+            note()
+
+    def on_replay() -> None:
+        if source.give_to_loop():
+            times_ns.clear()
+        note()
+
+    backend.on_step(on_step, on_replay)
     atexit.register(write)

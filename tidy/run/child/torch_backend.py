@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
-from . import worker_reports
+from . import cupti, worker_reports
 from .backend import Backend
+from .graph_steps import GraphSteps
 from .kept import gc, os, thread, time
 from .kineto_log import KinetoLog
 from .patches import Patches
@@ -27,16 +28,25 @@ class TorchBackend(Backend):
         self._torch = sys.modules["torch"]
         self._hooks: dict[int, Any] = {}
         self._hook_id = -1
+        self._graph_steps: GraphSteps | None = None
         self._patches = Patches()
         self._starting = self._started = False
         self._frames, self._owner = TorchFrames(self._torch), 0
         self._log = KinetoLog(self._torch)
 
-    def on_step(self, step: Callable[..., None]) -> None:
-        """Have `step(optimizer, args, kwargs)` called after each optimizer step."""
+    def on_step(self, step: Callable[..., None], on_replay: Callable[[], None]) -> None:
+        """Have `step(optimizer, args, kwargs)` called after each optimizer step.
+
+        Args:
+            on_replay: is called before each replay of a CUDA graph that holds one.
+        """
         import torch.optim.optimizer as module
 
+        graphs = self._graph_steps = GraphSteps(self._torch.cuda, on_replay)
+
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if graphs.is_captured():
+                return
             if self._profiler is not None and not self.has_all_threads:
                 self._frames.look_for_others(self._owner)
             step(optimizer, args, kwargs)
@@ -51,6 +61,8 @@ class TorchBackend(Backend):
         """
         if self._hook_id in self._hooks:
             self._hooks[self._hook_id] = lambda *_: None
+        if self._graph_steps is not None:
+            self._graph_steps.forget()
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -66,6 +78,7 @@ class TorchBackend(Backend):
 
     def close(self) -> None:
         """Take away all that `on_step` and `watch_own_profiler` put into the framework."""
+        self.forget_steps()
         self._hooks.pop(self._hook_id, None)
         self._patches.undo()
 
@@ -105,7 +118,7 @@ class TorchBackend(Backend):
                 profile_memory=settings["memory"] and not light and not self.has_moved,
                 experimental_config=self._config(light),
             )
-            with self._log:
+            with self._log, cupti.may_be_let_go(torch):
                 self._profiler.start()
         finally:
             self._starting = False
@@ -122,13 +135,22 @@ class TorchBackend(Backend):
         known = _ExperimentalConfig.__init__.__doc__ or ""
         return _ExperimentalConfig(**{k: v for k, v in wanted.items() if f"{k}:" in known})
 
-    def stop(self) -> tuple[int, int]:
-        """Ends the piece; when it began and when it was cut."""
+    def stop(self, is_last: bool) -> tuple[int, int]:
+        """Ends the piece; when it began and when it was cut.
+
+        Args:
+            is_last: whether no other one follows soon.
+        """
         cut_ns = time.time_ns()
         worker_reports.take_down()
+        let_go = cupti.may_be_let_go(self._torch) if is_last else nullcontext()
         try:
-            with self._log:
+            with self._log, let_go:
                 self._profiler.stop()
+        except RuntimeError:
+            if self._torch.cuda.is_initialized():  # after an error of a device all calls fail
+                _end_without_destructors(with_output=True)
+            raise
         finally:
             self._end_open_ranges()
         return self._start_ns, cut_ns
@@ -190,11 +212,7 @@ class TorchBackend(Backend):
         enable = getattr(self._torch.autograd, "_enable_record_function", None)
         if enable is not None:
             enable(False)
-        import ctypes
-
-        with suppress(OSError, AttributeError):  # only the GNU C library has on_exit
-            libc = ctypes.CDLL(None)
-            libc.on_exit(libc._exit, None)  # registered last it runs first, and gets the status
+        _end_without_destructors(with_output=False)
 
     def header(self) -> dict[str, Any]:
         """Keys for the trace that the profiler did not know when it started."""
@@ -216,3 +234,18 @@ class TorchBackend(Backend):
                 "world_size": distributed.get_world_size(),
             }
         return header
+
+
+def _end_without_destructors(with_output: bool) -> None:
+    """Let the process end without those of C++: Kineto's may wait for ever, or crash.
+
+    Args:
+        with_output: whether what C has not written yet is written.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # only the GNU C library has on_exit
+        libc = ctypes.CDLL(None)
+        libc.on_exit(libc._exit, None)  # what is registered last runs first, and gets the status
+        if with_output:
+            libc.on_exit(libc.fcloseall, None)
