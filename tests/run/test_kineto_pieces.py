@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tidy.run.assembly import Assembly
+from tidy.run.child.library import USER
 from tidy.run.kineto_pieces import KinetoPieces
 from tidy.run.recording import Recording
 from tidy.trace import EventKind, Trace
@@ -17,14 +20,19 @@ from tidy.trace import EventKind, Trace
 _PIECES, _OPS = 40, 5
 
 
-def _assembled(folder: Path, first_of: Any, *more: dict[str, Any]) -> Trace:
+def _assembled(
+    folder: Path, first_of: Any, *more: dict[str, Any], lines: Sequence[int] = ()
+) -> Trace:
     """Pieces of five ops each; the first op of piece n has the External id `first_of(n)`.
 
     Args:
         more: events that each piece has besides, with times since its start.
+        lines: those of a script that each piece reached, one a 100 us.
     """
     assembly = Assembly(0)
-    pieces = KinetoPieces(Recording(folder, {}), assembly.strings, False, Counter())
+    pieces = KinetoPieces(
+        Recording(folder, {"framework": "torch"}), assembly.strings, False, Counter()
+    )
     for piece in range(_PIECES):
         start_us = 1000.0 * piece
         events = [
@@ -53,8 +61,12 @@ def _assembled(folder: Path, first_of: Any, *more: dict[str, Any]) -> Trace:
             "began_at_step": False,
             "ended_at_step": False,
             "number": piece,
-            "has_lines": False,
+            "has_lines": bool(lines),
+            "codes": [("/home/train.py", "train", 1, USER)],
+            "threads": [(1, len(lines))],
         }
+        log = [(int(1e3 * (start_us + 100 * at)), 0, line) for at, line in enumerate(lines)]
+        np.array(log, np.int64).tofile(folder / f"piece-{piece}.lines")
         pieces.read(path, facts, None)
         assembly.add(pieces, facts)
     return assembly.finish("made", {}, [])
@@ -75,14 +87,28 @@ def test_no_operator_is_missing(first_of: Any, tmp_path: Path) -> None:
     assert trace.info.warnings == []
 
 
+def _call(name: str, ts: float) -> dict[str, Any]:
+    event = {"ph": "X", "cat": "cuda_runtime", "name": name, "ts": ts, "dur": 2.0}
+    return {**event, "pid": 1, "tid": 1, "args": {"correlation": 1}}
+
+
 def test_the_wait_of_a_profiler_that_is_stopped_is_its_own(tmp_path: Path) -> None:
     """A piece ends 900 us after its start."""
-
-    def wait(ts: float) -> dict[str, Any]:
-        event = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "dur": 9.0}
-        return {**event, "pid": 1, "tid": 1, "ts": ts, "args": {"correlation": 1}}
-
-    trace = _assembled(tmp_path, lambda _piece: 1, wait(100.0), wait(910.0))
+    waits_at = (100.0, 910.0)
+    more = [_call("cudaDeviceSynchronize", ts) for ts in waits_at]
+    trace = _assembled(tmp_path, lambda _piece: 1, *more)
     waits = trace.rows_named("cudaDeviceSynchronize")
     kinds = Counter(EventKind(kind) for kind in trace.kind[waits].tolist())
     assert kinds == {EventKind.Runtime: _PIECES, EventKind.Overhead: _PIECES}
+
+
+def test_a_call_that_no_operator_makes_has_the_line_that_made_it(tmp_path: Path) -> None:
+    """Lines are reached at 0, 100 and 200 us, and the operators run in the first 45."""
+    more = _call("cudaLaunchKernel", 1.0), _call("cudaGraphLaunch", 150.0)
+    trace = _assembled(tmp_path, lambda _piece: 1, *more, lines=(7, 8, 9))
+    (graph, *_), (kernel, *_) = map(trace.named, ("cudaGraphLaunch", "cudaLaunchKernel"))
+    assert str(graph.location) == "/home/train.py:8"
+    assert graph.location is not None
+    assert graph.location.is_call_line
+    assert trace.stack_id[kernel.row] < 0
+    assert str(kernel.location) == "/home/train.py:7"

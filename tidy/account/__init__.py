@@ -8,6 +8,7 @@ host_time.py     what a thread does at each moment, by both
 idle_time.py     why a device has no work: what the thread that launches next was doing
 lost_work.py     which device work a recording lacks
 efficiency.py    how fast products ran and memory was read, against the device's peaks
+own_code.py      the lines of time in a script's own code
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window

@@ -16,6 +16,7 @@ from .efficiency import efficiency_of
 from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
 from .host_time import HostTime
 from .idle_time import cut_by_host, host_in_window, idle_pieces
+from .own_code import OwnCode
 from .pieces import Stretches, cut_at, joined
 from .places import Place, Places
 from .ranks import RankWaits, told_apart
@@ -63,6 +64,7 @@ class Accountant:
         self._trace, self._window = trace, trace.window if window is None else window
         self._waits = waits
         self._host, self._places = HostTime(trace), Places(trace)
+        self._own_code = OwnCode(trace)
 
     def accounts(self) -> tuple[Account, ...]:
         """One account for each device that had work, or one of the host."""
@@ -101,7 +103,7 @@ class Accountant:
             if parts:
                 all_ = joined(parts)
                 spent = all_.end_ns - all_.start_ns
-                for place in self._places.sums(all_.row, spent):
+                for place in self._places.sums(self._own_code.rows_of(all_), spent):
                     sums.setdefault((place.location, place.name), [0, 0])[side] = place.time_ns
         lines = [LineTime(Place(*key, sum(ns)), *ns) for key, ns in sums.items()]
         lines.sort(key=lambda line: (-max(line.host_ns, line.device_ns), str(line.place)))
@@ -148,7 +150,7 @@ class Accountant:
     def _named_parts(
         self, pieces: Stretches, names: Sequence[str], part: str | None, whole_ns: int
     ) -> Iterator[Part]:
-        spent = pieces.end_ns - pieces.start_ns
+        spent, rows = pieces.end_ns - pieces.start_ns, self._own_code.rows_of(pieces)
         kinds: dict[Cause, dict[int, int]] = {}
         by_code = np.bincount(pieces.kind, spent, len(names))  # exact: sums of less than 2**53
         for code in np.flatnonzero(by_code).tolist():
@@ -165,7 +167,7 @@ class Accountant:
                 tuple((names[code], times[code]) for code in longest_first),
                 total,
                 total / whole_ns,
-                self._places.dearest(pieces.row[mine], spent[mine], _MOST_PLACES),
+                self._places.dearest(rows[mine], spent[mine], _MOST_PLACES),
                 self._places.mostly_in(pieces.row[mine], spent[mine])
                 if cause.word in _NAMED_BY_FUNCTION
                 else "",

@@ -1,7 +1,8 @@
 """Putting the user's functions and lines into the rows of a piece that PyTorch exported.
 
-Python functions become rows of their own (python_calls.py). Each op, range and function of a
-library gets `Call stack`: the user's frames when it started, innermost first. A backward op gets
+Python functions become rows of their own (python_calls.py). Each op, range, function of a library,
+and call of the driver that is in no op gets `Call stack`: the user's frames when it started,
+innermost first. A backward op gets
 the frames of its forward, and what runs inside it gets frames only where code of the user runs
 there (a hook, a custom function); all else inside has the place of the backward op above it.
 """
@@ -66,7 +67,7 @@ class CallStacks:
         own = rows_of(self.calls, strings)
         table = {name: np.concatenate([table[name], own[name]]) for name in table}
         start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
-        rows = np.flatnonzero(np.isin(kind, _PLACED))
+        rows = np.flatnonzero(np.isin(kind, _PLACED) | _calls_in_no_op(table))
         tracks = list(strings.tracks)
         threads = np.unique(track_id[rows])
         for small, number in find_forward_threads(table, rows, threads, flows).items():
@@ -160,3 +161,19 @@ def _starts_by_thread(table: Table, strings: Strings) -> dict[int, NDArray[np.in
         for track in np.unique(track_id).tolist()
         if isinstance(tracks[track].tid, int)
     }
+
+
+def _calls_in_no_op(table: Table) -> NDArray[np.bool_]:
+    """Which rows are calls of the driver that no op makes, such as the launch of a graph."""
+    found = table["kind"] == EventKind.Runtime
+    is_op = table["kind"] == EventKind.TorchOp
+    start, end = table["start_ns"], table["start_ns"] + table["duration_ns"]
+    for track in np.unique(table["track_id"][found]).tolist():
+        on_track = table["track_id"] == track
+        ops = np.flatnonzero(on_track & is_op)
+        ops = ops[np.argsort(start[ops], kind="stable")]
+        calls = np.flatnonzero(on_track & found)
+        before = np.searchsorted(start[ops], start[calls], side="right")
+        latest = np.concatenate([[0], np.maximum.accumulate(end[ops])])
+        found[calls] = latest[before] <= start[calls]
+    return found

@@ -1,7 +1,7 @@
 """NVIDIA's CUPTI, which makes each launch slower for as long as a process has it loaded.
 
-Kineto keeps it after a profiler has stopped, unless TEARDOWN_CUPTI is 1 in the environment then, as
-it has to be where it takes CUPTI up again.
+Kineto keeps it after a profiler has stopped, unless TEARDOWN_CUPTI is 1 in the environment then. It
+must not be while one starts: what was to be recorded would be lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SOUND_FROM = (12, 6)
 
 @contextmanager
 def may_be_let_go(torch: Any) -> Iterator[None]:
-    """Let a profiler that stops meanwhile let go of CUPTI, and one that starts take it up again.
+    """Let a profiler that stops meanwhile let go of CUPTI.
 
     What the script, or PyTorch for it, has set itself is left as it is. Programs that the script
     starts later do not see ours.

@@ -118,7 +118,7 @@ class TorchBackend(Backend):
                 profile_memory=settings["memory"] and not light and not self.has_moved,
                 experimental_config=self._config(light),
             )
-            with self._log, cupti.may_be_let_go(torch):
+            with self._log:
                 self._profiler.start()
         finally:
             self._starting = False
