@@ -1,10 +1,10 @@
 """How near the predicted step after a fix comes to the measured one, over pairs of scripts.
 
-    PYTHONPATH=. python benchmarks/savings.py [PAIR]... [--rounds 5]
+    PYTHONPATH=. python benchmarks/savings.py [PAIR]... [--rounds 5] [--gpu]
 
 Each pair is a script in benchmarks/savings/, wrong as it stands and corrected with `--fixed`, run
-with PyTorch on the CPU, with tidy.runtime on the CPU, or with it on a modelled device. The wrong
-one is recorded, in full, lightly and not at all, and what its rule found is replayed corrected.
+with PyTorch on the CPU, with tidy.runtime on the CPU, or with it on a modelled device; or, with
+`--gpu`, with PyTorch on the GPU of this machine. The wrong one is recorded, in full, lightly and not at all, and what its rule found is replayed corrected.
 Both are timed with nothing recorded. A round does all three, one after another, and the figures are
 medians over rounds: a machine with other work runs the same script now faster and now slower. The
 last pair are two published recordings of ResNet-50 on a V100.
@@ -46,6 +46,8 @@ PAIRS = {
     ("unpinned", "runtime", "t4"): "TDY103",
     ("blocking", "runtime", "t4"): "TDY104",
 }
+_GPU = "gpu"
+PAIRS_ON_GPU = {(script, "torch", _GPU): code for (script, _, _), code in PAIRS.items()}
 _WARMUP, _STEPS = 3, 15
 _STEPS_ON_DEVICE = 45  # in the first ones the host runs ahead
 _WHOLE = 1_000_000_000  # a step of this length is predicted, which gives the part of it that stays
@@ -88,14 +90,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pairs", nargs="*", help="parts of names; all by default")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--gpu", action="store_true", help="on the GPU of this machine")
     arguments = parser.parse_args()
     if ROOT not in Path(tidy.__file__).parents:
         parser.error(f"this would measure {Path(tidy.__file__).parent}: set PYTHONPATH={ROOT}")
+    if not arguments.gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     # One thread each: what is compared is one script with another.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONWARNINGS="ignore")
     print(f"{'ms':26}{''.join(f'{name:>10}' for name in _HEAD)}  range   fidelity")
     done = []
-    for pair in measured(arguments.pairs, arguments.rounds):
+    for pair in measured(arguments.pairs, arguments.rounds, arguments.gpu):
         print(pair.line(), flush=True)
         done.append(pair)
     errors = [abs(pair.error) for pair in done]
@@ -106,13 +111,13 @@ def main() -> None:
     )
 
 
-def measured(chosen: list[str], rounds: int) -> Iterator[Pair]:
+def measured(chosen: list[str], rounds: int, on_gpu: bool) -> Iterator[Pair]:
     """Each pair that was asked for."""
-    for (script, framework, device), code in PAIRS.items():
+    for (script, framework, device), code in (PAIRS_ON_GPU if on_gpu else PAIRS).items():
         name = "-".join(filter(None, (script, framework, device)))
         if not chosen or any(each in name for each in chosen):
             yield compare(name, script, framework, device, code, rounds)
-    if not chosen or any(each in V100 for each in chosen):
+    if not on_gpu and (not chosen or any(each in V100 for each in chosen)):
         yield published()
 
 
@@ -122,7 +127,7 @@ def compare(name: str, script: str, framework: str, device: str, code: str, roun
         RunOptions(
             [str(HERE / f"{script}.py"), *more],
             framework=framework,
-            device=device or None,
+            device=None if device == _GPU else device or None,
             warmup=_WARMUP,
             steps=_STEPS_ON_DEVICE if device else _STEPS,
             to_stderr=True,

@@ -63,6 +63,18 @@ def test_launches_that_wait_for_a_busy_device_are_no_first_ones() -> None:
     assert set(_left_out(_steps(*lengths, extra=tuple(waiting)))) == {"step 3", "step 4", "step 5"}
 
 
+def test_short_epochs_start_their_workers_again_and_again() -> None:
+    """Every third step or every sixth begins an epoch, and takes four times as long."""
+    for epoch, count in ((3, 0), (6, 2)):
+        lengths = [40 if number % epoch == 2 else 10 for number in range(12)]
+        starts = [
+            Host("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__init__", begin, 30)
+            for begin, length in zip(np.cumsum([1, *lengths]), lengths, strict=False)
+            if length == 40
+        ]
+        assert len(_left_out(_steps(*lengths, extra=tuple(starts)))) == count
+
+
 def test_a_cold_first_step() -> None:
     compiles = Host("dynamo_timed backend_compile", 1, 80)
     assert _left_out(_steps(100, 10, 10, 10, extra=(compiles,))) == {

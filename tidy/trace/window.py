@@ -2,7 +2,8 @@
 
 The first steps of a run pay for what later ones have: loading libraries and kernels, searching
 algorithms, compiling, growing the allocator's pool. A step much longer than the median that holds
-such work is left out, and said. So is an epoch's first step, which starts the loader's workers.
+such work is left out, and said. So is an epoch's first step, which starts the loader's workers, unless
+epochs are short.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _WAITS = r".*([Ss]ynchronize|[Mm]emcpy|EventWait|EventsWait|QueueFinish|::run).*
 _SLOW_LAUNCH_NS = 1_000_000
 # So often something has to begin for its beginnings to be rounds.
 _FEWEST_ROUNDS = 3
+_OF_EPOCHS = "the start of a loader"
 # What happens once: kernels and libraries are loaded, memory is taken from the driver, an algorithm
 # is searched, code is compiled, a loader starts its workers. First the words that a reason says.
 ONCE = (
@@ -57,7 +59,7 @@ ONCE = (
         r"|triton\.compile|backend_compile|entire_frame_compile).*"
         r"|.*torch/_(dynamo|inductor)/(?!eval_frame|external_utils)[^(]*\(\d+\): .*",
     ),
-    ("the start of a loader", r".*: _get_iterator|enumerate\(DataLoader\)#\w+\.__init__"),
+    (_OF_EPOCHS, r".*: _get_iterator|enumerate\(DataLoader\)#\w+\.__init__"),
 )
 
 
@@ -187,15 +189,19 @@ class _Once:
     @cached_property
     def _names(self) -> list[tuple[str, NDArray[np.bool_]]]:
         names = [(words, _named(self._trace, pattern)) for words, pattern in ONCE]
-        return [(words, which) for words, which in names if not self._recurs(which)]
+        return [(words, which) for words, which in names if not self._recurs(words, which)]
 
-    def _recurs(self, names: NDArray[np.bool_]) -> bool:
-        """Whether much of most steps is in what has these names: they have it in common."""
+    def _recurs(self, words: str, names: NDArray[np.bool_]) -> bool:
+        """Whether much of most steps is in what has these names: they have it in common.
+
+        Where every fourth step or more starts workers, it is what short epochs cost.
+        """
         trace = self._trace
         starts, ends = np.array([(s.start_ns, s.end_ns) for s in self._steps], np.int64).T
         rows = np.flatnonzero(names[trace.name_id])
         spent_ns = trace.time_of(rows).covered_ns(starts, ends)
-        return 2 * int(np.count_nonzero(spent_ns > _RECURS * (ends - starts))) > len(starts)
+        often = int(np.count_nonzero(spent_ns > _RECURS * (ends - starts)))
+        return 4 * often >= len(starts) if words == _OF_EPOCHS else 2 * often > len(starts)
 
     @cached_property
     def _busy(self) -> Intervals:
