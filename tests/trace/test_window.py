@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 from tidy.trace import EventKind, Trace, TraceInfo, build_trace
@@ -69,7 +70,7 @@ def test_short_epochs_start_their_workers_again_and_again() -> None:
         lengths = [40 if number % epoch == 2 else 10 for number in range(12)]
         starts = [
             Host("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__init__", begin, 30)
-            for begin, length in zip(np.cumsum([1, *lengths]), lengths, strict=False)
+            for begin, length in zip(accumulate([1, *lengths]), lengths, strict=False)
             if length == 40
         ]
         assert len(_left_out(_steps(*lengths, extra=tuple(starts)))) == count
