@@ -4,10 +4,11 @@
 
 Each pair is a script in benchmarks/savings/, wrong as it stands and corrected with `--fixed`, run
 with PyTorch on the CPU, with tidy.runtime on the CPU, or with it on a modelled device; or, with
-`--gpu`, with PyTorch on the GPU of this machine. The wrong one is recorded, in full, lightly and not at all, and what its rule found is replayed corrected.
-Both are timed with nothing recorded. A round does all three, one after another, and the figures are
-medians over rounds: a machine with other work runs the same script now faster and now slower. The
-last pair are two published recordings of ResNet-50 on a V100.
+`--gpu`, with PyTorch on the GPU of this machine. The wrong one is recorded, in full, lightly and
+not at all, and what its rule found is replayed corrected. Both are timed with nothing recorded. A
+round does all three, one after another, and the figures are medians over rounds: a machine with
+other work runs the same script now faster and now slower. The last pair are two published
+recordings of ResNet-50 on a V100.
 """
 
 from __future__ import annotations

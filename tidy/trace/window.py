@@ -2,8 +2,8 @@
 
 The first steps of a run pay for what later ones have: loading libraries and kernels, searching
 algorithms, compiling, growing the allocator's pool. A step much longer than the median that holds
-such work is left out, and said. So is an epoch's first step, which starts the loader's workers, unless
-epochs are short.
+such work is left out, and said. So is an epoch's first step, which starts the loader's workers,
+unless epochs are short.
 """
 
 from __future__ import annotations
