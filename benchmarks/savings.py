@@ -130,7 +130,7 @@ def compare(name: str, script: str, framework: str, device: str, code: str, roun
             framework=framework,
             device=None if device == _GPU else device or None,
             warmup=_WARMUP,
-            steps=_STEPS_ON_DEVICE if device else _STEPS,
+            steps=_STEPS if device in ("", _GPU) else _STEPS_ON_DEVICE,
             to_stderr=True,
             stop_after=True,
         )

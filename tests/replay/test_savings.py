@@ -73,6 +73,29 @@ def test_time_that_the_queue_of_a_device_hides_is_not_saved() -> None:
     assert min(_saved(idle, Edit("gone", host=_host(idle, "aten::sort")))[1]) == 400_000
 
 
+def test_kernels_that_are_launched_no_more_take_no_turns() -> None:
+    """A device turns to its next kernel in a microsecond: those of 60 rounds would take 60."""
+    rounds = launch("aten::mul 10us", "mul 5us", call="cudaLaunchKernel 4us") * 60
+    after = launch("aten::mm", "gemm")
+    trace = parse_outline(on_gpu(steps(rounds, after, count=3, lasts_us=None)))
+    work = [each.row for each in trace.events(trace.device_rows) if each.name == "mul"]
+    whole = Intervals(*zip(*_loops(trace), strict=True))
+    _, high = _saved(trace, Edit("gone", host={0: whole}, work=work))
+    assert min(high) >= whole.total_ns / 3 - 10_000
+    # Kernels that only get shorter are still there, one after the other.
+    calls = trace.time_of(each.row for each in trace.named("cudaLaunchKernel"))
+    _, high = _saved(trace, Edit("shorter", host={0: whole - calls}, work=work))
+    assert max(high) <= whole.total_ns / 3 - 60_000
+
+
+def _loops(trace: Trace) -> list[tuple[int, int]]:
+    """When the products of each step begin and end."""
+    products = list(trace.named("aten::mul"))
+    return [
+        (each[0].start_ns, each[-1].end_ns) for each in zip(*[iter(products)] * 60, strict=True)
+    ]
+
+
 _ITEM = copy(
     "DtoH (Device -> Pageable) 1us 4B",
     op="aten::item > aten::_local_scalar_dense",

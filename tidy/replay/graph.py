@@ -32,6 +32,7 @@ _NEVER = np.iinfo(np.int64).max
 _LONGEST_DELAY_NS = 60_000
 _LONGEST_TURN_NS = 12_000
 _USUAL_DELAY_NS, _USUAL_TURN_NS = 5_000, 1_000
+_LONGEST_USUAL_TURN_NS = 4_000
 _LATE_NS = 3_000
 # A thread that made no call for this long while another did was handed its work by that one.
 _HANDED_OVER_NS = 30_000
@@ -171,7 +172,7 @@ def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, R
     delay, turn = began - launched, np.where(has, began - free, 0)
     usual_delay = _usual(delay[launched >= free], _LONGEST_DELAY_NS, _USUAL_DELAY_NS)
     by_launch = launched + usual_delay >= free  # the launch arrives when the stream is free
-    usual_turn = _usual(turn[has & ~by_launch], _LONGEST_TURN_NS, _USUAL_TURN_NS)
+    usual_turn = _usual(turn[has & ~by_launch], _LONGEST_USUAL_TURN_NS, _USUAL_TURN_NS)
     follows = _followed(trace, work, np.maximum(launched + usual_delay, free))
     alone = follows < 0
     most_delay = np.where(by_launch & alone, _LONGEST_DELAY_NS, usual_delay)

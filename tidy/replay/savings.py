@@ -211,19 +211,31 @@ class Savings:
         graph = self._graph
         gap_ns, length_ns = graph.gap_ns.copy(), graph.length_ns.copy()
         work_ns, waits = graph.work_length_ns.copy(), graph.waits_for.copy()
+        turn_ns = graph.turn_ns.copy()
         edits = sorted(edits, key=lambda each: each.left[end])
         for edit, saved in zip(edits, self._host_saved.of(edits), strict=True):
             left = edit.left[end]
+            call_left = np.ones(len(length_ns))
             for nodes, gap_saved, length_saved in saved:
                 gap_ns[nodes] -= ((1 - left) * gap_saved).astype(np.int64)
                 length_ns[nodes] -= ((1 - left) * length_saved).astype(np.int64)
+                of_call = length_saved / np.maximum(graph.length_ns[nodes], 1)
+                call_left[nodes] = 1 - (1 - left) * np.minimum(of_call, 1)
             work = self._known(self._work_of_row, edit.work)
             part = (edit.work_left or edit.left)[end]
             shorter = (part * graph.work_length_ns[work]).astype(np.int64)
             work_ns[work] = np.minimum(work_ns[work], shorter)
+            # What is launched no more takes no turn of its stream.
+            turn = (call_left[graph.launcher[work]] * graph.turn_ns[work]).astype(np.int64)
+            turn_ns[work] = np.minimum(turn_ns[work], turn)
             waits[self._known(self._node_of_row, edit.waits)] = -1
         return replace(
-            graph, gap_ns=gap_ns, length_ns=length_ns, work_length_ns=work_ns, waits_for=waits
+            graph,
+            gap_ns=gap_ns,
+            length_ns=length_ns,
+            work_length_ns=work_ns,
+            turn_ns=turn_ns,
+            waits_for=waits,
         )
 
     @staticmethod
