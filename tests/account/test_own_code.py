@@ -1,9 +1,12 @@
-"""Time in a script's own code has the line of what it starts next."""
+"""Time in a script's own code has a line: that of what it starts next, or of what it launched."""
 
 from __future__ import annotations
 
 from tidy.account import make_accounts
 from tidy.trace.outline import parse_outline
+
+from ..conftest import ReadEvents
+from ..trace.kineto import call, frame, kernel
 
 
 def _python(outline: str) -> dict[str, int]:
@@ -39,3 +42,18 @@ def test_functions_keep_theirs() -> None:
 def test_without_lines_it_is_the_first_one() -> None:
     places = _python("train.py(1): <module> 30us\n  aten::mm 5us\n  aten::add 5us\n")
     assert places == {"train.py:1": 20}
+
+
+def test_what_a_graph_computes_has_the_line_that_launched_it(read_events: ReadEvents) -> None:
+    launched = call("cudaGraphLaunch", 10, 8, 1)
+    launched["args"]["Call stack"] = "/home/train.py(22): <module>"
+    trace = read_events(
+        [
+            frame("/home/train.py(1): <module>", 0, 100),
+            launched,
+            kernel("gemm", 20, 30, correlation=1),
+        ]
+    )
+    (account,) = make_accounts(trace)
+    (part,) = [each for each in account.parts if each.part == "compute"]
+    assert [str(each.location) for each in part.places] == ["/home/train.py:22"]

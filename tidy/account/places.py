@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import EventKind, Location, Trace
+from ..trace.kinds import DEVICE_WORK
 from ..trace.location import is_user_file, parse_frame
 
 Rows = NDArray[np.int32]
@@ -44,7 +45,10 @@ class Places:
             place[missing] = place[link[missing]]
 
     def _own(self) -> Rows:
-        """For each tree row the number of the location that it itself gives, or -1."""
+        """For each tree row the number of the location that it itself gives, or -1.
+
+        Calls that no operator makes, such as the launch of a graph, may have one, too.
+        """
         trace, count = self._trace, self._trace.tree_count
         numbers: dict[Location, int] = {}
 
@@ -59,15 +63,16 @@ class Places:
         )
         by_name = np.full(len(trace.names) + 1, -1, np.int32)
         by_name[used] = [number(parse_frame(trace.names[name])) for name in used.tolist()]
-        own = np.where(frames, by_name[trace.name_id[:count]], np.int32(-1))
-        stacks = trace.stack_id[:count]
-        with_stack = np.flatnonzero(stacks >= 0)
+        own = np.full(len(trace), -1, np.int32)
+        own[:count][frames] = by_name[trace.name_id[:count][frames]]
+        with_stack = np.flatnonzero(trace.stack_id >= 0)
         if len(with_stack):
-            used, which = np.unique(stacks[with_stack], return_inverse=True)
+            used, which = np.unique(trace.stack_id[with_stack], return_inverse=True)
             found = [number(trace.places_of_stacks[stack]) for stack in used.tolist()]
             own[with_stack] = np.array(found, np.int32)[which]
         self.locations = list(numbers)
-        return own
+        self._of_calls = own[count:]
+        return own[:count]
 
     def _spread_on_threads(self, own: Rows) -> tuple[Rows, Rows]:
         """Give each row the nearest location above it on its thread.
@@ -127,11 +132,24 @@ class Places:
         tree = self.tree_rows(rows)
         # An index of -1 takes the last row's value, which the condition beside it overrules.
         place = np.where(tree >= 0, self.of_row[tree], -1) if len(self.of_row) else tree
+        of_call = self._place_of_calls(rows)
+        place = np.where(of_call >= 0, of_call, place)
         named = np.where(tree >= 0, tree, rows)
         names = np.where(rows >= 0, trace.name_id[named], -1) if len(trace.name_id) else rows
         which = np.where(place >= 0, place, len(self.locations) + 1 + names)
         size = len(self.locations) + 1 + len(trace.names)
         return np.bincount(which, spent_ns, size).astype(np.float64, copy=False)
+
+    def _place_of_calls(self, rows: Rows) -> Rows:
+        """The place that the call itself has which is a row or launched it, or -1."""
+        count, found = self._trace.tree_count, np.full(len(rows), -1, np.int32)
+        outside = np.flatnonzero(rows >= count)
+        calls = rows[outside]
+        is_work = np.isin(self._trace.kind[calls], DEVICE_WORK)
+        calls = np.where(is_work, self._trace.caller[calls], calls)
+        known = calls >= count
+        found[outside[known]] = self._of_calls[calls[known] - count]
+        return found
 
     def mostly_in(self, rows: Rows, spent_ns: NDArray[np.int64]) -> str:
         """The name of the innermost Python function or operator that most of the time is in.

@@ -84,6 +84,8 @@ class RowWriter:
         else:
             columns["external_id"] = [a.external_id or a.external_id_2021 for a in args]
             columns["correlation"] = [a.correlation for a in args]
+            if kind == EventKind.Runtime:
+                columns |= self._stack_column(args)
         if kind in DEVICE_KINDS:
             columns |= self._device_columns(args, columns["track_id"])
         self._append(events, kind=kind, **columns)
