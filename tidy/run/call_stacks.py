@@ -165,7 +165,7 @@ def _starts_by_thread(table: Table, strings: Strings) -> dict[int, NDArray[np.in
 
 def _calls_in_no_op(table: Table) -> NDArray[np.bool_]:
     """Which rows are calls of the driver that no op makes, such as the launch of a graph."""
-    found = table["kind"] == EventKind.Runtime
+    found: NDArray[np.bool_] = np.equal(table["kind"], EventKind.Runtime)
     is_op = table["kind"] == EventKind.TorchOp
     start, end = table["start_ns"], table["start_ns"] + table["duration_ns"]
     for track in np.unique(table["track_id"][found]).tolist():
