@@ -5,8 +5,9 @@
     for the weight   (K, N * out)          x (N * out, C * kernel)
 
 Three by three in float32 on ordinary cores goes by Winograd's transform, with fewer
-multiplications. Tensor Cores want channels last, so a tensor that has them first is turned first.
-One channel a group is no product at all. Source: cuDNN's documentation of its algorithms.
+multiplications. Tensor Cores want channels last, so tensors that have them first are turned, and
+the result is turned back, unless that takes longer than to gather them as they lie. One channel a
+group is no product at all. Source: cuDNN's documentation of its algorithms.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _IMPLICIT = 0.76
 # Winograd's F(2x2, 3x3) needs 2.25 times fewer multiplications; its transforms eat part of that.
 _WINOGRAD_GAIN = 2.0
 _LEAST_WINOGRAD_CHANNELS = 32
+# Elements that an SM turns in a cycle (of two and of four bytes on an H200).
+_TURNED_A_CYCLE = 2.3
+# What products reach of those others where channels stand first.
+_AS_THEY_LIE = 0.5
 
 
 class _Case(NamedTuple):
@@ -127,14 +132,23 @@ def _plans(case: _Case, direction: str, tf32: bool, spec: DeviceSpec) -> Plans:
     name, efficiency = "", _IMPLICIT
     if path.kind == "float32" and _by_winograd(case):
         name, efficiency = winograd_name(spec), _IMPLICIT * _WINOGRAD_GAIN
-    chosen = choose(product, path, memory, spec, efficiency)
-    tile = (chosen.rows, chosen.columns)
-    name = name or convolution_name(path.kind, path.tensor, direction, tile, spec)
-    plans = tile_plans(name, product, chosen, dtype, nbytes, path, spec)
+
+    def computed(efficiency: float) -> Plans:
+        chosen = choose(product, path, memory, spec, efficiency)
+        tile = (chosen.rows, chosen.columns)
+        full = name or convolution_name(path.kind, path.tensor, direction, tile, spec)
+        return tile_plans(full, product, chosen, dtype, nbytes, path, spec)
+
+    plans = computed(efficiency)
     if not path.tensor or path.kind == "float64":
         return plans
-    read = {"fprop": (x,), "dgrad": (out,), "wgrad": (x, out)}[direction]
-    return (*(_turned(each, spec) for each in read), *plans)
+    read, written = {
+        "fprop": ((x, weight), out),
+        "dgrad": ((out, weight), x),
+        "wgrad": ((x, out), weight),
+    }[direction]
+    turned = (*(_turned(each, spec) for each in read), *plans, _turned(written, spec))
+    return min(turned, computed(efficiency * _AS_THEY_LIE), key=_total_ns)
 
 
 def _by_winograd(case: _Case) -> bool:
@@ -152,7 +166,9 @@ def _by_winograd(case: _Case) -> bool:
 def _turned(each: Operand, spec: DeviceSpec) -> KernelPlan:
     name = transpose_name(each.c_type)
     nbytes, grid = 2 * each.nbytes, -(-each.numel // 1024)
-    return memory_plan(name, nbytes, spec, grid, threads=256, shared_nbytes=4224)
+    plan = memory_plan(name, nbytes, spec, grid, threads=256, shared_nbytes=4224)
+    ns = each.numel / (_TURNED_A_CYCLE * spec.sm_count * spec.clock_hz) * 1e9
+    return plan._replace(duration_ns=max(plan.duration_ns, spec.kernel_floor_ns + int(ns)))
 
 
 def _depthwise(case: _Case, direction: str, nbytes: int, spec: DeviceSpec) -> KernelPlan:

@@ -19,7 +19,7 @@ compute                      -    7.0 7.5 8.0 8.0 8.9 9.0 9.0 10.0 8.0
 sm_count                     1    80 40 108 108 58 132 132 148 100
 clock_hz                     M    1530 1590 1410 1410 2040 1830 1830 1965 1500
 memory_nbytes                1    34087305216 15843721216 42297524224 85095874560 23665770496
-                                  85018279936 150110011392 191500000000 17179869184
+                                  85018279936 150109880320 191500000000 17179869184
 memory_bytes_per_s           G    900 320 1555 2039 300 3350 4800 8000 1000
 l2_nbytes                    MiB  6 4 40 40 48 50 50 126 32
 float64_flops_per_s          T    7.8 0.2544 9.7 9.7 0.4733 33.5 33.5 40 10
@@ -36,7 +36,7 @@ pageable_bytes_per_s         G    6 6 6 6 6 8 8 8 6
 peer_bytes_per_s             G    150 12 300 300 25 450 450 900 25
 launch_ns                    1    5000 5000 5000 5000 5000 4500 4500 4500 5000
 start_latency_ns             1    1500 1500 1500 1500 1500 1300 1300 1300 1500
-kernel_floor_ns              1    1800 1800 1700 1700 1700 1500 1500 1500 1700
+kernel_floor_ns              1    1800 1800 1700 1700 1700 1500 900 1500 1700
 max_threads_per_sm           1    2048 1024 2048 2048 1536 2048 2048 2048 2048
 max_blocks_per_sm            1    32 16 32 32 24 32 32 32 32
 shared_nbytes_per_sm         KiB  96 64 164 164 100 228 228 228 164
@@ -79,8 +79,8 @@ h100 NVIDIA H100 80GB HBM3
 h200 NVIDIA H200
     NVIDIA H100 Tensor Core GPU Architecture white paper (SXM5, dense)
     NVIDIA H200 data sheet (SXM)
-    estimate: 141 GB (data sheet) less what the driver and ECC keep
-    none of an H200; those of the H100
+    deviceProperties of our own traces
+    our own traces (the shortest kernel); else those of the H100
 b200 NVIDIA B200
     NVIDIA Blackwell Architecture Technical Brief (HGX B200, dense); not in it:
       ordinary 16-bit rates (twice float32), clock (an estimate), SMs and cache (measurements
