@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tidy.run.child.stages import BARE, FULL, LIGHT, StageRun, stages_of
+from tidy.run.child.stages import BARE, FULL, LIGHT, PieceLength, StageRun, stages_of
 
 _SETTINGS = {"after": 0, "every": 0, "warmup": 1, "seconds": 60.0, "stop_after": False}
 
@@ -37,3 +38,26 @@ def test_no_more_steps_are_timed_than_were_recorded(steps: int, cut_after: int, 
     assert taken[FULL] == min(cut_after, 1 + steps)
     assert taken[LIGHT] == min(cut_after, 1 + steps)
     assert taken[BARE] == timed
+
+
+@pytest.mark.parametrize("step_count", [0, 3])
+def test_a_piece_waits_for_a_step_where_there_are_any(step_count: int) -> None:
+    length = PieceLength()
+    length.begin()
+    assert length.late_ns > length.cut_ns  # nothing is known yet
+    length.took(length.cut_ns, nbytes=1_000, step_count=step_count)
+    length.begin()
+    assert (length.late_ns > length.cut_ns) == (step_count > 0)
+
+
+def test_pieces_grow_as_far_as_their_size_allows() -> None:
+    length, lengths = PieceLength(), list[int]()
+    for _ in range(8):
+        length.begin()
+        lengths.append(length.piece_ns)
+        length.took(length.cut_ns, nbytes=length.piece_ns // 10_000, step_count=1)
+    assert all(later <= 2 * earlier for earlier, later in pairwise(lengths))
+    assert lengths[-1] > 4 * lengths[0]
+    length.begin()
+    length.took(length.cut_ns, nbytes=1 << 30, step_count=1)
+    assert length.piece_ns < lengths[-1] / 4

@@ -358,13 +358,14 @@ class Recorder(Harmless):
             "header": self._backend.header(),
             "has_lines": has_lines,
         }
+        step_count = len(self._steps_ns)
         self._first_step, self._steps_ns = self.step_count, []
         try:
             nbytes = self._pieces.write(self._backend, facts, lines)
         finally:
             self._backend.drop()
         self._stage.nbytes += nbytes
-        self._length.took(stopped_ns, nbytes)
+        self._length.took(stopped_ns, nbytes, step_count)
         # Time that went into writing is not recorded time.
         self._stage.end_ns += time.time_ns() - stopped_ns
 

@@ -23,7 +23,7 @@ _ANY_TIME = 1e9  # seconds
 _BARE_STEPS = 50  # they cost nothing, and more of them make a better median
 MOST_ROUNDS = 20  # of a job without end
 ROUND = (FULL, LIGHT, BARE, SKIP)  # the stages of one recording, and up to the next
-_FIRST_NS, _SHORTEST_NS = 100_000_000, 50_000_000
+_FIRST_NS, _SHORTEST_NS = 50_000_000, 50_000_000
 _LONGEST_NS = 800_000_000  # a process that is killed loses about the last second
 _NBYTES = 12 << 20  # about what a piece should be; PyTorch takes eight times that to make it
 _WAIT_FOR_STEP_NS = 200_000_000
@@ -129,17 +129,20 @@ class PieceLength:
 
     def __init__(self) -> None:
         self.piece_ns = _FIRST_NS
-        self._fitting_ns = _LONGEST_NS
+        self._fitting_ns, self._has_steps = _LONGEST_NS, True
         self._began_ns = self.cut_ns = self.late_ns = 0
 
     def begin(self) -> None:
         """A piece begins now."""
         self._began_ns = time.time_ns()
         self.cut_ns = self._began_ns + self.piece_ns
-        self.late_ns = self.cut_ns + min(self.piece_ns, _WAIT_FOR_STEP_NS)
+        self.late_ns = self.cut_ns
+        if self._has_steps:
+            self.late_ns += min(self.piece_ns, _WAIT_FOR_STEP_NS)
 
-    def took(self, stopped_ns: int, nbytes: int) -> None:
-        """The piece that was stopped then takes so many bytes."""
+    def took(self, stopped_ns: int, nbytes: int, step_count: int) -> None:
+        """The piece that was stopped then takes so many bytes, and has so many ends of steps."""
+        self._has_steps = step_count > 0
         fitting_ns = (stopped_ns - self._began_ns) * _NBYTES // max(1, nbytes)
         self._fitting_ns = max(_SHORTEST_NS, min(fitting_ns, _LONGEST_NS))
         self.piece_ns = min(self._fitting_ns, 2 * self.piece_ns)
