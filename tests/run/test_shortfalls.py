@@ -24,6 +24,7 @@ for _ in range({rounds}):
     time.sleep({pause})
     {step}
 """
+_MANY_OPS = "[net(torch.ones(2, 4)) for _ in range(200)]"
 _FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "tidy.runtime"]
 _NO_STEP = "no optimizer stepped while it was recorded, so no steps are marked; in a loop"
 
@@ -50,6 +51,11 @@ _STEPS = [
         " of 10 steps recorded when the 1 s were over; --seconds records longer",
     ),
     (
+        {"rounds": 14, "pause": 0.1, "step": f"{_MANY_OPS}; optimizer.step()"},
+        ("--max-size", "8M"),
+        " of 10 steps recorded, since they are large; a larger --max-size records more",
+    ),
+    (
         {"rounds": 1},
         (),
         "the script ended after 1 step, which --warmup 1 does not count; --warmup 0 does",
@@ -57,7 +63,7 @@ _STEPS = [
     ({"rounds": 1}, ("--warmup", "0"), ""),
     ({"rounds": 6}, (), ""),
 ]
-_ON_PYTORCH = _STEPS if SOAK else _STEPS[2:4]  # notes of either sort
+_ON_PYTORCH = _STEPS if SOAK else _STEPS[2:5]  # notes of each sort
 
 
 @pytest.mark.parametrize(

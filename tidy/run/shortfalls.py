@@ -65,7 +65,9 @@ def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iter
     """Steps that were wanted and are not there."""
     count = full.step_count
     wanted = options.warmup + options.steps
-    is_time_over = recording.round in recording.state.get("out_of_time", [])
+    is_time_over, is_large = (
+        recording.round in recording.state.get(why, []) for why in ("out_of_time", "large")
+    )
     time = f"{options.seconds:g} s"
     if not count and is_time_over:
         yield (
@@ -81,6 +83,12 @@ def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iter
         yield (
             f"{max(count - options.warmup, 0)} of {steps} recorded when the {time} were over;"
             " --seconds records longer"
+        )
+    elif count < wanted and is_large:
+        steps = count_text(options.steps, "step")
+        yield (
+            f"{count - options.warmup} of {steps} recorded, since they are large; a larger"
+            " --max-size records more"
         )
     elif count <= options.warmup:
         yield (

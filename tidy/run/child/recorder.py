@@ -102,8 +102,8 @@ class Recorder(Harmless):
     def _next_stage(self) -> None:
         """Begin it here, between two steps, or else at the next one; after the last one end."""
         self._bare.stop()
-        if self._stage.how == FULL and self._stage.is_late():
-            self._pieces.state.setdefault("out_of_time", []).append(round_of(self._stage.number))
+        if self._stage.how == FULL and (why := self._stage.why_short()):
+            self._pieces.state.setdefault(why, []).append(round_of(self._stage.number))
         self._write_state()
         if self.step_count:
             if not self._stage.go_on():  # all are over

@@ -27,14 +27,22 @@ _FIRST_NS, _SHORTEST_NS = 50_000_000, 50_000_000
 _LONGEST_NS = 800_000_000  # a process that is killed loses about the last second
 _NBYTES = 12 << 20  # about what a piece should be; PyTorch takes eight times that to make it
 _WAIT_FOR_STEP_NS = 200_000_000
+# Steps of very many small ops take long to put together, and so many of them tell what there is;
+# ten are too long that are more than this part of the most that is to be recorded.
+_ENOUGH_STEPS, _USUAL_STEPS, _LARGE = 4, 10, 1 / 8
 
 
 class Stage(NamedTuple):
-    """How so many steps are recorded, for so long at the most."""
+    """How so many steps are recorded, for so long at the most.
+
+    Where `steps` of them would be more than `nbytes`, `enough` do, which is 0 where none do.
+    """
 
     how: str
     steps: int
     seconds: float
+    enough: int = 0
+    nbytes: int = 0
 
 
 def stages_of(settings: dict[str, Any]) -> Iterator[Stage]:
@@ -71,8 +79,10 @@ def round_of(stage: int) -> int:
 def _recording(settings: dict[str, Any]) -> Iterator[Stage]:
     steps, seconds = settings["steps"], settings["seconds"]
     bare = steps if settings["stop_after"] else max(steps, _BARE_STEPS)
-    yield Stage(FULL, settings["warmup"] + steps, seconds)
-    yield Stage(LIGHT, 1 + steps, seconds)
+    enough = min(steps, _ENOUGH_STEPS)
+    large = int(settings["max_size"] * _LARGE * max(1.0, steps / _USUAL_STEPS))
+    for how, before in ((FULL, settings["warmup"]), (LIGHT, 1)):
+        yield Stage(how, before + steps, seconds, before + enough, large)
     yield Stage(BARE, 1 + bare, seconds)
 
 
@@ -88,6 +98,7 @@ class StageRun:
     def __init__(self, stages: Iterator[Stage]) -> None:
         self._stages = stages
         self.stage = next(stages)
+        self._planned, self._behind = self.stage.steps, 0  # steps that were to be in it, and before
         self.number = self.step_count = self.nbytes = self.end_ns = 0
 
     @property
@@ -96,7 +107,14 @@ class StageRun:
 
     @property
     def has_all_steps(self) -> bool:
-        return self.step_count >= self.stage.steps
+        """Whether it is over: it has all its steps, or enough that are large."""
+        return self.step_count >= self.stage.steps or self.is_large
+
+    @property
+    def is_large(self) -> bool:
+        """Whether fewer steps than were asked for are enough."""
+        enough = self.stage.enough
+        return 0 < enough <= self.step_count and self.nbytes > self.stage.nbytes
 
     def set_end(self) -> None:
         """Its time begins now."""
@@ -106,9 +124,22 @@ class StageRun:
         """Whether its time is over."""
         return (now_ns or time.time_ns()) > self.end_ns
 
+    def why_short(self) -> str:
+        """Why it ends with fewer steps than it was to have; "" where it does not."""
+        if self.step_count >= self.stage.steps:
+            return ""
+        return "out_of_time" if self.is_late() else "large" if self.is_large else ""
+
     def go_on(self) -> bool:
         """Take the next one, if there is any."""
         stage = next(self._stages, None)
+        if self.how != SKIP:
+            self._behind += self._planned - self.step_count
+        if stage is not None:
+            self._planned = stage.steps
+        if stage is not None and stage.how == SKIP:  # so that the next one begins where it was to
+            stage = stage._replace(steps=max(1, stage.steps + self._behind))
+            self._behind = 0
         if stage is not None and stage.how == BARE:  # where size or time cut the others short
             stage = stage._replace(steps=min(stage.steps, 1 + max(_BARE_STEPS, self.step_count)))
         if stage is not None:
