@@ -53,6 +53,25 @@ def test_a_graph_that_runs_at_once_hides_nothing(tmp_path: Path) -> None:
     assert not account.idle_is_upper_bound
 
 
+def test_a_graph_whose_kernels_are_there_is_not_why_work_is_late(tmp_path: Path) -> None:
+    """Another process may use the device meanwhile."""
+    events = _steps("cudaGraphLaunch", late_us=500)
+    kernels = [each for each in events if each["name"] == "add"]
+    events += [each | {"ts": each["ts"] + 11, "dur": 1} for each in kernels]
+    times = _times_us(_account(tmp_path / "a.json", events))
+    assert "kernels of graphs that were not recorded" not in times
+    assert times["work queued but none recorded"] == 4 * 500
+
+
+def test_what_a_graph_captures_is_not_lost(tmp_path: Path) -> None:
+    events = _steps("cudaLaunchKernel", late_us=500)
+    events.append(_x("cuda_runtime", "cudaStreamBeginCapture", 2005, 1, 77))
+    events.append(_x("cuda_runtime", "cudaLaunchKernel", 2007, 4, 77, correlation=99))
+    events.append(_x("cuda_runtime", "cudaStreamEndCapture", 2011, 1, 77))
+    times = _times_us(_account(tmp_path / "a.json", events))
+    assert "kernels that the profiler lost" not in times
+
+
 def test_a_launch_without_a_kernel(tmp_path: Path) -> None:
     events = _steps("cudaLaunchKernel", late_us=500)
     events.append(_x("cuda_runtime", "cudaLaunchKernel", 2020, 4, 77, correlation=99))

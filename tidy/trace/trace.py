@@ -23,6 +23,7 @@ from .steps import Step, find_steps
 from .window import Window, find_window
 
 _MOST = 1 << 53  # operations or bytes: a call with more would take hours, its sizes are damaged
+_FEWEST_KERNELS = 2  # of a graph: nobody captures one
 _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
 
@@ -89,18 +90,22 @@ class Trace(EventTable):
         return bool(used) and (said or any(each.name.endswith("(modelled)") for each in used))
 
     @cached_property
+    def graphs_lack_work(self) -> bool:
+        """Whether kernels of graphs are missing: of one that seems to have one or none, others."""
+        graphs = self.rows_named("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
+        callers = self.caller[self.device_rows]
+        of_each = np.bincount(callers[callers >= 0], minlength=len(self))[graphs]
+        return bool((of_each < _FEWEST_KERNELS).any())
+
+    @cached_property
     def may_lack_work(self) -> bool:
         """Whether device work may be missing: kernels of graphs, or what a damaged file has lost.
 
-        What seems to be idle time of a device is an upper bound then. Of a graph that seems to be
-        of one kernel or none, the others were not recorded.
+        What seems to be idle time of a device is an upper bound then.
         """
-        graphs = self.rows_named("cudaGraphLaunch", "hipGraphLaunch")
-        callers = self.caller[self.device_rows]
-        of_each = np.bincount(callers[callers >= 0], minlength=len(self))[graphs]
         said = " ".join(self.info.warnings)
         damaged = "cut off" in said or "damaged" in said
-        return bool(self.devices_used) and (bool((of_each < 2).any()) or damaged)
+        return bool(self.devices_used) and (self.graphs_lack_work or damaged)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
