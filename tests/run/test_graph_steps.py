@@ -15,8 +15,8 @@ from tidy.trace import EventKind
 from .running import record, tidy_run, write_script
 
 _SCRIPT = """
+import time
 import torch
-from torch import nn
 
 weight = torch.ones(64, 64, device="cuda", requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
@@ -29,6 +29,7 @@ def step():
 
 for _ in range(3):
     step()
+    time.sleep({pause})
 whole, part = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
 with torch.cuda.graph(whole):
     step()
@@ -39,11 +40,18 @@ for _ in range(60):
     whole.replay()
 print("replay" in vars(torch.cuda.CUDAGraph), type(torch.cuda.CUDAGraph.replay).__name__)
 """
+
+
+def _script(folder: Path, pause: float = 0) -> Path:
+    return write_script(folder, _SCRIPT.format(pause=pause))
+
+
 _ON_A_DEVICE = ("--framework", "runtime", "--device", "h100")
 
 
-def test_each_replay_is_a_step(tmp_path: Path) -> None:
-    script = write_script(tmp_path, _SCRIPT)
+@pytest.mark.parametrize("pause", [0, 0.2])  # those before in the same piece, or in earlier ones
+def test_each_replay_is_a_step(pause: float, tmp_path: Path) -> None:
+    script = _script(tmp_path, pause)
     done = record(*_ON_A_DEVICE, "--steps", "6", "--no-memory", script, cwd=tmp_path)
     trace = done.trace
     assert [step.number for step in trace.steps] == [1, 2, 3, 4, 5, 6]
@@ -64,7 +72,7 @@ def test_each_replay_is_a_step(tmp_path: Path) -> None:
 
 
 def test_nothing_of_ours_is_called_afterwards(tmp_path: Path) -> None:
-    script = write_script(tmp_path, _SCRIPT)
+    script = _script(tmp_path)
     options = ("--steps", "3", "--seconds", "20", "--format", "json", "--output", "report.json")
     done = tidy_run(*_ON_A_DEVICE, *options, script, cwd=tmp_path)
     assert done.out == "True function\n"
@@ -72,7 +80,7 @@ def test_nothing_of_ours_is_called_afterwards(tmp_path: Path) -> None:
 
 
 def test_they_are_timed(tmp_path: Path) -> None:
-    script = write_script(tmp_path, _SCRIPT)
+    script = _script(tmp_path)
     options = RunOptions(
         [str(script)], framework="runtime", device="h100", warmup=2, steps=20, stop_after=True,
         to_stderr=True,

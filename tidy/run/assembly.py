@@ -152,6 +152,9 @@ class Assembly:
             # PyTorch's profiler waits for the devices when it stops. They have nothing left to do
             # in the next piece, so what they did meanwhile is of the step that ended with this one.
             ends[-1] = max(ends[-1], pieces.device_end_ns)
+        if facts.get("steps_anew"):
+            self.step_count = 0
+            self.steps.clear()
         self.step_count += len(ends)
         self.steps += self._steps(facts, ends)
         # What warms up in the first step of all has done so for a later piece.

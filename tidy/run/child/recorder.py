@@ -48,6 +48,7 @@ class Recorder(Harmless):
         self._stop_after = settings["stop_after"]
         self.step_count = self._first_step = 0  # the latter before the piece under way
         self._steps_ns: list[int] = []  # of the piece under way
+        self._are_anew = False  # whether steps of earlier pieces do not count
         self._bare = BareStages(backend)
         self._source = StepSource(is_loop=settings.get("loop", False))
         self._thread = RecordedThread(backend.has_all_threads, self._end_of_thread)
@@ -189,6 +190,10 @@ class Recorder(Harmless):
         is_first = self._source.give_to_loop()
         if not is_first or not self.step_count or self.state != "recording":
             self._count()
+        elif self._stage.number == 0:
+            self._are_anew, self._first_step = self._first_step > 0, 0
+            self.step_count = self._stage.step_count = 1
+            self._steps_ns = [self._backend.now_ns()]
         elif self._steps_ns:
             too_many = len(self._steps_ns) - 1
             self.step_count -= too_many
@@ -351,6 +356,7 @@ class Recorder(Harmless):
             **processor_times,
             "steps_ns": self._steps_ns,
             "steps_before": self._first_step,
+            "steps_anew": self._are_anew,
             "began_at_step": self._began_at_step,
             "ended_at_step": self._at_step,
             "thread": self._thread.of_steps(),
@@ -358,7 +364,7 @@ class Recorder(Harmless):
             "header": self._backend.header(),
             "has_lines": has_lines,
         }
-        step_count = len(self._steps_ns)
+        step_count, self._are_anew = len(self._steps_ns), False
         self._first_step, self._steps_ns = self.step_count, []
         try:
             nbytes = self._pieces.write(self._backend, facts, lines)
