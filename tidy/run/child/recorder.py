@@ -80,7 +80,7 @@ class Recorder(Harmless):
             return
         self._begin_stage()
         if self.state != "ended":
-            self._clock = endings.Ticker(0.1, self._look_at_clock)
+            self._clock = endings.Ticker(0.05, self._look_at_clock)
 
     def _begin_stage(self) -> None:
         """For as long as it may take; again where its time was over before the first step."""

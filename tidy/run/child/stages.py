@@ -160,7 +160,7 @@ class PieceLength:
 
     def __init__(self) -> None:
         self.piece_ns = _FIRST_NS
-        self._fitting_ns, self._has_steps = _LONGEST_NS, True
+        self._fitting_ns, self._has_steps = _LONGEST_NS, False
         self._began_ns = self.cut_ns = self.late_ns = 0
 
     def begin(self) -> None:
