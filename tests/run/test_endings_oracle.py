@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import signal
@@ -80,6 +81,20 @@ def test_profiler_that_fails(tmp_path: Path) -> None:
     numbers = [step.number for step in found.trace.steps]
     assert numbers == [number for number in range(10) if number not in lost]
     assert max(step.duration_ns for step in found.trace.steps) < 0.5e9
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others have no on_exit")
+def test_profiler_that_fails_with_its_device(tmp_path: Path) -> None:
+    """What C++ has to do at the end would crash; the status stays the script's, and its output."""
+    failing = _FAILING_STOP.format(failure="raise RuntimeError('CUDA error: an assertion')")
+    at_exit = "import ctypes\nc = ctypes.CDLL(None)\nc.on_exit(c.abort, None)\nc.puts(b'from C')\n"
+    script = write_script(tmp_path, _TRAIN + at_exit + failing + "import sys; sys.exit(3)")
+    found = tidy_run("--warmup", "0", "--steps", "10", script, cwd=tmp_path)
+    assert (found.code, found.err) == (3, "")
+    assert "from C\n" in found.out
+    assert "the profiler failed (RuntimeError: CUDA error: an assertion)" in " ".join(
+        found.out.split()
+    )
 
 
 def test_profiler_that_crashes(tmp_path: Path) -> None:

@@ -147,8 +147,8 @@ class TorchBackend(Backend):
         try:
             with self._log, let_go:
                 self._profiler.stop()
-        except RuntimeError:
-            if self._torch.cuda.is_initialized():  # after an error of a device all calls fail
+        except RuntimeError as error:
+            if _is_of_a_device(error):
                 _end_without_destructors(with_output=True)
             raise
         finally:
@@ -234,6 +234,12 @@ class TorchBackend(Backend):
                 "world_size": distributed.get_world_size(),
             }
         return header
+
+
+def _is_of_a_device(error: RuntimeError) -> bool:
+    """Whether a device has failed: all that is asked of it from then on does, too."""
+    words = "CUDA error", "HIP error"
+    return type(error).__name__ == "AcceleratorError" or any(each in f"{error}" for each in words)
 
 
 def _end_without_destructors(with_output: bool) -> None:
