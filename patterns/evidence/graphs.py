@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tidy.account import HostTime, host_in_window, host_kinds
 from tidy.finding import NotChecked
 from tidy.trace import Rows, Trace
@@ -16,8 +14,6 @@ MORE_IN_GRAPHS = "larger batches, or the whole step, with its optimizer, in one 
 # Where graphs without kernels are no more than this part of the launches, and what the account
 # says is theirs no more than this part of the window, the rest can be judged.
 _FEW = 0.01
-# A graph is made of several kernels: of one that seems to have fewer, some were not recorded.
-_FEWEST_KERNELS = 2
 LOST_IN_GRAPHS = NotChecked(
     "kernels inside CUDA graphs were not recorded, so the GPU may work where it seems to idle",
     "record a few steps without CUDA graphs, or with no other profiler using CUPTI",
@@ -36,10 +32,9 @@ def lost_in_graphs(trace: Trace) -> bool:
     graphs = calls_of(trace, *GRAPH_LAUNCHES)
     if not len(graphs):
         return False
-    callers = trace.caller[trace.device_rows]
-    count = np.bincount(callers[callers >= 0], minlength=len(trace))
-    lost = int((count[graphs] < _FEWEST_KERNELS).sum())
-    if lost > _FEW * (len(graphs) + len(calls_of(trace, *KERNEL_LAUNCHES))):
+    if len(trace.graphs_without_kernels) > _FEW * (
+        len(graphs) + len(calls_of(trace, *KERNEL_LAUNCHES))
+    ):
         return True
     code = host_kinds.CODE_OF[host_kinds.LOST_IN_GRAPHS]
     host = HostTime(trace)

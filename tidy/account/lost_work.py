@@ -18,7 +18,7 @@ _BEGIN_CAPTURE, _END_CAPTURE = "*StreamBeginCapture*", "*StreamEndCapture*"
 
 def graph_launched(trace: Trace, starts_ns: Rows, ends_ns: Rows) -> NDArray[np.bool_]:
     """Whether a graph was launched in each [start, end], where kernels of graphs are missing."""
-    if not trace.graphs_lack_work:
+    if not len(trace.graphs_without_kernels):
         return np.zeros(len(starts_ns), bool)
     return _any_between(trace.start_ns[trace.rows_named("*GraphLaunch*")], starts_ns, ends_ns)
 

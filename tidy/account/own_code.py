@@ -27,17 +27,15 @@ class OwnCode:
         """The rows of pieces; for own code the operator that it starts next, if any."""
         rows = pieces.row
         found = np.flatnonzero(self._is_own[rows] & (rows >= 0)) if len(self._is_own) else ()
-        if not len(found) or not len(self._started):
+        if not len(found):
             return rows
         trace, rows = self._trace, rows.copy()
         frame, ends = rows[found], pieces.end_ns[found]
-        tracks, starts = trace.track_id[self._started], trace.start_ns[self._started]
-        for track in np.unique(trace.track_id[frame]).tolist():
-            on_track = self._started[tracks == track]
+        for track, started in self._started.items():
             mine = np.flatnonzero(trace.track_id[frame] == track)
-            next_ = np.searchsorted(starts[tracks == track], ends[mine])
-            some = next_ < len(on_track)
-            mine, after = mine[some], on_track[next_[some]]
+            next_ = np.searchsorted(trace.start_ns[started], ends[mine])
+            some = next_ < len(started)
+            mine, after = mine[some], started[next_[some]]
             inside = after < trace.subtree_end[frame[mine]]
             rows[found[mine[inside]]] = after[inside]
         return rows
@@ -53,16 +51,16 @@ class OwnCode:
         return own
 
     @cached_property
-    def _started(self) -> Rows:
-        """Operators whose line in such code is known, by start."""
+    def _started(self) -> dict[int, Rows]:
+        """By thread the operators whose line in such code is known, by start."""
         trace = self._trace
         at = [
             place is not None and place.is_call_line and place.function == "<module>"
             for place in trace.places_of_stacks
         ]
-        rows = np.flatnonzero(
-            np.isin(trace.kind[: trace.tree_count], _OPS)
-            & (trace.stack_id[: trace.tree_count] >= 0)
-        )
-        rows = rows[np.array(at, bool)[trace.stack_id[rows]]] if at else rows[:0]
-        return rows[np.argsort(trace.start_ns[rows], kind="stable")].astype(np.int32)
+        kind, stack_id = (each[: trace.tree_count] for each in (trace.kind, trace.stack_id))
+        rows = np.flatnonzero(np.isin(kind, _OPS) & (stack_id >= 0))
+        rows = rows[np.array(at, bool)[stack_id[rows]]] if at else rows[:0]
+        rows = rows[np.argsort(trace.start_ns[rows], kind="stable")].astype(np.int32)
+        tracks = trace.track_id[rows]
+        return {track: rows[tracks == track] for track in np.unique(tracks).tolist()}

@@ -72,6 +72,7 @@ class Places:
             own[with_stack] = np.array(found, np.int32)[which]
         self.locations = list(numbers)
         self._of_calls = own[count:]
+        self._calls_have_places = bool((self._of_calls >= 0).any())
         return own[:count]
 
     def _spread_on_threads(self, own: Rows) -> tuple[Rows, Rows]:
@@ -132,8 +133,9 @@ class Places:
         tree = self.tree_rows(rows)
         # An index of -1 takes the last row's value, which the condition beside it overrules.
         place = np.where(tree >= 0, self.of_row[tree], -1) if len(self.of_row) else tree
-        of_call = self._place_of_calls(rows)
-        place = np.where(of_call >= 0, of_call, place)
+        if self._calls_have_places:
+            of_call = self._place_of_calls(rows)
+            place = np.where(of_call >= 0, of_call, place)
         named = np.where(tree >= 0, tree, rows)
         names = np.where(rows >= 0, trace.name_id[named], -1) if len(trace.name_id) else rows
         which = np.where(place >= 0, place, len(self.locations) + 1 + names)

@@ -155,6 +155,7 @@ class Assembly:
         if facts.get("steps_anew"):
             self.step_count = 0
             self.steps.clear()
+            self.ends_ns.clear()
         self.step_count += len(ends)
         self.steps += self._steps(facts, ends)
         # What warms up in the first step of all has done so for a later piece.

@@ -90,12 +90,13 @@ class Trace(EventTable):
         return bool(used) and (said or any(each.name.endswith("(modelled)") for each in used))
 
     @cached_property
-    def graphs_lack_work(self) -> bool:
-        """Whether kernels of graphs are missing: of one that seems to have one or none, others."""
+    def graphs_without_kernels(self) -> Rows:
+        """Launches of graphs that seem to have one kernel or none: the others are missing."""
         graphs = self.rows_named("cuGraphLaunch*", "cudaGraphLaunch*", "hipGraphLaunch*")
         callers = self.caller[self.device_rows]
-        of_each = np.bincount(callers[callers >= 0], minlength=len(self))[graphs]
-        return bool((of_each < _FEWEST_KERNELS).any())
+        count = np.bincount(callers[callers >= 0], minlength=len(self))
+        without: Rows = graphs[count[graphs] < _FEWEST_KERNELS]
+        return without
 
     @cached_property
     def may_lack_work(self) -> bool:
@@ -105,7 +106,7 @@ class Trace(EventTable):
         """
         said = " ".join(self.info.warnings)
         damaged = "cut off" in said or "damaged" in said
-        return bool(self.devices_used) and (self.graphs_lack_work or damaged)
+        return bool(self.devices_used) and (len(self.graphs_without_kernels) > 0 or damaged)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

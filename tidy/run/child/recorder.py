@@ -190,14 +190,10 @@ class Recorder(Harmless):
         is_first = self._source.give_to_loop()
         if not is_first or not self.step_count or self.state != "recording":
             self._count()
-        elif self._stage.number == 0:
-            self._are_anew, self._first_step = self._first_step > 0, 0
-            self.step_count = self._stage.step_count = 1
-            self._steps_ns = [self._backend.now_ns()]
-        elif self._steps_ns:
-            too_many = len(self._steps_ns) - 1
-            self.step_count -= too_many
-            self._stage.step_count -= too_many
+        elif self._stage.step_count:
+            self.step_count -= self._stage.step_count - 1
+            self._stage.step_count, before = 1, self.step_count - 1
+            self._are_anew, self._first_step = self._first_step > before, before
             self._steps_ns = [self._backend.now_ns()]
 
     @harmless
