@@ -41,6 +41,23 @@ def set_default_dtype(dtype: Any) -> None:
     _default = np.dtype(dtype)
 
 
+def as_dtype(given: Any) -> DType:
+    """Return the dtype that a `dtype=` argument asks for.
+
+    Args:
+        given: a dtype, or a class of numbers such as `float`. numpy would take names, too.
+
+    Raises:
+        TypeError: it is anything else.
+    """
+    found = np.dtype(given) if isinstance(given, (np.dtype, type)) else None
+    if found is None or found.kind not in CATEGORY:
+        error = TypeError(f"argument 'dtype' must be torch.dtype, not {given!r}")
+        error.stays = True  # type: ignore[attr-defined]  # operators give it on as it is
+        raise error
+    return found
+
+
 def _complex_of(dtype: DType) -> DType:
     return complex128 if dtype.itemsize > 4 else complex64
 

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..accelerator import current, is_available
 from ..core.aten import aten
 from ..core.device import Device
+from ..core.dtypes import as_dtype
 from ..core.storage import storage_of
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
@@ -22,8 +23,8 @@ def _dtype_of(args: tuple[Any, ...], dtype: Any) -> Any:
         if isinstance(arg, Tensor):
             return arg.array.dtype
         if isinstance(arg, (np.dtype, type)):
-            return np.dtype(arg)
-    return None if dtype is None else np.dtype(dtype)
+            return as_dtype(arg)
+    return None if dtype is None else as_dtype(dtype)
 
 
 def _to(self: Tensor, args: Any, dtype: Any, device: Any, copy: bool, non_blocking: bool) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..accelerator import current
 from ..core.aten import aten
-from ..core.dtypes import get_default_dtype, number_dtype, promote_types, result_dtype
+from ..core.dtypes import as_dtype, get_default_dtype, number_dtype, promote_types, result_dtype
 from ..core.storage import pin
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
@@ -83,7 +83,7 @@ def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
 def _dtype(dtype: Any, *numbers: Any) -> Any:
     """The one asked for; else that of the numbers, else the default."""
     if dtype is not None:
-        return np.dtype(dtype)
+        return as_dtype(dtype)
     given = [getattr(n, "array", n) for n in numbers]
     return result_dtype(*given) if given else get_default_dtype()
 
@@ -183,8 +183,8 @@ logspace(start: any, end: any, steps: int, base: float = 10.0)
     np.dtype(np.float64))).astype(_dtype(dtype))
 eye(n: int, m: any = None) = np.eye(n, m, dtype=_dtype(dtype))
 randint.of(low: int, high: int, size: sizes)
-    = _draws(generator).integers(low, high, size).astype(dtype or np.int64)
-randperm(n: int) = _draws(generator).permutation(n).astype(dtype or np.int64)
+    = _draws(generator).integers(low, high, size).astype(_dtype(dtype or np.int64))
+randperm(n: int) = _draws(generator).permutation(n).astype(_dtype(dtype or np.int64))
 normal(mean: any, std: any = 1.0, size: any = None) = _normal(mean, std, size, dtype, generator)
 arange.of(start: any, end: any, step: any)
     = _ranged(start, end, step, _dtype(dtype, start, end, step))
@@ -292,7 +292,7 @@ def tensor(
     tensors = list[Tensor]()
     data = data.cpu().array if isinstance(data, Tensor) else _plain(data, tensors)
     try:
-        array = np.array(data, dtype=dtype)
+        array = np.array(data, dtype=None if dtype is None else as_dtype(dtype))
     except ValueError as error:
         raise ValueError(f"expected a sequence of one shape: {error}") from None
     if tensors and dtype is None:

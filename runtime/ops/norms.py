@@ -61,7 +61,7 @@ def norm(
     """The p-norm over `dim` ("fro" is 2)."""
     if dtype is None and input.array.dtype.kind in "biu":
         raise RuntimeError("norm: expected a floating point or complex tensor")
-    input = input if dtype is None else input.to(dtype)
+    input = input if dtype is None else input.to(dtype=dtype)
     if p in (2, "fro", None):
         return aten.linalg_vector_norm_two(input, dim, keepdim)
     if p == "nuc":

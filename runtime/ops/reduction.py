@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
-from ..core.dtypes import narrowed, widened
+from ..core.dtypes import as_dtype, narrowed, widened
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
@@ -45,7 +45,7 @@ def count(shape: Ints, dim: Any) -> int:
 def _gathered(gather: Any, self: Any, dim: Any, dtype: Any, *args: Any) -> Any:
     """A sum, a product, or a scan of either: of integers in int64, of 16-bit floats in float32."""
     if dtype is not None:
-        self = self.astype(dtype, copy=False)
+        self = self.astype(as_dtype(dtype), copy=False)
     elif self.dtype.kind in "biu":
         dtype = np.int64
     half, self = widened(self)
@@ -67,7 +67,7 @@ def _scan(gather: Any, self: Any, dim: Any, dtype: Any) -> Any:
 
 def _mean(self: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     if dtype is not None:
-        self = self.astype(dtype)
+        self = self.astype(as_dtype(dtype))
     if self.dtype.kind in "biu":
         raise ValueError(f"the input must be floating point or complex, got {self.dtype}")
     half = None

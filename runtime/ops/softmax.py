@@ -63,9 +63,9 @@ def _logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
 _ROWS = r"""
 [torch tensor nn]
 softmax(self, dim: int = None, dtype = None)
-    := _softmax(self if dtype is None else self.to(dtype), _dim(self, dim))
+    := _softmax(self if dtype is None else self.to(dtype=dtype), _dim(self, dim))
 log_softmax(self, dim: int = None, dtype = None)
-    := _log_softmax(self if dtype is None else self.to(dtype), _dim(self, dim))
+    := _log_softmax(self if dtype is None else self.to(dtype=dtype), _dim(self, dim))
 [nn]
 softmin(self, dim: int = None, dtype = None)
     := softmax(-self, dim, dtype=dtype)

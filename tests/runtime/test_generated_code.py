@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import re
 import subprocess
 import sys
 import traceback
@@ -100,7 +101,8 @@ def test_a_breakpoint_in_an_operator_shows_its_source(tmp_path):
     script.write_text(SCRIPT, "utf-8")
     ended = run(str(script), text="break torch.mul\ncontinue\nlist 1,5\nup\nlist\nquit\n")
     shown = ended.stdout
-    assert "Breakpoint 1 at <operator aten::mul>:1" in shown
+    # Python 3.13 begins with the first line that has code, earlier ones with that of `def`.
+    assert re.search(r"Breakpoint 1 at <operator aten::mul>:[12]\n", shown)
     assert "if active: return active[0].op(NAME, inner, (input, other,))" in shown
     assert "other_t = other" in shown
     assert "y = torch.mul(x, x)" in shown

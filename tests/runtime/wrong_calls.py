@@ -313,6 +313,18 @@ torch.zeros(2.5)
 torch.arange('a')
 torch.full((2,))
 torch.ones((2,), dtype='a')
+torch.zeros(2, dtype='float32')
+torch.full((2,), 1, dtype='int')
+torch.arange(3, dtype='int64')
+torch.empty(2, dtype=3)
+torch.zeros(2, dtype=str)
+torch.tensor([1], dtype='q')
+torch.randint(3, (2,), dtype='int')
+torch.zeros_like(x, dtype='float')
+x.to(dtype='float64')
+x.sum(dtype='float64')
+x.mean(dtype='float64')
+F.softmax(x, 0, dtype='float64')
 x.expand('a')
 x.squeeze('a')
 x.topk()
@@ -343,7 +355,6 @@ DEVIATIONS = {
     "PyTorch says AssertionError where it is built without CUDA": {
         **dict.fromkeys(("x.to('cuda:0')", "x.cuda()"), (RUN, "AssertionError")),
     },
-    "numpy's dtypes have more names": {"torch.ones((2,), dtype='a')": (NONE, TYPE)},
     "a matrix norm over any number of dimensions": {
         "torch.linalg.norm(T, 'fro', (0, 1, 2))": (NONE, RUN),
     },
