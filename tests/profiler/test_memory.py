@@ -135,7 +135,8 @@ def test_nothing_is_added_after_the_end(name: str) -> None:
         recorder: Any = prof._capture
         kept = kept + 1
         WORKLOADS[name]()
-    lists = (recorder.records, recorder.python.records, recorder.memory.changes)
+    functions = recorder.python_records, recorder.python.records
+    lists = (recorder.records, *functions, recorder.memory.changes)
     before = [len(each) for each in lists]
     del kept
     WORKLOADS[name]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cProfile
 import json
 import pstats
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -18,6 +19,8 @@ import tidy
 import tidy.runtime as rt
 from tidy.profiler import profile
 from tidy.trace.kinds import EventKind
+
+from ..environment import environment
 
 
 @pytest.fixture(autouse=True)
@@ -279,3 +282,46 @@ def test_settrace_is_left_alone() -> None:
         sys.settrace(before)
     assert len(lines) == 3
     assert calls(prof)["outer"] == 1
+
+
+# Python 3.11 collects garbage between reading which function profiles and calling it.
+_CUT_IN_COLLECTIONS = """
+import gc
+import tidy
+
+left, running = [200], []
+
+def cut(phase, info):
+    if phase == "stop" and left[0]:
+        left[0] -= 1
+        while running:
+            running.pop().stop()
+        running.append(tidy.profile(with_stack=True))
+        running[0].start()
+
+def called(number):
+    return [number]
+
+def caller(*numbers):
+    return [called(each) for each in numbers]
+
+gc.callbacks.append(cut)
+gc.set_threshold(5)
+while left[0]:
+    kept = [caller(1, 2, 3), {}]
+gc.callbacks.remove(cut)
+running.pop().stop()
+print("all cut")
+"""
+
+
+def test_a_recording_is_cut_while_garbage_is_collected() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _CUT_IN_COLLECTIONS],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "all cut\n", "")

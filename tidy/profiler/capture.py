@@ -87,6 +87,7 @@ class EventCapture:
         self.thread_names = {self.home: threading.current_thread().name}
         kind = MonitoredFunctions if MonitoredFunctions.is_possible() else PythonFunctions
         self.python = kind(self.thread_id, pure, self.records.__len__) if stacks else None
+        self.python_records: list[tuple[Any, ...]] = []  # when it has stopped
         self.garbage = GarbageCollections(self.thread_id)
         # Of the piece before, by thread and sequence number: its nodes may run in this one.
         self.forward_lines: dict[tuple[int, int], str] = {}
@@ -118,7 +119,7 @@ class EventCapture:
             wait_for_work()
         self.end_ns = clock()
         if self.python:
-            self.python.stop()
+            self.python_records = self.python.stop()
             self.garbage.stop()
         remove_interposer(self)
         listeners.remove(self.worker_batches.append)

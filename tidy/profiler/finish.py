@@ -145,8 +145,7 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
     counts: Counter[str] = Counter()
     modules: dict[tuple[str, int], int] = {}
     last_ns = capture.end_ns
-    records = capture.python.records if capture.python else []
-    for record in sorted(records, key=lambda record: record[1]):
+    for record in sorted(capture.python_records, key=lambda record: record[1]):
         code, start, end, tid, module, place = record
         if start > last_ns:
             return

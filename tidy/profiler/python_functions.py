@@ -9,8 +9,10 @@ Source: torch/csrc/autograd/profiler_python.cpp.
 
 from __future__ import annotations
 
+import sys
 import threading
 from _thread import get_ident  # this and the next as they are now: scripts may replace them
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from sys import _getframe as getframe
@@ -40,6 +42,14 @@ def _kind(file: str) -> int:
     if is_standard_library(file):
         return LEFT_OUT  # small and many; as C++ is to PyTorch
     return LIBRARY if is_library(file) else USER
+
+
+KINDS = ByFile(_kind)
+# Trace functions that were replaced. Python 3.11 does not own the function that it is about to
+# call: before it does, it makes an object for the frame, which may collect garbage, and what runs
+# then (a callback, a finalizer, a pending call of ours) may set another function. The one before
+# would be called after it was freed. Source: call_trace in Python/ceval.c.
+_replaced = deque[Any](maxlen=1000 if sys.version_info < (3, 12) else 0)
 
 
 def is_shown(code: CodeType) -> bool:
@@ -75,7 +85,6 @@ class PythonFunctions:
         self._home_id = thread_id()
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
-        self._kinds = ByFile(_kind)
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
@@ -93,8 +102,11 @@ class PythonFunctions:
             self._enter(each, now)
         self._begin()
 
-    def stop(self) -> None:
-        """Give way to whoever traced before; other threads do so at their next call."""
+    def stop(self) -> list[tuple[Any, ...]]:
+        """Give way to whoever traced before, and return the records.
+
+        Other threads give way at their next call.
+        """
         self._stopped = True
         self._end()
         now = perf_counter_ns()
@@ -102,7 +114,12 @@ class PythonFunctions:
             self._leave(frame, now)
         for one in list(self._alone):
             self._end_alone(one, now)
+        _replaced.append(self.trace)
         self.trace = lambda *_: None  # the closure would hold us, as we hold it
+        # What is kept of the trace function holds nothing that was recorded.
+        self._thread_id, self._op_count = get_ident, int
+        records, self.records = self.records, []
+        return records
 
     def _begin(self) -> None:
         self._before, self._before_in_threads = getprofile(), threading.getprofile()
@@ -116,6 +133,7 @@ class PythonFunctions:
             self._give_back()
 
     def _give_back(self) -> None:
+        """Set the function that was set before on this thread."""
         home = get_ident() == self._home
         before = self._before if home else self._before_in_threads
         setprofile(None)
@@ -126,7 +144,7 @@ class PythonFunctions:
 
     def _tracer(self) -> Callable[[FrameType, str, Any], None]:
         """A closure, since it is called at every call and return there is."""
-        kinds, running, leave = self._kinds, self._open, self._leave
+        kinds, running, leave = KINDS, self._open, self._leave
         clock, enter, pure = perf_counter_ns, self._enter, self._pure
 
         def trace(frame: FrameType, event: str, _: Any) -> None:
@@ -144,7 +162,7 @@ class PythonFunctions:
                             self._leave_alone(frame, clock())
                         elif id(code) not in pure.left_out:
                             enter(frame, clock())
-                    elif self._stopped:
+                    elif self._stopped and getprofile() is trace:
                         self._give_back()
                 elif event == "return" and frame in running:
                     leave(frame, clock())
@@ -156,9 +174,12 @@ class PythonFunctions:
     def _leave_alone(self, frame: FrameType, now: int) -> None:
         """Trace nothing until the function of this frame returns."""
         self._enter(frame, now)
-        if frame not in self._open or gettrace() is not None or frame.f_trace is not None:
+        if gettrace() is not None or frame.f_trace is not None:
             return
-        start, ident, module, place, *_ = self._open.pop(frame)
+        entered = self._open.pop(frame, None)
+        if entered is None:
+            return
+        start, ident, module, place, *_ = entered
         one, trace, thread = object(), self.trace, get_ident()
         self._alone[one] = (frame.f_code, start, ident, module, place)
 
@@ -168,7 +189,8 @@ class PythonFunctions:
                 setprofile(trace)
 
         frame.f_trace = _EndsWithFrame(freed)
-        setprofile(None)
+        if not self._stopped:  # the recording may be cut here
+            setprofile(None)
 
     def _end_alone(self, one: object, now: int) -> None:
         """Keep the record of a call in which nothing is traced; again does nothing."""
@@ -178,7 +200,7 @@ class PythonFunctions:
             self.records.append((code, start, now, *rest))
 
     def _enter(self, frame: FrameType, now: int) -> None:
-        kind = self._kinds[frame.f_code.co_filename]
+        kind = KINDS[frame.f_code.co_filename]
         module = place = None
         if kind == LIBRARY and frame.f_back is not None and frame.f_back not in self._open:
             return  # what tidy calls is not the user's doing

@@ -16,7 +16,7 @@ from time import perf_counter_ns as clock
 from types import CodeType
 from typing import Any
 
-from .python_functions import OWN, PythonFunctions, is_shown
+from .python_functions import KINDS, OWN, PythonFunctions, is_shown
 
 
 class MonitoredFunctions(PythonFunctions):
@@ -52,7 +52,7 @@ class MonitoredFunctions(PythonFunctions):
         monitoring.free_tool_id(self._tool)
 
     def _callbacks(self) -> dict[str, Callable[..., Any]]:
-        kinds, running, enter, leave = self._kinds, self._open, self._enter, self._leave
+        kinds, running, enter, leave = KINDS, self._open, self._enter, self._leave
         off, left_out = sys.monitoring.DISABLE, self._pure.left_out if self._pure else ()
 
         def is_left_out(code: CodeType) -> bool:
