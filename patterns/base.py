@@ -32,7 +32,8 @@ class Pattern:
         code: permanent, unique, three capital letters and three digits.
         severity: of a finding where nothing about the trace says otherwise.
         needs: without these capabilities of the trace the rule is not checked.
-        triggers: names of events a match can start at, `*` for any text; empty for all events.
+        triggers: names of events a match can start at, one or several, `*` for any text; empty for
+            all events.
         traversal: order in which `match` sees events.
         fix: what to write instead, one line.
         why_no_edit: why the rule cannot say what its fix changes, where `edit` gives None.
@@ -43,7 +44,7 @@ class Pattern:
     code: ClassVar[str] = ""
     severity: ClassVar[Severity] = Severity.WARNING
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.OPS})
-    triggers: ClassVar[frozenset[str]] = frozenset()
+    triggers: ClassVar[str | frozenset[str]] = frozenset()
     traversal: ClassVar[Literal["dfs", "bfs"]] = "dfs"
     fix: ClassVar[str] = ""
     why_no_edit: ClassVar[str] = ""
@@ -109,7 +110,8 @@ class Pattern:
     def matched_events(self, trace: Trace) -> list[Event]:
         """The events that `match` accepts, in order of the traversal."""
         tree = trace.tree_count
-        rows: Iterable[int] = trace.rows_named(*self.triggers) if self.triggers else range(tree)
+        names = (self.triggers,) if isinstance(self.triggers, str) else self.triggers
+        rows: Iterable[int] = trace.rows_named(*names) if names else range(tree)
         if self.traversal == "bfs":  # calls and device work have no depth: they come last
             rows = sorted(rows, key=lambda row: int(trace.depth[row]) if row < tree else tree)
         return [event for event in trace.events(rows) if self.match(event)]

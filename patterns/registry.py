@@ -104,22 +104,41 @@ def is_named(choice: str, code: str, name: str) -> bool:
     return bool(_CODE_OR_PREFIX.fullmatch(wanted)) and code.startswith(wanted.upper())
 
 
+def split_choices(choices: str | Iterable[str]) -> list[str]:
+    """The choices in one text or in several, each with any number of them between commas.
+
+    A text without any stays as it is, and names no rule: it is not the same as no choice.
+
+    Raises:
+        UnknownPattern: something else than a text is among them.
+    """
+    is_one = isinstance(choices, (str, bytes)) or not isinstance(choices, Iterable)
+    texts: list[object] = [choices] if is_one else list(choices)
+    for each in texts:
+        if not isinstance(each, str):
+            raise UnknownPattern(f"{each!r}: no such rule: its code or name is given as a text")
+    several = ([part.strip() for part in text.split(",")] for text in map(str, texts))
+    return [part for parts in several for part in (list(filter(None, parts)) or parts[:1])]
+
+
 def select_patterns(
-    patterns: Sequence[PatternClass], select: Iterable[str] = (), ignore: Iterable[str] = ()
+    patterns: Sequence[PatternClass],
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
 ) -> list[PatternClass]:
     """The rules chosen by code, prefix of a code or slug; `ignore` wins over `select`.
 
     Raises:
         UnknownPattern: a choice names no rule.
     """
-    wanted, unwanted = list(select), list(ignore)
+    wanted, unwanted = split_choices(select), split_choices(ignore)
     chosen = {code for choice in wanted for code in _codes_of(choice, patterns)}
     dropped = {code for choice in unwanted for code in _codes_of(choice, patterns)}
     return [p for p in patterns if (not wanted or p.code in chosen) and p.code not in dropped]
 
 
 def matching_patterns(
-    choices: Iterable[str], patterns: Sequence[PatternClass]
+    choices: str | Iterable[str], patterns: Sequence[PatternClass]
 ) -> list[PatternClass]:
     """The rules with these codes, prefixes of codes or slugs, in order of the choices, each once.
 
@@ -127,8 +146,9 @@ def matching_patterns(
         UnknownPattern: a choice names no rule.
     """
     by_code = {pattern.code: pattern for pattern in patterns}
-    split = [part for choice in choices for part in choice.split(",") if part.strip()]
-    codes = dict.fromkeys(code for choice in split for code in _codes_of(choice, patterns))
+    codes = dict.fromkeys(
+        code for choice in split_choices(choices) for code in _codes_of(choice, patterns)
+    )
     return [by_code[code] for code in codes]
 
 

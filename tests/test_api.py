@@ -14,10 +14,10 @@ import pytest
 
 import tidy
 from tidy import Report, Severity
-from tidy.errors import TidyError, TraceFormatError, UnknownPattern
+from tidy.errors import PatternLoadError, TidyError, TraceFormatError, UnknownPattern
 from tidy.finding import Checked, Crashed, Finding
 from tidy.patterns.base import DevicePattern
-from tidy.patterns.registry import load_builtin_patterns
+from tidy.patterns.registry import load_builtin_patterns, load_source
 from tidy.trace import Capability
 
 from .test_architecture import ROOT
@@ -71,6 +71,53 @@ def test_select_and_ignore(path: Path) -> None:
     assert _said(tidy.check(trace, ignore=["zeroed-gradients"])) == [("TDY404", "train.py:3")]
     with pytest.raises(UnknownPattern):
         tidy.check(trace, select=["TDY999"])
+
+
+@pytest.mark.parametrize(
+    "both", ["TDY404,TDY603", " TDY404, zeroed-gradients,", ["TDY404,TDY603"], ("TDY404", "TDY603")]
+)
+def test_choices_may_be_one_text(path: Path, both: Any) -> None:
+    """Codes with commas between them, as on the command line, or several such texts."""
+    trace = tidy.load(path)
+    chosen = tidy.check(trace, select=both)
+    assert sorted(_said(chosen)) == [("TDY404", "train.py:3"), ("TDY603", "train.py:3")]
+    assert _said(tidy.check(trace, ignore=both)) == []
+    assert _said(tidy.check(trace, select="TDY6")) == [("TDY603", "train.py:3")]
+
+
+@pytest.mark.parametrize("choice", [5, [5], b"TDY4", [b"TDY4"], [None], [tidy.Finding]])
+@pytest.mark.parametrize("argument", ["select", "ignore"])
+def test_what_is_no_choice(path: Path, argument: str, choice: Any) -> None:
+    with pytest.raises(UnknownPattern, match=r"no such rule: .*text"):
+        tidy.check(tidy.load(path), **{argument: choice})
+
+
+_RULE = """
+from tidy import Pattern
+
+class Selects(Pattern):
+    code = "ABC001"
+    fix = "do otherwise"
+    triggers = ("aten::select",)
+
+    def match(self, event):
+        "Whether it is one."
+        return True
+"""
+
+
+def test_one_further_rule_may_stand_alone(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rule, mine.py"
+    file.write_text(_RULE, "utf-8")
+    (rule,) = load_source(str(file))
+    trace = tidy.load(path)
+    further: list[Any] = [str(file), file, rule, rule()]
+    for one in further:
+        outcomes = tidy.check(trace, patterns=one).outcomes
+        assert outcomes.keys() == tidy.check(trace, patterns=[one]).outcomes.keys()
+        assert "ABC001" in outcomes
+    with pytest.raises(PatternLoadError, match="5 is no file, module or Pattern"):
+        tidy.check(trace, patterns=5)  # type: ignore[arg-type]
 
 
 def test_errors_are_one_kind(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from .baseline import marked, read_baseline
 from .config.path_ignores import without_ignored
@@ -22,6 +22,9 @@ from .sources.places import Sources
 from .sources.suppress import Comments, suppressed
 from .trace import Trace
 from .weigh import WARN_FROM
+
+Rule = str | os.PathLike[str] | type[Pattern] | Pattern
+Rules = Rule | Iterable[Rule]
 
 
 def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> Trace:
@@ -42,9 +45,9 @@ def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = 
 def check(
     trace: Trace,
     *,
-    select: Iterable[str] | None = None,
-    ignore: Iterable[str] | None = None,
-    patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
+    select: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] | None = None,
+    patterns: Rules = (),
     name: str | None = None,
     savings: Literal["replay", "off"] | None = None,
     warn_from: float | None = None,
@@ -57,9 +60,11 @@ def check(
 
     Args:
         trace: what `load` gave.
-        select: codes, prefixes of codes or slugs; only these rules run. Empty for all.
-        ignore: codes, prefixes of codes or slugs of rules to leave out.
-        patterns: further rules: files, modules, subclasses of Pattern or instances of them.
+        select: codes, prefixes of codes or slugs, in one text with commas or in several; only these
+            rules run. Empty for all.
+        ignore: the same for rules to leave out.
+        patterns: further rules, one or several: files, modules, subclasses of Pattern or instances
+            of them.
         name: a regular expression; events so named are listed as TDY000.
         savings: "replay" runs the recorded graph again with what each fix changes; "off" does not,
             and findings are weighed by what they cost. None for "replay".
@@ -86,7 +91,12 @@ def check(
     if warn_from is None and "warn-from" in settings.values:
         warn_from = settings.get("warn-from") / 100
     rules = prepare(
-        select, ignore, [*settings.get("patterns"), *patterns], name, options or {}, settings
+        select,
+        ignore,
+        [*settings.get("patterns"), *_listed(patterns)],
+        name,
+        options or {},
+        settings,
     )
     outcomes = without_ignored(run_patterns(trace, rules), settings.path_ignores)
     if sources is not None:
@@ -112,9 +122,9 @@ def _no_trace(given: object) -> str:
 
 
 def prepare(
-    select: Iterable[str] = (),
-    ignore: Iterable[str] = (),
-    patterns: Sequence[str | os.PathLike[str] | type[Pattern] | Pattern] = (),
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+    patterns: Rules = (),
     name: str | None = None,
     options: Mapping[str, Mapping[str, float]] | None = None,
     settings: Settings | None = None,
@@ -124,7 +134,7 @@ def prepare(
     Args:
         settings: a configuration whose options of rules hold where `options` says nothing else.
     """
-    sources, classes, instances = _sort(patterns)
+    sources, classes, instances = _sort(_listed(patterns))
     classes = load_patterns(sources, classes)
     configured = {} if settings is None else settings.check(classes)
     given = by_code(options or {}, classes)
@@ -138,6 +148,13 @@ def prepare(
     if not rules:
         raise UnknownPattern("the rules selected and ignored leave none to run")
     return rules
+
+
+def _listed(patterns: Any) -> Iterable[Any]:
+    """The rules that were given, of which one may stand alone."""
+    if isinstance(patterns, Iterable) and not isinstance(patterns, (str, os.PathLike)):
+        return patterns
+    return [patterns]
 
 
 def _sort(

@@ -71,6 +71,16 @@ def test_summary_and_slug() -> None:
     assert slugs == ["fp32-matmul", "for-loop-indexing", "http-server2-go", "x"]
 
 
+def test_one_trigger_may_stand_alone() -> None:
+    class Relus(Ops):
+        triggers = "aten::relu"
+
+        def match(self, event: Event) -> bool:
+            return True
+
+    assert [event.name for event in Relus().matched_events(_trace())] == ["aten::relu"] * 2
+
+
 def test_one_finding_a_place_and_severity() -> None:
     trace = _trace()
     findings = Ops().report_all(trace, trace.named("aten::linear", "aten::relu", "aten::sum"))

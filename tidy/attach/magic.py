@@ -74,7 +74,7 @@ def record_cell(shell: Any, line: str, cell: str) -> None:
         options = _options.main(shlex.split(line), prog_name="%%tidy", standalone_mode=False)
         if not isinstance(options, dict):  # --help was shown
             return
-        rules = {name: _codes(options.pop(name)) for name in ("select", "ignore")}
+        rules = {name: options.pop(name) for name in ("select", "ignore")}
         trace = options.pop("trace")
         recorder = Recorder(**options, title="the cell")
         recorder.start()
@@ -133,7 +133,3 @@ def _number_of_cell() -> int | None:
             return int(name[3:-1])  # of In[3]
         frame = frame.f_back
     return None
-
-
-def _codes(choices: tuple[str, ...]) -> list[str]:
-    return [code for choice in choices for code in choice.split(",") if code.strip()]

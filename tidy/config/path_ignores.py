@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from ..finding import Finding, Outcome, with_findings
-from ..patterns.registry import is_named
+from ..patterns.registry import is_named, split_choices
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]]+\]|.", re.DOTALL)
 _AS_REGEX = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -48,7 +48,7 @@ class PathIgnore:
 
     def is_about(self, finding: Finding) -> bool:
         """Whether it leaves out the rule of a finding, in the finding's file."""
-        choices = (each for said in self.codes for each in said.split(","))
+        choices = split_choices(self.codes)
         names = any(is_named(each, finding.code, finding.name) for each in choices)
         return names and finding.location is not None and self.matches(finding.location.file)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,8 +101,8 @@ class TidyFixture:
     def assert_clean(
         self,
         *,
-        ignore: Sequence[str] | None = None,
-        select: Sequence[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        select: str | Iterable[str] | None = None,
         fail_on: str = "warning",
         max_step_ms: float | None = None,
         max_syncs: int | None = None,
@@ -142,7 +142,10 @@ class TidyFixture:
             pytest.fail("\n".join(texts), pytrace=False)
 
     def _report(
-        self, recorder: Recorder, ignore: Sequence[str] | None, select: Sequence[str] | None
+        self,
+        recorder: Recorder,
+        ignore: str | Iterable[str] | None,
+        select: str | Iterable[str] | None,
     ) -> Report:
         settings = find_settings(self._root)
         try:
