@@ -39,8 +39,7 @@ class Compilation:
         """The shape of what the first operator of the compiled code works on."""
         trace = self.event.trace
         regions = trace.named(_REGION.format(self.frame, self.number))
-        region = next(regions, None)
-        ops = region.descendants() if region is not None else ()
+        ops = regions[0].descendants() if regions else ()
         dims = (each.input_shapes[0] for each in ops if each.input_shapes)
         return next((tuple(each) for each in dims if each and is_dims(each)), None)
 

@@ -14,6 +14,14 @@ def by_key(averages: EventList) -> dict[str, FunctionEventAvg]:
     return {average.key: average for average in averages}
 
 
+def test_function_events_are_a_sequence(read_events: ReadEvents) -> None:
+    events = read_events([op("outer", 0, 100), op("inner", 10, 30)]).function_events
+    assert [each.name for each in events[:2]] == ["outer", "inner"]
+    assert [each.name for each in events[::-1]] == [each.name for each in reversed(events)]
+    assert (events[-1].name, events.index(events[1]), bool(events)) == ("inner", 1, True)
+    assert repr(events).startswith("<2 function events of <Trace ")
+
+
 def test_own_time_is_what_no_child_took(read_events: ReadEvents) -> None:
     events = [op("outer", 0, 100), op("inner", 10, 30), op("leaf", 15, 5), op("inner", 50, 20)]
     averages = read_events(events).key_averages()

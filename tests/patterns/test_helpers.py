@@ -37,7 +37,7 @@ def _trace() -> Trace:
 
 
 def _the(trace: Trace, name: str) -> Event:
-    return next(trace.named(name))
+    return trace.named(name)[0]
 
 
 def test_siblings() -> None:

@@ -264,6 +264,6 @@ def test_what_is_pushed_can_be_read(nvtx_log: Log, tmp_path: Path) -> None:
         "ReluBackward0": "aten::relu",
         "SumBackward0": "aten::sum",
     }
-    product = next(trace.named("aten::mm"))
+    product = trace.named("aten::mm")[0]
     assert product.input_shapes == ((2, 3), (3, 4))
     assert len(trace.steps) == 1

@@ -111,7 +111,7 @@ def test_a_thread_may_come_back_to_an_event_of_its_own_that_is_over(
             _backward("third", 50, 2, of=2),
         ]
     )
-    first, third = next(trace.named("first")), next(trace.named("third"))
+    first, third = trace.named("first")[0], trace.named("third")[0]
     assert third.parent == first
     assert (first.duration_ns, first.self_ns) == (5000, 5000)
 

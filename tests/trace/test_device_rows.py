@@ -12,7 +12,7 @@ def test_device_rows_know_device_stream_and_bytes(read_events: ReadEvents) -> No
     copied = {"device": 1, "stream": 20, "bytes": 4096}
     copy = span("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 5, 2, args=copied)
     trace = read_events([op("aten::copy_", 0, 3), copy])
-    work = next(trace.named("Memcpy*"))
+    work = trace.named("Memcpy*")[0]
     assert (work.kind, work.device, work.stream, work.nbytes) == (EventKind.Memcpy, 1, 20, 4096)
     assert trace.devices_used == (1,)
 

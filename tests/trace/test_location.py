@@ -13,7 +13,7 @@ from .kineto import frame, op
 
 
 def _place(trace: Trace, name: str) -> str | None:
-    event = next(trace.named(name))
+    event = trace.named(name)[0]
     return str(event.location) if event.location else None
 
 
@@ -83,7 +83,7 @@ def test_frames_name_a_function_and_call_stacks_a_line(read_events: ReadEvents) 
             op("aten::einsum", 15, 5, args={"Call stack": stack}),
         ]
     )
-    mm, einsum = next(trace.named("aten::mm")), next(trace.named("aten::einsum"))
+    mm, einsum = trace.named("aten::mm")[0], trace.named("aten::einsum")[0]
     assert mm.location == Location("train.py", 2, "train", is_call_line=False)
     assert einsum.location == Location("model.py", 31, "forward", is_call_line=True)
 

@@ -93,7 +93,7 @@ def test_device_work_hangs_on_the_call_above() -> None:
     (copy,) = trace.named("Memcpy HtoD")
     assert (copy.duration_ns, copy.nbytes) == (3000, 64)
     assert [above.name for above in copy.ancestors()] == ["cudaMemcpyAsync", "aten::to"]
-    assert copy.start_ns >= next(trace.named("cudaMemcpyAsync")).end_ns
+    assert copy.start_ns >= trace.named("cudaMemcpyAsync")[0].end_ns
 
 
 def test_inputs() -> None:
@@ -114,7 +114,7 @@ def test_inputs() -> None:
 
 def test_sequence_numbers_link_threads() -> None:
     trace = parse_outline("aten::mm seq=4\nthread 2\nMmBackward0 3us seq=4/1")
-    mm, backward = next(trace.named("aten::mm")), next(trace.named("MmBackward0"))
+    mm, backward = trace.named("aten::mm")[0], trace.named("MmBackward0")[0]
     assert backward.forward == mm
     assert (mm.sequence_nr, mm.track.tid, backward.track.tid) == (4, 1, 2)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.trace import EventKind, Intervals, Trace
+from tidy.trace import EventKind, Events, Intervals, Trace
 from tidy.trace.names import NameTable, matching
 from tidy.trace.outline import parse_outline
 
@@ -44,6 +45,49 @@ def test_within_one_track(trace: Trace, start: int, end: int) -> None:
 def test_time_of_rows_counts_overlaps_once(trace: Trace) -> None:
     covered = {t for e in trace.events() for t in range(e.start_ns, e.end_ns)}
     assert trace.time_of(range(len(trace))).total_ns == len(covered)
+
+
+@given(host_traces(), st.integers(0, 40), st.integers(0, 40))
+def test_all_that_gives_events_gives_a_sequence(trace: Trace, start: int, end: int) -> None:
+    """Each can be counted, indexed, cut, and read more than once; its views come when asked for."""
+    deepest = max(trace.dfs(), key=lambda event: int(trace.depth[event.row]), default=None)
+    given = [
+        trace.events(),
+        trace.events(row for row in range(len(trace)) if row % 2),
+        trace.named("*"),
+        trace.of_kind(EventKind.TorchOp),
+        trace.within(start, end),
+        trace.dfs(),
+        trace.bfs(),
+        *([] if deepest is None else [deepest.ancestors(), deepest.descendants()]),
+    ]
+    for events in given:
+        once = list(events)
+        assert once == list(events) == [events[at] for at in range(len(events))]
+        assert (len(events), bool(events)) == (len(once), bool(once))
+        assert list(events[1:]) == once[1:]
+        assert list(events[::-2]) == once[::-2]
+        assert list(reversed(events)) == once[::-1]
+        assert isinstance(events, Events)
+        assert isinstance(events[1:], Events)
+        assert all(event in events and events.index(event) == at for at, event in enumerate(once))
+        assert [event in events for event in trace.events()] == [e in once for e in trace.events()]
+        same = trace.events(event.row for event in once)
+        assert (events, hash(events)) == (same, hash(same))
+        with pytest.raises(IndexError):
+            _ = events[len(once)]
+
+
+def test_events_say_what_and_how_many() -> None:
+    trace = parse_outline(_TWO_THREADS)
+    assert repr(trace.named("aten::add*")) == "<3 events: 2 aten::add, 1 aten::add_>"
+    assert repr(trace.named("nothing")) == "<no events>"
+    assert repr(trace.events()[-1:]) == "<1 event: 1 aten::mul>"
+    long = parse_outline("\n".join(f"{name * 99} 1us" for name in "abcde"))
+    said = repr(long.events())
+    assert said.startswith("<5 events: 1 aaaa")
+    assert said.endswith("..., 2 others>")
+    assert len(said) < 200
 
 
 def test_names_are_whole_unless_starred() -> None:
@@ -118,3 +162,11 @@ def test_rows_of_names_are_those_of_each_name(trace: Trace) -> None:
     ):
         rows = [row for row in range(len(trace)) if trace.name_id[row] in chosen]
         assert trace.rows_of_names(list(chosen)).tolist() == rows
+
+
+def test_times_are_shown_in_few_words() -> None:
+    trace = parse_outline("ProfilerStep#1 10us\n  aten::add\nProfilerStep#2 10us\n")
+    assert repr(trace.window) == "<Window: 2 steps, 20.0 us together>"
+    assert repr(Intervals([0, 5], [2, 7])) == "Intervals([(0, 2), (5, 7)])"
+    many = Intervals(range(0, 4000, 4), range(3, 4003, 4))
+    assert repr(many) == "<1,000 intervals between 0 and 3999 ns, 3.00 us in all>"

@@ -6,9 +6,9 @@ They follow `_parse_kineto_results` in torch/autograd/profiler.py, and `Function
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ _UTILITIES = (
 )
 
 
-class FunctionEvents:
+class FunctionEvents(Sequence["FunctionEvent"]):
     """Columns of n events by start, of those with one start the longer first.
 
     Attributes:
@@ -81,11 +81,21 @@ class FunctionEvents:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: int) -> FunctionEvent:
-        return FunctionEvent(self, range(len(self))[index])
+    @overload
+    def __getitem__(self, index: int) -> FunctionEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FunctionEvent]: ...
+    def __getitem__(self, index: int | slice) -> FunctionEvent | list[FunctionEvent]:
+        wanted = range(len(self))[index]
+        if isinstance(wanted, int):
+            return FunctionEvent(self, wanted)
+        return [FunctionEvent(self, each) for each in wanted]
 
     def __iter__(self) -> Iterator[FunctionEvent]:
         return (FunctionEvent(self, index) for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} function events of {self.trace!r}>"
 
     @cached_property
     def flops(self) -> Numbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -16,6 +16,9 @@ from .raw_columns import Track
 
 if TYPE_CHECKING:
     from .trace import Trace
+
+_AT_ONCE = 1 << 12  # rows that are numbers of Python's at a time
+_NAMED, _LONGEST = 3, 40  # names that `repr` gives, and characters of each
 
 
 class Event:
@@ -156,16 +159,18 @@ class Event:
             last = row
         return self._at(last)
 
-    def ancestors(self) -> Iterator[Event]:
+    def ancestors(self) -> Events:
         """The parent, its parent and so on."""
-        event = self.parent
-        while event is not None:
-            yield event
-            event = event.parent
+        trace, row, rows = self.trace, self.row, list[int]()
+        parent, caller, tree_count = trace.parent, trace.caller, trace.tree_count
+        while (row := int((parent if row < tree_count else caller)[row])) >= 0:
+            rows.append(row)
+        return Events(trace, np.array(rows, np.int32))
 
-    def descendants(self) -> Iterator[Event]:
+    def descendants(self) -> Events:
         """All events below in the tree, depth-first."""
-        return self.trace.events(range(self.row + 1, int(self.trace.subtree_end[self.row])))
+        end = int(self.trace.subtree_end[self.row])
+        return Events(self.trace, np.arange(self.row + 1, end, dtype=np.int32))
 
     @property
     def next_sibling(self) -> Event | None:
@@ -231,7 +236,12 @@ class Event:
 
 
 class Events(Sequence[Event]):
-    """Events in a given order; 4 or 8 bytes each, where a list of views takes 80."""
+    """Events in a given order; 4 or 8 bytes each, where a list of views takes 80.
+
+    Attributes:
+        trace: whose events they are.
+        rows: their rows in its table, shape (n,).
+    """
 
     __slots__ = ("rows", "trace")
 
@@ -242,7 +252,10 @@ class Events(Sequence[Event]):
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Event]:
-        return map(Event, repeat(self.trace), self.rows.tolist())
+        if len(self.rows) <= _AT_ONCE:
+            return map(Event, repeat(self.trace), self.rows.tolist())
+        starts = range(0, len(self.rows), _AT_ONCE)
+        return chain.from_iterable(self[at : at + _AT_ONCE] for at in starts)
 
     @overload
     def __getitem__(self, at: int) -> Event: ...
@@ -252,16 +265,38 @@ class Events(Sequence[Event]):
         rows = self.rows[at]
         return Events(self.trace, rows) if isinstance(at, slice) else Event(self.trace, int(rows))
 
+    def __contains__(self, event: object) -> bool:
+        if not isinstance(event, Event) or event.trace is not self.trace:
+            return False
+        return bool((self.rows == event.row).any())
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Events):
             return NotImplemented
         return self.trace is other.trace and np.array_equal(self.rows, other.rows)
 
     def __hash__(self) -> int:
-        return hash((id(self.trace), self.rows.tobytes()))
+        return hash((id(self.trace), rows_of(self).tobytes()))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} events of {self.trace!r}>"
+        """`<12 events: 8 aten::mm, 3 aten::add_, 1 aten::mul>`, with the names that most have."""
+        if not len(self):
+            return "<no events>"
+        counts = np.bincount(self.trace.name_id[self.rows])
+        names = np.argsort(-counts, kind="stable")[: min(_NAMED, np.count_nonzero(counts))]
+        said = [f"{counts[each]:,} {_shortened(self.trace.names[each])}" for each in names]
+        others = len(self) - int(counts[names].sum())
+        if others:
+            said.append(f"{others:,} other" + ("" if others == 1 else "s"))
+        plural = "" if len(self) == 1 else "s"
+        return f"<{len(self):,} event{plural}: {', '.join(said)}>"
+
+
+def _shortened(name: str) -> str:
+    """The beginning of a name, on one line."""
+    if len(name) <= _LONGEST and name.isprintable():
+        return name
+    return repr(name[:_LONGEST])[1:-1] + "..."
 
 
 def rows_of(events: Iterable[Event]) -> NDArray[np.int64]:

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .durations import time_text
+
+_SHOWN = 4  # as many `repr` gives one by one
+
 
 def repeated(
     count: NDArray[np.int64], first: NDArray[np.int64]
@@ -61,7 +65,11 @@ class Intervals:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Intervals({list(self)!r})"
+        if len(self) <= _SHOWN:
+            return f"Intervals({list(self)!r})"
+        first, last = self.starts_ns[0], self.ends_ns[-1]
+        total = time_text(self.total_ns)
+        return f"<{len(self):,} intervals between {first} and {last} ns, {total} in all>"
 
     @property
     def total_ns(self) -> int:

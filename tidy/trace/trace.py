@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Set
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -43,32 +43,34 @@ class Trace(EventTable):
         """A view on one row."""
         return Event(self, int(row))
 
-    def events(self, rows: Iterable[int] | None = None) -> Iterator[Event]:
+    def events(self, rows: Iterable[int] | None = None) -> Events:
         """Views on the given rows, or on all of them in row order."""
-        if isinstance(rows, np.ndarray):
-            return iter(Events(self, rows))
-        return (Event(self, int(row)) for row in (range(len(self)) if rows is None else rows))
+        if rows is None:
+            rows = np.arange(len(self), dtype=np.int32)
+        elif not isinstance(rows, np.ndarray):
+            rows = np.fromiter(rows, np.int64)
+        return Events(self, rows)
 
-    def named(self, *patterns: str) -> Iterator[Event]:
+    def named(self, *patterns: str) -> Events:
         """Events whose name is one of `patterns`, see `rows_named`."""
         return self.events(self.rows_named(*patterns))
 
-    def of_kind(self, *kinds: EventKind) -> Iterator[Event]:
+    def of_kind(self, *kinds: EventKind) -> Events:
         """Events of one of these kinds, in row order."""
         return self.events(self.rows_of_kind(*kinds))
 
-    def within(self, start_ns: int, end_ns: int, track_id: int | None = None) -> Iterator[Event]:
+    def within(self, start_ns: int, end_ns: int, track_id: int | None = None) -> Events:
         """Events that start in [start_ns, end_ns), by start, on one track if given.
 
         This is the way to ask what happened in a step or a range.
         """
         return self.events(self.rows_within(start_ns, end_ns, track_id))
 
-    def dfs(self) -> Iterator[Event]:
+    def dfs(self) -> Events:
         """The tree in depth-first order, children by start."""
-        return self.events(range(self.tree_count))
+        return self.events(np.arange(self.tree_count, dtype=np.int32))
 
-    def bfs(self) -> Iterator[Event]:
+    def bfs(self) -> Events:
         """The tree level by level."""
         return self.events(np.argsort(self.depth, kind="stable"))
 

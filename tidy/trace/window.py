@@ -99,6 +99,12 @@ class Window:
     left_out: tuple[LeftOut, ...]
     unit: str
 
+    def __repr__(self) -> str:
+        count = f"{len(self.steps):,} {self.unit}{'' if len(self.steps) == 1 else 's'}"
+        what = count if self.steps else f"the {self.unit}"
+        out = f", {len(self.left_out):,} left out" if self.left_out else ""
+        return f"<Window: {what}, {time_text(self.time_ns)} together{out}>"
+
     @property
     def whole(self) -> str:
         """What a share is of, for sentences: "the steps", "the rounds" or "the run"."""
