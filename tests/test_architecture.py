@@ -165,7 +165,17 @@ _MAY_IMPORT = {
     },
     "cli": {"_version", "click", "commands", "errors", "patterns", "run"},
     "__main__": {"cli"},
-    "__init__": {"_version", "api", "attach", "finding", "patterns", "profiler", "report", "trace"},
+    "__init__": {
+        "_version",
+        "api",
+        "attach",
+        "errors",
+        "finding",
+        "patterns",
+        "profiler",
+        "report",
+        "trace",
+    },
 }
 
 # Imports for type checkers alone that close a circle, at most five, each with its reason.
@@ -310,9 +320,36 @@ def test_importing_tidy_imports_nothing_of_others() -> None:
 def test_public_names() -> None:
     assert tidy.__all__ == sorted(tidy.__all__)
     assert {name for name in tidy.__all__ if getattr(tidy, name, None) is None} == set()
-    assert set(tidy.__all__) <= set(dir(tidy))
+    assert {name for name in dir(tidy) if not name.startswith("__")} == set(tidy.__all__) - {
+        "__version__"
+    }
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = tidy.no_such_name
+
+
+_FACES = """
+import importlib, sys
+import tidy.attach.magic, tidy.profiler.autograd_profiler, tidy.testing.plugin
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    listed = {each for each in dir(package) if not each.startswith("__")}
+    print(name, *sorted(listed ^ set(package.__all__)))
+    assert all(getattr(package, each, None) is not None for each in listed)
+"""
+
+
+def test_packages_list_what_is_public() -> None:
+    """What completes after a dot is what users are to write, not what a package imports."""
+    names = ["attach", "integrations", "patterns", "profiler", "testing", "trace"]
+    packages = [f"tidy.{name}" for name in names]
+    done = subprocess.run(
+        [sys.executable, "-c", _FACES, *packages],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == packages
 
 
 def test_every_package_is_installed() -> None:

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from . import errors
     from .api import check, load
     from .attach import Recorder, record
     from .finding import Finding, Severity
     from .patterns.base import Pattern
     from .profiler import profile, record_function
     from .report.report import Report
-    from .trace import Trace
+    from .trace import Event, Trace
 
 _HOME = {
+    "Event": ".trace",
     "Finding": ".finding",
     "Pattern": ".patterns.base",
     "Recorder": ".attach",
@@ -33,6 +35,7 @@ _HOME = {
     "Severity": ".finding",
     "Trace": ".trace",
     "check": ".api",
+    "errors": ".errors",
     "load": ".api",
     "load_ipython_extension": ".attach.magic",
     "profile": ".profiler",
@@ -41,6 +44,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Event",
     "Finding",
     "Pattern",
     "Recorder",
@@ -49,6 +53,7 @@ __all__ = [
     "Trace",
     "__version__",
     "check",
+    "errors",
     "load",
     "profile",
     "record",
@@ -65,8 +70,9 @@ if all(os.path.isfile(os.path.join(_ROOT, name)) for name in ("pyproject.toml", 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'tidy' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+    home = import_module(_HOME[name], __name__)
+    return home if _HOME[name] == f".{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -7,3 +7,7 @@ magic.py     the same for a cell of a notebook: `%%tidy`
 from .recorder import Recorder, record
 
 __all__ = ["Recorder", "record"]
+
+
+def __dir__() -> list[str]:
+    return __all__

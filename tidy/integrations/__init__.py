@@ -16,3 +16,7 @@ from .lightning import LightningCallback
 from .transformers import TrainerCallback
 
 __all__ = ["AccelerateTracker", "LightningCallback", "TrainerCallback"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,4 +3,27 @@
 plugin.py   pytest's hooks; it imports nothing of tidy until a test asks for it
 session.py  what a test recorded, and what is asserted of it
 syncs.py    how often the host waits for a device
+
+`tidy.testing.TidyFixture` is what the fixture `tidy` gives, for annotations.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .session import TidyFixture
+
+__all__ = ["TidyFixture"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .session import TidyFixture
+
+    return TidyFixture
+
+
+def __dir__() -> list[str]:
+    return __all__

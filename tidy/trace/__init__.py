@@ -35,3 +35,7 @@ __all__ = [
     "rows_of",
     "time_text",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
