@@ -141,6 +141,32 @@ def test_findings_come_in_one_order(path: Path) -> None:
     assert {f.severity for f in report.findings} == {Severity.INFO, Severity.WARNING}
 
 
+def test_a_finding_is_printed_as_tidy_report_quiet_prints_it(path: Path) -> None:
+    report = tidy.check(tidy.load(path))
+    command = [sys.executable, "-m", "tidy", "report", "--quiet", str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "".join(f"{finding}\n" for finding in report.findings) == done.stdout
+    assert done.stdout.startswith("train.py:3: TDY404 for-loop-indexing warning: ")
+
+
+def test_what_a_prompt_shows(path: Path) -> None:
+    """A line of each that a person looks at, without what fills the screen."""
+    report = tidy.check(tidy.load(path))
+    first, second = report.findings
+    assert first.saving is not None
+    assert repr(first).startswith("<Finding TDY404 for-loop-indexing at train.py:3: x1, 47.0 us")
+    assert ", saves " in repr(first)
+    assert len(repr(list(report.findings))) < 300
+    assert str(first.saving).startswith("saves ")
+    assert [str(finding.severity) for finding in (first, second)] == ["warning", "info"]
+    assert f"{Severity.ERROR}" == "error"
+    bare = _finding(Severity.INFO)
+    assert (str(bare), repr(bare)) == (
+        "ABC001 some-rule info: seen",
+        "<Finding ABC001 some-rule: x0>",
+    )
+
+
 def _finding(severity: Severity) -> Finding:
     return Finding("ABC001", "some-rule", severity, "seen", "do otherwise", None, ())
 

@@ -24,6 +24,9 @@ class Severity(IntEnum):
     def label(self) -> str:
         return self.name.lower()
 
+    def __str__(self) -> str:
+        return self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Saving:
@@ -44,6 +47,13 @@ class Saving:
     step_ns: int
     step_ns_after: tuple[int, int]
     hidden: bool = False
+
+    def __str__(self) -> str:
+        """`saves 665-849 us, median step 4.34 ms to 3.84-4.24 ms`."""
+        from .trace import range_text, time_text
+
+        after = f"{time_text(self.step_ns)} to {range_text(*self.step_ns_after)}"
+        return f"saves {range_text(self.low_ns, self.high_ns)}, median step {after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,31 @@ class Finding:
     @property
     def count(self) -> int:
         return len(self.events)
+
+    def line(self, run: str = "") -> str:
+        """The finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning: ...`.
+
+        Args:
+            run: what stands for the place where that is not known.
+        """
+        where = str(self.location or run)
+        what = f"{self.code} {self.name} {self.severity.label}: {self.message}"
+        return f"{where}: {what}" if where else what
+
+    def __str__(self) -> str:
+        return self.line()
+
+    def __repr__(self) -> str:
+        """`<Finding TDY404 for-loop-indexing at train.py:38: x3, 950 us, saves 665-849 us>`."""
+        from .trace import range_text, time_text
+
+        said = [f"x{self.count:,}"]
+        if self.cost_ns:
+            said.append(("GPU " if self.on_device else "") + time_text(self.cost_ns))
+        if self.saving is not None:
+            said.append(f"saves {range_text(self.saving.low_ns, self.saving.high_ns)}")
+        at = f" at {self.location}" if self.location else ""
+        return f"<Finding {self.code} {self.name}{at}: {', '.join(said)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,11 @@ from tidy.report.units import (
     count_text,
     location_text,
     printable,
-    range_text,
     ranges_text,
     share_text,
     shortened,
-    time_text,
 )
-from tidy.trace import Location
+from tidy.trace import Location, range_text, time_text
 
 _SIZES = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _TIMES = st.integers(0, 10**13) | st.integers(0, 13).map(lambda digits: 10**digits - 1)

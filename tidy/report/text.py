@@ -48,10 +48,7 @@ def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace]) -> None
     """Print a line for each finding and each rule that crashed, as compilers do; else nothing."""
     for section in make_sections(reports):
         for place in (each for each in section.places if not each.is_small):
-            finding = place.finding
-            where = finding.location or section.runs[0].path
-            label = f"{finding.code} {finding.name} {finding.severity.label}"
-            console.show(Text(printable(f"{where}: {label}: {finding.message}")))
+            console.show(Text(printable(place.finding.line(section.runs[0].path))))
         for code, crash in section.crashed.items():
             said = wording.crashed_text(code, crash)
             console.show(Text(printable(f"{section.runs[0].path}: {said}")))

@@ -6,16 +6,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len
 
-from ..trace import Location, time_text
-
-
-def range_text(low_ns: int, high_ns: int) -> str:
-    """`108-117 ms`, `900 us-1.20 ms`; one time where both read the same."""
-    low, high = time_text(low_ns), time_text(high_ns)
-    if low == high:
-        return low
-    number, unit = low.split(" ")
-    return f"{number if high.endswith(f' {unit}') else low}-{high}"
+from ..trace import Location
 
 
 def share_text(share: float) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..finding import Crashed, Saving
-from ..trace import time_text
+from ..trace import range_text, time_text
 from .sections import PlaceOnRanks, Section
 from .summary import RunSummary
-from .units import count_text, printable, range_text, ranges_text, share_text
+from .units import count_text, printable, ranges_text, share_text
 
 _MOST_LEFT_OUT = 2
 # Time besides the window that is less than this part of all goes without saying.

@@ -1,7 +1,7 @@
 """The trace model: one table of columns, one tree, and views on them."""
 
 from .build import build_trace
-from .durations import time_text
+from .durations import range_text, time_text
 from .event import Event, Events, rows_of
 from .info import Capability, DeviceProperties, TraceInfo, remedy
 from .intervals import Intervals
@@ -31,6 +31,7 @@ __all__ = [
     "Track",
     "Window",
     "build_trace",
+    "range_text",
     "remedy",
     "rows_of",
     "time_text",

@@ -11,3 +11,12 @@ def time_text(ns: float) -> str:
     value, unit = next((ns / s, u) for s, u in _UNITS if ns / s >= 0.9995 or u == "us")
     digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
     return f"{value:.{digits}f} {unit}"
+
+
+def range_text(low_ns: int, high_ns: int) -> str:
+    """`108-117 ms`, `900 us-1.20 ms`; one time where both read the same."""
+    low, high = time_text(low_ns), time_text(high_ns)
+    if low == high:
+        return low
+    number, unit = low.split(" ")
+    return f"{number if high.endswith(f' {unit}') else low}-{high}"
