@@ -7,6 +7,8 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 
 import tidy
 from tidy.errors import UsageError
+from tidy.integrations import AccelerateTracker, LightningCallback, TrainerCallback
+from tidy.testing import TidyFixture
 
 torch = pytest.importorskip("tidy.runtime")
 
@@ -279,3 +283,24 @@ def test_a_report_in_a_repl(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "[mine]" in printed
     assert str(report).splitlines()[-1] in printed
+
+
+def _arguments(function: Callable[..., object]) -> dict[str, object]:
+    return {name: each.default for name, each in signature(function).parameters.items()}
+
+
+def test_arguments_are_spelt_out_where_they_are_handed_on() -> None:
+    """Editors complete them, and one that is misspelt is named where it was written."""
+    recorder = _arguments(tidy.Recorder)
+    assert _arguments(tidy.record) == recorder
+    fixture = TidyFixture("test", Path(), None)
+    assert {**_arguments(fixture.profile), "title": None} == recorder
+    for callback in (LightningCallback, TrainerCallback, AccelerateTracker):
+        assert _arguments(callback) == {**recorder, "trace": None, "output": None}
+    check = _arguments(tidy.check)
+    del check["trace"]
+    assert _arguments(tidy.record().report) == check
+    with pytest.raises(TypeError, match=r"^record\(\) got an unexpected keyword argument 'stps'"):
+        tidy.record(stps=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'selct'"):
+        tidy.record().report(selct="TDY4")  # type: ignore[call-arg]

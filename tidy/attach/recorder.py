@@ -19,11 +19,14 @@ import weakref
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import UsageError, reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..api import Rules
     from ..report.report import Report
     from ..run.options import RunOptions
     from ..trace import Trace
@@ -199,11 +202,21 @@ class Recorder:
             self._trace = self._make(None).trace
         return self._trace
 
-    def report(self, **options: Any) -> Report:
-        """What the rules find in it.
-
-        Args:
-            options: those of `tidy.check`.
+    def report(
+        self,
+        *,
+        select: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        patterns: Rules = (),
+        name: str | None = None,
+        savings: Literal["replay", "off"] | None = None,
+        warn_from: float | None = None,
+        options: Mapping[str, Mapping[str, float]] | None = None,
+        config: str | os.PathLike[str] | None = None,
+        sources: str | os.PathLike[str] | None = None,
+        baseline: str | os.PathLike[str] | None = None,
+    ) -> Report:
+        """What the rules find in it; see `tidy.check` for the arguments.
 
         Raises:
             UsageError: it is still being recorded, or nothing was.
@@ -211,7 +224,19 @@ class Recorder:
         """
         from ..api import check
 
-        return check(self.trace, **options)
+        return check(
+            self.trace,
+            select=select,
+            ignore=ignore,
+            patterns=patterns,
+            name=name,
+            savings=savings,
+            warn_from=warn_from,
+            options=options,
+            config=config,
+            sources=sources,
+            baseline=baseline,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace in Kineto's format, which Perfetto opens; in gzip for a name in .gz.
@@ -252,7 +277,19 @@ class Recorder:
         return f"<tidy.Recorder of {self._title or _script_name()}: {state}>"
 
 
-def record(steps: int = 10, **options: Any) -> Recorder:
+def record(
+    steps: int = 10,
+    *,
+    warmup: int = 1,
+    after: int = 0,
+    seconds: float = 60.0,
+    stack: bool = True,
+    shapes: bool = True,
+    memory: bool = True,
+    all_threads: bool = False,
+    framework: str = "auto",
+    title: str | None = None,
+) -> Recorder:
     """Record steps of the loop in a `with` statement; see `Recorder` for the arguments.
 
         with tidy.record(steps=10) as recording:
@@ -265,7 +302,18 @@ def record(steps: int = 10, **options: Any) -> Recorder:
     Raises:
         UsageError: an argument makes no sense; on entering, as for `Recorder.start`.
     """
-    return Recorder(steps, **options)
+    return Recorder(
+        steps,
+        warmup=warmup,
+        after=after,
+        seconds=seconds,
+        stack=stack,
+        shapes=shapes,
+        memory=memory,
+        all_threads=all_threads,
+        framework=framework,
+        title=title,
+    )
 
 
 _OURS = str(Path(__file__).resolve().parents[1])

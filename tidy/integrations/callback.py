@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,7 +34,8 @@ class Callback:
         steps: how many steps to record.
         trace: where to keep the trace, a name in .json or .json.gz; None keeps none.
         output: the file that the report is written to; None prints it.
-        options: those of `tidy.Recorder`.
+        warmup, after, seconds, stack, shapes, memory, all_threads, framework, title: as for
+            `tidy.Recorder`.
 
     Attributes:
         recorder: the recording, also for its `trace` and `report()`.
@@ -59,13 +61,36 @@ class Callback:
         *,
         trace: str | os.PathLike[str] | None = None,
         output: str | os.PathLike[str] | None = None,
-        **options: Any,
+        warmup: int = 1,
+        after: int = 0,
+        seconds: float = 60.0,
+        stack: bool = True,
+        shapes: bool = True,
+        memory: bool = True,
+        all_threads: bool = False,
+        framework: str = "auto",
+        title: str | None = None,
     ) -> None:
         super().__init__()
-        self._arguments = {"steps": steps, "trace": trace, "output": output, **options}
-        self.recorder = self._kind(steps, **options)
+        options: dict[str, Any] = {
+            "steps": steps,
+            "warmup": warmup,
+            "after": after,
+            "seconds": seconds,
+            "stack": stack,
+            "shapes": shapes,
+            "memory": memory,
+            "all_threads": all_threads,
+            "framework": framework,
+            "title": title,
+        }
+        self._arguments = {"trace": trace, "output": output, **options}
+        self.recorder = self._kind(**options)
         self._keep, self._output = trace, output
         self._has_begun = False
+
+    # What editors show: the arguments of `__init__`, as `__new__` takes any.
+    __signature__: ClassVar[Signature]
 
     def __reduce__(self) -> Any:
         """In another process, or in a copy, it begins anew."""
@@ -110,6 +135,10 @@ class Callback:
         except Exception as error:
             text = " ".join(str(error).split()) or type(error).__name__
             warnings.warn(f"tidy: {type(self).__name__}: {text}", RuntimeWarning, stacklevel=3)
+
+
+_SIGNATURE = signature(Callback.__init__)
+Callback.__signature__ = _SIGNATURE.replace(parameters=[*_SIGNATURE.parameters.values()][1:])
 
 
 def _frameworks_classes(cls: type[Callback]) -> tuple[type, ...]:

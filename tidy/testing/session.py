@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -23,7 +26,11 @@ from ..trace import time_text
 if TYPE_CHECKING:
     from ..report.report import Report
 
-_ASSERTED = ("ignore", "select", "fail_on", "max_step_ms", "max_syncs")
+_TRAIN_INSIDE = "what trains has to run in `with tidy.profile(): ...`, or in the marked test"
+_NO_STEP = (
+    "tidy: no step was recorded, and all operators were checked as one run: no optimizer stepped;"
+    " in a loop without one, step() of what `with tidy.profile() as` gives ends a step"
+)
 
 
 def recorded_test(
@@ -39,16 +46,31 @@ def recorded_test(
         given: the arguments of its marker: those of `profile` and of `assert_clean`.
         fixture: records and checks.
         before: is called first.
+
+    Raises:
+        pytest.fail.Exception: there is no such argument.
     """
-    asserted = {name: value for name, value in given.items() if name in _ASSERTED}
-    recorded = {name: value for name, value in given.items() if name not in asserted}
+    recorded, asserted = (
+        {name: given[name] for name in signature(method).parameters if name in given}
+        for method in (fixture.profile, fixture.assert_clean)
+    )
+    for name in given:
+        if name not in {*recorded, *asserted}:
+            _fail(_unknown(name, (fixture.profile, fixture.assert_clean)))
 
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         before()
         try:
-            with fixture.profile(**recorded):
+            try:
+                recorder = fixture.profile(**recorded)
+                recorder.start()
+            except TidyError as error:
+                _fail(f"@pytest.mark.tidy: {error}")
+            try:
                 test(*args, **kwargs)
+            finally:
+                recorder.stop()
             fixture.assert_clean(**asserted)
         finally:
             fixture.close()
@@ -81,20 +103,44 @@ class TidyFixture:
 
         return getattr(tidy, name)
 
-    def profile(self, steps: int = 10, **options: Any) -> Recorder:
+    def profile(
+        self,
+        steps: int = 10,
+        *,
+        warmup: int = 1,
+        after: int = 0,
+        seconds: float = 60.0,
+        stack: bool = True,
+        shapes: bool = True,
+        memory: bool = True,
+        all_threads: bool = False,
+        framework: str = "auto",
+    ) -> Recorder:
         """Record what runs in a `with` statement: PyTorch or tidy.runtime, whichever is imported.
 
         A step ends with each step of the optimizer, or with `step()` of what `as` gives.
 
         Args:
             steps: how many steps at the most.
-            options: those of `tidy.record`: warmup, stack, shapes, memory, framework, ...
+            warmup, after, seconds, stack, shapes, memory, all_threads, framework: as for
+                `tidy.record`.
 
         Raises:
             UsageError: an argument makes no sense; on entering, nothing is imported that could be
                 recorded, or a recording runs already.
         """
-        recorder = Recorder(steps, title=self._test, **options)
+        recorder = Recorder(
+            steps,
+            warmup=warmup,
+            after=after,
+            seconds=seconds,
+            stack=stack,
+            shapes=shapes,
+            memory=memory,
+            all_threads=all_threads,
+            framework=framework,
+            title=self._test,
+        )
         self.recordings.append(recorder)
         return recorder
 
@@ -109,7 +155,9 @@ class TidyFixture:
     ) -> None:
         """Fail the test where something slows down what was recorded since the last call.
 
-        The project's configuration holds, and its comments `# tidy: ignore[...]`.
+        The project's configuration holds, and its comments `# tidy: ignore[...]`. Where no
+        operator was recorded the test fails. Operators without a step are checked as one run, and
+        a UserWarning says so.
 
         Args:
             ignore: codes, prefixes of codes or names of rules to leave out.
@@ -121,13 +169,12 @@ class TidyFixture:
                 is how often they read a tensor's value, which waits where there is one.
         """
         if fail_on not in ("error", "warning", "info", "never"):
-            raise ValueError(f'fail_on is "error", "warning", "info" or "never", not {fail_on!r}')
+            _fail(f'tidy: fail_on is "error", "warning", "info" or "never", not {fail_on!r}')
         recordings = self.recordings[self._asserted :]
         self._asserted = len(self.recordings)
         if not recordings:
-            pytest.fail(
-                "tidy.assert_clean(): nothing was recorded; use `with tidy.profile(): ...` before",
-                pytrace=False,
+            _fail(
+                "tidy.assert_clean(): nothing was recorded; use `with tidy.profile(): ...` before"
             )
         threshold = None if fail_on == "never" else Severity[fail_on.upper()]
         texts = list[str]()
@@ -139,7 +186,9 @@ class TidyFixture:
                 found = summary([report]) if code else ""
                 texts += [f"tidy: {'; '.join(filter(None, [found, *said]))}\n", render([report])]
         if texts:
-            pytest.fail("\n".join(texts), pytrace=False)
+            _fail("\n".join(texts))
+        if not all(recorder.trace.steps for recorder in recordings):
+            warnings.warn(_NO_STEP, UserWarning, stacklevel=2)
 
     def _report(
         self,
@@ -147,8 +196,12 @@ class TidyFixture:
         ignore: str | Iterable[str] | None,
         select: str | Iterable[str] | None,
     ) -> Report:
-        settings = find_settings(self._root)
         try:
+            _ = recorder.trace
+        except TidyError as error:
+            _fail(f"tidy: no step was recorded: {error}; {_TRAIN_INSIDE}")
+        try:
+            settings = find_settings(self._root)
             return api.check(
                 recorder.trace,
                 ignore=ignore,
@@ -157,7 +210,7 @@ class TidyFixture:
                 sources=self._root,
             )
         except TidyError as error:
-            raise pytest.fail.Exception(f"tidy: {error}", pytrace=False) from None
+            _fail(f"tidy: {error}")
 
     def _keep(self, report: Report) -> None:
         """Write the report where `--tidy-report` wants it."""
@@ -184,6 +237,18 @@ class TidyFixture:
                     continue  # nothing was recorded, which the test has not asked about
                 self._keep(report)
         self._asserted = len(self.recordings)
+
+
+def _fail(why: str) -> NoReturn:
+    """Fail the test with one line."""
+    raise pytest.fail.Exception(why, pytrace=False) from None
+
+
+def _unknown(name: str, methods: Iterable[Callable[..., Any]]) -> str:
+    known = [each for method in methods for each in signature(method).parameters]
+    alike = get_close_matches(name, known, 1)
+    todo = f"did you mean {alike[0]!r}?" if alike else f"it takes {', '.join(known)}"
+    return f"@pytest.mark.tidy: unknown argument {name!r}; {todo}"
 
 
 def _limits(report: Report, max_step_ms: float | None, max_syncs: int | None) -> Iterator[str]:
