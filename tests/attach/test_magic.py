@@ -94,6 +94,36 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
+@_needs_ipython
+def test_help_runs_nothing(tmp_path: Path) -> None:
+    """With a cell below it and without one; after `%tidy`, too, and `%%tidy?` shows the same."""
+    for asked in ("%%tidy --help", "%%tidy -h\n", "%%tidy --help\nprint('it ran')", "%tidy --help"):
+        done = _shell(tmp_path, asked)
+        assert "Usage: %%tidy [OPTIONS]" in done.out
+        assert "--steps N" in done.out
+        assert "Error" not in done.out + done.err
+        assert "it ran" not in done.out.replace(asked, "")
+        assert done.out.endswith("-- ended with nothing\n")
+    assert "--steps N" in _shell(tmp_path, "%%tidy?").out
+
+
+@_needs_ipython
+def test_a_cell_that_cannot_be_recorded_does_not_run(tmp_path: Path) -> None:
+    cells = ["%%tidy --stepz 3\nprint('it ran')", "%%tidy --select '\nprint('it ran')"]
+    done = _shell(tmp_path, *cells, "%%tidy", "%%tidy --steps 3\n\n", "%tidy")
+    lines = [line for line in (done.out + done.err).splitlines() if line.startswith("UsageError")]
+    assert [line.partition(": ")[2] for line in lines[1:]] == [
+        "%%tidy: No closing quotation",
+        "%%tidy: there is nothing to record: write it below %%tidy",
+        "%%tidy: there is nothing to record: write it below %%tidy",
+        "%%tidy: there is nothing to record: begin a cell with %%tidy",
+    ]
+    assert "No such option '--stepz'" in lines[0]
+    assert done.out.count("-- ended with UsageError") == 5
+    assert "\nit ran\n" not in done.out
+    assert "Traceback" not in done.out + done.err
+
+
 def test_in_the_repl_of_python(tmp_path: Path) -> None:
     session = (
         "import tidy, tidy.runtime as torch\n"

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -23,12 +24,22 @@ from ..cells import cell_name
 from ..errors import TidyError
 from .recorder import Recorder
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _number(
+    name: str, kind: click.ParamType[Any], default: float, letter: str, text: str
+) -> Callable[[_Function], _Function]:
+    return click.option(
+        name, type=kind, default=default, metavar=letter, show_default=True, help=text
+    )
+
 
 @click.command("%%tidy", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--steps", type=click.IntRange(1), default=10, metavar="N", show_default=True)
-@click.option("--warmup", type=click.IntRange(0), default=1, metavar="N", show_default=True)
-@click.option("--after", type=click.IntRange(0), default=0, metavar="N", show_default=True)
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=60.0, metavar="S")
+@_number("--steps", click.IntRange(1), 10, "N", "Steps to record.")
+@_number("--warmup", click.IntRange(0), 1, "N", "Steps before them that do not count.")
+@_number("--after", click.IntRange(0), 0, "N", "Steps to leave out before those.")
+@_number("--seconds", click.FloatRange(0, min_open=True), 60.0, "S", "The longest time to record.")
 @click.option("--no-stack", "stack", flag_value=False, default=True, help="Record no lines.")
 @click.option("--no-shapes", "shapes", flag_value=False, default=True, help="Nor shapes.")
 @click.option("--no-memory", "memory", flag_value=False, default=True, help="Nor allocations.")
@@ -48,20 +59,36 @@ def _options(**options: Any) -> dict[str, Any]:
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext tidy` calls: adds the magic `%%tidy`."""
 
-    def tidy(line: str, cell: str) -> None:
+    def tidy(line: str, cell: str | None = None) -> None:
         record_cell(shell, line, cell)
 
-    tidy.__doc__ = _options.help
-    shell.register_magic_function(tidy, "cell", "tidy")
+    context = click.Context(_options, info_name="%%tidy", **_options.context_settings)
+    tidy.__doc__ = _options.get_help(context)
+    shell.register_magic_function(tidy, "line_cell", "tidy")
+    if _with_a_body not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(_with_a_body)
 
 
-def record_cell(shell: Any, line: str, cell: str) -> None:
+def _with_a_body(lines: list[str]) -> list[str]:
+    """Give `%%tidy` an empty line below it where it stands alone.
+
+    IPython calls no magic of a cell without a body, so that `%%tidy --help` would be an error.
+    """
+    alone = len(lines) == 1 and lines[0].split()[:1] == ["%%tidy"]
+    return [f"{lines[0].rstrip()}\n", "\n"] if alone else lines
+
+
+# An empty line is how a cell ends in a terminal, where one is still writing it.
+_with_a_body.has_side_effects = True  # type: ignore[attr-defined]
+
+
+def record_cell(shell: Any, line: str, cell: str | None) -> None:
     """Run a cell, record it, and show its report.
 
     Args:
         shell: IPython's.
         line: the options.
-        cell: what stands below them.
+        cell: what stands below them; None after `%tidy`, which has none.
 
     Raises:
         IPython.core.error.UsageError: an option makes no sense, or it cannot be recorded.
@@ -74,6 +101,9 @@ def record_cell(shell: Any, line: str, cell: str) -> None:
         options = _options.main(shlex.split(line), prog_name="%%tidy", standalone_mode=False)
         if not isinstance(options, dict):  # --help was shown
             return
+        if cell is None or not cell.strip():
+            where = "write it below %%tidy" if cell is not None else "begin a cell with %%tidy"
+            raise TidyError(f"there is nothing to record: {where}")
         rules = {name: options.pop(name) for name in ("select", "ignore")}
         trace = options.pop("trace")
         recorder = Recorder(**options, title="the cell")
