@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
+import tidy
 from tidy.averages import EventList, FunctionEventAvg
 
 from ..conftest import ReadEvents
@@ -20,6 +23,18 @@ def test_function_events_are_a_sequence(read_events: ReadEvents) -> None:
     assert [each.name for each in events[::-1]] == [each.name for each in reversed(events)]
     assert (events[-1].name, events.index(events[1]), bool(events)) == ("inner", 1, True)
     assert repr(events).startswith("<2 function events of <Trace ")
+
+
+def test_tables_take_the_same_arguments_wherever_they_are_asked_for(
+    read_events: ReadEvents,
+) -> None:
+    trace = read_events([op("outer", 0, 100)])
+    of_averages = signature(trace.key_averages().table)
+    assert signature(trace.table).parameters == of_averages.parameters
+    assert signature(tidy.profile().table).parameters == of_averages.parameters
+    assert trace.table(header="mine", time_unit="us") == trace.key_averages().table(
+        header="mine", time_unit="us"
+    )
 
 
 def test_own_time_is_what_no_child_took(read_events: ReadEvents) -> None:

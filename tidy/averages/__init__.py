@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
 
 from ..trace import Trace
 from .event_list import EventList, key_averages
@@ -18,9 +17,28 @@ from .table import FunctionEventAvg
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "FunctionEvents", "key_averages"]
 
 
-def _table(trace: Trace, **options: Any) -> str:
-    """The table of `key_averages()`; options as for `EventList.table`."""
-    return key_averages(trace).table(**options)
+def _table(
+    trace: Trace,
+    sort_by: str | None = None,
+    row_limit: int | None = 100,
+    max_src_column_width: int | None = 75,
+    max_name_column_width: int | None = 55,
+    max_shapes_column_width: int | None = 80,
+    header: str | None = None,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
+    """The table of `key_averages()`; arguments as for `EventList.table`."""
+    return key_averages(trace).table(
+        sort_by,
+        row_limit,
+        max_src_column_width,
+        max_name_column_width,
+        max_shapes_column_width,
+        header,
+        top_level_events_only,
+        time_unit,
+    )
 
 
 def _export_stacks(

@@ -39,14 +39,34 @@ class profile(_Profile):  # noqa: N801
 
     Args:
         enabled: whether to record at all.
-        others: `record_shapes`, `with_flops`, `profile_memory`, `with_stack`, `with_modules`; what
-            is said of devices (`use_cpu`, `use_device`, `use_kineto`) has no meaning here.
+        record_shapes, with_flops, profile_memory, with_stack, with_modules: as for
+            `profiler.profile`.
+        use_cuda, use_device, use_kineto, use_cpu, experimental_config: PyTorch's; what they say of
+            devices has no meaning here.
     """
 
-    def __init__(self, enabled: bool = True, **others: Any) -> None:
-        for name in ("use_cpu", "use_cuda", "use_device", "use_kineto", "experimental_config"):
-            others.pop(name, None)
-        super().__init__(**others)
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+    ) -> None:
+        super().__init__(
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+        )
         self.enabled = enabled
         self._entered = False
 

@@ -232,9 +232,28 @@ class profile:  # noqa: N801 - PyTorch's name
         """The sum of all averages."""
         return self.key_averages().total_average()
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int | None = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """`key_averages().table(...)`."""
-        return self.key_averages().table(sort_by=sort_by, row_limit=row_limit, **options)
+        return self.key_averages().table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
 
     @property
     def self_cpu_time_total(self) -> float:
