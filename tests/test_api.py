@@ -14,7 +14,7 @@ import pytest
 
 import tidy
 from tidy import Report, Severity
-from tidy.errors import PatternLoadError, TidyError, TraceFormatError, UnknownPattern
+from tidy.errors import PatternLoadError, TidyError, TraceFormatError, UnknownPattern, UsageError
 from tidy.finding import Checked, Crashed, Finding
 from tidy.patterns.base import DevicePattern
 from tidy.patterns.registry import load_builtin_patterns, load_source
@@ -90,6 +90,19 @@ def test_choices_may_be_one_text(path: Path, both: Any) -> None:
 def test_what_is_no_choice(path: Path, argument: str, choice: Any) -> None:
     with pytest.raises(UnknownPattern, match=r"no such rule: .*text"):
         tidy.check(tidy.load(path), **{argument: choice})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"savings": "of"}, 'savings is "replay" or "off", and not \'of\''),
+        ({"warn_from": "2%"}, "warn_from is a share of the steps from 0 to 1, and not '2%'"),
+    ],
+)
+def test_values_that_make_no_sense(path: Path, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        tidy.check(tidy.load(path), **given)
+    assert str(caught.value) == said
 
 
 _RULE = """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
 from .baseline import marked, read_baseline
 from .config.path_ignores import without_ignored
 from .config.settings import Settings, load_settings
-from .errors import PatternLoadError, UnknownPattern
+from .errors import PatternLoadError, UnknownPattern, UsageError
 from .patterns.base import Pattern
 from .patterns.option import set_options
 from .patterns.registry import by_code, load_patterns, select_patterns
@@ -80,11 +81,16 @@ def check(
         TypeError: `trace` is no trace: a path has to be loaded first.
         UnknownPattern: a choice names no rule, or the choices leave no rule to run.
         PatternLoadError: a file or module of rules cannot be loaded.
-        UsageError: a rule has no such option, or it cannot have the value.
+        UsageError: an argument makes no sense, a rule has no such option, or it cannot have the
+            value.
         ConfigError: the configuration cannot be read, or says what makes no sense.
     """
     if not isinstance(trace, Trace):
         raise TypeError(_no_trace(trace))
+    if savings not in (None, "replay", "off"):
+        raise UsageError(f'savings is "replay" or "off", and not {savings!r}')
+    if not _is_number_or_none(warn_from):
+        raise UsageError(f"warn_from is a share of the steps from 0 to 1, and not {warn_from!r}")
     settings = Settings() if config is None else load_settings(Path(config))
     select = settings.get("select") if select is None else select
     ignore = settings.get("ignore") if ignore is None else ignore
@@ -108,6 +114,10 @@ def check(
         dearer = settings.get("dearer-from") / 100
         outcomes = marked(outcomes, known, below, worth=worth, dearer_from=dearer)
     return Report(trace, outcomes, savings=savings or settings.get("savings"), warn_from=warn_from)
+
+
+def _is_number_or_none(value: object) -> bool:
+    return value is None or isinstance(value, Real)
 
 
 def _no_trace(given: object) -> str:

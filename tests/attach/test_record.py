@@ -12,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tidy
@@ -304,3 +305,15 @@ def test_arguments_are_spelt_out_where_they_are_handed_on() -> None:
         tidy.record(stps=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'selct'"):
         tidy.record().report(selct="TDY4")  # type: ignore[call-arg]
+
+
+def test_numbers_may_be_of_any_kind() -> None:
+    with tidy.record(steps=np.int64(2), seconds=np.float32(50)) as recording:
+        step = _training()
+        for _ in range(4):
+            step()
+    assert _numbers(recording) == [1, 2]
+    wrong: list[dict[str, Any]] = [{"steps": True}, {"steps": 2.0}, {"seconds": "5"}]
+    for given in wrong:
+        with pytest.raises(UsageError, match=f"^{next(iter(given))} is a "):
+            tidy.record(**given)

@@ -18,6 +18,7 @@ import tempfile
 import weakref
 from contextlib import suppress
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,16 +73,16 @@ class Recorder:
         title: str | None = None,
     ) -> None:
         for name, value, least in (("steps", steps, 1), ("warmup", warmup, 0), ("after", after, 0)):
-            if not isinstance(value, int) or value < least:
+            if not _is_count(value) or value < least:
                 raise UsageError(f"{name} is a whole number from {least} on, and not {value!r}")
-        if not seconds > 0:
+        if not _is_number(seconds) or not seconds > 0:
             raise UsageError(f"seconds is a number above 0, and not {seconds!r}")
         if framework not in ("auto", "torch", "runtime"):
             raise UsageError(f'framework is "auto", "torch" or "runtime", and not {framework!r}')
         self._settings: dict[str, Any] = {
-            "steps": steps,
-            "warmup": warmup,
-            "after": after,
+            "steps": int(steps),
+            "warmup": int(warmup),
+            "after": int(after),
             "seconds": float(seconds),
             "stack": stack,
             "shapes": shapes,
@@ -317,6 +318,14 @@ def record(
 
 
 _OURS = str(Path(__file__).resolve().parents[1])
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real)
 
 
 def _find_frameworks(wanted: str) -> list[str]:
