@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import wraps
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 _TRAIN_INSIDE = "what trains has to run in `with tidy.profile(): ...`, or in the marked test"
 _NO_STEP = (
-    "tidy: no step was recorded, and all operators were checked as one run: no optimizer stepped;"
-    " in a loop without one, step() of what `with tidy.profile() as` gives ends a step"
+    "no step was recorded, since no optimizer stepped: in a loop without one, step() of what"
+    " `with tidy.profile() as` gives ends a step; without_steps=True checks all as one run"
 )
 
 
@@ -152,12 +151,12 @@ class TidyFixture:
         fail_on: str = "warning",
         max_step_ms: float | None = None,
         max_syncs: int | None = None,
+        without_steps: bool = False,
     ) -> None:
-        """Fail the test where something slows down what was recorded since the last call.
+        """Fail the test if something slows down what was recorded since the last call.
 
-        The project's configuration holds, and its comments `# tidy: ignore[...]`. Where no
-        operator was recorded the test fails. Operators without a step are checked as one run, and
-        a UserWarning says so.
+        The project's configuration holds, and its comments `# tidy: ignore[...]`. The test fails,
+        too, if no step was recorded.
 
         Args:
             ignore: codes, prefixes of codes or names of rules to leave out.
@@ -167,6 +166,8 @@ class TidyFixture:
             max_step_ms: how long the median step may take.
             max_syncs: how often the steps may make the host wait for a device. Without a device it
                 is how often they read a tensor's value, which waits where there is one.
+            without_steps: whether operators are checked as one run if no step was recorded, as in
+                a test of a model's inference.
         """
         if fail_on not in ("error", "warning", "info", "never"):
             _fail(f'tidy: fail_on is "error", "warning", "info" or "never", not {fail_on!r}')
@@ -182,13 +183,13 @@ class TidyFixture:
             report = self._report(recorder, ignore, select)
             self._keep(report)
             said = [*_limits(report, max_step_ms, max_syncs)]
+            if not recorder.trace.steps and not without_steps:
+                said.insert(0, _NO_STEP)
             if (code := report.exit_code(threshold)) or said:
                 found = summary([report]) if code else ""
                 texts += [f"tidy: {'; '.join(filter(None, [found, *said]))}\n", render([report])]
         if texts:
             _fail("\n".join(texts))
-        if not all(recorder.trace.steps for recorder in recordings):
-            warnings.warn(_NO_STEP, UserWarning, stacklevel=2)
 
     def _report(
         self,
