@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from sys import _getframe as getframe
 from typing import Any
 
 from .kept import MAIN_THREAD, atexit, is_finalizing, os, signal, thread, time
@@ -12,6 +14,7 @@ from .patches import Preceded
 _WAIT_S = 15.0
 _terminating = False
 _to_call: list[Callable[[], None]] = []  # by the main thread
+_calling: list[bool] = []  # not empty while it does
 _callback: list[Any] = []  # what calls them, for as long as the process is there
 
 
@@ -116,46 +119,61 @@ def _send(numbers: list[int]) -> None:
         os.kill(os.getpid(), number)
 
 
-def call_in_main_thread(function: Callable[[], None]) -> None:
+def call_in_main_thread(function: Callable[[], None]) -> bool:
     """Have the main thread call a function, soon, between two of its bytecodes.
 
     Where that thread waits for another one (`join()`) soon may be in minutes. The function is
     called once then, however often it was asked for, and what Python calls is there until then.
+
+    Returns:
+        Whether it will be called. While others are called it is not: Python 3.11 hangs where a
+        call is added during a pending one and functions are profiled, since it looks for calls
+        before each function, does not make one within another, and looks again.
     """
     import ctypes
 
     if function in _to_call:
-        return
+        return True
+    if _calling and sys.version_info < (3, 12):
+        return False
     _to_call.append(function)
     if not _callback:
         _callback.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_call_all))
     if ctypes.pythonapi.Py_AddPendingCall(_callback[0], None):  # the interpreter's list is full
         _to_call.remove(function)
+        return False
+    return True
 
 
 def _call_all(_: Any) -> int:
-    while _to_call:
-        function = _to_call.pop(0)
+    _calling.append(True)
+    functions = _to_call[:]  # what they ask for is called later
+    _to_call.clear()
+    for function in functions:
         try:
             with interrupts_later():
                 function()
-        except SystemExit:
+        except SystemExit:  # noqa: PERF203
             continue  # it comes again at the next step, where it can be raised
+    _calling.clear()
     return 0
 
 
 class Ticker:
     """Calls from a thread that `threading` does not see, until stopped or until that gives False.
 
-    It is gone while the process forks: Python warns of a fork that has threads beside it.
+    It is gone while the process forks: Python 3.12 and later warn of a fork that has threads
+    beside it, and count them only when all that was registered for after the fork has run.
     """
 
     def __init__(self, seconds: float, function: Callable[[], bool]) -> None:
         self._seconds, self._function = seconds, function
-        self._is_stopped = False
+        self._is_stopped = self._is_running = False
+        self._pid = os.getpid()
+        self._fork: tuple[Any, int] | None = None  # code and instruction that forks
         self.go_on()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self.pause, after_in_parent=self.go_on)
+            os.register_at_fork(before=self._before_fork, after_in_parent=self._after_fork)
 
     def stop(self) -> None:
         """Call no more."""
@@ -165,25 +183,63 @@ class Ticker:
 
     def go_on(self) -> None:
         """Call from now on, unless it is stopped."""
-        if self._is_stopped:
+        if self._is_stopped or self._is_running or self._pid != os.getpid():
             return
+        self._is_running = True
         self._wake, self._ended = thread.allocate_lock(), thread.allocate_lock()
+        self._native_ids: list[int] = []
         self._wake.acquire()
         self._ended.acquire()
-        thread.start_new_thread(self._run, (self._wake, self._ended))
+        thread.start_new_thread(self._run, (self._wake, self._ended, self._native_ids))
 
     def pause(self) -> None:
         """Come back when the thread is gone, or is busy for longer than a second."""
-        if self._is_stopped:
+        if not self._is_running:
             return
+        self._is_running = False
         self._wake.release()
         if self._ended.acquire(timeout=1):
-            time.sleep(0.001)  # from the end of its Python code to that of the thread
+            _wait_for_end_of(self._native_ids[0])
 
-    def _run(self, wake: Any, ended: Any) -> None:
+    def _before_fork(self) -> None:
+        caller = getframe(1)
+        self._fork = caller.f_code, caller.f_lasti
+        self.pause()
+
+    def _after_fork(self) -> None:
+        if sys.version_info < (3, 12):
+            self.go_on()
+        elif not self._is_stopped:
+            call_in_main_thread(self._go_on_after_fork)
+
+    def _go_on_after_fork(self) -> None:
+        """Go on, or ask again as long as functions that were registered run in the fork."""
+        called_from = getframe(2).f_back  # the interrupted frame may be the one that has forked
+        while called_from is not None:
+            if (called_from.f_code, called_from.f_lasti) == self._fork:
+                call_in_main_thread(self._go_on_after_fork)
+                return
+            called_from = called_from.f_back
+        self.go_on()
+
+    def _run(self, wake: Any, ended: Any, native_ids: list[int]) -> None:
+        native_ids.append(thread.get_native_id())
         try:
             while not wake.acquire(timeout=self._seconds) and not is_finalizing():
                 if not self._function():
                     break
         finally:
             ended.release()
+
+
+def _wait_for_end_of(native_id: int) -> None:
+    """Wait, a second at most, until the system has no thread of this number in the process.
+
+    Its Python code has ended. Python counts the system's threads when it forks.
+    """
+    if not os.path.isdir("/proc/self/task"):
+        time.sleep(0.001)
+        return
+    limit = time.monotonic() + 1
+    while os.path.isdir(f"/proc/self/task/{native_id}") and time.monotonic() < limit:
+        time.sleep(0.0002)

@@ -261,8 +261,7 @@ class Recorder(Harmless):
 
     def _request(self) -> None:
         if not self._requested:
-            self._requested = True
-            endings.call_in_main_thread(self._do_due)
+            self._requested = endings.call_in_main_thread(self._do_due)
 
     @harmless
     def _do_due(self) -> None:

@@ -1,0 +1,64 @@
+"""Forks of a script that is recorded: what the recorder adds is gone meanwhile, and comes back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .running import python, tidy_run, write_script
+
+pytestmark = pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task"), reason="counts the threads in /proc"
+)
+# What is registered first is called last before the fork. `logging` registers functions of Python
+# for after it.
+_FORKS = """
+import os, time
+def count(): return len(os.listdir("/proc/self/task"))
+meanwhile, between = [], []
+os.register_at_fork(before=lambda: meanwhile.append(count()))
+import {framework} as torch
+import logging
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def step():
+    net(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+{before}
+threads = count()
+for _ in range(8):
+    step()
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(0.1)
+    between.append(count() - threads)
+print([each - threads for each in meanwhile], max(between))
+"""
+
+
+def _counts(framework: str, before: str, folder: Path) -> tuple[str, str]:
+    script = write_script(folder, _FORKS.format(framework=framework, before=before))
+    expected = python(script, cwd=folder)
+    found = tidy_run("--steps", "50", script, cwd=folder)
+    assert found.err == expected.err
+    return expected.out.strip(), found.out.partition("\n")[0]
+
+
+def test_threads_of_a_recording(tmp_path: Path) -> None:
+    """The recorder's thread is counted between forks, and not when one begins."""
+    alone, recorded = _counts("tidy.runtime", "", tmp_path)
+    assert alone == f"{[0] * 8} 0"
+    assert recorded == f"{[-1] * 8} 0"
+
+
+@pytest.mark.oracle
+def test_threads_of_a_recording_of_pytorch(tmp_path: Path) -> None:
+    """PyTorch's profiler has a thread as well, which stays."""
+    pytest.importorskip("torch")
+    alone, recorded = _counts("torch", "torch.set_num_threads(1)\nstep()", tmp_path)
+    assert alone == f"{[0] * 8} 0"
+    assert recorded == f"{[-1] * 8} 0"
