@@ -1,4 +1,4 @@
-"""Forks of a script that is recorded: what the recorder adds is gone meanwhile, and comes back."""
+"""Processes that a recorded script forks or spawns."""
 
 from __future__ import annotations
 
@@ -62,3 +62,36 @@ def test_threads_of_a_recording_of_pytorch(tmp_path: Path) -> None:
     alone, recorded = _counts("torch", "torch.set_num_threads(1)\nstep()", tmp_path)
     assert alone == f"{[0] * 8} 0"
     assert recorded == f"{[-1] * 8} 0"
+
+
+_SPAWNS = """
+import multiprocessing
+import torch
+
+def total(queue, sent):
+    queue.put(float(torch.ones(3).sum()) + len(sent))
+
+if __name__ == "__main__":
+    for start in ("spawn", "forkserver"):
+        context = multiprocessing.get_context(start)
+        queue = context.Queue()
+        # More than a pipe holds: who sends it waits until the process reads.
+        process = context.Process(target=total, args=(queue, b"x" * 1_000_000))
+        process.start()
+        print(start, queue.get(timeout=100), flush=True)
+        process.join()
+        print(process.exitcode)
+    net = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        net(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_spawned_processes_have_the_runtime(tmp_path: Path) -> None:
+    script = write_script(tmp_path, _SPAWNS)
+    found = tidy_run("--framework", "runtime", "--fail-on", "never", script, cwd=tmp_path)
+    lines = found.out.splitlines()[:4]
+    assert lines == ["spawn 1000003.0", "0", "forkserver 1000003.0", "0"]
+    assert (found.code, found.err) == (0, "")

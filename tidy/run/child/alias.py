@@ -33,8 +33,12 @@ _MISSING = (
 )
 
 
-def install(settings: dict[str, Any]) -> AliasFinder:
-    """Make `torch` an alias, from now on.
+def install(settings: dict[str, Any], is_recorded: bool = True) -> AliasFinder:
+    """Make `torch` an alias, from now on, also in processes that `multiprocessing` spawns.
+
+    Args:
+        settings: of `tidy run`.
+        is_recorded: whether this process is recorded from the import on.
 
     Raises:
         SystemExit: there is no tidy for this Python.
@@ -50,19 +54,52 @@ def install(settings: dict[str, Any]) -> AliasFinder:
             f"tidy: {settings['script']}: tidy.runtime cannot be used with {sys.executable}:"
             f" it has no {lacking} (pip install torchtidy there)"
         ) from None
-    finder = AliasFinder(settings)
+    finder = AliasFinder(settings, is_recorded)
     sys.meta_path.insert(0, finder)
+    _follow_into_spawned(settings)
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _say_what_is_missing
     return finder
 
 
+def _follow_into_spawned(settings: dict[str, Any]) -> None:
+    """Have a process that is spawned make the alias before it imports the script.
+
+    `multiprocessing` sends it what it calls preparation data, which it unpickles first.
+    """
+    try:
+        from multiprocessing import spawn
+
+        prepare = spawn.get_preparation_data
+    except (ImportError, AttributeError):  # a module of the script's has that name
+        return
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {**prepare(name), "_tidy": _InSpawned(settings)}
+
+    spawn.get_preparation_data = get_preparation_data
+
+
+class _InSpawned:
+    """What makes the alias in a spawned process when it is unpickled there."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        names = ("script", "same_python", "tidy_path")
+        self._settings = {name: settings[name] for name in names}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # This module has no name there by which it could be found.
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned.py")
+        with open(path, encoding="utf-8") as file:
+            return exec, (file.read(), {"SETTINGS": self._settings})
+
+
 class AliasFinder:
     """Finds `torch` and what is below it."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], is_recorded: bool) -> None:
         self._settings = settings
-        self._recorded = False
+        self._recorded = not is_recorded
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "torch" and not name.startswith("torch."):
@@ -79,13 +116,13 @@ class AliasFinder:
 
     def imported(self) -> None:
         """`torch` is there: begin to record."""
+        for name in _AT_ONCE:
+            import_module(f"{_RUNTIME}.{name}")
+        for name, real in _ELSEWHERE.items():
+            package, _, last = name.rpartition(".")
+            setattr(import_module(_RUNTIME + package[5:]), last, import_module(real))
         if not self._recorded:
             self._recorded = True
-            for name in _AT_ONCE:
-                import_module(f"{_RUNTIME}.{name}")
-            for name, real in _ELSEWHERE.items():
-                package, _, last = name.rpartition(".")
-                setattr(import_module(_RUNTIME + package[5:]), last, import_module(real))
             from .lacking import lacking_in_files
             from .start import record
 
