@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidy._version import __version__
-from tidy.commands import completion
+from tidy.commands import completion, exit_codes
 from tidy.commands.group import Commands
 from tidy.commands.option_kinds import format_option
 from tidy.commands.options import (
@@ -32,21 +33,16 @@ from tidy.commands.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
 # HTML Tidy is called `tidy`, too: then the package's name calls this one.
 _SECOND_NAME = "torchtidy"
-_EXIT_CODES = """\b
-Exit codes:
-  0  nothing at or above the threshold of --fail-on
-  1  findings
-  2  could not do the job: usage, unreadable trace, crashed rule
-"""
 
 
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_EXIT_CODES,
+    epilog=exit_codes.REPORT,
 )
 @click.version_option(
     __version__, "--version", "-V", prog_name="tidy", message="%(prog)s %(version)s"
@@ -64,7 +60,7 @@ def cli() -> None:
     """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
-@cli.command(epilog=_EXIT_CODES)
+@cli.command(epilog=exit_codes.REPORT)
 @report_traces
 @report_options
 def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt: skip
@@ -115,30 +111,10 @@ def account(traces: Sequence[str], **options: Any) -> int:
 
 # What stands behind the script is the script's.
 _BEFORE_A_SCRIPT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
-_VERIFY_EXIT_CODES = """\b
-Exit codes:
-  0  each measured step is as predicted, give or take 7 %
-  1  one is not
-  2  could not do the job: usage, the script fails, nothing to verify
-"""
-_DIFF_EXIT_CODES = """\b
-Exit codes:
-  0  no regression above --fail-on-regression, or none asked for
-  1  steps are certainly more than that longer
-  2  could not do the job: usage, unreadable file, runs that are not comparable
-"""
-_RUN_EXIT_CODES = """\b
-Exit codes:
-  the script's own where it fails (the report's last line says so), 128 + N
-  where signal N ended it; else
-  0  nothing at or above the threshold of --fail-on
-  1  findings
-  2  could not do the job: usage, neither framework used, nothing recorded
-"""
 
 
 @cli.command(
-    epilog=_RUN_EXIT_CODES,
+    epilog=exit_codes.RUN,
     context_settings=_BEFORE_A_SCRIPT,
 )
 @script_options
@@ -169,15 +145,7 @@ def run(
     return run_script(RunOptions(command, to_stderr=report.uses_stdout_alone, **options), report)
 
 
-_BASELINE_EXIT_CODES = """\b
-Exit codes:
-  the script's own where it fails; else
-  0  the file is as it should be
-  2  could not do the job: usage, unreadable trace or file, crashed rule
-"""
-
-
-@cli.command(epilog=_BASELINE_EXIT_CODES, context_settings=_BEFORE_A_SCRIPT)
+@cli.command(epilog=exit_codes.BASELINE, context_settings=_BEFORE_A_SCRIPT)
 @baseline_options
 def baseline(command: Sequence[str], **options: Any) -> int:
     """Write down what is found, so that only what is new counts from then on.
@@ -199,7 +167,7 @@ def baseline(command: Sequence[str], **options: Any) -> int:
 
 
 @cli.command(
-    epilog=_VERIFY_EXIT_CODES,
+    epilog=exit_codes.VERIFY,
     context_settings=_BEFORE_A_SCRIPT,
 )
 @script_options
@@ -232,7 +200,7 @@ def verify(
     return run_verify(run_options, codes, runs, form, output, width)
 
 
-@cli.command(epilog=_DIFF_EXIT_CODES)
+@cli.command(epilog=exit_codes.DIFF)
 @diff_options
 def diff(base: str, new: str, **options: Any) -> int:
     """Compare two runs: did steps become longer, and what made them so?
@@ -348,8 +316,12 @@ def new_rule(name: str, check: bool, code: str | None, folder: str) -> int:
     return exit_code
 
 
-def main() -> None:
-    """The console script: what goes wrong is one line and an exit code, never a traceback."""
+def main(interruptible: AbstractContextManager[None] = nullcontext()) -> None:  # noqa: B008
+    """Parse, call and exit: what goes wrong is one line and an exit code, never a traceback.
+
+    Args:
+        interruptible: the part in which Ctrl-C raises `KeyboardInterrupt`; see `__main__.py`.
+    """
     from tidy.errors import TidyError
 
     for name in ("stdout", "stderr"):
@@ -362,8 +334,9 @@ def main() -> None:
     called = os.path.basename(sys.argv[0])  # noqa: PTH119 - pathlib takes a while to load
     try:
         prog_name = _SECOND_NAME if called.startswith(_SECOND_NAME) else "tidy"
-        code = cli.main(prog_name=prog_name, standalone_mode=False) or 0
-    except click.exceptions.Abort:
+        with interruptible:
+            code = cli.main(prog_name=prog_name, standalone_mode=False) or 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("tidy: interrupted", err=True)
         code = 130
     except click.ClickException as error:

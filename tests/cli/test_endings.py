@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from ..environment import ROOT, environment
+from ..environment import ROOT, SOAK, environment
 from .command import EXAMPLES, arguments
 from .traces import clean, text
 
@@ -84,3 +86,67 @@ def test_an_interrupt_is_one_line() -> None:
         out, problem = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, b"")
     assert problem.decode().split("\n") == ["", "tidy: interrupted", ""]
+
+
+_COMMANDS = (["report", str(EXAMPLES[0])], ["account", str(EXAMPLES[0])], ["--help"], ["run"])
+_FIRST = ROOT / "tidy" / "__init__.py"
+_MODULES = ["click", "numpy", "msgspec", "rich"]
+# Where a module of that name is imported, Ctrl-C is pressed: in what loads it, or in what Python
+# calls by itself and whose exceptions it only prints.
+_PRESSED = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+_PRESSED_WHERE_IT_IS_LOST = f"""
+class Last:
+    def __del__(self):
+        {_PRESSED.strip().replace(chr(10), "; ")}
+Last()
+"""
+
+
+def _interrupted(
+    folder: Path, given: list[str], after_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command with the folder before all others on its path; Ctrl-C after so many seconds."""
+    program = _INTERRUPTIBLE.replace("tidy.cli", "tidy.__main__")
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *given],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)])),
+        start_new_session=True,
+        text=True,
+    ) as process:
+        if after_s is not None:
+            time.sleep(after_s)
+            os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(given, process.returncode, out, err)
+
+
+@pytest.mark.parametrize("text", [_PRESSED, _PRESSED_WHERE_IT_IS_LOST])
+@pytest.mark.parametrize("module", _MODULES)
+def test_an_interrupt_while_modules_are_loaded_is_one_line(
+    module: str, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{module}.py").write_text(text, "utf-8")
+    done = _interrupted(tmp_path, ["report", str(EXAMPLES[0])])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\ntidy: interrupted\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", _COMMANDS, ids=lambda given: given[0])
+def test_an_interrupt_at_any_moment_shows_no_frame_of_ours(
+    given: list[str], tmp_path: Path
+) -> None:
+    """Python's own start, before any line of ours, has tracebacks of its own; so has a script."""
+    script = tmp_path / "train.py"
+    script.write_text("import time\ntime.sleep(0.2)\n", "utf-8")
+    given = [*given, str(script)] if given == ["run"] else given
+    for moment in range(0, 400, 10 if SOAK else 50):
+        done = _interrupted(tmp_path, given, moment / 1000)
+        files = set(re.findall(r'File "([^"]*)", line', done.stderr))
+        # Importing the package runs its __init__.py before anything else.
+        ours = {file for file in files if file.startswith(str(ROOT))} - {str(_FIRST)}
+        assert ours == set(), done.stderr
+        assert done.returncode in {0, 1, 2, 130, -signal.SIGINT}, done.stderr

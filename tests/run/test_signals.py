@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import sys
 import time
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ..environment import environment
-from .running import start, write_script
+from ..environment import ROOT, SOAK, environment
+from .running import start, tidy_run, write_script
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
 
@@ -85,3 +86,41 @@ def test_a_signal_that_kills_the_script_is_its_status(tmp_path: Path) -> None:
     command.send_signal(signal.SIGUSR1)
     command.communicate(timeout=300)
     assert command.returncode == 128 + signal.SIGUSR1
+
+
+_INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+left = [int(sys.argv[1])]
+def interrupt(event, given):
+    if event == "import":
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(interrupt)
+import {framework}
+for _ in range(1000):
+    import time
+    time.sleep(0.01)
+"""
+_MOMENTS = range(1, 400, 7) if SOAK else (1, 2, 30, 100, 200, 300)
+_FRAME = re.compile(r'File "([^"]*)", line')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["torch", "tidy.runtime"])
+@pytest.mark.parametrize("moment", _MOMENTS)
+def test_an_interrupted_import_shows_no_frame_of_ours(
+    framework: str, moment: int, tmp_path: Path
+) -> None:
+    """At each module that is loaded, those of the recorder too: the traceback is the script's."""
+    script = write_script(tmp_path, _INTERRUPTED.format(framework=framework))
+    given = ("--framework", "runtime", "--no-stack")  # stacks are recorded by what Python calls
+    found = tidy_run(*given, script, str(moment), cwd=tmp_path)
+    assert found.code == 130
+    assert "\nKeyboardInterrupt\n" in found.err
+    files = set(_FRAME.findall(found.err))
+    assert str(script) in files
+    of_framework = (f"{ROOT}/runtime/", f"{ROOT}/tidy/__init__.py")
+    ours = [file for file in files if file.startswith(str(ROOT)) or "_tidy_child" in file]
+    assert [file for file in ours if not file.startswith(of_framework)] == []

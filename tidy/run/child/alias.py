@@ -14,6 +14,9 @@ from importlib.util import find_spec
 from types import ModuleType, TracebackType
 from typing import Any
 
+from .endings import interrupts_later
+from .guard import as_importlib
+
 _RUNTIME = "tidy.runtime"
 # Modules that are elsewhere.
 _ELSEWHERE = {
@@ -101,6 +104,7 @@ class AliasFinder:
         self._settings = settings
         self._recorded = not is_recorded
 
+    @as_importlib
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "torch" and not name.startswith("torch."):
             return None
@@ -145,10 +149,12 @@ class _Alias:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
 
+    @as_importlib
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import has put the alias's there
         if module.__name__ == _RUNTIME:
-            self._finder.imported()
+            with interrupts_later():
+                self._finder.imported()
 
 
 def _say_what_is_missing(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     Method = TypeVar("Method", bound=Callable[..., Any])
 
+_IMPORTLIB = "<frozen importlib._bootstrap_external>"
+
 
 class Harmless:
     """What has methods that the script calls without knowing.
@@ -53,6 +55,16 @@ def harmless(method: Method) -> Method:
     call.__name__, call.__doc__ = method.__name__, method.__doc__
     guarded: Any = call
     return guarded  # type: ignore[no-any-return]
+
+
+def as_importlib(function: Method) -> Method:
+    """Count a function that Python's import calls among those of importlib.
+
+    Python takes their frames from the traceback of an import that fails, and tells them by their
+    file. Where it does not (Ctrl-C while a module is looked for), they are there without us, too.
+    """
+    function.__code__ = function.__code__.replace(co_filename=_IMPORTLIB)
+    return function
 
 
 def _fail(one: Harmless, error: BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .guard import Harmless, harmless, one_line
+from .guard import Harmless, as_importlib, harmless, one_line
 from .kept import os
 from .notes import NO_TORCH, PROBLEM, leave_note
 from .piece_writer import FRAMEWORKS
@@ -25,7 +25,9 @@ class Watcher(Harmless):
         self._looking = False
         self._is_first = True
 
+    @as_importlib
     @harmless
+    @as_importlib
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if self._is_first:
             self._is_first = False
@@ -34,10 +36,12 @@ class Watcher(Harmless):
         if name not in FRAMEWORKS or self._looking or self._pid != os.getpid():
             return None
         if name == "torch" and wanted == "runtime":
-            from .alias import install
-
             sys.meta_path.remove(self)
-            return install(self._settings).find_spec(name)
+            from .alias import install
+            from .endings import interrupts_later
+
+            with interrupts_later():  # what would be in their traceback is ours
+                return install(self._settings).find_spec(name)
         if wanted not in ("auto", FRAMEWORKS[name]):
             return None
         from importlib.util import find_spec
@@ -54,15 +58,23 @@ class Watcher(Harmless):
             spec.loader = announcing
         return spec
 
+    @as_importlib
     @harmless
+    @as_importlib
     def imported(self, name: str) -> None:
-        """Begin to record with the framework that was imported first."""
+        """Begin to record with the framework that was imported first.
+
+        Ctrl-C comes when that is done, since the traceback of the script has no frames of ours.
+        """
         if self not in sys.meta_path or self._pid != os.getpid():
             return
         sys.meta_path.remove(self)
-        from .start import record
+        from .endings import interrupts_later
 
-        record(FRAMEWORKS[name], self._settings)
+        with interrupts_later():
+            from .start import record
+
+            record(FRAMEWORKS[name], self._settings)
 
     def fail(self, error: BaseException) -> None:
         """Say that there is no recording, and why."""
@@ -86,15 +98,10 @@ class _Announcing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
+    @as_importlib
     def exec_module(self, module: ModuleType) -> None:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
         self._watcher.imported(module.__name__)
-
-    # From the traceback of an import that fails Python takes the frames of importlib, which it
-    # tells by their file. This one is among them.
-    exec_module.__code__ = exec_module.__code__.replace(
-        co_filename="<frozen importlib._bootstrap_external>"
-    )
