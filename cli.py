@@ -14,6 +14,7 @@ import click
 
 from tidy._version import __version__
 from tidy.commands import completion, exit_codes
+from tidy.commands.command import ScriptOrFiles
 from tidy.commands.group import Commands
 from tidy.commands.option_kinds import format_option
 from tidy.commands.options import (
@@ -50,13 +51,13 @@ _SECOND_NAME = "torchtidy"
 def cli() -> None:
     """A linter for training runs.
 
+    \b
+      tidy run train.py       record a script and check it
+      tidy report trace.json  check a trace of torch.profiler
+      tidy explain TDY404     what a rule looks for and why
+
     Reads what PyTorch's profiler recorded, finds anti-patterns, and says for each where it is in
     the source, what it costs and what to write instead.
-
-    \b
-      tidy run train.py               record a script and check it
-      tidy report trace.json.gz       check a trace of torch.profiler
-      tidy explain TDY404             what a rule looks for and why
     """  # noqa: D301 - click's mark of what is not to be wrapped
 
 
@@ -66,14 +67,14 @@ def cli() -> None:
 def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt: skip
     """Check traces that PyTorch's profiler recorded.
 
-    TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
-    in gzip or zip), a folder with such files, or - for standard input. The ranks of a distributed
-    job are reported together.
-
     \b
       with torch.profiler.profile(record_shapes=True, with_stack=True) as prof:
           train_some_steps()
       prof.export_chrome_trace("trace.json.gz")
+
+    TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
+    in gzip or zip), a folder with such files, or - for standard input. The ranks of a distributed
+    job are reported together.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
 
@@ -97,12 +98,12 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
 def account(traces: Sequence[str], **options: Any) -> int:
     """Say where the time of a trace went, to the nanosecond.
 
+    \b
+      tidy account trace.json.gz --by-line
+
     Each nanosecond of the steps falls to one part: what a device computes, communication and copies
     that nothing hides, and idle time by its cause, which is what the thread that makes the next
     launch was doing. Steps that are unlike the others are left out, and said.
-
-    \b
-      tidy account trace.json.gz --by-line
     """  # noqa: D301 - as above
     from tidy.commands.account import run_account
 
@@ -125,16 +126,16 @@ def run(
 ) -> int:
     """Run a training script, record it, and check what was recorded.
 
-    The script needs no change: it runs as under `python SCRIPT ARGS`, with what it reads, writes
-    and gives back. It may use PyTorch or tidy.runtime. What was recorded until then is reported
-    also where the script fails, is interrupted or killed.
-
     \b
       tidy run train.py --epochs 1
       tidy run --steps 5 --stop-after train.py
-      tidy run --device a100 train_gpu.py          without a GPU: its times are modelled
+      tidy run --device a100 train_gpu.py  # without a GPU
       tidy run --trace train.json.gz -m package.train
-      tidy run --trace ranks/ -m torch.distributed.run --nproc_per_node 2 ddp.py
+      tidy run --trace ranks/ -m torch.distributed.run ddp.py
+
+    The script needs no change: it runs as under `python SCRIPT ARGS`, with what it reads, writes
+    and gives back. It may use PyTorch or tidy.runtime. What was recorded until then is reported
+    also where the script fails, is interrupted or killed.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
     from tidy.run import RunOptions, run_script
@@ -145,21 +146,21 @@ def run(
     return run_script(RunOptions(command, to_stderr=report.uses_stdout_alone, **options), report)
 
 
-@cli.command(epilog=exit_codes.BASELINE, context_settings=_BEFORE_A_SCRIPT)
+@cli.command(cls=ScriptOrFiles, epilog=exit_codes.BASELINE, context_settings=_BEFORE_A_SCRIPT)
 @baseline_options
 def baseline(command: Sequence[str], **options: Any) -> int:
     """Write down what is found, so that only what is new counts from then on.
+
+    \b
+      tidy baseline trace.json.gz
+      tidy baseline --run train.py --epochs 1
+      tidy report trace.json --baseline tidy-baseline.json
+      tidy baseline --prune trace.json.gz  # what is gone
 
     The file is for the repository: sorted, a finding an entry, with the source and the cost. Named
     by --baseline or by the configuration, it makes `tidy run` and `tidy report` count only what it
     does not have, or what is clearly dearer now. Called again, it puts in what is new; entries that
     these traces say nothing about stay.
-
-    \b
-      tidy baseline trace.json.gz
-      tidy baseline --run train.py --epochs 1
-      tidy report trace.json.gz --baseline tidy-baseline.json
-      tidy baseline --prune trace.json.gz          take out what is gone
     """  # noqa: D301 - as above
     from tidy.commands.baseline import run_baseline
 
@@ -183,15 +184,15 @@ def verify(
 ) -> int:
     """Measure what fixes gain, beside what was predicted.
 
+    \b
+      tidy verify train.py --epochs 1
+      tidy verify --finding TDY101 --runs 3 train.py
+
     The script is run once to record it, and then with nothing recorded: as it stands, and with each
     correction that can be switched on from outside (workers and pinned memory of the loader, TF32,
     fused optimizers, gradients set to None, no synchronize() or empty_cache()). Rules about single
     ops time those with the recorded shapes. Each run ends after --warmup and --steps optimizer
     steps; what the script writes, it writes each time. Its output goes to standard error.
-
-    \b
-      tidy verify train.py --epochs 1
-      tidy verify --finding TDY101 --runs 3 train.py
     """  # noqa: D301 - as above
     from tidy.commands.verify import run_verify
     from tidy.run import RunOptions
@@ -205,17 +206,17 @@ def verify(
 def diff(base: str, new: str, **options: Any) -> int:
     """Compare two runs: did steps become longer, and what made them so?
 
+    \b
+      tidy run --stop-after --trace base.json train.py
+      git switch my-change
+      tidy run --stop-after --trace new.json train.py
+      tidy diff base.json new.json --fail-on-regression 5%
+
     BASE and NEW are a trace each, a folder with the traces of a job's ranks or of several runs of
     the script, or a report that `tidy report --format json` wrote (which has no ops and no memory).
     What a comparison says of steps and ops is an interval, since steps differ by chance, and so do
     runs: what all ops have in common is the machine's and not the script's. Runs on different
     devices, of different inputs or recorded in different ways are refused.
-
-    \b
-      tidy run --steps 50 --stop-after --trace base.json.gz train.py
-      git switch my-change
-      tidy run --steps 50 --stop-after --trace new.json.gz train.py
-      tidy diff base.json.gz new.json.gz --fail-on-regression 5%
     """  # noqa: D301 - as above
     from dataclasses import replace
 
@@ -273,13 +274,13 @@ def explain(codes: Sequence[str], patterns: Sequence[str]) -> None:  # fmt: skip
 def config(scripts: Sequence[str], **options: Any) -> None:
     """Print what holds here, or for a script, and which file says so.
 
-    The nearest tidy.toml, or pyproject.toml with a table [tool.tidy], holds, upwards from the
-    script or the working directory up to the root of the repository. The output is such a file: it
-    lists every key, also the options of each rule, with its default.
-
     \b
       tidy config train.py
       tidy config --schema > tidy.schema.json
+
+    The nearest tidy.toml, or pyproject.toml with a table [tool.tidy], holds, upwards from the
+    script or the working directory up to the root of the repository. The output is such a file: it
+    lists every key, also the options of each rule, with its default.
     """  # noqa: D301 - as above
     from tidy.commands.config import show_config
 
@@ -296,18 +297,19 @@ def config(scripts: Sequence[str], **options: Any) -> None:
     "--folder",
     metavar="DIR",
     default=".",
+    show_default=True,
     shell_complete=completion.folders,
     help="Write the file there.",
 )
 def new_rule(name: str, check: bool, code: str | None, folder: str) -> int:
     """Write a file for a rule of your own, with an example that fails until the rule is written.
 
-    NAME says what is wrong, in words with hyphens. With --check it is a file or module of rules,
-    and the exit code is 1 where an example does not hold.
-
     \b
       tidy new-rule repeated-item
       tidy new-rule --check repeated_item.py
+
+    NAME says what is wrong, in words with hyphens. With --check it is a file or module of rules,
+    and the exit code is 1 where an example does not hold.
     """  # noqa: D301 - as above
     from tidy.commands.new_rule import check_rules, write_rule
 

@@ -336,3 +336,17 @@ def test_a_trace_of_another_machine(project: Path) -> None:
 def test_this_repository_has_no_configuration() -> None:
     """Its examples say what they say without one."""
     assert tidy("config").lines[0] == "# no configuration was found"
+
+
+def test_a_place_that_is_not_there(project: Path) -> None:
+    result = tidy("config", "missing.py", cwd=project)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "tidy: config: missing.py: no such file or folder\n"
+    result = tidy("report", _TRACE, "--config", "missing.toml", cwd=project)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("tidy: missing.toml: cannot be read: no such file or directory")
+
+
+def test_a_folder_is_a_place(project: Path) -> None:
+    _say(project, "top = 3", "sub/tidy.toml")
+    assert "top = 3  # sub/tidy.toml" in tidy("config", "sub", cwd=project).lines

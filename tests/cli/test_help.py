@@ -153,3 +153,29 @@ def _completed(*words: str) -> list[str]:
 )
 def test_completion(words: list[str], offered: set[str]) -> None:
     assert set(_completed(*words)) == offered
+
+
+_COMMANDS = "report run account table rules explain diff verify baseline config new-rule".split()
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_help_fits_a_narrow_terminal_and_begins_with_examples(command: str) -> None:
+    lines = tidy(command, "--help", COLUMNS="60").lines
+    # Code is not broken.
+    code = "    with torch.profiler.profile(record_shapes=True, with_stack=True) as prof:"
+    assert [line for line in lines if len(line) > 60 and line != code] == []
+    if command not in ("table", "rules", "explain"):
+        told = [line for line in lines[lines.index("") :] if line]
+        before = next(number for number, line in enumerate(told) if line.startswith("    "))
+        assert before <= 2, "a summary, of two lines at the most"
+
+
+@pytest.mark.parametrize("command", ["run", "report", "verify", "baseline", "diff"])
+def test_help_lists_many_options_under_headings(command: str) -> None:
+    lines = tidy(command, "--help").lines
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert len(headings) >= 3
+    last = lines.index("Options:")
+    listed = [line.split()[0] for line in lines[last + 1 :] if line.startswith("  -")]
+    assert set(listed) <= {"-h,", "--recover"}
+    assert len(set(headings)) == len(headings)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import zipapp
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,106 @@ def test_ranks_of_a_job_are_reported_together(tmp_path: Path) -> None:
 def test_one_rank_of_a_job_says_so(tmp_path: Path) -> None:
     write(tmp_path / "r3.json", clean(), **rank(3, world_size=8))
     assert "rank 3 of 8" in tidy("report", "r3.json", cwd=tmp_path).lines[1]
+
+
+_SCRIPT = "import torch\nprint(torch.zeros(3))\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (("report",), "tidy run"),
+        (("account",), "tidy run --trace trace.json"),
+        (("table",), "tidy run --trace trace.json"),
+        (("diff", "trace.json"), "tidy run --trace trace.json"),
+        (("baseline",), "tidy baseline --run"),
+    ],
+)
+def test_a_script_where_a_trace_is_wanted(
+    tmp_path: Path, given: tuple[str, ...], instead: str
+) -> None:
+    write(tmp_path / "trace.json", clean())
+    (tmp_path / "my train.py").write_text(_SCRIPT)
+    result = tidy(*given, "my train.py", cwd=tmp_path)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.splitlines()[0] == (
+        f"tidy: my train.py: a Python script, not a trace: `{instead} 'my train.py'` records one"
+    )
+
+
+def test_a_notebook_is_neither(tmp_path: Path) -> None:
+    (tmp_path / "train.ipynb").write_text('{"cells": [], "nbformat": 4}')
+    for command, wanted in (("report", "trace"), ("run", "script")):
+        result = tidy(command, "train.ipynb", cwd=tmp_path)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"tidy: train.ipynb: a Jupyter notebook, not a {wanted}: ")
+        assert len(result.err.splitlines()) == 1
+
+
+def _traces_of_any_kind(folder: Path) -> list[str]:
+    write(folder / "trace.json", clean())
+    write(folder / "trace.json.gz", clean())
+    write(folder / "runs" / "trace.json", clean())
+    with zipfile.ZipFile(folder / "trace.zip", "w") as archive:
+        archive.write(folder / "trace.json", "trace.json")
+    (folder / "trace.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    return ["trace.json", "trace.json.gz", "trace.zip", "trace.sqlite", "runs"]
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (("run",), "tidy report"),
+        (("verify",), "tidy report"),
+        (("baseline", "--run"), "tidy baseline"),
+    ],
+)
+def test_a_trace_where_a_script_is_wanted(
+    tmp_path: Path, given: tuple[str, ...], instead: str
+) -> None:
+    for trace in _traces_of_any_kind(tmp_path):
+        result = tidy(*given, trace, cwd=tmp_path)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"tidy: {trace}: a ")
+        assert f": `{instead} {trace}` " in result.err
+        assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_what_python_runs_is_run(tmp_path: Path) -> None:
+    """A folder, an archive, and a script of any name."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text("print('it ran')")
+    zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz")
+    (tmp_path / "script.txt").write_text("['it ran']; print('it ran')")
+    for script in ("app", "app.pyz", "script.txt"):
+        assert tidy("run", script, cwd=tmp_path).out == "it ran\n"
+
+
+def test_a_name_that_no_event_has(tmp_path: Path) -> None:
+    write(tmp_path / "trace.json", clean())
+    known = tidy("report", EXAMPLES[0], "--name", "aten::add")
+    assert known.err == ""
+    for wrong, alike in (("aten::cnov2d", "aten::conv2d"), ("Conv2D", "aten::conv2d")):
+        result = tidy("report", EXAMPLES[0], "--name", wrong)
+        assert (result.code, result.out) == (known.code, tidy("report", EXAMPLES[0]).out)
+        assert result.err.startswith(
+            f"tidy: --name {wrong}: no event has a name that matches: did you mean "
+        )
+        assert alike in result.err
+        assert result.err.endswith("? `tidy table TRACE --rows 0` lists names\n")
+    result = tidy("report", "trace.json", "--name", "nothing-like-it", cwd=tmp_path)
+    assert result.err == (
+        "tidy: --name nothing-like-it: no event has a name that matches: "
+        "`tidy table TRACE --rows 0` lists names\n"
+    )
+
+
+def test_options_stand_anywhere_but_behind_a_script(tmp_path: Path) -> None:
+    write(tmp_path / "trace.json", loop())
+    result = tidy("baseline", "trace.json", "-o", "known.json", "--select", "TDY404", cwd=tmp_path)
+    assert (result.code, result.err) == (0, "")
+    assert (tmp_path / "known.json").exists()
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(' '.join(sys.argv[1:]))\n", "utf-8")
+    result = tidy_process("baseline", "--run", "script.py", "-o", "x.json", "--prune", cwd=tmp_path)
+    assert result.err.startswith("-o x.json --prune\n")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ..baseline import DEFAULT_NAME
-from ..errors import UsageError
 from .configured import report_options_of
 from .report import run_report
 
@@ -44,9 +43,6 @@ def run_baseline(
         report, form="text", output=(), quiet=True, baseline=None, baseline_to=target, prune=prune
     )
     if not runs:
-        late = next((each for each in command if each.startswith("-") and each != "-"), None)
-        if late is not None:
-            raise UsageError(f"baseline: {late}: options stand before the traces")
         return run_report(command, report)
     from ..run import RunOptions, run_script
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..config.keys import KEYS, PATH_IGNORES, RULES
@@ -32,10 +33,14 @@ def show_config(
     """What holds for a script, or in the working directory, as text or JSON; or the schema.
 
     Raises:
-        TidyError: a configuration cannot be read or says what makes no sense.
+        TidyError: there is no such script, or a configuration cannot be read or says what makes no
+            sense.
     """
     if len(scripts) > 1:
         raise UsageError(f"config: {scripts[1]}: name one script")
+    for script in scripts:
+        if not Path(script).exists():
+            raise UsageError(f"config: {script}: no such file or folder")
     settings = settings_for(config_file, no_config, scripts[0] if scripts else None)
     rules = load_patterns([*settings.get("patterns"), *patterns])
     if schema:

@@ -58,5 +58,7 @@ def settings_for(config_file: str | None, no_config: bool, script: str | None = 
         return Settings()
     if config_file is not None:
         return load_settings(Path(config_file))
-    starts = [Path.cwd()] if script is None else [Path(script).parent, Path.cwd()]
-    return find_settings(*starts)
+    if script is None:
+        return find_settings(Path.cwd())
+    place = Path(script)
+    return find_settings(place if place.is_dir() else place.parent, Path.cwd())

@@ -16,6 +16,7 @@ from ..progress import reading
 from ..readers import read_trace
 from ..report.units import printable
 from ..trace import Trace
+from .wrong_kind import not_a_trace
 
 _SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
 
@@ -49,7 +50,7 @@ class InputFiles:
                     if foreign and not isinstance(error, UnreadableFile):
                         self.skipped[folder] = self.skipped.get(folder, 0) + 1
                     else:
-                        self.unreadable[error.path] = error.problem
+                        self.unreadable[error.path] = not_a_trace(path) or error.problem
                     continue
                 read.append((path, folder))
                 yield trace

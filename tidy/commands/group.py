@@ -7,9 +7,13 @@ from typing import Any
 
 import click
 
+from .command import HeadedCommand
+
 
 class Commands(click.Group):
     """Commands whose output may be cut short by who reads it (`tidy rules | head`)."""
+
+    command_class = HeadedCommand
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

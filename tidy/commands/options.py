@@ -213,7 +213,9 @@ diff_options = together(
         "--allow",
         type=click.Choice(("all", *_COMPARED)),
         multiple=True,
-        help="Compare even where this differs; several times for several things.",
+        metavar="WHAT",
+        help=f"Compare even where this differs: {', '.join(_COMPARED)}, or all; several times for"
+        " several things.",
     ),
     format_option(
         "text",

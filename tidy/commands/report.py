@@ -23,6 +23,7 @@ from ..report.report import Report
 from ..report.units import printable
 from ..trace import Trace
 from .files import check_output, find_files, opened, say
+from .named import say_where_no_name_matches
 from .outputs import Output
 from .project import Project, entry_text
 from .report_options import ReportOptions
@@ -80,6 +81,8 @@ def run_report(
     if options.add_ignores and project.write_ignores(reports):
         reports = Project(options).reports(checked, rules)
     inputs.say_what_is_missing()
+    if options.name is not None and checked:
+        say_where_no_name_matches(options.name, checked)
     codes = [report.exit_code(options.threshold) for report in reports]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     exit_code = script_status or exit_code

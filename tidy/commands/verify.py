@@ -15,6 +15,7 @@ from ..run import RunOptions
 from ..trace import time_text
 from ..verify import Measured, Verification, verify
 from .files import check_output, opened, say
+from .wrong_kind import check_script
 
 SCHEMA_VERSION = 1
 
@@ -40,6 +41,8 @@ def run_verify(
         TidyError: there is nothing to verify, or the output cannot be written.
     """
     check_output(output)
+    if not options.module:
+        check_script(options.script)
     rules = prepare([code for each in codes for code in each.split(",")])
     done = verify(options, rules, runs, say)
     missed = any(each.is_as_predicted is False for each in done.measured)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..commands.files import check_output, say
 from ..commands.report import check_trace, run_report
 from ..commands.report_options import ReportOptions
+from ..commands.wrong_kind import check_script
 from ..errors import TidyError, UsageError, reason_of
 from ..profiler.kineto import TraceFile
 from ..report.changes import compare
@@ -118,6 +119,8 @@ def _check(options: RunOptions) -> None:
     script = Path(options.script)
     if not options.module and not script.exists() and options.python is None:
         raise UsageError(f"{options.script}: no such file")
+    if not options.module:
+        check_script(options.script)
     if options.device is not None:
         _check_device(options)
     if options.every:

@@ -1,0 +1,63 @@
+"""Scripts where traces are wanted, and traces where a script is: which command takes them."""
+
+from __future__ import annotations
+
+import shlex
+import zipfile
+from pathlib import Path
+
+import click
+
+from ..errors import UsageError
+
+_SCRIPTS = {".py", ".pyw"}
+_PACKED = (b"\x1f\x8b", b"SQLite format 3\0")
+_NOTEBOOK = "a Jupyter notebook, not a {}: `%%tidy` in a cell records it (docs/attach.md)"
+
+
+def not_a_trace(path: str) -> str | None:
+    """What to say of a file that is no trace, where it is a script or notebook; else None."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".ipynb":
+        return _NOTEBOOK.format("trace")
+    if suffix not in _SCRIPTS:
+        return None
+    ctx = click.get_current_context(silent=True)
+    record = {"report": "tidy run", "baseline": "tidy baseline --run"}.get(
+        "" if ctx is None else ctx.info_name or "", "tidy run --trace trace.json"
+    )
+    return f"a Python script, not a trace: `{record} {shlex.quote(path)}` records one"
+
+
+def check_script(path: str) -> None:
+    """Look at a file or folder before Python runs it.
+
+    Raises:
+        UsageError: it is a trace, or has traces in it.
+    """
+    given, name = Path(path), shlex.quote(path)
+    ctx = click.get_current_context(silent=True)
+    is_baseline = ctx is not None and ctx.info_name == "baseline"
+    todo = f"`tidy baseline {name}` reads" if is_baseline else f"`tidy report {name}` checks"
+    if given.suffix.lower() == ".ipynb":
+        raise UsageError(f"{path}: {_NOTEBOOK.format('script')}")
+    try:
+        if given.is_dir():
+            if not (given / "__main__.py").exists():
+                problem = "a folder without __main__.py, which Python cannot run"
+                raise UsageError(f"{path}: {problem}: {todo} the traces in it")
+            return
+        if given.is_file() and _is_trace(given):
+            raise UsageError(f"{path}: a trace, not a Python script: {todo} it")
+    except OSError:
+        return  # Python says what is wrong with it
+
+
+def _is_trace(path: Path) -> bool:
+    """Whether Python cannot run a file, and its first bytes or its name are those of a trace."""
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(path) as archive:
+            return "__main__.py" not in archive.namelist()
+    return head.startswith(_PACKED) or path.suffix.lower() == ".json"
