@@ -25,17 +25,24 @@ def sections_of(pattern: type[Pattern]) -> dict[str, str]:
     return {heading: text.strip("\n") for heading, text in texts.items()}
 
 
-def explain_text(pattern: type[Pattern]) -> str:
-    """The rule's documentation with one firing and one quiet example."""
+def explain_text(pattern: type[Pattern], width: int = 80) -> str:
+    """The rule's documentation with one firing and one quiet example.
+
+    Args:
+        pattern: the rule.
+        width: of lines of prose, in columns. Code, and what was recorded of it, is not broken.
+    """
     parts = [f"{pattern.code} {pattern.slug()} ({pattern.severity.label})"]
     for heading, text in sections_of(pattern).items():
-        paragraphs = "\n\n".join(map(_filled, text.split("\n\n")))
+        paragraphs = "\n\n".join(_filled(each, width - 2) for each in text.split("\n\n"))
         parts.append(f"{heading}:\n{indent(paragraphs, '  ')}" if heading else paragraphs)
-    parts += [f"Needs: {_needs(pattern)}.", f"Fix: {pattern.fix}"]
+    ends = (f"Needs: {_needs(pattern)}.", f"Fix: {pattern.fix}")
+    parts += [fill(each, width - 2, break_on_hyphens=False) for each in ends]
     if options := options_of(pattern):
         declared = (f"{name} = {_default(each)}: {each.reason}" for name, each in options.items())
         texts = (
-            fill(line, 76, subsequent_indent="  ", break_on_hyphens=False) for line in declared
+            fill(line, width - 4, subsequent_indent="  ", break_on_hyphens=False)
+            for line in declared
         )
         parts.append(f"Options:\n{indent(chr(10).join(texts), '  ')}")
     fires = next((each for each in pattern.examples if isinstance(each, Fires)), None)
@@ -51,12 +58,12 @@ def explain_text(pattern: type[Pattern]) -> str:
     return "\n\n".join(parts)
 
 
-def _filled(paragraph: str) -> str:
-    """A paragraph at 78 columns; drawings and lines that begin with a word and a colon stay."""
+def _filled(paragraph: str, width: int) -> str:
+    """A paragraph at a width; drawings and lines that begin with a word and a colon stay."""
     if paragraph.startswith(" "):
         return paragraph
     parts = re.split(r"\n(?=[A-Z][a-z]+: )", paragraph)
-    return "\n".join(fill(" ".join(part.split()), 78, break_on_hyphens=False) for part in parts)
+    return "\n".join(fill(" ".join(part.split()), width, break_on_hyphens=False) for part in parts)
 
 
 def rules_page(patterns: Iterable[type[Pattern]]) -> str:

@@ -102,3 +102,44 @@ def test_a_bar_for_long_reads(tmp_path: Path) -> None:
         assert errors.read() == b""
     assert "reading" not in shown
     assert "Nothing found" in shown
+
+
+# Of what a command shows, code, recorded names as they are, and JSON are not broken.
+_NOT_BROKEN = {"explain": " " * 4}
+_SHOWN: list[tuple[str | Path, ...]] = [
+    ("report", EXAMPLES[0]),
+    ("report", EXAMPLES[0], "--quiet"),
+    ("report", *EXAMPLES),
+    ("account", EXAMPLES[0], "--by-line", "--by-step"),
+    ("table", EXAMPLES[0]),
+    ("table", EXAMPLES[0], "--sort-by", "cpu_memory_usage", "--rows", "3"),
+    ("diff", EXAMPLES[0], EXAMPLES[1], "--allow", "all"),
+    ("rules",),
+    ("explain", "TDY"),
+    ("config",),
+    ("--help",),
+    *((command, "--help") for command in ("run", "verify", "baseline", "diff", "new-rule")),
+]
+
+
+@pytest.mark.parametrize("given", _SHOWN, ids=lambda given: "-".join(map(str, given))[:30])
+def test_each_command_fits_its_terminal(given: tuple[str | Path, ...]) -> None:
+    shown = _STYLE.sub("", _on_terminal(*given, columns=60))
+    whole = _NOT_BROKEN.get(str(given[0]), "\0")
+    wide = [line for line in shown.splitlines() if len(line) > 60 and not line.startswith(whole)]
+    assert wide == []
+    assert max(map(len, shown.splitlines())) > 40
+
+
+def test_rows_of_a_table_are_lines_on_a_narrow_terminal() -> None:
+    """None is broken in two: the names are shortened."""
+    shown = _STYLE.sub("", _on_terminal("account", EXAMPLES[0], "--by-line", columns=60))
+    rows = shown.split("with most time\n")[1].splitlines()
+    assert [row.split() for row in rows[:1]] == [["host", "device"]]
+    assert [row for row in rows[1:] if row and not row.endswith((" ms", " us"))] == []
+    shown = _on_terminal("diff", *EXAMPLES[:2], "--allow", "all", columns=60, NO_COLOR="1")
+    rows = _STYLE.sub("", shown).split("Where an average step goes\n")[1].split("\n\n")[0]
+    head, *parts = rows.splitlines()
+    assert head.split() == ["BASE", "NEW", "of", "a", "step"]
+    assert parts
+    assert [part for part in parts if not re.search(r"[-+]\d+\.\d%$", part)] == []

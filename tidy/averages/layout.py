@@ -9,7 +9,7 @@ from typing import Any
 TIME_UNITS = {"s": 1_000_000.0, "ms": 1000.0, "us": 1.0}
 _NBYTES = {"GB": 1 << 30, "MB": 1 << 20, "KB": 1 << 10}
 _SPACING = "  "
-_NARROW_NAME, _NARROW_PLACE = 30, 40
+_NARROW_NAME, _NARROW_PLACE = 16, 40
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class PrintedColumn:
     Attributes:
         name: the name of the column it prints, "" for percentages beside one.
         left: whether the text stands on the left; of such a text the beginning is cut.
-        loses: columns with 1 are left out first where there is no room, and those with 0 never.
+        loses: columns with 1 are left out first where there is no room, and those with 0 last.
     """
 
     title: str
@@ -55,8 +55,8 @@ class Table:
     def fit(self, width: int, keep: str) -> list[str]:
         """Narrow and leave out columns until the table is no wider than `width`, if it can be.
 
-        Percentages go first, then averages, then memory; the column named `keep` stays. Gives the
-        titles of the columns that were left out.
+        Percentages go first, then averages, then memory, and last what stands on the right; the
+        names and the column named `keep` stay. Gives the titles of the columns that were left out.
         """
         gone: list[str] = []
         self._narrow(self.columns[1:], width, _NARROW_PLACE)
@@ -65,6 +65,10 @@ class Table:
                 self.columns.remove(column)
                 gone.append(column.title)
         self._narrow(self.columns[:1], width, _NARROW_NAME)
+        for column in self.columns[:0:-1]:
+            if self.width > width and column.name != keep:
+                self.columns.remove(column)
+                gone.append(column.title)
         return gone
 
     def _narrow(self, columns: Sequence[PrintedColumn], width: int, least: int) -> None:

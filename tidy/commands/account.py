@@ -18,7 +18,7 @@ from ..trace import Trace, time_text
 from .files import check_output, find_files, opened
 
 SCHEMA_VERSION = 1
-_NAME_WIDTH = 44
+_NAME_WIDTH, _TIME_WIDTH = 44, 10
 
 
 def run_account(
@@ -116,13 +116,13 @@ def _steps(accountant: Accountant) -> Iterator[Text]:
 def _lines(accountant: Accountant, rows: int, console: ReportConsole) -> Iterator[Text]:
     lines = accountant.by_line(rows)
     yield Text(f"{count_text(len(lines), 'line')} with most time", "bold")
-    yield Text(f"{'':{_NAME_WIDTH}} {'host':>10} {'device':>10}", "dim")
+    width = min(_NAME_WIDTH, console.width - 2 * (_TIME_WIDTH + 1))
+    yield Text(f"{'':{width}} {'host':>{_TIME_WIDTH}} {'device':>{_TIME_WIDTH}}", "dim")
     for line in lines:
         place = line.place
-        room = console.room(_NAME_WIDTH)
+        room = console.room(width)
         where = location_text(place.location, room) if place.location else place.name
         where = shortened(printable(where), room)
-        yield Text(
-            f"{where:{_NAME_WIDTH}} {time_text(line.host_ns):>10} {time_text(line.device_ns):>10}"
-        )
+        times = (f"{time_text(ns):>{_TIME_WIDTH}}" for ns in (line.host_ns, line.device_ns))
+        yield Text(f"{where:{width}} {' '.join(times)}")
     yield Text("")

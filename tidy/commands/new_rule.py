@@ -83,7 +83,8 @@ def write_rule(name: str, folder: str, code: str | None) -> list[str]:
     except FileExistsError:
         raise UsageError(f"{path}: there is such a file already; choose another name") from None
     return [
-        f"Wrote {path}: rule {code} {slug}, with an example that fails until it is written. Next:",
+        f"Wrote {path}: rule {code} {slug}.",
+        "Its example fails until the rule is written. Next:",
         f"  tidy new-rule --check {path}",
         f"  tidy explain {code} --patterns {path}",
         f"  tidy report TRACE --patterns {path}",

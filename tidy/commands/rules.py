@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 
 import click
 
 from ..patterns.document import explain_text
 from ..patterns.registry import load_patterns, matching_patterns
+from ..report.console import make_console
 from ..report.json_report import written_by
 
 SCHEMA_VERSION = 1
-_WIDTH = 80
 _INDENT = " " * 8
-_RULER = "-" * 78
 
 
 def list_rules(sources: Sequence[str], form: str) -> str:
@@ -42,11 +42,11 @@ def list_rules(sources: Sequence[str], form: str) -> str:
         ]
         made = {"schema_version": SCHEMA_VERSION, "tool": written_by(), "rules": records}
         return json.dumps(made, indent=1)
-    lines = []
+    lines, width = [], make_console(sys.stdout).width
     for rule in rules:
         name = click.style(rule.slug(), bold=True)
         lines.append(f"{rule.code}  {name} {rule.severity.label}")
-        lines.append(click.wrap_text(rule.summary(), _WIDTH, _INDENT, _INDENT))
+        lines.append(click.wrap_text(rule.summary(), width, _INDENT, _INDENT))
     return "\n".join(lines)
 
 
@@ -61,4 +61,6 @@ def explain_rules(choices: Sequence[str], sources: Sequence[str]) -> str:
         TidyError: a choice names no rule, or one of the sources does not load.
     """
     chosen = matching_patterns(choices, load_patterns(sources))
-    return f"\n\n{_RULER}\n\n".join(map(explain_text, chosen))
+    width = make_console(sys.stdout).width
+    ruler = "-" * (width - 2)
+    return f"\n\n{ruler}\n\n".join(explain_text(rule, width) for rule in chosen)

@@ -8,12 +8,14 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import IO, Any
 
 from ..averages import EventList, FunctionEventAvg
 from ..averages.columns import COLUMNS, FIELDS, column_sorted_by
 from ..averages.table import TableOptions
 from ..errors import TidyError, UsageError
+from ..report.console import NARROWEST
 from ..report.json_report import document
 from ..report.summary import MODELLED_NOTE
 from ..report.units import printable
@@ -142,7 +144,8 @@ def table_text(trace: Trace, choice: TableChoice, heading: bool, width: int | No
     if width is not None:
         gone = table.fit(width, column_sorted_by(sort_key).name)
         if gone:
-            table.below.append(f"Not shown on a terminal this narrow: {', '.join(gone)}")
+            said = f"Not shown on a terminal this narrow: {', '.join(gone)}"
+            table.below.append(fill(said, max(width, NARROWEST), break_on_hyphens=False))
     if trace.device_is_modelled:
         table.below.append(f"Note: {MODELLED_NOTE}")
     shown = len(table.columns[0].cells)

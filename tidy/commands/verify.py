@@ -53,7 +53,7 @@ def run_verify(
         else:
             console = make_console(file, width, is_written=output not in (None, "-"))
             for line in _lines(done):
-                console.print(line, soft_wrap=True)
+                console.show(line)
     return int(missed)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from ..report.account_text import shortened_line
 from ..report.console import ReportConsole
-from ..report.units import shortened
 from ..trace import time_text
 from . import wording
 from .compare import Comparison
 
 _STYLES = {"slower": "bold red", "faster": "bold green"}
 _MOST_PARTS = 8
-_CAUSE_WIDTH = 40
+_CAUSE_WIDTH, _TIMES_WIDTH = 40, len("       BASE       NEW  of a step") + 2
 
 
 def print_comparison(
@@ -54,7 +54,7 @@ def _print_ops(console: ReportConsole, pair: Comparison, top: int) -> None:
         console.show(Text("What came, went, grew or shrank in a step", "bold"))
     for change in certain[: top or None]:
         style = "red" if change.of_step.estimate > 0 else "green"
-        console.show(Text(f"  {change.what:6} ", style).append(wording.op_text(change)))
+        console.show(Text(f"  {change.what:6} ", style).append(wording.op_text(change)), hang=9)
         console.show(Text(f"         {wording.op_times(change)}", "dim"))
     left = len(certain) - len(certain[: top or None])
     uncertain = [each for each in pair.ops if not each.is_certain]
@@ -76,11 +76,12 @@ def _print_account(console: ReportConsole, pair: Comparison) -> None:
     whole = sum(pair.base.account.values())
     console.show()
     console.show(Text("Where an average step goes", "bold"))
-    console.show(Text(f"  {'':{_CAUSE_WIDTH}} {'BASE':>9} {'NEW':>9}  of a step", "dim"))
+    room = min(_CAUSE_WIDTH, console.width - _TIMES_WIDTH)
+    console.show(Text(f"  {'':{room}} {'BASE':>9} {'NEW':>9}  of a step", "dim"))
     for part, base_ns, new_ns in pair.account[:_MOST_PARTS]:
-        name = shortened(str(part), _CAUSE_WIDTH)
+        name = shortened_line(str(part), room)
         times = f"{time_text(round(base_ns)):>9} {time_text(round(new_ns)):>9}"
-        console.show(f"  {name:{_CAUSE_WIDTH}} {times}  {(new_ns - base_ns) / whole:+.1%}")
+        console.show(f"  {name:{room}} {times}  {(new_ns - base_ns) / whole:+.1%}")
 
 
 def _print_findings(console: ReportConsole, pair: Comparison, top: int) -> None:
@@ -91,6 +92,7 @@ def _print_findings(console: ReportConsole, pair: Comparison, top: int) -> None:
     console.show(Text("Findings", "bold"))
     for what, style, some in (("new", "yellow", came), ("gone", "green", went)):
         for found in some[: top or None]:
-            console.show(Text(f"  {what:5} ", style).append(wording.finding_text(found)))
+            said = Text(f"  {what:5} ", style).append(wording.finding_text(found))
+            console.show(said, hang=8)
         if top and len(some) > top:
             console.show(f"  and {len(some) - top} more that are {what} (--top 0 shows all)")

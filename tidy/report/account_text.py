@@ -18,6 +18,7 @@ from .units import count_text, location_text, printable, share_text, shortened
 
 _BUILT_IN = re.compile(r"<built-in (function |method )?(?P<name>\w+)[ >].*")
 _MOST_LINES = 8
+_HANG = 19  # behind the share and the time
 _NARROWEST_PLACE = 12
 _MOST_LEFT_OUT = 3
 # An idle share from which "nothing found" would mislead.
@@ -75,7 +76,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     console.show(bar)
     shown = _MOST_LINES - (len(account.parts) > _MOST_LINES)
     for part in account.parts[:shown]:
-        console.show(_line(part, console))
+        console.show(_line(part, console), _HANG)
     if rest := account.parts[shown:]:
         time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")

@@ -51,10 +51,19 @@ class ReportConsole(Console):
         """A path that fits, or all of it where nothing is cut."""
         return shortened(path, self.room(columns))
 
-    def show(self, text: Text | str = "") -> None:
-        """Print a line, which is broken only on a terminal."""
+    def show(self, text: Text | str = "", hang: int | None = None) -> None:
+        """Print a line, which is broken only on a terminal.
+
+        Args:
+            text: the line.
+            hang: where its continuations begin; None for two columns after its own beginning.
+        """
         text = Text(text) if isinstance(text, str) else text
-        parts = text.wrap(self, self.width) if self.cuts and text.cell_len > self.width else [text]
+        parts = [text]
+        if self.cuts and text.cell_len > self.width:
+            hang = len(text.plain) - len(text.plain.lstrip()) + 2 if hang is None else hang
+            first, *rest = text.wrap(self, self.width - hang)
+            parts = [first, *(Text(" " * hang).append_text(part) for part in rest)]
         for part in parts:
             part.rstrip()
             self.print(part, soft_wrap=True)
