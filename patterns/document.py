@@ -80,10 +80,10 @@ def rules_page(patterns: Iterable[type[Pattern]]) -> str:
         "|---|---|---|---|",
     ]
     for p in listed:
-        link = f"[{p.slug()}](#{p.code.lower()}-{p.slug()})"
+        link = f"[{p.slug()}](#{anchor_of(p)})"
         lines.append(f"| {p.code} | {link} | {p.severity.label} | {_needs(p)} |")
     for p in listed:
-        lines += ["", f"## {p.code} {p.slug()}"]
+        lines += ["", f'<a id="{anchor_of(p)}"></a>', "", f"## {p.code} {p.slug()}"]
         for heading, text in sections_of(p).items():
             lines += ["", f"### {heading}", "", text] if heading else ["", text]
         lines += ["", f"Fix: {p.fix}"]
@@ -91,6 +91,11 @@ def rules_page(patterns: Iterable[type[Pattern]]) -> str:
             lines += ["", "### Options", ""]
             lines += [f"- `{n} = {_default(o)}`: {o.reason}" for n, o in options.items()]
     return "\n".join(lines) + "\n"
+
+
+def anchor_of(rule: Pattern | type[Pattern]) -> str:
+    """Where a rule stands on that page, for good: names may change, codes do not."""
+    return rule.code.lower()
 
 
 def _default(option: Option[Any]) -> str:

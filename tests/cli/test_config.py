@@ -350,3 +350,27 @@ def test_a_place_that_is_not_there(project: Path) -> None:
 def test_a_folder_is_a_place(project: Path) -> None:
     _say(project, "top = 3", "sub/tidy.toml")
     assert "top = 3  # sub/tidy.toml" in tidy("config", "sub", cwd=project).lines
+
+
+def test_the_address_of_the_page_of_rules(project: Path) -> None:
+    """A rule of the user's own is not on that page."""
+    _say(project, 'rules-url = "https://example.org/rules"')
+    (project / "own.py").write_text(
+        "from tidy.patterns.base import Pattern\n"
+        "class Own(Pattern):\n"
+        '    """Mine."""\n'
+        '    code, fix, needs = "OWN001", "nothing", frozenset()\n'
+        "    def check(self, trace):\n"
+        "        return []\n",
+        "utf-8",
+    )
+    result = tidy("report", _TRACE, "--format", "sarif", "--patterns", "own.py", cwd=project)
+    rules = {each["id"]: each for each in result.json()["runs"][0]["tool"]["driver"]["rules"]}
+    assert rules["TDY404"]["helpUri"] == "https://example.org/rules#tdy404"
+    assert "helpUri" not in rules["OWN001"]
+    for wrong in ("docs/rules.md", "https://example.org/a b", "https://example.org/#rules"):
+        _say(project, f'rules-url = "{wrong}"')
+        result = tidy("report", _TRACE, cwd=project)
+        assert (result.code, result.out) == (2, "")
+        assert "rules-url: " in result.err
+        assert "is no address such as https://example.org/rules" in result.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -59,6 +60,17 @@ def test_what_github_asks_for(of_all_rules: Results) -> None:
     assert run["invocations"][0]["executionSuccessful"] is False
     said = run["invocations"][0]["toolExecutionNotifications"]
     assert [each["message"]["text"] for each in said] == ["gone.json: no such file"]
+
+
+def test_rules_link_to_their_place_on_the_page(of_all_rules: Results) -> None:
+    """Where its address is known: `helpUri` has to be an absolute URI."""
+    assert all("helpUri" not in rule for rule in _run(of_all_rules)["tool"]["driver"]["rules"])
+    base = "https://example.org/docs/rules.html"
+    known = replace(of_all_rules, rules_url=base)
+    page = (EXAMPLE.parents[2] / "docs" / "rules.md").read_text("utf-8")
+    for rule in _run(known)["tool"]["driver"]["rules"]:
+        assert rule["helpUri"] == f"{base}#{rule['id'].lower()}"
+        assert f'<a id="{rule["id"].lower()}"></a>\n\n## {rule["id"]} ' in page
 
 
 @pytest.mark.oracle

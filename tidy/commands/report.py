@@ -98,6 +98,7 @@ def run_report(
         script_status,
         options.script,
         [entry_text(each) for each in project.gone(reports)],
+        options.rules_url,
     )
     for each in options.outputs:
         if reports or each.is_document:

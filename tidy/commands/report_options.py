@@ -35,6 +35,7 @@ class ReportOptions:
         baseline_to: a file that the findings are written to, in place of a report.
         prune: take out of that file what is gone, and write nothing new into it.
         add_ignores: whether comments are written at the findings that make the exit code 1.
+        rules_url: where the page of the rules is published; None where nobody says so.
         settings: the configuration that holds, for what is no option: those of rules, and rules
             that are left out in some files.
     """
@@ -57,6 +58,7 @@ class ReportOptions:
     baseline_to: str | None = None
     prune: bool = False
     add_ignores: bool = False
+    rules_url: str | None = None
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:

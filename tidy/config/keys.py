@@ -5,11 +5,13 @@ The reader, `tidy config` and the schema for editors are made from this table.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 FORMS = ("text", "json", "sarif", "github", "markdown")
 SEVERITIES = ("error", "warning", "info", "never")
 SAVINGS = ("replay", "off")
+ADDRESS = r"https?://[!$-~]+"  # no space, no quote, no `#`
 
 
 class Key(NamedTuple):
@@ -17,7 +19,7 @@ class Key(NamedTuple):
 
     Attributes:
         name: as files write it.
-        kind: "text", "file", "texts", "files", "choice", "number" or "count".
+        kind: "text", "file", "address", "texts", "files", "choice", "number" or "count".
         default: what holds where nobody says otherwise.
         text: what it is for, one line.
         choices: what a choice is one of.
@@ -51,6 +53,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
+def _is_address(value: object) -> bool:
+    """Whether SARIF takes it with `#CODE` behind it: absolute, and without a place in a page."""
+    return isinstance(value, str) and re.fullmatch(ADDRESS, value) is not None
+
+
 def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
@@ -67,6 +74,7 @@ def _is_number(value: object) -> bool:
 _KINDS = {
     "text": (_is_text, "text"),
     "file": (_is_text, "file name"),
+    "address": (_is_address, "address such as https://example.org/rules"),
     "choice": (_is_text, "word of {choices}"),
     "texts": (_are_texts, "list of texts"),
     "files": (_are_texts, "list of file names"),
@@ -124,6 +132,12 @@ KEYS = {
             " of the steps, to count again; few steps on a busy machine differ by as much as twice",
         ),
         Key("top", "count", 20, "show the findings that matter most; 0 shows all"),
+        Key(
+            "rules-url",
+            "address",
+            None,
+            "where the page of the rules, docs/rules.md, is published: SARIF links each rule to it",
+        ),
     )
 }
 # Keys that are no values: another file, and two tables.

@@ -7,7 +7,17 @@ from typing import Any
 
 from ..patterns.base import Pattern
 from ..patterns.option import Option, options_of
-from .keys import EXTEND, EXTEND_TEXT, KEYS, PATH_IGNORES, PATH_IGNORES_TEXT, RULES, RULES_TEXT, Key
+from .keys import (
+    ADDRESS,
+    EXTEND,
+    EXTEND_TEXT,
+    KEYS,
+    PATH_IGNORES,
+    PATH_IGNORES_TEXT,
+    RULES,
+    RULES_TEXT,
+    Key,
+)
 
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -57,6 +67,8 @@ def _of_key(key: Key) -> dict[str, Any]:
         bound = {} if key.most is None else {"maximum": key.most}
         kind = "integer" if key.kind == "count" else "number"
         return {"type": kind, "minimum": 0, **bound, **more}
+    if key.kind == "address":
+        return {"type": "string", "format": "uri", "pattern": f"^{ADDRESS}$", **more}
     return {**_TEXT, **more}
 
 

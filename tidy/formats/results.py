@@ -28,6 +28,7 @@ class Results:
         script_status: how the script ended that was recorded.
         script: the script, where one was run.
         gone: what the baseline has and was not found.
+        rules_url: where the page of the rules is published.
     """
 
     reports: Sequence[Report]
@@ -38,6 +39,7 @@ class Results:
     script_status: int = 0
     script: str | None = None
     gone: Sequence[str] = ()
+    rules_url: str | None = None
 
     @cached_property
     def sections(self) -> list[Section]:

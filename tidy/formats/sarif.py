@@ -17,7 +17,8 @@ from typing import Any
 from .._version import __version__
 from ..finding import Finding, Severity
 from ..patterns.base import Pattern
-from ..patterns.document import sections_of
+from ..patterns.document import anchor_of, sections_of
+from ..patterns.registry import load_builtin_patterns
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable
 from ..report.wording import message_of
@@ -54,7 +55,7 @@ def _log(results: Results, made: Sequence[Json], lost: int) -> Json:
         "name": "tidy",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in results.rules],
+        "rules": [_rule(rule, results.rules_url) for rule in results.rules],
     }
     run = {
         "tool": {"driver": driver},
@@ -75,8 +76,11 @@ def _category(results: Results) -> str:
     return f"tidy/{re.sub(r'[^-.A-Za-z0-9_]', '_', name)}/" if name else "tidy/"
 
 
-def _rule(rule: Pattern) -> Json:
+def _rule(rule: Pattern, page: str | None) -> Json:
     sections = sections_of(type(rule))
+    # The page has the rules of tidy alone. GitHub shows `help` in any case.
+    has_page = page is not None and type(rule) in load_builtin_patterns()
+    help_uri = {"helpUri": f"{page}#{anchor_of(rule)}"} if has_page else {}
     long = " ".join((sections.get("") or rule.summary()).split())
     plain = "\n\n".join(f"{h}: {' '.join(t.split())}" if h else t for h, t in sections.items())
     parts = [f"**{h}**\n\n{t}" if h else t for h, t in sections.items()]
@@ -89,6 +93,7 @@ def _rule(rule: Pattern) -> Json:
             "text": _text(f"{plain}\n\nFix: {rule.fix}"),
             "markdown": "\n\n".join([*parts, f"**Fix:** {rule.fix}"]),
         },
+        **help_uri,
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {
             "precision": "high",
