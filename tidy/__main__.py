@@ -7,13 +7,15 @@ be tidied up, so the process is ended at once. What is not built in is imported 
 
 from __future__ import annotations
 
-import _signal  # `signal` would load `enum`
 import os
 import sys
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all of this
 if TYPE_CHECKING:
+    import signal as _signal
     from typing import Any
+else:
+    import _signal  # `signal` would load `enum`
 
 
 def main() -> None:
