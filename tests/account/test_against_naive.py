@@ -10,7 +10,7 @@ import pytest
 from tidy.account import Account, make_accounts
 from tidy.trace import Capability
 
-from ..oracle.shared import OWN, TRACES, load, needs_traces, published, raw_events
+from ..oracle.shared import OWN, TRACES, load, published, raw_events
 from .naive import device_time, device_work, read_raw
 
 _EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traces").glob("*.json.gz"))
@@ -85,7 +85,6 @@ def test_equals_the_naive_account(path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_traces
 def test_little_is_unknown() -> None:
     """In nine of ten traces with a device at most a twentieth of the window has no known cause."""
     shares = {}

@@ -17,7 +17,7 @@ from tidy.trace import Intervals, Trace
 from tidy.trace.outline import parse_outline
 from tidy.weigh import weigh
 
-from ..oracle.shared import load, needs_traces, path_of
+from ..oracle.shared import load, path_of
 
 _STEP_US, _TRANSFER_US = 1000, 100
 
@@ -126,7 +126,6 @@ def test_reports_of_ranks_know_of_one_another(tmp_path: Path) -> None:
     assert "rank-wait" not in {part.cause for part in second.accounts[0].parts}
 
 
-@needs_traces
 def test_the_ranks_of_a_recorded_job() -> None:
     traces = [load(path_of(f"param__dlrm__dlrm_kineto__worker{rank}_step_12")) for rank in (0, 1)]
     waits = waits_for_ranks(traces)

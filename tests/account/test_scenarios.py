@@ -11,7 +11,7 @@ import tidy
 from tidy.account import Account, make_accounts
 
 from ..cli.command import tidy as command
-from ..oracle.shared import load, needs_traces, path_of
+from ..oracle.shared import load, path_of
 
 _SCRIPTS = Path(__file__).parent / "scenarios"
 
@@ -98,7 +98,6 @@ def test_a_first_step_that_compiles_is_left_out(tmp_path: Path) -> None:
     assert first.time_ns > 3 * account.window.time_ns / len(account.window.steps)
 
 
-@needs_traces
 @pytest.mark.parametrize(
     ("start", "cause"),
     [
@@ -115,13 +114,11 @@ def test_why_recorded_devices_idle(start: str, cause: str) -> None:
         assert idle[0].cause == cause
 
 
-@needs_traces
 def test_an_exposed_all_reduce() -> None:
     (account,) = make_accounts(load(path_of("tracelens__mi300__resnet_act_checkpoint")))
     assert account.parts[0].part == "communication"
 
 
-@needs_traces
 def test_preprocessing_by_name() -> None:
     """The GPU idles more than half the step while the images are prepared."""
     (account,) = make_accounts(load(path_of("tracelens__h100__facebook_timesformer")))
@@ -131,7 +128,6 @@ def test_preprocessing_by_name() -> None:
     assert "preprocess" in largest.mostly_in
 
 
-@needs_traces
 def test_a_cold_first_step_is_left_out() -> None:
     (account,) = make_accounts(load(path_of("param__linear_kineto")))
     first = account.window.left_out[0]

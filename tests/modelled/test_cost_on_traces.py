@@ -11,9 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from ..oracle.shared import load, needs_traces, path_of
+from ..oracle.shared import load, path_of
 
-pytestmark = needs_traces
 _SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_modelled.py"
 _FACTOR = 1.3
 

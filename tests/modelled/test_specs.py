@@ -12,7 +12,7 @@ import pytest
 
 from tidy.runtime.modelled.specs import SPECS, DeviceSpec, find_spec
 
-from ..oracle.shared import decoded, needs_traces, path_of
+from ..oracle.shared import decoded, path_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "modelled-device.md"
 EVERY = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -152,7 +152,6 @@ _RECORDED = {
 }
 
 
-@needs_traces
 @pytest.mark.parametrize("name", _RECORDED)
 def test_properties_are_those_of_a_recorded_device(name: str) -> None:
     recorded = decoded(path_of(name))["deviceProperties"][0]

@@ -1,10 +1,11 @@
 """The recorded traces, and what is known of them.
 
-Those in tests/data/traces are recorded by tests/data/record_traces.py. Where there is a folder with
-more beside the checkout, these are read too, whatever they are: what a test says of all of them it
-works out from the file itself, and what is known of one trace is said under its name. Names are
-those of published.txt, so a file that is added never stands for one that is known; a test that
-needs one of them is marked with `needs_traces`.
+Those in tests/data/traces are recorded by tests/data/record_traces.py, those in tests/data/packed
+are others' and of a CPU. Where there is a folder with more beside the checkout, these are read too,
+whatever they are, but for those that the checkout has: what a test says of all traces it works out
+from the file itself, and what is known of one is said under its name. Names are those of
+published.txt, so a file that is added never stands for one that is known. A test that asks
+`path_of` for a trace which is beside other checkouts only is not run.
 """
 
 from __future__ import annotations
@@ -21,19 +22,26 @@ import pytest
 import tidy
 from tidy import Finding, Report, Trace
 
-OWN = Path(__file__).parents[1] / "data" / "traces"
+_DATA = Path(__file__).parents[1] / "data"
+OWN, PACKED = _DATA / "traces", _DATA / "packed"
 FOLDER = Path(__file__).parents[3] / "shared" / "traces"
-TORCH_CPU = FOLDER / "torch_cpu"
-REAL = FOLDER / "real"
+# Both have `real` and `torch_cpu`; of two files of one name the later folder's is read.
+_PLACES = (FOLDER, PACKED)
 # A trace with its events; beside it lie files that describe it.
 SUFFIX = ".pt.trace.json.gz"
 TREE, VERDICTS, DEVICE = ".tree.json.gz", ".torchtidy.json", ".device.json.gz"
 _DESCRIPTIONS = (".meta.json", TREE, VERDICTS, DEVICE)
 
 
+def _files(kind: str, pattern: str) -> list[Path]:
+    """The files of a folder `real` or `torch_cpu` by name, each once: ours, or one beside us."""
+    found = {path.name: path for place in _PLACES for path in (place / kind).glob(pattern)}
+    return [found[name] for name in sorted(found)]
+
+
 def described_by(suffix: str) -> list[Path]:
-    """The files with this suffix, of our own traces and of those beside the checkout."""
-    return [path for folder in (OWN, TORCH_CPU) for path in sorted(folder.glob(f"*{suffix}"))]
+    """The files with this suffix, of our own traces and of those recorded on a CPU."""
+    return [*sorted(OWN.glob(f"*{suffix}")), *_files("torch_cpu", f"*{suffix}")]
 
 
 def name_of(path: Path, suffix: str = SUFFIX) -> str:
@@ -71,17 +79,20 @@ def _is_trace(path: Path) -> bool:
 
 FILES = [
     path
-    for path in sorted(
-        [*OWN.glob("*.json.gz"), *REAL.glob("*.json*"), *TORCH_CPU.glob("*.json.gz")]
-    )
+    for path in [
+        *sorted(OWN.glob("*.json.gz")),
+        *_files("real", "*.json*"),
+        *_files("torch_cpu", "*.json.gz"),
+    ]
     if not _is_description(path)
 ]
 TRACES = [path for path in FILES if _is_trace(path)]
 OTHERS = [path for path in FILES if path not in TRACES]
 DESCRIPTIONS = [path for suffix in _DESCRIPTIONS for path in described_by(suffix)]
+ON_A_CPU = [path for path in TRACES if path.parent.name == "torch_cpu"]
+_BY_NAME = {name_of(path): path for path in FILES}
 
-
-NO_TRACES = "no recorded traces beside the checkout"
+NO_TRACES = "of traces that are not beside the checkout, in ../shared"
 needs_traces = pytest.mark.skipif(not FOLDER.is_dir(), reason=NO_TRACES)
 
 
@@ -90,16 +101,26 @@ PUBLISHED = Path(__file__).with_name("published.txt").read_text("utf-8").splitli
 
 
 def published() -> list[Path]:
-    """The known traces of `real/`, without what is none."""
-    return [path for path in TRACES if path.parent == REAL and path.name in PUBLISHED]
+    """The known traces of others that are here, without what is none."""
+    return [path for path in TRACES if path.parent.name == "real" and path.name in PUBLISHED]
+
+
+def trace_of(description: Path, suffix: str) -> Path:
+    """The trace that a file beside it, or beside one of the same name, describes."""
+    return _BY_NAME[name_of(description, suffix)]
 
 
 def path_of(start: str) -> Path:
-    """The one known trace whose file name begins so, up to a dot or an underscore."""
-    made_here = [path for path in TRACES if path.parent != REAL and name_of(path) == start]
+    """The one known trace whose file name begins so, up to a dot or an underscore.
+
+    The test that asks is not run where that trace can only be beside the checkout, and nothing is.
+    """
     begins = (start + ".", start + "__")
-    (found,) = made_here or [REAL / name for name in PUBLISHED if name.startswith(begins)]
-    return found
+    known = [name_of(Path(name)) for name in PUBLISHED if name.startswith(begins)]
+    (name,) = known or [start]
+    if name not in _BY_NAME and not FOLDER.is_dir():
+        pytest.skip(NO_TRACES)
+    return _BY_NAME[name]
 
 
 @cache

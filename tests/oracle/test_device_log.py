@@ -12,7 +12,7 @@ from tidy import Trace
 from tidy.trace import EventKind
 
 from ..trace.naive_tree import Span, replay
-from .shared import DEVICE, OWN, SUFFIX, decoded, described_by, load, name_of
+from .shared import DEVICE, decoded, described_by, load, path_of, trace_of
 
 _KINDS = {
     "kernel": EventKind.Kernel,
@@ -25,7 +25,7 @@ each_log = pytest.mark.parametrize("log", described_by(DEVICE), ids=lambda path:
 
 
 def _trace(log: Path) -> Trace:
-    return load(log.with_name(name_of(log, DEVICE) + SUFFIX))
+    return load(trace_of(log, DEVICE))
 
 
 def _offset_ns(log: Path) -> int:
@@ -118,7 +118,7 @@ def test_every_parent_is_that_of_pytorchs_rule(log: Path) -> None:
 
 
 def _count(name: str, part: str) -> int:
-    trace = load(OWN / f"{name}{SUFFIX}")
+    trace = load(path_of(name))
     return sum(part in work.name for work in trace.of_kind(*_WORK))
 
 
@@ -127,13 +127,13 @@ def test_device_training_copies_what_its_script_copies() -> None:
     assert _count("device_training", "Memcpy HtoD (Pageable") == 4 + 3
     assert _count("device_training", "Memcpy HtoD (Pinned") == 3
     assert _count("device_training", "Memcpy DtoH") == 3
-    steps = load(OWN / f"device_training{SUFFIX}").steps
+    steps = load(path_of("device_training")).steps
     assert len(steps) == 3
 
 
 def test_device_graph_replays_three_times() -> None:
     """Each replay is one call that launches the kernels of the graph: four of an expression."""
-    trace = load(OWN / f"device_graph{SUFFIX}")
+    trace = load(path_of("device_graph"))
     launches = [c for c in trace.of_kind(EventKind.Runtime) if c.name == "cudaGraphLaunch"]
     assert len(launches) == 3
     kernels = list(trace.of_kind(EventKind.Kernel))
@@ -143,14 +143,14 @@ def test_device_graph_replays_three_times() -> None:
 
 
 def test_device_parallel_uses_both_devices() -> None:
-    trace = load(OWN / f"device_parallel{SUFFIX}")
+    trace = load(path_of("device_parallel"))
     assert {work.device for work in trace.of_kind(EventKind.Kernel)} == {0, 1}
     assert _count("device_parallel", "nccl") > 0
 
 
 def test_device_streams_wait_for_one_another() -> None:
     """In each of three rounds the sum begins after the product that it needs has ended."""
-    trace = load(OWN / f"device_streams{SUFFIX}")
+    trace = load(path_of("device_streams"))
     kernels = list(trace.of_kind(EventKind.Kernel))
     products = [kernel for kernel in kernels if "gemm" in kernel.name.lower()]
     sums = [kernel for kernel in kernels if "reduce" in kernel.name.lower()]

@@ -9,9 +9,7 @@ import pytest
 from tidy import Severity
 from tidy.trace import EventKind
 
-from .shared import TRACES, findings, load, needs_traces, path_of, published, report, text_of
-
-pytestmark = needs_traces
+from .shared import TRACES, findings, load, path_of, published, report, text_of
 
 _ZOOLOGY = "misc__zoology"
 _MTIA = "hta__mtia_inference_trace"
@@ -50,7 +48,7 @@ def test_an_accelerator_is_no_cpu() -> None:
     assert summary.device_sort == "MTIA"
 
 
-@pytest.mark.parametrize("start", ["hta__timeline_analysis", "hta__nccl_parser_config"])
+@pytest.mark.parametrize("start", ["hta__trace_filter__sampled_rank-0", "hta__nccl_parser_config"])
 def test_no_synchronising_calls_only_where_there_are_none(start: str) -> None:
     path = path_of(start)
     has_some = re.search(r'"(cu|cuda|hip)\w*Synchronize', text_of(path)) is not None
@@ -58,16 +56,20 @@ def test_no_synchronising_calls_only_where_there_are_none(start: str) -> None:
     assert (why is None) == has_some
 
 
-def test_loops_inside_c_plus_plus() -> None:
+@pytest.mark.parametrize(
+    "start", [_GRAPHS, "hta__nccl_parser_config", "hta__trace_filter__sampled_rank-0"]
+)
+def test_loops_inside_c_plus_plus(start: str) -> None:
     """Views of flat buckets in the reducer's `## backward ##`, and of nine rows."""
-    for start in (_GRAPHS, "hta__nccl_parser_config", "hta__timeline_analysis"):
-        assert findings(path_of(start), "TDY404") == []
+    assert findings(path_of(start), "TDY404") == []
 
 
-def test_tf32_where_there_is_none_or_it_is_on() -> None:
-    on_v100 = ("kineto__resnet50_num_workers_0", "kineto__resnet50_num_workers_4")
-    for start in (*on_v100, _GRAPHS, "hta__nccl_parser_config"):
-        assert findings(path_of(start), "TDY501") == []
+_ON_V100 = ("kineto__resnet50_num_workers_0", "kineto__resnet50_num_workers_4")
+
+
+@pytest.mark.parametrize("start", [*_ON_V100, _GRAPHS, "hta__nccl_parser_config"])
+def test_tf32_where_there_is_none_or_it_is_on(start: str) -> None:
+    assert findings(path_of(start), "TDY501") == []
 
 
 _TRACELENS = [path for path in published() if path.name.startswith("tracelens__")]

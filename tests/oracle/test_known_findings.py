@@ -6,9 +6,7 @@ import pytest
 
 from tidy import Finding, Severity
 
-from .shared import findings, needs_traces, path_of
-
-pytestmark = needs_traces
+from .shared import findings, path_of
 
 _WORKERS_0 = "kineto__resnet50_num_workers_0"
 _WORKERS_4 = "kineto__resnet50_num_workers_4"

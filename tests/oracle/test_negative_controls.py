@@ -12,13 +12,9 @@ from tidy.finding import Checked
 
 from .negative_controls import CONTROLS
 from .shared import (
-    FOLDER,
-    NO_TRACES,
-    OWN,
     TRACES,
     findings,
     load,
-    needs_traces,
     path_of,
     report,
     text_of,
@@ -45,7 +41,6 @@ _CLEAN = {
 }
 
 
-@needs_traces
 @pytest.mark.parametrize(
     ("name", "code"), [(name, code) for name, codes in _CLEAN.items() for code in codes]
 )
@@ -57,8 +52,6 @@ def test_nothing_is_said(name: str, code: str) -> None:
     ("name", "code"), [(name, code) for code, each in CONTROLS.items() for name in each.traces]
 )
 def test_what_looks_alike_is_fine(name: str, code: str) -> None:
-    if not FOLDER.is_dir() and not list(OWN.glob(f"{name}.*")):
-        pytest.skip(NO_TRACES)
     outcome = report(path_of(name)).outcomes[code]
     assert len(load(path_of(name)).rows_named(*CONTROLS[code].sees))
     assert isinstance(outcome, Checked)

@@ -13,31 +13,51 @@ import tidy
 from tidy.errors import TraceFormatError
 from tidy.trace import Capability, EventKind
 
+from ..data.pack_traces import is_same, listed
 from .shared import (
     DESCRIPTIONS,
     FOLDER,
-    NO_TRACES,
     OTHERS,
     OWN,
-    REAL,
+    PACKED,
     TRACES,
+    VERDICTS,
     load,
-    needs_traces,
     path_of,
     raw_events,
     report,
     text_of,
 )
 
+_PACKED_TOO = [
+    path
+    for path in TRACES
+    if PACKED in path.parents and (FOLDER / path.relative_to(PACKED)).is_file()
+]
 each_trace = pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 
 
 def test_the_traces_are_there() -> None:
-    """Absent in a lone checkout; where CI is set their absence would hide every test below."""
-    if not FOLDER.is_dir() and not os.environ.get("CI"):
-        pytest.skip(NO_TRACES)
-    assert sum(path.parent != OWN for path in TRACES) > 50
-    assert sum(path.parent != OWN for path in DESCRIPTIONS) > 80
+    """Where CI is set the absence of those beside the checkout would hide tests of them."""
+    in_ci = bool(os.environ.get("CI"))
+    others = [path for path in TRACES if path.parent != OWN]
+    assert len(others) > (65 if in_ci else 50)
+    assert len({path.name for path in others}) == len(others)
+    assert sum(path.parent != OWN for path in DESCRIPTIONS) > (80 if in_ci else 20)
+
+
+def test_packed_traces_are_listed_and_small() -> None:
+    """Whoever adds one says where it is from, and what its licence is."""
+    there = [path for path in PACKED.glob("*/**/*.json*") if path.is_file()]
+    traces = {str(path.relative_to(PACKED)) for path in there if not path.name.endswith(VERDICTS)}
+    assert traces == set(listed())
+    assert sum(path.stat().st_size for path in there) < 6_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", _PACKED_TOO, ids=lambda path: path.name)
+def test_a_packed_trace_is_the_one_beside_the_checkout(path: Path) -> None:
+    assert is_same(tidy.load(FOLDER / path.relative_to(PACKED)), load(path))
 
 
 @each_trace
@@ -112,10 +132,9 @@ def test_what_is_no_trace_is_refused(path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@needs_traces
 def test_an_execution_trace_is_refused_by_its_name() -> None:
     with pytest.raises(TraceFormatError, match="execution trace"):
-        tidy.load(REAL / "hta__execution_trace__benchmark_simple_add_et.json.gz")
+        tidy.load(path_of("hta__execution_trace__benchmark_simple_add_et"))
 
 
 @pytest.mark.parametrize("path", DESCRIPTIONS, ids=lambda path: path.name)
@@ -126,7 +145,6 @@ def test_what_only_describes_a_trace_is_refused(path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@needs_traces
 def test_an_unescaped_quote_costs_one_event_at_most() -> None:
     path = path_of("oddname_quote")
     text, trace = text_of(path), load(path)

@@ -9,15 +9,13 @@ import pytest
 
 from .deviations import BEYOND, CODE_OF, MISSED, NEVER_ON_CPU
 from .shared import (
-    OWN,
-    SUFFIX,
-    TORCH_CPU,
     VERDICTS,
     decoded,
     described_by,
     findings,
     name_of,
-    needs_traces,
+    path_of,
+    trace_of,
 )
 
 _Matches = set[tuple[str, int]]  # event name, start_ns
@@ -31,7 +29,7 @@ def _name(verdict: Path) -> str:
 
 
 def _trace(verdict: Path) -> Path:
-    return verdict.with_name(_name(verdict) + SUFFIX)
+    return trace_of(verdict, VERDICTS)
 
 
 def _theirs(verdict: Path) -> dict[str, _Matches]:
@@ -101,16 +99,15 @@ def test_the_file_that_torchtidy_names_is_named(verdict: Path) -> None:
 
 def test_the_verdicts_are_no_empty_claim() -> None:
     """In each of the two sets every pattern matches somewhere."""
-    for folder in {path.parent for path in _VERDICTS}:
+    for folder in ("traces", "torch_cpu"):
         matches: Counter[str] = Counter()
         for verdict in _VERDICTS:
-            if verdict.parent == folder:
+            if verdict.parent.name == folder:
                 matches.update({code: len(found) for code, found in _theirs(verdict).items()})
         assert {code for code, count in matches.items() if count} == set(CODE_OF.values())
 
 
-@needs_traces
 def test_the_lists_name_traces_that_exist() -> None:
     for name, code in (*MISSED, *BEYOND):
-        assert any((folder / f"{name}{SUFFIX}").is_file() for folder in (OWN, TORCH_CPU))
+        assert path_of(name).is_file()
         assert code in CODE_OF.values()

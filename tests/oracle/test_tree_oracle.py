@@ -12,13 +12,13 @@ import pytest
 from tidy import Trace
 
 from .live_tree import Edge, edges_of_rows, edges_of_trace
-from .shared import SUFFIX, TREE, decoded, described_by, load, text_of
+from .shared import TREE, decoded, described_by, load, text_of, trace_of
 
 _TREES = described_by(TREE)
 
 
 def _trace_path(tree: Path) -> Path:
-    return tree.with_name(tree.name.replace(TREE, SUFFIX))
+    return trace_of(tree, TREE)
 
 
 @pytest.mark.parametrize("path", _TREES, ids=lambda path: path.name)

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from .shared import PUBLISHED, REAL, needs_traces
+from .shared import FOLDER, PUBLISHED, needs_traces
 
 _DOCS = Path(__file__).parents[2] / "docs"
 
@@ -28,8 +28,8 @@ def verdicts() -> ModuleType:
 @needs_traces
 def test_all_warnings_are_judged(verdicts: ModuleType) -> None:
     page = (_DOCS / "verdicts.md").read_text("utf-8")
-    judged = list(verdicts.judged_in(REAL.parents[1]))
-    judged = [(p, each) for p, each in judged if p.parent != REAL or p.name in PUBLISHED]
+    judged = list(verdicts.judged_in(FOLDER.parent))
+    judged = [(p, each) for p, each in judged if p.parent.name != "real" or p.name in PUBLISHED]
     assert len(judged) >= 75
     for path, each in judged:
         found = verdicts.warnings_of(path)

@@ -12,7 +12,7 @@ from tidy import Severity
 from tidy.finding import NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import TRACES, decoded, findings, needs_traces, path_of, report, text_of
+from ..oracle.shared import TRACES, decoded, findings, path_of, report, text_of
 from ..trace.kineto import Written, call, frame, kernel, mark, op
 
 _STEP_US = 1000
@@ -77,7 +77,6 @@ def test_recorded_runs_that_ask_the_driver_for_nothing(path: Path) -> None:
         assert findings(path, "TDY801") == []
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     [
@@ -92,7 +91,6 @@ def test_runs_that_have_what_they_need(name: str) -> None:
     assert findings(path_of(name), "TDY801") == []
 
 
-@needs_traces
 def test_a_run_without_steps_that_asks_the_driver() -> None:
     path = path_of("hta__critical_path__alexnet")
     names = [event.get("name") for event in decoded(path)["traceEvents"]]

@@ -11,7 +11,7 @@ from tidy.patterns.rules.blocking_copy import BlockingCopy
 from tidy.patterns.runner import run_patterns
 from tidy.trace.outline import parse_outline
 
-from ..oracle.shared import decoded, findings, needs_traces, path_of, report
+from ..oracle.shared import decoded, findings, path_of, report
 from .outlines import WORK, said
 
 _LARGE = 64 * 1024 * 4
@@ -57,7 +57,6 @@ def test_a_wait_elsewhere_shows_that_waits_were_recorded() -> None:
     assert "record_shapes" in outcome.remedy
 
 
-@needs_traces
 def test_dlrm_does_not_wait_for_its_pinned_batch() -> None:
     path = path_of("param__dlrm__dlrm_kineto__worker0_step_12")
     names = [event.get("name", "") for event in decoded(path)["traceEvents"]]
@@ -65,7 +64,6 @@ def test_dlrm_does_not_wait_for_its_pinned_batch() -> None:
     assert findings(path, "TDY104") == []
 
 
-@needs_traces
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_trace_that_lost_inputs_and_waits_is_not_checked(rank: int) -> None:
     path = path_of(f"hta__trace_filter__sampled_rank-{rank}")

@@ -10,7 +10,7 @@ import tidy
 from tidy import Severity
 
 from ..conftest import ReadEvents
-from ..oracle.shared import decoded, findings, needs_traces, path_of
+from ..oracle.shared import decoded, findings, path_of
 from ..trace.kineto import Written, frame, kernel, mark, op
 
 _FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -73,7 +73,6 @@ def test_two_batches_are_too_few(read_events: ReadEvents) -> None:
     assert _severities(read_events, _loop([450, 450])) == []
 
 
-@needs_traces
 def test_resnet50_with_four_workers_does_not_wait() -> None:
     """1.3 to 1.7 ms a fetch in steps of 118 ms and more."""
     path = path_of("kineto__resnet50_num_workers_4")

@@ -8,12 +8,11 @@ import tidy
 from tidy.finding import NotChecked, Severity
 from tidy.trace.outline import parse_outline
 
-from ..oracle.shared import decoded, findings, needs_traces, path_of, published, report
+from ..oracle.shared import decoded, findings, path_of, published, report
 
 _CODES = ("TDY904", "TDY905", "TDY906", "TDY907")
 
 
-@needs_traces
 @pytest.mark.parametrize(
     ("name", "copies"),
     [("hta__nccl_parser_config__nccl_data", 159), ("tracelens__mi300__resnet_act_checkpoint", 60)],
@@ -25,7 +24,6 @@ def test_buffers_of_recorded_jobs(name: str, copies: int) -> None:
     assert f"{copies} tensors" in found.message
 
 
-@needs_traces
 def test_the_buffers_of_a_recorded_job_cost_what_the_file_says() -> None:
     """From the first flatten_dense_tensors to the last copy before the model, in each forward."""
     name = "hta__nccl_parser_config__nccl_data"
@@ -53,7 +51,6 @@ def test_the_buffers_of_a_recorded_job_cost_what_the_file_says() -> None:
     assert found.cost_ns == pytest.approx(in_all * 1000, rel=0.01)
 
 
-@needs_traces
 def test_nothing_is_said_of_other_recorded_jobs() -> None:
     """DLRM's two modules a step, FSDP's and TorchRec's collectives, one loss of two forwards."""
     found = {

@@ -9,7 +9,7 @@ from tidy.finding import Checked
 from tidy.patterns.examples import steps, under
 from tidy.patterns.rules.explicit_synchronize import ExplicitSynchronize
 
-from ..oracle.shared import decoded, needs_traces, path_of, report
+from ..oracle.shared import decoded, path_of, report
 from .outlines import WORK, said
 
 _FRONT = "torch/cuda/__init__.py(900): synchronize"
@@ -96,7 +96,6 @@ _WITH_WAITS_OF_THE_PROFILER = [
 
 
 @pytest.mark.slow
-@needs_traces
 @pytest.mark.parametrize("name", _WITH_WAITS_OF_THE_PROFILER)
 def test_recordings_whose_loop_does_not_wait(name: str) -> None:
     """There is a wait for the device in each; at most two, so none in each of two steps."""

@@ -12,7 +12,7 @@ from tidy import Severity
 from tidy.finding import Checked, NotApplicable, NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import decoded, findings, load, needs_traces, path_of, report
+from ..oracle.shared import decoded, findings, load, path_of, report
 from ..trace.kineto import Written, kernel, mark, op
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -94,7 +94,6 @@ def _exposed_share(path: Path) -> float:
     return exposed / steps
 
 
-@needs_traces
 @pytest.mark.parametrize("name", _RANKS)
 def test_ranks_of_recorded_jobs(name: str) -> None:
     path = path_of(name)
@@ -105,7 +104,6 @@ def test_ranks_of_recorded_jobs(name: str) -> None:
     assert finding.message.startswith(f"the GPU only communicates in {share:.0%} of the steps")
 
 
-@needs_traces
 def test_runs_of_one_process() -> None:
     for name in ("kineto__resnet50_num_workers_0", "tracelens__gemm_01_compute_few_tiles"):
         assert isinstance(report(path_of(name)).outcomes["TDY901"], NotApplicable)

@@ -13,7 +13,7 @@ from tidy.finding import Checked
 from tidy.trace import Trace
 
 from ..conftest import ReadEvents
-from ..oracle.shared import TRACES, findings, needs_traces, path_of, raw_events
+from ..oracle.shared import TRACES, findings, path_of, raw_events
 from ..trace.kineto import Written, call, kernel, op
 
 _GPU = {"A100": (8, 0), "GeForce RTX 4090": (8, 9)}
@@ -99,7 +99,6 @@ def test_recorded_runs_without_doubles(path: Path) -> None:
         assert findings(path, "TDY505") == []
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     [

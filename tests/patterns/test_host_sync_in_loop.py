@@ -14,7 +14,7 @@ from tidy.patterns.rules.host_sync_in_loop import HostSyncInLoop
 from tidy.patterns.runner import run_patterns
 from tidy.trace.outline import parse_outline
 
-from ..oracle.shared import decoded, findings, needs_traces, path_of, report
+from ..oracle.shared import decoded, findings, path_of, report
 from .outlines import READ, WORK, said
 
 _HOST_WORK = "aten::zeros 60us\n"
@@ -145,7 +145,6 @@ def _reads_by_op(events: list[dict[str, Any]]) -> Counter[str]:
     return found
 
 
-@needs_traces
 @pytest.mark.parametrize("rank", [0, 1])
 def test_reads_of_a_recommendation_model(rank: int) -> None:
     """All reads of values, in both steps; a copy on rank 0 is alone at its place."""
@@ -158,7 +157,6 @@ def test_reads_of_a_recommendation_model(rank: int) -> None:
     assert {finding.severity for finding in found.values()} == {Severity.INFO}
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     [

@@ -16,7 +16,7 @@ from tidy.patterns.runner import run_on_ranks
 from tidy.trace import Trace
 
 from ..cli.command import tidy as command
-from ..oracle.shared import load, needs_traces, path_of, report
+from ..oracle.shared import load, path_of, report
 
 _STEP_US, _TRANSFER_US = 1000, 100
 
@@ -155,7 +155,6 @@ def test_a_rule_that_fails_on_ranks_crashes_alone(tmp_path: Path) -> None:
         assert "no such rank" in str(each["TDY902"])
 
 
-@needs_traces
 def test_the_ranks_of_a_recorded_job() -> None:
     """Of its first all-to-all the second rank's kernel takes 7,635 us, the first rank's 2,146."""
     names = [f"param__dlrm__dlrm_kineto__worker{rank}_step_12" for rank in (0, 1)]
@@ -167,7 +166,6 @@ def test_the_ranks_of_a_recorded_job() -> None:
     assert 5_489_000 <= waits.cost_ns < 5_700_000
 
 
-@needs_traces
 def test_the_rank_that_sleeps() -> None:
     """The second rank sleeps 20 ms before the barrier of each of three steps; Gloo, on the CPU."""
     first, second = _found([load(path_of(f"ddp_gloo_rank{rank}")) for rank in (0, 1)])
@@ -178,7 +176,6 @@ def test_the_rank_that_sleeps() -> None:
     assert waits.location is not None
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     ["kineto__resnet50_num_workers_0", "tracelens__h100__Qwen_Qwen1", "misc__particle_transformer"],

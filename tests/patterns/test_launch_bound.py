@@ -12,7 +12,7 @@ from tidy import Severity
 from tidy.finding import Checked, NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import decoded, findings, needs_traces, path_of
+from ..oracle.shared import decoded, findings, path_of
 from ..trace.kineto import Written, call, kernel, mark, op
 
 _STEP_US = 40_000
@@ -226,7 +226,6 @@ def test_what_is_compiled_already(read_events: ReadEvents) -> None:
 # -- recorded runs --------------------------------------------------------------------------------
 
 
-@needs_traces
 @pytest.mark.parametrize(
     ("name", "said"),
     [

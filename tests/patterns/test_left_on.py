@@ -13,7 +13,7 @@ from tidy.finding import Checked, NotApplicable
 
 from ..conftest import ReadEvents
 from ..oracle.recording import record
-from ..oracle.shared import needs_traces, path_of, report
+from ..oracle.shared import path_of, report
 from ..trace.kineto import Written, call, kernel, mark, op
 
 
@@ -74,7 +74,6 @@ def test_launches_that_do_not(read_events: ReadEvents, events: list[Written], wh
     assert _found(read_events(events), "TDY303") == [], why
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "start",
     [
@@ -147,13 +146,11 @@ def test_counting_flops(tmp_path: Path) -> None:
 # -- Gloo ---------------------------------------------------------------------------------------
 
 
-@needs_traces
 def test_gloo_on_a_cpu() -> None:
     outcome = report(path_of("ddp_gloo_rank0")).outcomes["TDY908"]
     assert isinstance(outcome, NotApplicable)
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "start", ["hta__nccl_parser_config", "tracelens__mi300__resnet_act_checkpoint"]
 )

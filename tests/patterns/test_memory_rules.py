@@ -20,7 +20,7 @@ from tidy.runtime import cuda, nn
 
 from ..conftest import ReadEvents
 from ..oracle.recording import record
-from ..oracle.shared import needs_traces, path_of, report
+from ..oracle.shared import path_of, report
 from ..trace.kineto import Written, call, kernel, mark, op
 
 _GIB = 1 << 30
@@ -222,7 +222,6 @@ def test_caching_that_is_on(read_events: ReadEvents) -> None:
         assert "switched off" not in found.message
 
 
-@needs_traces
 def test_files_that_do_not_say_enough() -> None:
     early = path_of("kineto__resnet50_num_workers_0")  # PyTorch 1.9
     not_checked = report(early).not_checked
@@ -231,7 +230,6 @@ def test_files_that_do_not_say_enough() -> None:
         assert not_checked[code].remedy == "record with a newer PyTorch"
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "start",
     [

@@ -9,7 +9,7 @@ from tidy import Finding, Severity
 from tidy.finding import NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import findings, needs_traces, path_of, report
+from ..oracle.shared import findings, path_of, report
 from ..trace.kineto import Written, call, frame, kernel, mark, op
 
 _STEP_US = 5_100
@@ -150,7 +150,6 @@ def test_a_loader_of_a_run_without_a_gpu(read_events: ReadEvents, loading: bool)
     assert [f.code for f in report.findings] == ["TDY407"] * (not loading)
 
 
-@needs_traces
 def test_the_video_model_waits_for_its_processor() -> None:
     """218 of 383 ms, says the index of the recorded traces."""
     (found,) = findings(path_of("tracelens__h100__facebook_timesformer"), "TDY407")
@@ -159,7 +158,6 @@ def test_the_video_model_waits_for_its_processor() -> None:
     assert found.severity == Severity.WARNING
 
 
-@needs_traces
 @pytest.mark.parametrize(
     ("name", "codes"),
     [
@@ -178,7 +176,6 @@ def test_recorded_runs(name: str, codes: set[str]) -> None:
     assert {c for c in ("TDY401", "TDY407") if findings(path, c)} == codes
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name", ["hta__trace_filter__sampled_rank-0", "hta__negative_queue_length__rank0"]
 )

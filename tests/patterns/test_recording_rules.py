@@ -10,7 +10,7 @@ import tidy
 from tidy.finding import Checked, NotApplicable, NotChecked
 
 from ..conftest import ReadEvents
-from ..oracle.shared import needs_traces, path_of, report
+from ..oracle.shared import path_of, report
 from ..trace.kineto import Written, call, kernel, mark, op
 
 
@@ -79,7 +79,6 @@ def test_lost_kernels(read_events: ReadEvents, lost: int, said: list[str]) -> No
     assert _messages(read_events(_launches(9, lost=lost)), "TDY005") == said
 
 
-@needs_traces
 def test_a_recording_without_any_kernel_is_not_checked() -> None:
     outcome = report(path_of("misc__zoology")).outcomes["TDY005"]
     assert isinstance(outcome, NotChecked)
@@ -100,7 +99,6 @@ def test_a_single_step(read_events: ReadEvents) -> None:
     assert _messages(read_events([*one, mark("ProfilerStep#4", 95, 90)]), "TDY004") == []
 
 
-@needs_traces
 @pytest.mark.parametrize("code", ["TDY003", "TDY005", "TDY006"])
 @pytest.mark.parametrize(
     "start",

@@ -13,7 +13,7 @@ from tidy.finding import Checked, NotChecked
 from tidy.trace import Trace
 
 from ..conftest import ReadEvents
-from ..oracle.shared import decoded, needs_traces, path_of, report
+from ..oracle.shared import decoded, path_of, report
 from ..trace.kineto import Written, call, frame, mark, op, span
 
 _STEP_US = 1000
@@ -95,7 +95,6 @@ def _small_uploads(path: Path) -> list[int]:
     return [sum(e["ts"] <= ts < e["ts"] + e["dur"] for ts in starts) for e in steps]
 
 
-@needs_traces
 @pytest.mark.parametrize("rank", [0, 1])
 def test_runs_without_stacks_cannot_tell(rank: int) -> None:
     path = path_of(f"hta__trace_filter__sampled_rank-{rank}")
@@ -103,7 +102,6 @@ def test_runs_without_stacks_cannot_tell(rank: int) -> None:
     assert isinstance(report(path).outcomes["TDY304"], NotChecked)
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     [

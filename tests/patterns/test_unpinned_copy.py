@@ -15,12 +15,10 @@ from tidy.patterns.rules.extra_device_copy import ExtraDeviceCopy
 from tidy.patterns.rules.unpinned_copy import UnpinnedCopy
 
 from ..oracle.shared import (
-    TORCH_CPU,
-    TRACES,
+    ON_A_CPU,
     decoded,
     findings,
     load,
-    needs_traces,
     path_of,
     report,
 )
@@ -123,7 +121,6 @@ def test_pinned_memory_is_the_business_of_the_other_rule() -> None:
     assert said(BlockingCopy, outline) == []
 
 
-@needs_traces
 @pytest.mark.parametrize("workers", [0, 4])
 def test_resnet50_copies_from_pageable_memory(workers: int) -> None:
     """Images and labels of six steps, both in line 44 of the script."""
@@ -140,13 +137,12 @@ def test_resnet50_copies_from_pageable_memory(workers: int) -> None:
     assert findings(path, "TDY104") == []
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "name",
     [
         "hta__critical_path__alexnet__benchmark_result_2869224_1695835535_trace",  # its parameters
         "hta__history__with_gpu_user_annotation_step_based_trace_2543932",  # scalars
-        "hta__timeline_analysis__sampled_rank-0",  # at most 5 KB
+        "hta__trace_filter__sampled_rank-0",  # at most 5 KB
         "param__dlrm__dlrm_kineto__worker0_step_12",  # at most 3 KB
     ],
 )
@@ -156,17 +152,15 @@ def test_pageable_copies_that_are_not_worth_pinning(name: str) -> None:
     assert findings(path_of(name), "TDY103") == []
 
 
-@needs_traces
 @pytest.mark.parametrize("code", ["TDY103", "TDY104"])
 def test_rocm_does_not_tell(code: str) -> None:
     outcome = report(path_of("hta__amd_trace__mi250_minitoy_train_ROCm6_2_kineto")).outcomes[code]
     assert isinstance(outcome, NotChecked)
 
 
-@needs_traces
 @pytest.mark.parametrize("code", ["TDY103", "TDY104", "TDY301", "TDY302"])
 def test_runs_on_the_cpu_have_nothing_to_wait_for(code: str) -> None:
-    cpu_runs = [path for path in TRACES if path.parent == TORCH_CPU and load(path).is_cpu_run]
+    cpu_runs = [path for path in ON_A_CPU if load(path).is_cpu_run]
     assert cpu_runs
     for path in cpu_runs:
         assert isinstance(report(path).outcomes[code], NotApplicable), path.name

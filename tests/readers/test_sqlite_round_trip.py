@@ -13,7 +13,7 @@ import tidy
 from tidy.trace import Capability, Trace
 
 from ..conftest import ReadEvents
-from ..oracle.shared import needs_traces, path_of
+from ..oracle.shared import path_of
 from ..trace.kineto import Written, call, kernel, mark, op, span
 from .converted import described, write_nsys, write_nvprof
 
@@ -122,7 +122,6 @@ def _with_flat_lists(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.oracle
-@needs_traces
 @pytest.mark.parametrize("name", ["kineto__resnet50_num_workers_0", "hta__critical_path__alexnet"])
 def test_a_run_on_a_gpu(name: str, tmp_path: Path) -> None:
     recorded = tidy.load(path_of(name))

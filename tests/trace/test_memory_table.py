@@ -15,7 +15,7 @@ from tidy.runtime import cuda
 from tidy.trace import Trace
 
 from ..conftest import ReadEvents
-from ..oracle.shared import decoded, needs_traces, path_of
+from ..oracle.shared import decoded, path_of
 from ..profiler.workloads import mlp
 from .kineto import Written, mark, op
 
@@ -69,7 +69,6 @@ def _naive(path: Path) -> list[tuple[int, ...]]:
     return [tuple(rest) for _, *rest in sorted(found, key=lambda each: each[0])]
 
 
-@needs_traces
 @pytest.mark.parametrize(
     "start",
     [
@@ -105,7 +104,6 @@ def _adds_up(trace: Trace) -> None:
             assert (memory.reserved_nbytes[own] >= allocated).all()
 
 
-@needs_traces
 @pytest.mark.parametrize("name", ["tracelens__h100__Qwen_Qwen1.5-0.5B-Chat", "misc__sidnb13"])
 def test_totals_of_recorded_traces_add_up(name: str) -> None:
     _adds_up(load(path_of(name)))
