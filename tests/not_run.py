@@ -7,17 +7,27 @@ from collections import Counter
 
 import pytest
 
+# Marks that pyproject.toml deselects, and how to run what has them.
+_MARKED = {
+    "alone": "that compare times (pytest -m alone)",
+    "oracle": "with PyTorch (pip install torch, pytest -m oracle)",
+    "slow": "slow (pytest -m slow)",
+}
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many cases were not run, by cause: a run that skips a lot is no proof."""
+    """Say in a line how many cases were not run, by cause, and what would run them.
+
+    A run that skips a lot is no proof.
+    """
     causes: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         if getattr(report, "wasxfail", None) is None:
             causes[_cause(report.longrepr[2])] += 1
     for item in terminalreporter.stats.get("deselected", []):
-        for mark in ("alone", "oracle", "slow"):
+        for mark, cause in _MARKED.items():
             if item.get_closest_marker(mark):
-                causes[f"not asked for (-m {mark})"] += 1
+                causes[cause] += 1
                 break
     if causes:
         listed = ", ".join(f"{count} {cause}" for cause, count in causes.most_common())

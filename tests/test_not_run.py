@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .environment import environment
+from .environment import ROOT, environment
 
 CASES = """
 import pytest
@@ -25,6 +25,9 @@ def test_nothing(case): pass
 
 @pytest.mark.slow
 def test_slow(): pass
+
+@pytest.mark.oracle
+def test_compares(): pass
 
 @pytest.mark.xfail
 def test_known(): assert False
@@ -45,12 +48,25 @@ def _last_lines(folder: Path, *options: str) -> str:
     return done.stdout
 
 
-def test_causes_are_counted(tmp_path: Path) -> None:
+def test_causes_are_counted_and_what_would_run_them_is_said(tmp_path: Path) -> None:
     assert (
-        "6 cases were not run: 3 without the package no_such_package, 1 another platform, "
-        "1 without cases: an empty list, 1 not asked for (-m slow)\n"
-    ) in _last_lines(tmp_path, "-m", "not slow")
+        "7 cases were not run: 3 without the package no_such_package, 1 another platform, "
+        "1 without cases: an empty list, 1 slow (pytest -m slow), "
+        "1 with PyTorch (pip install torch, pytest -m oracle)\n"
+    ) in _last_lines(tmp_path, "-m", "not slow and not oracle")
 
 
 def test_a_run_of_everything_says_nothing(tmp_path: Path) -> None:
-    assert "not run" not in _last_lines(tmp_path, "-k", "test_runs or test_slow", "-m", "")
+    named = "test_runs or test_slow or test_compares"
+    assert "not run" not in _last_lines(tmp_path, "-k", named, "-m", "")
+
+
+def test_a_run_begins_by_saying_how_long_it_takes_and_how_to_run_less() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", str(Path(__file__))]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    )
+    (line,) = [each for each in done.stdout.splitlines() if each.startswith("the plain suite: ")]
+    assert "minutes" in line
+    assert "pytest tests/cli" in line
+    assert (ROOT / "tests" / "cli").is_dir()

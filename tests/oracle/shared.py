@@ -92,7 +92,7 @@ DESCRIPTIONS = [path for suffix in _DESCRIPTIONS for path in described_by(suffix
 ON_A_CPU = [path for path in TRACES if path.parent.name == "torch_cpu"]
 _BY_NAME = {name_of(path): path for path in FILES}
 
-NO_TRACES = "of traces that are not beside the checkout, in ../shared"
+NO_TRACES = "without traces beside the checkout (../shared/traces)"
 needs_traces = pytest.mark.skipif(not FOLDER.is_dir(), reason=NO_TRACES)
 
 
@@ -154,7 +154,7 @@ def raw_events(path: Path) -> list[dict[str, Any]]:
     """What stands in `traceEvents`; a test of a damaged file has no second way, and is skipped."""
     try:
         written = json.loads(text_of(path), strict=False)
-    except ValueError as error:
-        pytest.skip(f"the JSON of this trace is damaged: {error}")
+    except ValueError:
+        pytest.skip("of a trace whose JSON is damaged")
     events = written["traceEvents"] if isinstance(written, dict) else written
     return [event for event in events if isinstance(event, dict)]
