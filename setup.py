@@ -20,5 +20,8 @@ class BuildWithCli(build_py):
         outputs = super().get_outputs(include_bytecode)
         return [*outputs, str(Path(self.build_lib, "tidy", "cli.py"))]
 
+    def get_source_files(self):
+        return [*super().get_source_files(), "cli.py"]
+
 
 setup(cmdclass={"build_py": BuildWithCli})

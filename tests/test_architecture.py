@@ -6,11 +6,13 @@ Each rule is one test, which names all offenders at once.
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -359,3 +361,15 @@ def test_every_package_is_installed() -> None:
     packages = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
     assert set(settings["packages"]) == packages
     assert len(settings["packages"]) == len(packages), "each is listed once"
+
+
+def test_a_source_distribution_has_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """setup.py puts cli.py into its place, so what is built from a source distribution needs it."""
+    setuptools = pytest.importorskip("setuptools")
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **settings: given.update(settings))
+    monkeypatch.chdir(ROOT)
+    runpy.run_path(str(ROOT / "setup.py"))
+    build = given["cmdclass"]["build_py"](setuptools.Distribution({"packages": []}))
+    build.finalize_options()
+    assert "cli.py" in build.get_source_files()
