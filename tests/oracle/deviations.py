@@ -2,7 +2,8 @@
 
 TorchTidy is what PyTorch 2.13 said of each of these runs while it ran. Both tables are complete: a
 difference that is not listed fails a test, and so does a listed one that is gone. The traces with
-dashes in their names, and `training_bad`, lie in tests/data/traces, the others beside the checkout.
+dashes in their names, and `training_bad`, lie in tests/data/traces, the others in tests/data/packed
+or beside the checkout.
 """
 
 from __future__ import annotations
