@@ -1,8 +1,9 @@
 # `make help` lists what there is. A checkout needs: pip install -e '.[test,lint]'
 
 PYTHON ?= python3
+PACKAGE ?= .
 
-.PHONY: help check lint types docs rule test oracle latest soak bench
+.PHONY: help check lint types docs rule test pythons oracle latest soak bench
 
 help:
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -17,7 +18,7 @@ lint: ## ruff, its formatter, and generated pages up to date
 
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
 	rm -rf build/typed
-	$(PYTHON) -m pip install -q --no-deps --target build/typed . && rm -rf build/lib build/bdist.*
+	$(PYTHON) -m pip install -q --no-deps --target build/typed $(PACKAGE) && rm -rf build/lib build/bdist.*
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
 	rm -rf build/typed *.egg-info
 
@@ -30,6 +31,9 @@ rule: ## make rule NAME=repeated-item CODE=TDY302: a file for a new rule of tidy
 
 test: ## the plain suite
 	$(PYTHON) -m pytest
+
+pythons: ## the plain suite on each Python that is here, with the versions of .ci/constraints.txt
+	.ci/run whole
 
 oracle: ## comparisons with PyTorch (pip install torch==2.13.0) and with recorded traces; slow tests
 	$(PYTHON) -m pytest -m "(oracle or slow) and not alone"
