@@ -53,6 +53,8 @@ _WAYS = [
     pytest.param(("--framework", "torch"), id="torch", marks=pytest.mark.oracle),
 ]
 each_way = pytest.mark.parametrize("way", _WAYS)
+# A kept trace is written and read alike, whatever recorded it.
+one_way = each_way if SOAK else pytest.mark.parametrize("way", _WAYS[1:2])
 
 
 def _found(report: str) -> list[dict[str, Any]]:
@@ -90,7 +92,7 @@ def test_enough(way: tuple[str, ...], tmp_path: Path) -> None:
     assert _run(way, tmp_path, workers=8, step_s=0.05) == []
 
 
-@each_way
+@one_way
 def test_the_kept_trace_says_the_same(way: tuple[str, ...], tmp_path: Path) -> None:
     live = _run(way, tmp_path, workers=1, step_s=0)
     done = tidy("report", "--format", "json", "trace.json.gz", cwd=tmp_path)

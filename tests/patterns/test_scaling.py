@@ -102,7 +102,7 @@ def _siblings(count: int) -> list[Written]:
 def test_many_siblings(read_events: ReadEvents) -> None:
     """Four times the siblings, at most four times the calls, each rule over all of them."""
     calls: dict[str, list[int]] = {}
-    for count in (50_000, 200_000) if SOAK else (12_500, 50_000):
+    for count in (50_000, 200_000) if SOAK else (5_000, 20_000):
         trace = read_events(_siblings(count), deviceProperties=[])
         for rule in OWN_RULES:
             run_patterns(trace, [_pattern(rule)])  # what a trace keeps is made by now
