@@ -73,6 +73,11 @@ PARTS = {
         (sys.executable, "tests/run/steady.py", "--count", "{count}", "--seed", "{seed}"),
         count=10,
     ),
+    "starts": Part(
+        "scripts that import thousands of functions, each started anew and ended as it says",
+        (sys.executable, "tests/run/starts.py", "--count", "{count}", "--seed", "{seed}"),
+        count=300,
+    ),
     "every": Part(
         "each case of the suites that .ci/run has the core of, and PyTorch with its compiler",
         (*_PYTEST, "-m", "(oracle or slow) and not alone"),
