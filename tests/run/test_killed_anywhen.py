@@ -77,7 +77,7 @@ def _kill(framework: str, seconds: float, seed: int, tmp_path: Path) -> None:
     if who != "tidy" and pid:
         os.kill(pid, signal.SIGKILL)
     if who == "tidy":
-        time.sleep(1)  # the script goes on without it
+        time.sleep(1)  # the script is ended, too
     (tmp_path / "sent").touch()
     out, err = command.communicate(timeout=300)
     assert "Traceback" not in out + err

@@ -47,13 +47,17 @@ def _report(*given: str | Path, cwd: Path, **changed: str) -> subprocess.Complet
     )
 
 
-@pytest.mark.slow
+slow = pytest.mark.slow
+
+
+@slow
 def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
-    """The script goes on to its end; only then its recording is one that was left."""
+    """With --keep-running the script goes on; only at its end its recording is one that was left."""
     script = write_script(tmp_path, _TRAIN)
     place = tmp_path / "tmp"
     place.mkdir()
-    command = start("--steps", "1000", script, "300", cwd=tmp_path, TMPDIR=str(place))
+    given = ("--steps", "1000", "--keep-running", script, "300")
+    command = start(*given, cwd=tmp_path, TMPDIR=str(place))
     assert command.stdout is not None
     assert command.stdout.readline() == "ready\n"
     command.kill()
@@ -70,6 +74,26 @@ def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
     assert ", CPU run, 299 steps of " in " ".join(found.stdout.split())
     named = _report("--recover", folder, cwd=tmp_path, TMPDIR=str(place))
     assert named.stdout == found.stdout
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["", pytest.param("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n", marks=slow)],
+    ids=["", "ignores SIGTERM"],
+)
+def test_a_script_ends_with_a_killed_run(first: str, tmp_path: Path) -> None:
+    """Within ten seconds, where it would go on for an hour; what it did until then is kept."""
+    script = write_script(tmp_path, first + _TRAIN)
+    command = start("--steps", "1000", script, "360000", cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert command.stdout is not None
+    assert command.stdout.readline() == "ready\n"
+    command.kill()
+    out, err = command.communicate(timeout=200)  # the script holds the pipes until it ends
+    assert (out, err) == ("", "")
+    found = _report("--recover", cwd=tmp_path, TMPDIR=str(tmp_path))
+    steps = re.search(r", CPU run, (\d+) steps of ", " ".join(found.stdout.split()))
+    assert steps is not None
+    assert int(steps[1]) >= 3
 
 
 @pytest.mark.parametrize("given", [[], ["absent"], ["."]])

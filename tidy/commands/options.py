@@ -163,6 +163,11 @@ run_options = together(
         help="Record no more than about this: bytes, or with k, M or G after the number.",
     ),
     flag_option("--stop-after", "End the script, too, when the steps are recorded."),
+    flag_option(
+        "--keep-running",
+        "Let the script go on if tidy itself is killed (SIGKILL, out of memory); else it is ended,"
+        " too.",
+    ),
     path_option("--trace", "Keep the trace (.json or .json.gz); of ranks, a folder."),
     flag_option("--no-stack", "Record no Python frames and lines: cheaper."),
     flag_option("--no-shapes", "Record no input shapes."),

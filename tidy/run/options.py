@@ -34,6 +34,7 @@ class RunOptions:
         max_size: about the most bytes to record.
         trace: where to keep the trace.
         stack, shapes, memory, all_threads: what to record.
+        keep_running: whether the script goes on if this process is killed.
         quickest: whether each part of a step is to be as long as in the quickest steps.
         device: the modelled device that tidy.runtime gets, `a100` or `h100:2`.
         to_stderr: whether the script's output goes to standard error.
@@ -59,6 +60,7 @@ class RunOptions:
     all_threads: bool = False
     device: str | None = None
     quickest: bool = False
+    keep_running: bool = False
     to_stderr: bool = field(default=False, kw_only=True)
     corrections: Sequence[str] | None = field(default=None, kw_only=True)
 

@@ -30,7 +30,7 @@ def run_child(options: RunOptions, folder: Path) -> int:
     """
     settings = folder / SETTINGS
     settings.write_text(repr(options.settings(str(folder))), "utf-8")
-    with _signals() as started:
+    with _signals(options.keep_running) as started:
         try:
             process = subprocess.Popen(  # noqa: S603 - running it is what the user asked for
                 [options.interpreter, *(["-m"] if options.module else []), *options.command],
@@ -61,30 +61,36 @@ def _environment(settings: Path, device: str | None) -> Mapping[str, str]:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+def _signals(keep_running: bool) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Outlive the signals that are meant for the child, and hand on those sent to us alone.
 
     Gives what takes the child once it runs; signals that came before reach it then.
+
+    Args:
+        keep_running: whether the child goes on if this process is killed.
     """
     child: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
     named = {getattr(signal, name): name for name in _MEANT_FOR_IT if hasattr(signal, name)}
     numbers = [number for number in named if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-    witness = Witness(numbers) if os.name != "nt" else None
+    witness = Witness(numbers)
 
     def hand_on(number: int, frame: Any) -> None:
-        was_for_all = witness.saw(number) if witness is not None else None
+        if not child:
+            early.append(number)
+            return
+        was_for_all = witness.saw(number)
         if was_for_all is None:
             was_for_all = named[number] in _FROM_TERMINAL
         if was_for_all:
             return
-        if not child:
-            early.append(number)
         for process in child:
             process.send_signal(number)
 
     def started(process: subprocess.Popen[bytes]) -> None:
         child.append(process)
+        if not keep_running:
+            witness.end_with_us(process.pid)
         for number in early:
             process.send_signal(number)
 
@@ -94,5 +100,4 @@ def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     finally:
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
-        if witness is not None:
-            witness.close()
+        witness.close()

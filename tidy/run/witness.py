@@ -1,39 +1,63 @@
-"""Tells whether a signal was sent to this process alone, or to its whole group.
+"""A small process beside us that tells what we cannot know of ourselves.
 
-A terminal, `timeout` and `kill -- -GROUP` send a signal to all processes of a group: the script has
-it already then, and to pass it on would be to send it twice. How it was sent cannot be learnt from
-the signal. So a small process in the same group, which does nothing else, is asked whether it got
-that signal, too.
+It does two things. It tells whether a signal was sent to this process alone, or to its whole group:
+a terminal, `timeout` and `kill -- -GROUP` send a signal to all processes of a group, so that the
+script has it already, and to pass it on would be to send it twice. How it was sent cannot be learnt
+from the signal, so the witness, which is in the same group, is asked whether it got it, too.
+
+And it ends the script if this process is killed: its input ends then without a farewell. It sends
+SIGTERM, as a supervisor does, and SIGKILL to a script that is there ten seconds later.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from contextlib import suppress
 
-# It reads numbers of signals and answers each with Y or N; it ends when this process does, since
-# its input then ends.
+# It reads pairs of a letter and a number: `s 15` asks whether that signal came, and is answered with
+# Y or N; `c 1234` names the child that ends when its input does; `c 0` takes that back.
 _PROGRAM = """
-import os, signal, sys
+import os, signal, sys, time
 numbers = {%s}
-signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+if hasattr(signal, "pthread_sigmask"):
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+else:
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
 os.write(1, b"Y")
-while True:
-    asked = os.read(0, 1)
-    if not asked:
-        break
-    came = asked[0] in signal.sigpending()
+child = 0
+for line in iter(sys.stdin.readline, ""):
+    what, number = line.split()
+    if what == "c":
+        child = int(number)
+        continue
+    came = int(number) in signal.sigpending()
     if came:
-        signal.sigwait({asked[0]})
+        signal.sigwait({int(number)})
     os.write(1, b"Y" if came else b"N")
+try:
+    if child:
+        os.kill(child, signal.SIGTERM)
+    if child and os.name != "nt":  # where SIGTERM ends it at once
+        for _ in range(100):
+            time.sleep(0.1)
+            os.kill(child, 0)
+        os.kill(child, signal.SIGKILL)
+except OSError:
+    pass  # it has ended
 """
 _ON_THE_WAY_S = 0.01  # a signal reaches the processes of a group one after another
 
 
 class Witness:
-    """A process that gets the signals that are sent to our group."""
+    """A process that gets the signals that are sent to our group, and outlives us.
+
+    Args:
+        numbers: the signals that it may be asked about, which do not end it.
+    """
 
     def __init__(self, numbers: list[int]) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -48,9 +72,9 @@ class Witness:
         self._is_ready = False
 
     def saw(self, number: int) -> bool | None:
-        """Whether the group got the signal since this was asked last; None if it is not known."""
+        """Return whether the group got the signal since this was asked last; None if unknown."""
         process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
+        if process is None or process.stdout is None or os.name == "nt":
             return None
         try:
             if not self._is_ready:
@@ -58,16 +82,28 @@ class Witness:
                 if not process.stdout.read(1):  # it ended before it could hold the signal back
                     return process.wait() == -number or None
             time.sleep(_ON_THE_WAY_S)
-            process.stdin.write(bytes([number]))
+            self._tell("s", number)
             return {b"Y": True, b"N": False}.get(process.stdout.read(1) or b"")
         except OSError:
             return None
 
+    def end_with_us(self, pid: int) -> None:
+        """Have a child of ours ended if this process ends before `close` is called."""
+        with suppress(OSError):
+            self._tell("c", pid)
+
     def close(self) -> None:
         """Let it end."""
         process = self._process
-        if process is not None and process.stdin is not None and process.stdout is not None:
-            with suppress(OSError):
-                process.stdin.close()
-                process.stdout.close()
-            process.wait()
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        with suppress(OSError):
+            self._tell("c", 0)
+        with suppress(OSError):
+            process.stdin.close()
+            process.stdout.close()
+        process.wait()
+
+    def _tell(self, what: str, number: int) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(f"{what} {number}\n".encode())
