@@ -22,6 +22,7 @@ if monitoring is not None:
     work(12)
     monitoring.restart_events()
     work(2)
+    monitoring.set_events(monitoring.DEBUGGER_ID, 0)  # some versions go on without it
     monitoring.free_tool_id(monitoring.DEBUGGER_ID)
     print(seen)
 print("trained")
