@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from .running import python, tidy_run, write_script
 
 pytestmark = pytest.mark.skipif(
-    not os.path.isdir("/proc/self/task"), reason="counts the threads in /proc"
+    not Path("/proc/self/task").is_dir(), reason="counts the threads in /proc"
 )
 # What is registered first is called last before the fork. `logging` registers functions of Python
 # for after it.

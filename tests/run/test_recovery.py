@@ -52,7 +52,7 @@ slow = pytest.mark.slow
 
 @slow
 def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
-    """With --keep-running the script goes on; only at its end its recording is one that was left."""
+    """With --keep-running the script goes on; only then its recording is one that was left."""
     script = write_script(tmp_path, _TRAIN)
     place = tmp_path / "tmp"
     place.mkdir()
@@ -78,7 +78,10 @@ def test_a_killed_run_is_offered_once_and_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "first",
-    ["", pytest.param("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n", marks=slow)],
+    [
+        "",
+        pytest.param("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n", marks=slow),
+    ],
     ids=["", "ignores SIGTERM"],
 )
 def test_a_script_ends_with_a_killed_run(first: str, tmp_path: Path) -> None:

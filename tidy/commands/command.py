@@ -7,8 +7,7 @@ import click
 # The names of the parameters under each heading, in every command; what is under none is listed
 # last. A command that has options of one heading alone has none.
 HEADINGS = {
-    "The script and how it is run": "module python framework device keep_running"
-    " runs",
+    "The script and how it is run": "module python framework device keep_running runs",
     "What is recorded": "steps warmup after every seconds max_size stop_after trace no_stack"
     " no_shapes no_memory quickest all_threads",
     "Which rules, and what counts": "codes select ignore patterns name fail_on savings warn_from"

@@ -17,8 +17,8 @@ import sys
 import time
 from contextlib import suppress
 
-# It reads pairs of a letter and a number: `s 15` asks whether that signal came, and is answered with
-# Y or N; `c 1234` names the child that ends when its input does; `c 0` takes that back.
+# It reads pairs of a letter and a number: `s 15` asks whether that signal came, and is answered
+# with Y or N; `c 1234` names the child that ends when its input does; `c 0` takes that back.
 _PROGRAM = """
 import os, signal, sys, time
 numbers = {%s}

@@ -83,6 +83,17 @@ def _follow_into_spawned(settings: dict[str, Any]) -> None:
     spawn.get_preparation_data = get_preparation_data
 
 
+# This module has no name there by which it could be found.
+_IN_SPAWNED = """
+import sys
+from importlib.util import find_spec
+if settings["same_python"] and find_spec("tidy") is None:
+    sys.path.append(settings["tidy_path"])
+from tidy.run.child.alias import install
+install(settings, is_recorded=False)
+"""
+
+
 class _InSpawned:
     """What makes the alias in a spawned process when it is unpickled there."""
 
@@ -91,10 +102,7 @@ class _InSpawned:
         self._settings = {name: settings[name] for name in names}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # This module has no name there by which it could be found.
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned.py")
-        with open(path, encoding="utf-8") as file:
-            return exec, (file.read(), {"SETTINGS": self._settings})
+        return exec, (_IN_SPAWNED, {"settings": self._settings})
 
 
 class AliasFinder:
