@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
+TYPE_CHECKING = False  # most of the time that this module takes would be that of `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import errors
     from .api import check, load
     from .attach import Recorder, record
