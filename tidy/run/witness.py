@@ -63,7 +63,13 @@ class Witness:
         self._process: subprocess.Popen[bytes] | None = None
         with suppress(OSError):
             self._process = subprocess.Popen(  # noqa: S603 - this Python, with the program above
-                [sys.executable, "-I", "-S", "-c", _PROGRAM % ", ".join(map(str, numbers))],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-c",
+                    _PROGRAM % ", ".join(map(str, map(int, numbers))),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -106,4 +112,4 @@ class Witness:
 
     def _tell(self, what: str, number: int) -> None:
         if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(f"{what} {number}\n".encode())
+            self._process.stdin.write(f"{what} {int(number)}\n".encode())
