@@ -16,6 +16,7 @@ from typing import Any
 
 from .endings import interrupts_later
 from .guard import as_importlib
+from .own_frames import cut
 
 _RUNTIME = "tidy.runtime"
 # Modules that are elsewhere.
@@ -170,6 +171,7 @@ def _say_what_is_missing(
 ) -> None:
     missing = _missing(error) if isinstance(error, (AttributeError, ImportError)) else None
     if missing is None:
+        cut(error, trace)
         sys.__excepthook__(kind, error, trace)
         return
     if missing not in _said:

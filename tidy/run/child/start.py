@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import endings
+from . import endings, own_frames
 from .guard import one_line
 from .kept import MAIN_THREAD, thread
 from .piece_writer import PieceWriter
@@ -33,6 +33,7 @@ def record(framework: str, settings: dict[str, Any]) -> None:
         return
     _of_process.append(recorder)
     endings.install(recorder)
+    own_frames.hide()
     if thread.get_ident() == MAIN_THREAD:
         recorder.begin()
     else:
