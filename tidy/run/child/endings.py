@@ -14,7 +14,7 @@ from .patches import Preceded
 _WAIT_S = 15.0
 _terminating = False
 _to_call: list[Callable[[], None]] = []  # by the main thread
-_calling: list[bool] = []  # not empty while it does
+_calling = False  # whether it does now
 _callback: list[Any] = []  # what calls them, for as long as the process is there
 
 
@@ -146,7 +146,8 @@ def call_in_main_thread(function: Callable[[], None]) -> bool:
 
 
 def _call_all(_: Any) -> int:
-    _calling.append(True)
+    global _calling
+    _calling = True
     functions = _to_call[:]  # what they ask for is called later
     _to_call.clear()
     for function in functions:
@@ -155,7 +156,7 @@ def _call_all(_: Any) -> int:
                 function()
         except SystemExit:  # noqa: PERF203
             continue  # it comes again at the next step, where it can be raised
-    _calling.clear()
+    _calling = False  # no other thread runs between this and the end
     return 0
 
 
