@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow  # each case starts processes
 def test_a_new_rule_fails_until_it_is_written(tmp_path: Path) -> None:
     made = tidy("new-rule", "repeated-item", cwd=tmp_path)
     assert (made.code, made.err) == (0, "")
-    assert made.lines[0].startswith("Wrote repeated_item.py: rule OWN001 repeated-item, ")
-    check = made.lines[1].split()
+    assert made.lines[0] == "Wrote repeated_item.py: rule OWN001 repeated-item."
+    check = made.lines[2].split()
     assert check == ["tidy", "new-rule", "--check", "repeated_item.py"]
 
     failing = tidy(*check[1:], cwd=tmp_path)
@@ -37,7 +37,7 @@ def test_a_new_rule_fails_until_it_is_written(tmp_path: Path) -> None:
 def test_what_it_says_to_run_next_works_at_once(tmp_path: Path) -> None:
     made = tidy("new-rule", "SlowAddition", cwd=tmp_path)
     trace = write(tmp_path / "clean.json", clean())
-    _, explain, report = (line.split()[1:] for line in made.lines[1:])
+    _, explain, report = (line.split()[1:] for line in made.lines[2:])
     told = tidy(*explain, cwd=tmp_path)
     assert (told.code, told.lines[0]) == (0, "OWN001 slow-addition (warning)")
     found = tidy(*(trace if word == "TRACE" else word for word in report), cwd=tmp_path)

@@ -261,7 +261,9 @@ class Recorder(Harmless):
 
     def _request(self) -> None:
         if not self._requested:
-            self._requested = endings.call_in_main_thread(self._do_due)
+            self._requested = True  # before: it may be called at once
+            if not endings.call_in_main_thread(self._do_due):
+                self._requested = False
 
     @harmless
     def _do_due(self) -> None:
