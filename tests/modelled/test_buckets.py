@@ -190,7 +190,7 @@ def test_buckets_are_pytorchs(limits: list[int]) -> None:
     for _ in range(50):
         sizes = random.integers(1, 40, 20)
         dtypes = random.choice(["float32", "float64", "float16"], 20)
-        ours = [rt.zeros(int(n), dtype=d) for n, d in zip(sizes, dtypes, strict=True)]
+        ours = [rt.zeros(int(n), dtype=getattr(rt, d)) for n, d in zip(sizes, dtypes, strict=True)]
         theirs = [
             torch.zeros(int(n), dtype=getattr(torch, d)) for n, d in zip(sizes, dtypes, strict=True)
         ]
