@@ -38,11 +38,6 @@ def _batch(item: str = _SLICE, count: int = 16, stack: str = "aten::stack 20us")
     return under(FRAME, "".join(item.format(7 * i, 7 * i + 8) for i in range(count)), stack)
 
 
-# What a recording with stacks adds between two operators: of six operators in each round 90 to
-# 170 us were between them on a slow machine, for a slice at a place of three numbers.
-_RECORDING_NS = 20_000
-
-
 class BatchItemByItem(Pattern):
     """A batch is put together from one item after the other, in the training loop.
 
@@ -70,8 +65,9 @@ class BatchItemByItem(Pattern):
     fix = "index once, data[starts[:, None] + arange(length)], or make batches in workers"
     fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
     longest_python_us = Option(
-        100.0,
-        "Python that takes longer for each item reads or decodes it, and does not only take it",
+        250.0,
+        "Python that takes longer for each item reads or decodes it; a slice at a place of three"
+        " numbers was recorded with 90 to 170 us",
     )
     worth_a_word = word_share(timing.LARGE_INFO, "such batches")
     examples = (
@@ -141,10 +137,7 @@ class BatchItemByItem(Pattern):
                 continue
             if takes and not _at_other_places(trace, batch.rounds[:, takes[0]]):
                 continue
-            recording_ns = _RECORDING_NS * batch.rounds.shape[1]
-            if _python_between_ns(trace, batch.rounds) - recording_ns <= (
-                1000 * self.longest_python_us
-            ):
+            if _python_between_ns(trace, batch.rounds) <= 1000 * self.longest_python_us:
                 yield batch, bool(takes) or names.count(_READ) >= _READS_OF_A_SLICE
 
 
