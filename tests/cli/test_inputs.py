@@ -144,8 +144,9 @@ def _traces_of_any_kind(folder: Path) -> list[str]:
     write(folder / "runs" / "trace.json", clean())
     with zipfile.ZipFile(folder / "trace.zip", "w") as archive:
         archive.write(folder / "trace.json", "trace.json")
+    (folder / "cut.zip").write_bytes((folder / "trace.zip").read_bytes()[:100])
     (folder / "trace.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
-    return ["trace.json", "trace.json.gz", "trace.zip", "trace.sqlite", "runs"]
+    return ["trace.json", "trace.json.gz", "trace.zip", "cut.zip", "trace.sqlite", "runs"]
 
 
 @pytest.mark.parametrize(

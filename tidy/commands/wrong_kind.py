@@ -58,6 +58,9 @@ def _is_trace(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(16)
     if head.startswith(b"PK\x03\x04"):
-        with zipfile.ZipFile(path) as archive:
-            return "__main__.py" not in archive.namelist()
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return "__main__.py" not in archive.namelist()
+        except zipfile.BadZipFile:
+            return True  # the other command says what is wrong with it
     return head.startswith(_PACKED) or path.suffix.lower() == ".json"
