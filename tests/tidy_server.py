@@ -7,23 +7,28 @@ folder and the environment, and with it three descriptors. The answer is the exi
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
 import runpy
 import socket
 import sys
+import threading
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from .imports import SOURCES, module_name
 
 _NOT_IN_A_COMMAND = (
     "tidy.__main__", "tidy.integrations", "tidy.run.child", "tidy.runtime", "tidy.testing"
 )  # fmt: skip
+_IMPORTED_LATE = ("encodings.utf_8_sig", "numpy.ma")  # by most commands, in their course
 
 
 def _import_all() -> None:
+    for name in _IMPORTED_LATE:
+        import_module(name)
     for name in map(module_name, SOURCES):
         if not name.startswith(_NOT_IN_A_COMMAND):
             import_module(name)
@@ -65,7 +70,20 @@ def _become(asked: dict[str, Any]) -> None:
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
 
 
+def _end(code: object) -> NoReturn:
+    """End as Python does, without taking every module apart, which a process that ends need not."""
+    if threading.active_count() > 1 or not isinstance(code, int | None):
+        sys.exit(code)  # type: ignore[arg-type]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
     _import_all()
     _become(_next_copy(socket.socket(fileno=int(sys.argv[1]))))
-    runpy.run_module("tidy", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("tidy", run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        _end(ended.code)

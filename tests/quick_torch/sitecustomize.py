@@ -40,7 +40,9 @@ class _Late(ModuleType):
 class _WithoutDecompositions:
     """Finds and loads the module that registers them: of what it does eager PyTorch needs this.
 
-    From PyTorch's first module until then the garbage collector rests, which would find nothing.
+    From PyTorch's first module until then the garbage collector rests, which would find nothing,
+    and it never looks at what there is by then: each pass over it, of which the end of a process
+    has several, takes a tenth of a second.
     """
 
     @staticmethod
@@ -58,6 +60,7 @@ class _WithoutDecompositions:
         torch = sys.modules["torch"]
         opaque = import_module("torch._opaque_base")
         torch._C._set_generator_metaclass(opaque.OpaqueBaseMeta)
+        gc.freeze()
         gc.enable()
 
 

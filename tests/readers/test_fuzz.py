@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ..environment import SOAK
 from .fuzz import load_sources, make_case, run_cases
 from .sqlite_mutations import sqlite_sources
 
@@ -32,7 +33,7 @@ def test_some_cases() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 300, 75))
+@pytest.mark.parametrize("first", range(0, 300 if SOAK else 75, 75))
 def test_many_cases(first: int) -> None:
     assert failures(2, range(first, first + 75), largest=600_000) == []
 
