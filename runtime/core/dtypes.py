@@ -36,9 +36,10 @@ def get_default_dtype() -> DType:
 def set_default_dtype(dtype: Any) -> None:
     """Set what Python floats become; a TypeError if it is not a floating dtype."""
     global _default  # noqa: PLW0603
-    if np.dtype(dtype).kind not in "fV":
+    found = numpy_dtype(dtype)
+    if found.kind not in "fV":
         raise TypeError("only floating-point types are supported as the default type")
-    _default = np.dtype(dtype)
+    _default = found
 
 
 def as_dtype(given: Any) -> DType:
@@ -50,7 +51,7 @@ def as_dtype(given: Any) -> DType:
     Raises:
         TypeError: it is anything else.
     """
-    found = np.dtype(given) if isinstance(given, (np.dtype, type)) else None
+    found = numpy_dtype(given) if isinstance(given, (np.dtype, type)) else None
     if found is None or found.kind not in CATEGORY:
         error = TypeError(f"argument 'dtype' must be torch.dtype, not {given!r}")
         error.stays = True  # type: ignore[attr-defined]  # operators give it on as it is
@@ -166,9 +167,18 @@ class _Missing(type):
         return "torch.bfloat16"
 
 
+def numpy_dtype(given: Any) -> DType:
+    """Return the dtype that numpy makes of what is given.
+
+    Raises:
+        RuntimeError: it is one that is missing, which numpy before 2.4 takes for any object.
+    """
+    return given.dtype if isinstance(given, _Missing) else np.dtype(given)
+
+
 def finfo(dtype: Any = None) -> Any:
     """The limits of a floating dtype, by default of the default one."""
-    dtype = np.dtype(_default if dtype is None else dtype)
+    dtype = numpy_dtype(_default if dtype is None else dtype)
     if dtype.kind != "V":
         return np.finfo(dtype)
     import ml_dtypes  # type: ignore[import-not-found, unused-ignore]

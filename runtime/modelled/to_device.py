@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.device import Device
+from ..core.dtypes import numpy_dtype
 from ..core.storage import pin, storage_of
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
@@ -35,7 +36,7 @@ def to_device(tensor: Tensor, dtype: Any, device: Any, non_blocking: bool) -> Te
     """
     check(len(active) > 0, _FORKED)
     target = None if Device(device).type == "cpu" else device_index(device)
-    kind = tensor.array.dtype if dtype is None else np.dtype(dtype)
+    kind = tensor.array.dtype if dtype is None else numpy_dtype(dtype)
     shown = (tensor, None if dtype is None else kind, None, device, None, non_blocking, None)
 
     def to_copy(source: Tensor, *_: Any) -> Tensor:

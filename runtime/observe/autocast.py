@@ -11,8 +11,6 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
 
-import numpy as np
-
 from .. import accelerator
 from ..core import dtypes
 from ..core.dtypes import float16, float32
@@ -55,7 +53,9 @@ class autocast(Mode):
         self.listed = watching if self.enabled else []
 
     def __enter__(self) -> None:
-        dtype = np.dtype(self.dtype or get_autocast_dtype(self.device)) if self.enabled else None
+        dtype = None
+        if self.enabled:
+            dtype = dtypes.numpy_dtype(self.dtype or get_autocast_dtype(self.device))
         self.value = {**_dtypes.get(), self.device: dtype}
         super().__enter__()
 
