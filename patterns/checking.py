@@ -8,7 +8,7 @@ from tidy.finding import Checked, Crashed, Outcome
 
 from .base import Pattern
 from .examples import Abstains, Example, Fires
-from .runner import run_patterns
+from .runner import run_pattern
 
 
 def problems_of(rule: type[Pattern], example: Example) -> list[str]:
@@ -17,7 +17,7 @@ def problems_of(rule: type[Pattern], example: Example) -> list[str]:
         trace = example.trace()
     except ValueError as error:
         return [f"the outline cannot be read: {error}"]
-    return list(_problems(rule, example, run_patterns(trace, [rule()])[rule.code]))
+    return list(_problems(rule, example, run_pattern(trace, rule())))
 
 
 def _problems(rule: type[Pattern], example: Example, outcome: Outcome) -> Iterator[str]:

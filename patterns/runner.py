@@ -26,7 +26,7 @@ def run_patterns(
     for pattern in patterns:
         if progress is not None:
             progress(pattern)
-        outcomes[pattern.code] = _run(trace, pattern)
+        outcomes[pattern.code] = run_pattern(trace, pattern)
     return outcomes
 
 
@@ -40,7 +40,8 @@ def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[d
     return outcomes
 
 
-def _run(trace: Trace, pattern: Pattern) -> Outcome:
+def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
+    """The outcome of one rule."""
     # Rules come from anywhere, so this and the next are the places that catch everything.
     try:
         obstacle = pattern.applies(trace)

@@ -20,6 +20,7 @@ from tidy.patterns.base import DevicePattern
 from tidy.patterns.registry import load_builtin_patterns, load_source
 from tidy.trace import Capability
 
+from .environment import environment
 from .test_architecture import ROOT
 from .trace.kineto import frame, mark, op
 
@@ -280,3 +281,12 @@ def test_a_profiler_is_no_trace() -> None:
     with pytest.raises(TypeError, match=r"not profile: give its \.trace"):
         tidy.check(prof)  # type: ignore[arg-type]
     assert tidy.check(prof.trace).crashed == {}
+
+
+def test_check_is_the_function_whatever_is_imported() -> None:
+    """There is a package of that name as well."""
+    code = (
+        "import tidy; from tidy.check.pipeline import judge; import tidy.api;"
+        "assert tidy.check is tidy.api.check"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())

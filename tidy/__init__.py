@@ -11,6 +11,7 @@ Importing this package imports nothing but itself; each name below is fetched wh
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 
 from ._version import __version__
@@ -67,6 +68,17 @@ __all__ = [
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
 if all(os.path.isfile(os.path.join(_ROOT, name)) for name in ("pyproject.toml", "cli.py")):  # noqa: PTH113, PTH118
     __path__.append(_ROOT)
+
+
+class _Package(type(sys)):  # type: ignore[misc]
+    """The class of this package: the function `check` stays where the package `check` is loaded."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "check" or not isinstance(value, type(sys)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

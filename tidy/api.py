@@ -8,21 +8,17 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
-from .baseline import marked, read_baseline
-from .config.path_ignores import without_ignored
+from .baseline import read_baseline
+from .check import CheckSettings, pipeline
 from .config.settings import Settings, load_settings
 from .errors import PatternLoadError, UnknownPattern, UsageError
 from .patterns.base import Pattern
 from .patterns.option import set_options
 from .patterns.registry import by_code, load_patterns, select_patterns
 from .patterns.rules.named_event import NamedEvent
-from .patterns.runner import run_patterns
 from .readers import read_trace
 from .report.report import Report
-from .sources.places import Sources
-from .sources.suppress import Comments, suppressed
 from .trace import Trace
-from .weigh import WARN_FROM
 
 Rule = str | os.PathLike[str] | type[Pattern] | Pattern
 Rules = Rule | Iterable[Rule]
@@ -104,16 +100,17 @@ def check(
         options or {},
         settings,
     )
-    outcomes = without_ignored(run_patterns(trace, rules), settings.path_ignores)
-    if sources is not None:
-        outcomes = suppressed(trace, outcomes, rules, Comments(Sources(Path(sources))))
-    if baseline is not None:
-        known = read_baseline(Path(baseline).absolute())
-        below = Sources(known.root, [] if sources is None else [Path(sources)])
-        worth = WARN_FROM if warn_from is None else warn_from
-        dearer = settings.get("dearer-from") / 100
-        outcomes = marked(outcomes, known, below, worth=worth, dearer_from=dearer)
-    return Report(trace, outcomes, savings=savings or settings.get("savings"), warn_from=warn_from)
+    checking = CheckSettings(
+        rules,
+        settings.path_ignores,
+        folders=[] if sources is None else [Path(sources)],
+        baseline=None if baseline is None else read_baseline(Path(baseline).absolute()),
+        dearer_from=settings.get("dearer-from") / 100,
+        savings=savings or settings.get("savings"),
+        warn_from=warn_from,
+    )
+    (report,) = pipeline.check([trace], checking)
+    return report
 
 
 def _is_number_or_none(value: object) -> bool:

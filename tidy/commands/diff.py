@@ -6,15 +6,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..config.path_ignores import without_ignored
+from ..check import CheckSettings, judge
 from ..diff import Comparison, Side, is_report, side_of_report, side_of_traces
 from ..diff.wording import difference_text
 from ..errors import TidyError, UsageError
-from ..report.ranks import among_ranks
-from ..report.report import Report
 from .files import check_output, find_files, opened, say
 from .outputs import Output
-from .report import check_jobs
+from .report import run_rules_once
 from .report_options import ReportOptions
 
 FORMS = ("text", "json", "markdown", "github")
@@ -67,14 +65,10 @@ def _side(path: str, options: ReportOptions) -> Side:
         except ValueError as error:
             raise UsageError(f"{path}: {error}") from None
     inputs = find_files([path])
-    ignored = options.settings.path_ignores
+    rules = options.rules()
     # Comments that accept findings are not read: the sources of at least one side have changed.
-    reports = among_ranks(
-        [
-            Report(trace, without_ignored(outcomes, ignored), savings=options.savings)
-            for trace, outcomes in check_jobs(inputs.read(), options.rules())
-        ]
-    )
+    settings = CheckSettings(rules, options.settings.path_ignores, savings=options.savings)
+    reports = judge(run_rules_once(inputs.read(), rules), settings)
     inputs.say_what_is_missing()
     if inputs.unreadable or not reports:
         raise UsageError(f"{path}: could not be read, so that nothing is compared")

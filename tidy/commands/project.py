@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..baseline import (
@@ -11,25 +11,18 @@ from ..baseline import (
     found_entries,
     gone_entries,
     is_dearer,
-    marked,
     read_baseline,
 )
-from ..config.path_ignores import without_ignored
+from ..check import CheckSettings
 from ..config.toml import shown
-from ..finding import Outcome, Severity
+from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.ranks import among_ranks
 from ..report.report import Report
 from ..report.units import count_text, printable
-from ..sources.places import Sources
-from ..sources.suppress import Comments, suppressed
-from ..trace import Trace
-from ..weigh import WARN_FROM
 from .files import say
 from .report_options import ReportOptions
 
 _MOST_SAID = 5  # places in one line
-CheckedTraces = Sequence[tuple[Trace, Mapping[str, Outcome]]]
 
 
 class Project:
@@ -39,65 +32,44 @@ class Project:
         TidyError: the baseline cannot be read.
     """
 
-    def __init__(self, options: ReportOptions) -> None:
-        self._options = options
+    def __init__(self, options: ReportOptions, rules: Sequence[Pattern]) -> None:
         folders = [Path.cwd()]
         if options.settings.root is not None:
             folders.append(options.settings.root)
         if options.script is not None:
             folders.append(Path(options.script).parent)
-        self._folders = folders
-        self.sources = Sources(folders[0], folders[1:])
-        self._comments = Comments(self.sources)
         named = options.baseline
-        self.baseline = None if named is None else read_baseline(Path(named).absolute())
-
-    @property
-    def _margins(self) -> tuple[float, float]:
-        """How much of the steps, and of what it cost, a known finding has to cost more."""
-        warn_from = self._options.warn_from
-        worth = WARN_FROM if warn_from is None else warn_from / 100
-        return worth, self._options.dearer_from / 100
-
-    def sources_below(self, root: Path) -> Sources:
-        """The sources, with paths from another folder."""
-        return Sources(root, self._folders)
-
-    def reports(self, checked: CheckedTraces, rules: Sequence[Pattern]) -> list[Report]:
-        """The reports on traces, without what is left out and with what is accepted."""
-        options = self._options
-        warn_from = None if options.warn_from is None else options.warn_from / 100
-        worth, dearer_from = self._margins
-        reports = []
-        for trace, outcomes in checked:
-            kept = without_ignored(outcomes, options.settings.path_ignores)
-            kept = suppressed(trace, kept, rules, self._comments)
-            if self.baseline is not None:
-                below = self.sources_below(self.baseline.root)
-                kept = marked(kept, self.baseline, below, worth=worth, dearer_from=dearer_from)
-            reports.append(Report(trace, kept, savings=options.savings, warn_from=warn_from))
-        return among_ranks(reports)
+        self._threshold = options.threshold
+        self.settings = CheckSettings(
+            rules,
+            options.settings.path_ignores,
+            folders,
+            None if named is None else read_baseline(Path(named).absolute()),
+            options.dearer_from / 100,
+            options.savings,
+            None if options.warn_from is None else options.warn_from / 100,
+        )
 
     def gone(self, reports: Sequence[Report], baseline: Baseline | None = None) -> list[Entry]:
         """The entries of the baseline of which nothing was found, as far as the runs tell."""
-        baseline = self.baseline if baseline is None else baseline
+        baseline = self.settings.baseline if baseline is None else baseline
         if baseline is None:
             return []
         checked = [(report.trace, report.outcomes) for report in reports]
-        return gone_entries(checked, baseline, self.sources_below(baseline.root))
+        return gone_entries(checked, baseline, self.settings.sources_below(baseline.root))
 
     def write_ignores(self, reports: Sequence[Report]) -> bool:
         """Write comments at the findings that count; says what was written, and whether any was."""
         from ..sources.add_ignores import add_ignores
 
-        least = self._options.threshold or Severity.WARNING
+        least = self._threshold or Severity.WARNING
         findings = [
             finding
             for report in reports
             for finding in report.findings
             if finding.acceptance is None and finding.severity >= least
         ]
-        written = add_ignores(self.sources, findings)
+        written = add_ignores(self.settings.sources, findings)
         for file, count in written.counts.items():
             say(f"{shown(file)}: {count_text(count, 'finding')} ignored by a comment")
         for file, problem in written.problems.items():
@@ -129,10 +101,12 @@ class Project:
                 del entries[each.fingerprint]
         else:
             findings = (report.findings for report in reports)
-            found = found_entries(findings, self.sources_below(before.root))
+            found = found_entries(findings, self.settings.sources_below(before.root))
             for key, each in found.items():
                 # What is as it was stays as it is: the next review is of changes alone.
-                if key not in entries or is_dearer(each, entries[key], *self._margins):
+                old = entries.get(key)
+                worth, dearer_from = self.settings.worth, self.settings.dearer_from
+                if old is None or is_dearer(each, old, worth, dearer_from):
                     entries[key] = each
         after = Baseline(target, entries)
         if after.entries != before.entries or not target.exists():

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from ..account import jobs_of
+from ..check import Checking, check, judge, run_rules
 from ..errors import TidyError
-from ..finding import Outcome
 from ..formats import Results
 from ..patterns.base import Pattern
-from ..patterns.runner import run_on_ranks, run_patterns
 from ..report.changes import OneOfSeveral, changes_text
 from ..report.json_report import reports_to_json
 from ..report.overlap import Overlaps
@@ -31,25 +29,17 @@ from .report_options import ReportOptions
 
 def check_trace(trace: Trace, options: ReportOptions) -> Report:
     """The report on one trace."""
-    rules = options.rules()
-    (report,) = Project(options).reports([(trace, run_patterns(trace, rules))], rules)
+    (report,) = check([trace], Project(options, options.rules()).settings)
     return report
 
 
-def check_jobs(
-    traces: Iterable[Trace], rules: Sequence[Pattern]
-) -> list[tuple[Trace, Mapping[str, Outcome]]]:
-    """Each trace with the outcome of each rule, ranks of a job seen together; no step twice."""
+def run_rules_once(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
+    """Run the rules; of steps that several files hold the first file counts, and a line says so."""
     overlaps = Overlaps()
-    checked = [(trace, run_patterns(trace, rules)) for trace in overlaps.apart(traces)]
-    for job in jobs_of([trace.info for trace, _ in checked]):
-        if len(job) > 1:
-            told = run_on_ranks([checked[number][0] for number in job], rules)
-            for number, outcomes in zip(job, told, strict=True):
-                checked[number][1].update(outcomes)
+    checked = run_rules(overlaps.apart(traces), rules)
     for note in overlaps.notes:
         say(note)
-    return [*checked]
+    return checked
 
 
 def run_report(
@@ -75,11 +65,11 @@ def run_report(
     for each in options.outputs:
         check_output(each.path, sources=[path for path, _ in inputs.files])
     known = (each for each in traces if isinstance(each, Trace))
-    checked = check_jobs(chain(known, inputs.read()), rules)
-    project = Project(options)
-    reports = project.reports(checked, rules)
+    checked = run_rules_once(chain(known, inputs.read()), rules)
+    project = Project(options, rules)
+    reports = judge(checked, project.settings)
     if options.add_ignores and project.write_ignores(reports):
-        reports = Project(options).reports(checked, rules)
+        reports = judge(checked, project.settings)
     inputs.say_what_is_missing()
     if options.name is not None and checked:
         say_where_no_name_matches(options.name, checked)

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..check import CheckSettings, check
 from ..errors import UsageError
-from ..finding import Checked, Finding
+from ..finding import Finding
 from ..patterns.base import Pattern
-from ..patterns.runner import run_patterns
 from ..run import RunOptions, record_once, time_once
 from ..run.child.corrections import CORRECTIONS
 from ..trace import Trace
@@ -85,8 +85,8 @@ def verify(
         raise UsageError(f"{options.shown} starts several processes; verify times one")
     say("recording")
     trace, framework = record_once(replace(options, stack=False, memory=False, stop_after=True))
-    outcomes = run_patterns(trace, rules).values()
-    findings = [one for each in outcomes if isinstance(each, Checked) for one in each.findings]
+    (report,) = check([trace], CheckSettings(rules, savings="off"))
+    findings = [one for each in report.checked.values() for one in each.findings]
     codes = sorted({finding.code for finding in findings})
     switched = [code for code in codes if code in CORRECTIONS]
     if not switched and not RULES & set(codes):

@@ -1,0 +1,94 @@
+"""The steps from traces to their reports, each in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..account import jobs_of
+from ..baseline import Baseline, marked
+from ..config.path_ignores import PathIgnore, without_ignored
+from ..finding import Outcome
+from ..patterns.base import Pattern
+from ..patterns.runner import run_on_ranks, run_patterns
+from ..report.ranks import among_ranks
+from ..report.report import Report
+from ..sources.places import Sources
+from ..sources.suppress import Comments, suppressed
+from ..trace import Trace
+from ..weigh import WARN_FROM
+
+Checking = Sequence[tuple[Trace, Mapping[str, Outcome]]]
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """What is looked for, and what bears on how much it counts.
+
+    Attributes:
+        rules: the rules to run.
+        path_ignores: rules that are left out in some files.
+        folders: where the sources of the project are, whose comments accept findings; paths are
+            from the first of them. Empty where no source is read.
+        baseline: findings that are accepted until they cost clearly more; None for none.
+        dearer_from: what such a finding has to cost more to count again, as a part of what it cost.
+        savings: "replay", or "off" where findings are weighed by what they cost.
+        warn_from: the share of the window from which a finding is a warning; None for WARN_FROM.
+    """
+
+    rules: Sequence[Pattern]
+    path_ignores: Sequence[PathIgnore] = ()
+    folders: Sequence[Path] = ()
+    baseline: Baseline | None = None
+    dearer_from: float = 2.0
+    savings: str = "replay"
+    warn_from: float | None = None
+
+    @property
+    def worth(self) -> float:
+        """The share of the window that a warning has to be about."""
+        return WARN_FROM if self.warn_from is None else self.warn_from
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of the project, with paths from its folder."""
+        return self.sources_below(self.folders[0])
+
+    def sources_below(self, root: Path) -> Sources:
+        """The sources of the project, with paths from another folder."""
+        return Sources(root, self.folders)
+
+
+def check(traces: Iterable[Trace], settings: CheckSettings) -> list[Report]:
+    """Report on traces; the ranks of a job are told what the others' traces say of them."""
+    return judge(run_rules(traces, settings.rules), settings)
+
+
+def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
+    """Run the rules on each trace, and those that compare ranks on the ranks of each job."""
+    checked = [(trace, run_patterns(trace, rules)) for trace in traces]
+    for job in jobs_of([trace.info for trace, _ in checked]):
+        if len(job) > 1:
+            told = run_on_ranks([checked[number][0] for number in job], rules)
+            for number, outcomes in zip(job, told, strict=True):
+                checked[number][1].update(outcomes)
+    return [*checked]
+
+
+def judge(checked: Checking, settings: CheckSettings) -> list[Report]:
+    """Report on what the rules found: without what is left out, with what is accepted."""
+    comments = Comments(settings.sources) if settings.folders else None
+    baseline = settings.baseline
+    below = settings.sources_below(baseline.root) if baseline else None
+    reports = []
+    for trace, found in checked:
+        outcomes = without_ignored(found, settings.path_ignores)
+        if comments is not None:
+            outcomes = suppressed(trace, outcomes, settings.rules, comments)
+        if baseline and below:
+            worth, dearer_from = settings.worth, settings.dearer_from
+            outcomes = marked(outcomes, baseline, below, worth=worth, dearer_from=dearer_from)
+        savings, warn_from = settings.savings, settings.warn_from
+        reports.append(Report(trace, outcomes, savings=savings, warn_from=warn_from))
+    return among_ranks(reports)
