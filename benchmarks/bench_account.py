@@ -133,7 +133,7 @@ def _with_edits(trace, findings):  # type: ignore[no-untyped-def]
     """The findings, and made-up ones up to ten that say what their fix changes."""
     from tidy.account import HostTime
     from tidy.finding import Finding, Severity
-    from tidy.replay import Edit
+    from tidy.savings import Edit
     from tidy.trace import EventKind
 
     track, ops = HostTime(trace).main, trace.rows_of_kind(EventKind.TorchOp)

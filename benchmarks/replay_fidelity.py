@@ -19,7 +19,7 @@ import numpy as np
 import tidy
 from tidy.account import HostTime
 from tidy.errors import TraceFormatError
-from tidy.replay import Savings, Simulator, build_graph
+from tidy.savings import Savings, Simulator, build_graph
 from tidy.trace import Capability, Trace
 
 _HEAD = """\

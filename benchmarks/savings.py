@@ -22,8 +22,8 @@ from pathlib import Path
 
 import tidy
 from tidy.finding import Finding
-from tidy.replay import Fidelity
 from tidy.run import RunOptions, record_once, time_once
+from tidy.savings import Fidelity
 from tidy.trace import Trace
 from tidy.verify.predict import predict
 from tidy.weigh import weigh

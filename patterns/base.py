@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, rows_of
 
 from .evidence.obstacles import other_accelerator, without_device

@@ -32,7 +32,7 @@ _MAY_IMPORT = {
     "runtime": {"numpy", "ml_dtypes"},  # the second an extra
     "trace": {"numpy"},
     "averages": {"trace", "numpy"},
-    "finding": {"replay", "trace"},
+    "finding": {"savings", "trace"},
     "cells": set[str](),
     "readers": {"trace", "errors", "numpy", "msgspec"},
     "profiler": {
@@ -48,10 +48,10 @@ _MAY_IMPORT = {
         "nvtx",  # an extra, like the next
         "ittapi",
     },
-    "patterns": {"account", "trace", "finding", "errors", "replay", "numpy"},
+    "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
-    "replay": {"trace", "numpy"},
-    "weigh": {"account", "finding", "replay", "trace", "numpy"},
+    "savings": {"trace", "numpy"},
+    "weigh": {"account", "finding", "savings", "trace", "numpy"},
     "report": {"account", "trace", "finding", "weigh", "_version", "rich"},
     "formats": {
         "_version",
@@ -128,7 +128,7 @@ _MAY_IMPORT = {
     },
     "retiming": {
         "profiler",
-        "replay",  # where a device works beside the host, what recording adds is taken off by it
+        "savings",  # where a device works beside the host, what recording adds is taken off by it
         "runtime",
         "trace",
         "numpy",
@@ -170,7 +170,7 @@ _MAY_IMPORT = {
         "errors",
         "finding",
         "patterns",
-        "replay",
+        "savings",
         "run",
         "runtime",
         "trace",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from .replay import Edit
+    from .savings import Edit
     from .trace import Event, Location
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .account import HostTime, RankWaits
 from .finding import Finding, Saving, Severity
-from .replay import Edit, Fidelity, Savings
+from .savings import Edit, Fidelity, Savings
 from .trace import Location, Rows, Trace
 
 # From this share of the window on a finding is a warning, else info: what it saves by the middle of

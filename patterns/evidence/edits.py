@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
 
 from .launches import below

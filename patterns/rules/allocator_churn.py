@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tidy.finding import Finding, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import DevicePattern

@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Rows, Trace
 
 from ..base import Pattern

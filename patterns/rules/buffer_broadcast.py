@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidy.finding import Finding, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
 from ..base import Pattern

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
 

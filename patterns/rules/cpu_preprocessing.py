@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from tidy.finding import Finding, Obstacle, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 

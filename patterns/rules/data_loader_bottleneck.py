@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Intervals, Rows, Trace, rows_of, time_text
 from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers

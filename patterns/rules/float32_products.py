@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
 from tidy.finding import Finding, NotApplicable, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 

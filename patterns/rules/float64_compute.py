@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Intervals, Location, Rows, Trace
 
 from ..base import Pattern

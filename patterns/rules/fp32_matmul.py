@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tidy.finding import Finding, NotApplicable, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 from tidy.trace.inputs import is_dims
 

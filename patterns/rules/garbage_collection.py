@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 
 from ..base import Pattern

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidy.finding import Finding, Obstacle, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Events, Trace, rows_of, time_text
 
 from ..base import DevicePattern

@@ -8,7 +8,7 @@ from itertools import takewhile
 from operator import or_
 
 from tidy.finding import Finding, Obstacle, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import (
     Event,
     EventKind,

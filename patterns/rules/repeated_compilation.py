@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 
 from ..base import Pattern

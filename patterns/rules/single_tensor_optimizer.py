@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of
 
 from ..base import Pattern

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Rows, Trace, rows_of
 
 from ..base import Pattern

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace, rows_of
 
 from ..base import Pattern

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Trace
 from tidy.trace.inputs import is_dims
 

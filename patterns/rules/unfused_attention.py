@@ -9,7 +9,7 @@ import numpy as np
 from tidy.account import rates_of
 from tidy.account.efficiency import precision_of
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern

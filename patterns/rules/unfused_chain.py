@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tidy.finding import Finding
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidy.finding import Finding, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
 from ..base import Pattern

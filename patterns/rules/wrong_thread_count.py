@@ -10,7 +10,7 @@ import numpy as np
 
 from tidy.account.op_flops import COUNTED_OPS, op_flops
 from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Capability, Events, Rows, Trace
 
 from ..base import Pattern

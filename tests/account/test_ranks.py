@@ -11,8 +11,8 @@ import pytest
 import tidy
 from tidy.account import Accountant, waits_for_ranks
 from tidy.finding import Finding, Severity
-from tidy.replay import Edit
 from tidy.report.ranks import among_ranks
+from tidy.savings import Edit
 from tidy.trace import Intervals, Trace
 from tidy.trace.outline import parse_outline
 from tidy.weigh import weigh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidy import Pattern, Severity, Trace
-from tidy.replay import Edit
+from tidy.savings import Edit
 from tidy.trace import Event, Location
 from tidy.trace.outline import parse_outline
 

@@ -9,8 +9,8 @@ import pytest
 
 from tidy import Finding, Report, Severity
 from tidy.finding import Crashed, NotApplicable, NotChecked, Saving
-from tidy.replay import Fidelity
 from tidy.report.text import render
+from tidy.savings import Fidelity
 from tidy.weigh import Weighed
 
 from ..account_lines import without_account

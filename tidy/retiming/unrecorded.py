@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from ..replay.graph import build_graph
-from ..replay.simulate import Simulator, Times
+from ..savings.graph import build_graph
+from ..savings.simulate import Simulator, Times
 from ..trace import TraceInfo, build_trace
 from ..trace.raw_columns import Interner, RawColumns
 from .light import BareStep, LightSteps, typical_ns

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..account import HostTime
 from ..finding import Finding
-from ..replay import Savings
+from ..savings import Savings
 from ..trace import Trace
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis import strategies as st
 
-from tidy.replay import Graph
+from tidy.savings import Graph
 
 Column = list[int]
 

@@ -9,8 +9,8 @@ import pytest
 import tidy
 from tidy import Finding, Severity, Trace
 from tidy.patterns.examples import copy, launch, on_gpu, steps
-from tidy.replay import Edit, Savings
-from tidy.replay.graph import build_graph
+from tidy.savings import Edit, Savings
+from tidy.savings.graph import build_graph
 from tidy.trace import EventKind, Intervals, TraceInfo, build_trace
 from tidy.trace.outline import parse_outline
 from tidy.trace.raw_columns import RawColumns, Track

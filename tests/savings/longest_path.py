@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tidy.replay import Graph
+from tidy.savings import Graph
 
 Point = tuple[str, int]
 Source = tuple[Point | None, int]  # None is time 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 
 from tidy.account import HostTime
-from tidy.replay import Graph, Simulator, build_graph
+from tidy.savings import Graph, Simulator, build_graph
 
 from ..account.test_against_naive import each_trace
 from ..oracle.shared import load
