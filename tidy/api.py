@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .baseline import read_baseline
-from .check import CheckSettings, pipeline
+from .check import pipeline
+from .check.pipeline import CheckSettings
 from .config.settings import Settings, load_settings
 from .errors import PatternLoadError, UnknownPattern, UsageError
 from .patterns.base import Pattern

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..check import CheckSettings, judge
+from ..check.pipeline import CheckSettings, judge
 from ..diff import Comparison, Side, is_report, side_of_report, side_of_traces
 from ..diff.wording import difference_text
 from ..errors import TidyError, UsageError

@@ -13,7 +13,7 @@ from ..baseline import (
     is_dearer,
     read_baseline,
 )
-from ..check import CheckSettings
+from ..check.pipeline import CheckSettings
 from ..config.toml import shown
 from ..finding import Severity
 from ..patterns.base import Pattern

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from ..check import Checking, check, judge, run_rules
+from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
 from ..formats import Results
 from ..patterns.base import Pattern

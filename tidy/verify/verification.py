@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..check import CheckSettings, check
+from ..check.pipeline import CheckSettings, check
 from ..errors import UsageError
 from ..finding import Finding
 from ..patterns.base import Pattern
