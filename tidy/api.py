@@ -8,10 +8,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
-from .baseline import read_baseline
 from .check import pipeline
+from .check.baseline import read_baseline
 from .check.pipeline import CheckSettings
-from .config.settings import Settings, load_settings
+from .check.settings import Settings, load_settings
 from .errors import PatternLoadError, UnknownPattern, UsageError
 from .patterns.base import Pattern
 from .patterns.option import set_options

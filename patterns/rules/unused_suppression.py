@@ -38,7 +38,7 @@ class UnusedSuppression(Pattern):
     why_no_edit = "it is about a comment, not the run"
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        """Traces alone do not tell: where sources are read, `tidy.sources` makes the findings."""
+        """Traces alone do not tell: where sources are read, `tidy.check` makes the findings."""
         return NO_COMMENTS
 
     def check(self, trace: Trace) -> Iterable[Finding]:

@@ -301,8 +301,8 @@ def test_the_schema_agrees_with_the_reader(project: Path) -> None:
 
 def test_what_the_command_line_has_by_default_is_what_the_table_says() -> None:
     """`tidy config` says which values hold where no file says another."""
+    from tidy.check.keys import KEYS
     from tidy.commands.report_options import ReportOptions
-    from tidy.config.keys import KEYS
 
     defaults = ReportOptions()
     for key in KEYS.values():

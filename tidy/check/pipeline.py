@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..account import jobs_of
-from ..baseline import Baseline, marked
-from ..config.path_ignores import PathIgnore, without_ignored
 from ..finding import Outcome
 from ..patterns.base import Pattern
 from ..patterns.runner import run_on_ranks, run_patterns
 from ..report.ranks import among_ranks
 from ..report.report import Report
-from ..sources.places import Sources
-from ..sources.suppress import Comments, suppressed
 from ..trace import Trace
 from ..weigh import WARN_FROM
+from .baseline import Baseline
+from .known import marked
+from .path_ignores import PathIgnore, without_ignored
+from .places import Sources
+from .suppress import Comments, suppressed
 
 Checking = Sequence[tuple[Trace, Mapping[str, Outcome]]]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..baseline import DEFAULT_NAME
+from ..check.baseline import DEFAULT_NAME
 from .configured import report_options_of
 from .report import run_report
 

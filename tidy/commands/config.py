@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..config.keys import KEYS, PATH_IGNORES, RULES
-from ..config.schema import schema_of
-from ..config.settings import Settings
-from ..config.toml import shown
+from ..check.keys import KEYS, PATH_IGNORES, RULES
+from ..check.schema import schema_of
+from ..check.settings import Settings
+from ..check.toml import shown
 from ..errors import UsageError
 from ..patterns.base import Pattern
 from ..patterns.option import options_of

@@ -9,8 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..config.keys import KEYS
-from ..config.settings import Settings, find_settings, load_settings
+from ..check.keys import KEYS
+from ..check.settings import Settings, find_settings, load_settings
 from ..errors import UsageError
 from .report_options import ReportOptions
 

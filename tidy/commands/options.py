@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..config.keys import FORMS, SAVINGS, SEVERITIES
+from ..check.keys import FORMS, SAVINGS, SEVERITIES
 from . import completion
 from .option_kinds import (
     choice_option,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..config.keys import FORMS
+from ..check.keys import FORMS
 from ..errors import UsageError
 
 _ENDINGS = {".json": "json", ".sarif": "sarif", ".md": "markdown", ".markdown": "markdown"}

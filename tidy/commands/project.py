@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..baseline import (
-    Baseline,
-    Entry,
-    found_entries,
-    gone_entries,
-    is_dearer,
-    read_baseline,
-)
+from ..check.baseline import Baseline, Entry, read_baseline
+from ..check.known import found_entries, gone_entries, is_dearer
 from ..check.pipeline import CheckSettings
-from ..config.toml import shown
+from ..check.toml import shown
 from ..finding import Severity
 from ..patterns.base import Pattern
 from ..report.report import Report
@@ -60,7 +54,7 @@ class Project:
 
     def write_ignores(self, reports: Sequence[Report]) -> bool:
         """Write comments at the findings that count; says what was written, and whether any was."""
-        from ..sources.add_ignores import add_ignores
+        from ..check.add_ignores import add_ignores
 
         least = self._threshold or Severity.WARNING
         findings = [

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..api import prepare
-from ..baseline import read_baseline
-from ..config.settings import Settings
+from ..check.baseline import read_baseline
+from ..check.settings import Settings
 from ..finding import Severity
 from ..patterns.base import Pattern
 from .files import check_output

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from ..formats.fingerprint import fingerprint
+from ..check.fingerprint import fingerprint
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ..account import PartName
-from ..formats.fingerprint import without_numbers
+from ..check.fingerprint import without_numbers
 from .findings import FoundPlace
 from .setting import Setting
 from .side import Side, average_account, slowest_rank

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..check.places import SourcePlace, Sources
 from ..finding import Severity
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable
 from ..report.wording import message_of
-from ..sources.places import SourcePlace, Sources
 from .results import Results, cost_of, saving_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

@@ -15,6 +15,8 @@ from pathlib import PurePath
 from typing import Any
 
 from .._version import __version__
+from ..check.fingerprint import fingerprint_at
+from ..check.places import SourcePlace, Sources
 from ..finding import Finding, Severity
 from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
@@ -22,8 +24,6 @@ from ..patterns.registry import load_builtin_patterns
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import count_text, printable
 from ..report.wording import message_of
-from ..sources.places import SourcePlace, Sources
-from .fingerprint import fingerprint_at
 from .results import Results, cost_of, saving_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -16,7 +16,7 @@ import pytest
 
 from .. import api
 from ..attach import Recorder
-from ..config.settings import find_settings
+from ..check.settings import find_settings
 from ..errors import TidyError
 from ..finding import Severity
 from ..report.text import render, summary

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity, with_findings
-from ..formats.fingerprint import fingerprint_at, without_numbers
-from ..sources.places import Sources
 from ..trace import Trace
-from .entries import Baseline, Entry
+from .baseline import Baseline, Entry
+from .fingerprint import fingerprint_at, without_numbers
+from .places import Sources
 
 _DIGITS = 3  # of shares in the file
 

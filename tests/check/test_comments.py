@@ -8,8 +8,8 @@ import textwrap
 
 import pytest
 
-from tidy.sources.comments import comments_of
-from tidy.sources.places import SourceFile
+from tidy.check.comments import comments_of
+from tidy.check.places import SourceFile
 
 # Lines that end with << are those that the comment marked with ! is about.
 _CASES = {

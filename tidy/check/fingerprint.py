@@ -7,7 +7,7 @@ import re
 from pathlib import PurePosixPath
 
 from ..finding import Finding
-from ..sources.places import SourcePlace
+from .places import SourcePlace
 
 _NUMBER = re.compile(r"\d+(,\d{3})*(\.\d+)?( (s|ms|us|[KMG]i?B|bytes)\b)?")
 
