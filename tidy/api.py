@@ -110,8 +110,8 @@ def check(
         savings=savings or settings.get("savings"),
         warn_from=warn_from,
     )
-    (report,) = pipeline.check([trace], checking)
-    return report
+    (checked,) = pipeline.check([trace], checking)
+    return Report.of(checked)
 
 
 def _is_number_or_none(value: object) -> bool:

@@ -10,8 +10,8 @@ from ..account import jobs_of
 from ..finding import Outcome
 from ..patterns.base import Pattern
 from ..patterns.runner import run_on_ranks, run_patterns
+from ..report.checked_trace import CheckedTrace
 from ..report.ranks import among_ranks
-from ..report.report import Report
 from ..trace import Trace
 from ..weigh import WARN_FROM
 from .baseline import Baseline
@@ -61,8 +61,8 @@ class CheckSettings:
         return Sources(root, self.folders)
 
 
-def check(traces: Iterable[Trace], settings: CheckSettings) -> list[Report]:
-    """Report on traces; the ranks of a job are told what the others' traces say of them."""
+def check(traces: Iterable[Trace], settings: CheckSettings) -> list[CheckedTrace]:
+    """Run the rules on traces and judge what they find, ranks of a job together."""
     return judge(run_rules(traces, settings.rules), settings)
 
 
@@ -77,12 +77,12 @@ def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
     return [*checked]
 
 
-def judge(checked: Checking, settings: CheckSettings) -> list[Report]:
-    """Report on what the rules found: without what is left out, with what is accepted."""
+def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
+    """Judge what the rules found: leave out what is to be ignored, and mark what is accepted."""
     comments = Comments(settings.sources) if settings.folders else None
     baseline = settings.baseline
     below = settings.sources_below(baseline.root) if baseline else None
-    reports = []
+    judged = []
     for trace, found in checked:
         outcomes = without_ignored(found, settings.path_ignores)
         if comments is not None:
@@ -91,5 +91,5 @@ def judge(checked: Checking, settings: CheckSettings) -> list[Report]:
             worth, dearer_from = settings.worth, settings.dearer_from
             outcomes = marked(outcomes, baseline, below, worth=worth, dearer_from=dearer_from)
         savings, warn_from = settings.savings, settings.warn_from
-        reports.append(Report(trace, outcomes, savings=savings, warn_from=warn_from))
-    return among_ranks(reports)
+        judged.append(CheckedTrace(trace, outcomes, savings=savings, warn_from=warn_from))
+    return among_ranks(judged)

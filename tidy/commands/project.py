@@ -11,7 +11,7 @@ from ..check.pipeline import CheckSettings
 from ..check.toml import shown
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.report import Report
+from ..report.checked_trace import CheckedTrace
 from ..report.units import count_text, printable
 from .files import say
 from .report_options import ReportOptions
@@ -44,7 +44,9 @@ class Project:
             None if options.warn_from is None else options.warn_from / 100,
         )
 
-    def gone(self, reports: Sequence[Report], baseline: Baseline | None = None) -> list[Entry]:
+    def gone(
+        self, reports: Sequence[CheckedTrace], baseline: Baseline | None = None
+    ) -> list[Entry]:
         """The entries of the baseline of which nothing was found, as far as the runs tell."""
         baseline = self.settings.baseline if baseline is None else baseline
         if baseline is None:
@@ -52,7 +54,7 @@ class Project:
         checked = [(report.trace, report.outcomes) for report in reports]
         return gone_entries(checked, baseline, self.settings.sources_below(baseline.root))
 
-    def write_ignores(self, reports: Sequence[Report]) -> bool:
+    def write_ignores(self, reports: Sequence[CheckedTrace]) -> bool:
         """Write comments at the findings that count; says what was written, and whether any was."""
         from ..check.add_ignores import add_ignores
 
@@ -77,7 +79,9 @@ class Project:
             say(f"no comment can stand in the project's sources for {said}{more}")
         return bool(written.counts)
 
-    def write_baseline(self, reports: Sequence[Report], target: Path, prune: bool) -> list[str]:
+    def write_baseline(
+        self, reports: Sequence[CheckedTrace], target: Path, prune: bool
+    ) -> list[str]:
         """Write what was found into a baseline, or take out of it what is gone; says what it did.
 
         Entries that these runs say nothing about stay.

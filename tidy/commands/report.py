@@ -15,9 +15,9 @@ from ..errors import TidyError
 from ..formats import Results
 from ..patterns.base import Pattern
 from ..report.changes import OneOfSeveral, changes_text
+from ..report.checked_trace import CheckedTrace
 from ..report.json_report import reports_to_json
 from ..report.overlap import Overlaps
-from ..report.report import Report
 from ..report.units import printable
 from ..trace import Trace
 from .files import check_output, find_files, opened, say
@@ -27,7 +27,7 @@ from .project import Project, entry_text
 from .report_options import ReportOptions
 
 
-def check_trace(trace: Trace, options: ReportOptions) -> Report:
+def check_trace(trace: Trace, options: ReportOptions) -> CheckedTrace:
     """The report on one trace."""
     (report,) = check([trace], Project(options, options.rules()).settings)
     return report
@@ -97,7 +97,7 @@ def run_report(
 
 
 def _write_baseline(
-    reports: Sequence[Report],
+    reports: Sequence[CheckedTrace],
     project: Project,
     options: ReportOptions,
     exit_code: int,
@@ -113,7 +113,7 @@ def _write_baseline(
     return 0
 
 
-def _show_tracebacks(reports: Sequence[Report]) -> None:
+def _show_tracebacks(reports: Sequence[CheckedTrace]) -> None:
     """On stderr, of rules that crashed, where `TIDY_TRACEBACK` is set."""
     if os.environ.get("TIDY_TRACEBACK"):
         for report in reports:

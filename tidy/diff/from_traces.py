@@ -9,7 +9,7 @@ import numpy as np
 
 from ..account import jobs_of
 from ..errors import UsageError
-from ..report.report import Report
+from ..report.checked_trace import CheckedTrace
 from ..report.sections import Section, make_sections
 from ..trace import Trace
 from .findings import FoundPlace
@@ -18,7 +18,7 @@ from .setting import Setting, differences, inputs_of
 from .side import Side, average_account, slowest_rank
 
 
-def side_of_traces(path: str, reports: Sequence[Report]) -> Side:
+def side_of_traces(path: str, reports: Sequence[CheckedTrace]) -> Side:
     """The side that checked traces are.
 
     Args:
@@ -58,7 +58,7 @@ def side_of_traces(path: str, reports: Sequence[Report]) -> Side:
     )
 
 
-def _setting(job: Sequence[Report]) -> Setting:
+def _setting(job: Sequence[CheckedTrace]) -> Setting:
     first = job[0]
     devices = Counter[str]()
     for report in job:

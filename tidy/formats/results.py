@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.report import Report
+from ..report.checked_trace import CheckedTrace
 from ..report.sections import PlaceOnRanks, Section, make_sections
 from ..report.text import summary
 from ..report.wording import cost_text, saving_text
@@ -31,7 +31,7 @@ class Results:
         rules_url: where the page of the rules is published.
     """
 
-    reports: Sequence[Report]
+    reports: Sequence[CheckedTrace]
     rules: Sequence[Pattern]
     root: Path
     unreadable: Mapping[str, str]

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ..account import jobs_of, waits_for_ranks
 from ..trace import Location
-from .report import Report
+from .checked_trace import CheckedTrace
 
 
-def among_ranks(reports: Sequence[Report]) -> list[Report]:
+def among_ranks(reports: Sequence[CheckedTrace]) -> list[CheckedTrace]:
     """The reports, in their order; those of ranks with what the traces of the others tell."""
     result = list(reports)
     waits = waits_for_ranks([report.trace for report in reports])
@@ -23,6 +23,6 @@ def among_ranks(reports: Sequence[Report]) -> list[Report]:
     return result
 
 
-def _found(report: Report) -> frozenset[tuple[str, Location | None]]:
+def _found(report: CheckedTrace) -> frozenset[tuple[str, Location | None]]:
     checked = report.checked.values()
     return frozenset((f.code, f.location) for each in checked for f in each.findings)

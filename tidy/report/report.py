@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from .checked_trace import CheckedTrace
@@ -9,6 +10,11 @@ from .checked_trace import CheckedTrace
 
 class Report(CheckedTrace):
     """What was found in one trace, and what could not be looked for."""
+
+    @classmethod
+    def of(cls, checked: CheckedTrace) -> Report:
+        """Make the report on a checked trace."""
+        return cls(**{each.name: getattr(checked, each.name) for each in fields(checked)})
 
     def to_json(self) -> dict[str, Any]:
         """The report as `docs/report.schema.json` describes it."""
