@@ -84,7 +84,7 @@ def _measure(path: Path) -> dict[str, float]:
     """Seconds and peak memory of reading, and of the rest."""
     import tidy
     from tidy.account import make_accounts
-    from tidy.weigh import weigh
+    from tidy.check.weigh import weigh
 
     _import_all()
     marks = [time.process_time()]

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tidy
+from tidy.check.weigh import weigh
 from tidy.finding import Finding
 from tidy.run import RunOptions, record_once, time_once
 from tidy.savings import Fidelity
 from tidy.trace import Trace
 from tidy.verify.predict import predict
-from tidy.weigh import weigh
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks" / "savings"

@@ -51,8 +51,7 @@ _MAY_IMPORT = {
     "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
     "savings": {"trace", "numpy"},
-    "weigh": {"account", "finding", "savings", "trace", "numpy"},
-    "report": {"account", "trace", "finding", "weigh", "_version", "rich"},
+    "report": {"account", "check", "trace", "finding", "_version", "rich"},
     "formats": {
         "_version",
         "account",
@@ -61,7 +60,6 @@ _MAY_IMPORT = {
         "report",
         "check",
         "trace",
-        "weigh",
     },
     "whole_file": set[str](),
     "check": {
@@ -69,11 +67,11 @@ _MAY_IMPORT = {
         "errors",
         "finding",
         "patterns",
-        "report",
+        "savings",
         "trace",
-        "weigh",
         "whole_file",
         "msgspec",
+        "numpy",
         "tomli",
         "tomllib",  # from Python 3.11 on
     },
@@ -119,7 +117,6 @@ _MAY_IMPORT = {
         "runtime",
         "trace",
         "verify",
-        "weigh",
     },
     "retiming": {
         "profiler",
@@ -169,7 +166,6 @@ _MAY_IMPORT = {
         "run",
         "runtime",
         "trace",
-        "weigh",
         "numpy",
     },
     "cli": {"_version", "click", "commands", "errors", "patterns", "run"},

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tidy.trace import Intervals, Trace
 
 # What a finding costs has to be this share of the window for a warning where no replay tells what
-# its fix saves; below it is info. tidy/weigh.py has the share of what is saved.
+# its fix saves; below it is info. tidy/check/weigh.py has the share of what is saved.
 # - Most rules: the 5 % of Kineto's TensorBoard plug-in.
 # - Waits, and what can be mended in one line without a drawback: 1 %.
 # - Input and communication: 10 %, and below 5 % they are not worth a word. The first is where

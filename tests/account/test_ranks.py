@@ -10,12 +10,12 @@ import pytest
 
 import tidy
 from tidy.account import Accountant, waits_for_ranks
+from tidy.check.ranks import among_ranks
+from tidy.check.weigh import weigh
 from tidy.finding import Finding, Severity
-from tidy.report.ranks import among_ranks
 from tidy.savings import Edit
 from tidy.trace import Intervals, Trace
 from tidy.trace.outline import parse_outline
-from tidy.weigh import weigh
 
 from ..oracle.shared import load, path_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tidy
-from tidy.weigh import weigh
+from tidy.check.weigh import weigh
 
 _FOLDER = Path(__file__).parents[1] / "data" / "h200"
 _OF_THE_RECORDING = ("TDY003", "TDY004", "TDY005", "TDY006")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tidy import Finding, Report, Severity
+from tidy.check.weigh import Weighed
 from tidy.finding import Crashed, NotApplicable, NotChecked, Saving
 from tidy.report.text import render
 from tidy.savings import Fidelity
-from tidy.weigh import Weighed
 
 from ..account_lines import without_account
 from .making import finding, report, trace

@@ -8,13 +8,13 @@ import pytest
 
 import tidy
 from tidy import Finding, Severity, Trace
+from tidy.check.weigh import weigh
 from tidy.patterns.examples import copy, launch, on_gpu, steps
 from tidy.savings import Edit, Savings
 from tidy.savings.graph import build_graph
 from tidy.trace import EventKind, Intervals, TraceInfo, build_trace
 from tidy.trace.outline import parse_outline
 from tidy.trace.raw_columns import RawColumns, Track
-from tidy.weigh import weigh
 
 _FETCH = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 _MS = 1_000_000

@@ -10,15 +10,15 @@ from ..account import jobs_of
 from ..finding import Outcome
 from ..patterns.base import Pattern
 from ..patterns.runner import run_on_ranks, run_patterns
-from ..report.checked_trace import CheckedTrace
-from ..report.ranks import among_ranks
 from ..trace import Trace
-from ..weigh import WARN_FROM
 from .baseline import Baseline
+from .checked_trace import CheckedTrace
 from .known import marked
 from .path_ignores import PathIgnore, without_ignored
 from .places import Sources
+from .ranks import among_ranks
 from .suppress import Comments, suppressed
+from .weigh import WARN_FROM
 
 Checking = Sequence[tuple[Trace, Mapping[str, Outcome]]]
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..check.baseline import Baseline, Entry, read_baseline
+from ..check.checked_trace import CheckedTrace
 from ..check.known import found_entries, gone_entries, is_dearer
 from ..check.pipeline import CheckSettings
 from ..check.toml import shown
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.checked_trace import CheckedTrace
-from ..report.units import count_text, printable
+from ..report.units import printable
+from ..trace import count_text
 from .files import say
 from .report_options import ReportOptions
 

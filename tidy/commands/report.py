@@ -10,14 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
+from ..check.checked_trace import CheckedTrace
+from ..check.overlap import Overlaps
 from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
 from ..formats import Results
 from ..patterns.base import Pattern
 from ..report.changes import OneOfSeveral, changes_text
-from ..report.checked_trace import CheckedTrace
 from ..report.json_report import reports_to_json
-from ..report.overlap import Overlaps
 from ..report.units import printable
 from ..trace import Trace
 from .files import check_output, find_files, opened, say

@@ -14,10 +14,10 @@ from typing import IO, Any
 from ..averages import EventList, FunctionEventAvg
 from ..averages.columns import COLUMNS, FIELDS, column_sorted_by
 from ..averages.table import TableOptions
+from ..check.summary import MODELLED_NOTE
 from ..errors import TidyError, UsageError
 from ..report.console import NARROWEST
 from ..report.json_report import document
-from ..report.summary import MODELLED_NOTE
 from ..report.units import printable
 from ..trace import Capability, Trace
 from .files import InputFiles, check_output, find_files, opened, say

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from ..api import prepare
 from ..report.console import make_console
-from ..report.units import count_text, printable
+from ..report.units import printable
 from ..run import RunOptions
-from ..trace import time_text
+from ..trace import count_text, time_text
 from ..verify import Measured, Verification, verify
 from .files import check_output, opened, say
 from .wrong_kind import check_script

@@ -9,8 +9,7 @@ from typing import Any
 from ..formats.github import MOST_SHOWN, command
 from ..formats.markdown import details, escaped
 from ..report.json_report import written_by
-from ..report.units import count_text
-from ..trace import time_text
+from ..trace import count_text, time_text
 from . import wording
 from .compare import Comparison, OpChange
 from .interval import CONFIDENCE

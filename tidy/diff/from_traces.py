@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..account import jobs_of
+from ..check.checked_trace import CheckedTrace
 from ..errors import UsageError
-from ..report.checked_trace import CheckedTrace
 from ..report.sections import Section, make_sections
 from ..trace import Trace
 from .findings import FoundPlace

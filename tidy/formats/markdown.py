@@ -13,9 +13,9 @@ from ..account import Account
 from ..finding import Severity
 from ..report.account_text import bar_text
 from ..report.sections import PlaceOnRanks, Section
-from ..report.units import count_text, printable, share_text
+from ..report.units import printable, share_text
 from ..report.wording import after_all_text, crashed_text, message_of, replay_is_off_text, run_line
-from ..trace import time_text
+from ..trace import count_text, time_text
 from .results import Results, cost_of, saving_of
 
 _BAR = 40  # characters

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.checked_trace import CheckedTrace
 from ..report.sections import PlaceOnRanks, Section, make_sections
 from ..report.text import summary
 from ..report.wording import cost_text, saving_text

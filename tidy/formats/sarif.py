@@ -22,8 +22,9 @@ from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
 from ..report.sections import PlaceOnRanks, Section
-from ..report.units import count_text, printable
+from ..report.units import printable
 from ..report.wording import message_of
+from ..trace import count_text
 from .results import Results, cost_of, saving_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ..account import Accountant, PartName
+from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..trace import time_text
-from .checked_trace import CheckedTrace
 from .text import summary
 
 _LONGER = 0.1  # of a step's length; less may be chance

@@ -8,10 +8,10 @@ from typing import Any
 
 from .._version import __version__
 from ..account import Account, Efficiency
+from ..check.checked_trace import CheckedTrace
+from ..check.weigh import Weighed
 from ..finding import Finding, Severity
-from ..weigh import Weighed
 from .changes import OneOfSeveral, changes_to_json
-from .checked_trace import CheckedTrace
 
 SCHEMA_VERSION = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from .checked_trace import CheckedTrace
+from ..check.checked_trace import CheckedTrace
 
 
 class Report(CheckedTrace):

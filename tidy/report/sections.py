@@ -8,10 +8,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from ..account import Account, jobs_of
+from ..check.checked_trace import CheckedTrace
+from ..check.summary import RunSummary
+from ..check.weigh import importance
 from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
-from ..weigh import importance
-from .checked_trace import CheckedTrace
-from .summary import RunSummary
 
 # An info of less than this part of the window, and of less than this time a match, is named in one
 # line with others of its kind.

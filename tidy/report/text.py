@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from ..check.checked_trace import CheckedTrace
+from ..check.summary import RunSummary
 from ..finding import Severity
-from ..trace import Capability
+from ..trace import Capability, count_text
 from . import wording
 from .account_text import idle_text, print_account
-from .checked_trace import CheckedTrace
 from .console import PIPE_WIDTH, ReportConsole, make_console
 from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
-from .summary import RunSummary
-from .units import count_text, location_text, printable
+from .units import location_text, printable
 
 _MOST_PATHS = 4
 _LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"

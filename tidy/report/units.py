@@ -24,11 +24,6 @@ def rate_text(per_s: float, noun: str) -> str:
     raise AssertionError("unreachable: the last unit takes all")
 
 
-def count_text(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`, `1,200 events`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def location_text(location: Location | None, width: int) -> str:
     """`train.py:42` for the line of a call, `train.py:40 in train()` for that of its function."""
     if location is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
-from ..trace import range_text, time_text
+from ..trace import count_text, range_text, time_text
 from .sections import PlaceOnRanks, Section
-from .summary import RunSummary
-from .units import count_text, printable, ranges_text, share_text
+from .units import printable, ranges_text, share_text
 
 _MOST_LEFT_OUT = 2
 # Time besides the window that is less than this part of all goes without saying.

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..report.units import count_text, ranges_text
+from ..report.units import ranges_text
 from ..retiming.light import BareStep
+from ..trace import count_text
 from .child.notes import PROBLEM, read_note
 from .child.stages import round_of
 

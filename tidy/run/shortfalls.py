@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..report.units import count_text
+from ..trace import count_text
 from .assembly import Assembly
 from .options import RunOptions
 from .recording import Recording

@@ -1,7 +1,6 @@
 """The trace model: one table of columns, one tree, and views on them."""
 
 from .build import build_trace
-from .durations import range_text, time_text
 from .event import Event, Events, rows_of
 from .info import Capability, DeviceProperties, TraceInfo, remedy
 from .intervals import Intervals
@@ -11,6 +10,7 @@ from .memory import MemoryTable
 from .raw_columns import RawColumns, Rows, Track
 from .steps import Step
 from .trace import Trace
+from .units import count_text, range_text, time_text
 from .window import LeftOut, Window
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Track",
     "Window",
     "build_trace",
+    "count_text",
     "range_text",
     "remedy",
     "rows_of",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .durations import time_text
+from .units import time_text
 
 _SHOWN = 4  # as many `repr` gives one by one
 

@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .durations import time_text
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
 from .steps import Step, steps_between
+from .units import time_text
 
 # A step this much longer than the median is unlike the others.
 _UNLIKE = 1.5

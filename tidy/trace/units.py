@@ -1,4 +1,4 @@
-"""Lengths of time as a person reads them."""
+"""Times and counts as a person reads them."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def range_text(low_ns: int, high_ns: int) -> str:
         return low
     number, unit = low.split(" ")
     return f"{number if high.endswith(f' {unit}') else low}-{high}"
+
+
+def count_text(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`, `1,200 events`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

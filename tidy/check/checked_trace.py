@@ -11,8 +11,8 @@ from typing import TypeVar
 from ..account import Account, RankWaits, make_accounts
 from ..finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
-from ..weigh import Weighed, weigh
 from .summary import RunSummary, summarize
+from .weigh import Weighed, weigh
 
 Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
 
@@ -30,7 +30,7 @@ class CheckedTrace:
         notes: what is to be said of it before the warnings of its reader.
         savings: "replay", or "off" where nothing is to be replayed.
         warn_from: the share of the window from which a finding is a warning; None for that of
-            `tidy.weigh`.
+            `tidy.check.weigh`.
     """
 
     trace: Trace

@@ -5,7 +5,7 @@ In an outline 1 us passes before each event, and it lasts 1 us, or 1 us more tha
 
 from __future__ import annotations
 
-from tidy.report.summary import summarize
+from tidy.check.summary import summarize
 from tidy.trace.outline import parse_outline
 
 _LAUNCH = """

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ..account import MOST_DEVICES
-from ..trace import Capability, LeftOut, Trace
-from .units import count_text
+from ..trace import Capability, LeftOut, Trace, count_text
 
 _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"

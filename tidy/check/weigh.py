@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .account import HostTime, RankWaits
-from .finding import Finding, Saving, Severity
-from .savings import Edit, Fidelity, Savings
-from .trace import Location, Rows, Trace
+from ..account import HostTime, RankWaits
+from ..finding import Finding, Saving, Severity
+from ..savings import Edit, Fidelity, Savings
+from ..trace import Location, Rows, Trace
 
 # From this share of the window on a finding is a warning, else info: what it saves by the middle of
 # its range or, where nothing is replayed, what it costs. It is more than replays of recorded steps
