@@ -14,10 +14,10 @@ from ..check.checked_trace import CheckedTrace
 from ..check.overlap import Overlaps
 from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
-from ..formats import Results
 from ..patterns.base import Pattern
 from ..report.changes import OneOfSeveral, changes_text
 from ..report.json_report import reports_to_json
+from ..report.results import Results
 from ..report.units import printable
 from ..trace import Trace
 from .files import check_output, find_files, opened, say
@@ -134,15 +134,15 @@ def _write(
 
 def _document(form: str, results: Results, recordings: Sequence[OneOfSeveral]) -> str:
     if form == "markdown":
-        from ..formats.markdown import to_markdown
+        from ..report.markdown import to_markdown
 
         return to_markdown(results)
     if form == "github":
-        from ..formats.github import to_annotations
+        from ..report.github import to_annotations
 
         return "".join(f"{line}\n" for line in to_annotations(results))
     if form == "sarif":
-        from ..formats.sarif import to_sarif
+        from ..report.sarif import to_sarif
 
         made = to_sarif(results)
     else:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..formats.github import MOST_SHOWN, command
-from ..formats.markdown import details, escaped
+from ..report.github import MOST_SHOWN, command
 from ..report.json_report import written_by
+from ..report.markdown import details, escaped
 from ..trace import count_text, time_text
 from . import wording
 from .compare import Comparison, OpChange

@@ -1,8 +1,10 @@
 """Reports: what came of the rules on traces, for people and for programs.
 
-Report                     one trace and its outcomes, with ways to show them
-  text, json_report        how reports are shown
-    sections               the reports of one job put together
-      checked_trace        one trace and the outcome of each rule
-        summary            one line about the run
+report                     a checked trace with ways to show it, as `tidy.check` gives it
+text, json_report, sarif,  one form each
+  github, markdown
+  results                  what a command found, and how it ended
+    sections               the checked traces of one job put together
+    wording, units         how things are said, in all forms
+changes                    how one recording differs from the one before
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import tidy
 from tidy import Pattern, Severity
 from tidy.finding import Finding
-from tidy.formats import Results
+from tidy.report.results import Results
 from tidy.trace import Location, Trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traces" / "train_cnn.json.gz"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tidy import Severity
-from tidy.formats.github import to_annotations
+from tidy.report.github import to_annotations
 from tidy.trace import Location
 
 from .hostile import TEXTS, results

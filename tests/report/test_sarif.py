@@ -13,7 +13,8 @@ import pytest
 
 import tidy
 from tidy import Severity
-from tidy.formats import Results, sarif
+from tidy.report import sarif
+from tidy.report.results import Results
 from tidy.trace import Location
 
 from .hostile import EXAMPLE, TEXTS, results

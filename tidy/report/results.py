@@ -10,9 +10,9 @@ from pathlib import Path
 from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.sections import PlaceOnRanks, Section, make_sections
-from ..report.text import summary
-from ..report.wording import cost_text, saving_text
+from .sections import PlaceOnRanks, Section, make_sections
+from .text import summary
+from .wording import cost_text, saving_text
 
 
 @dataclass(frozen=True)

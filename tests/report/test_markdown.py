@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tidy import Severity
-from tidy.formats.markdown import escaped, to_markdown
+from tidy.report.markdown import escaped, to_markdown
 from tidy.trace import Location
 
 from .hostile import TEXTS, results

@@ -21,11 +21,11 @@ from ..finding import Finding, Severity
 from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
-from ..report.sections import PlaceOnRanks, Section
-from ..report.units import printable
-from ..report.wording import message_of
 from ..trace import count_text
 from .results import Results, cost_of, saving_of
+from .sections import PlaceOnRanks, Section
+from .units import printable
+from .wording import message_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from ..check.places import SourcePlace, Sources
 from ..finding import Severity
-from ..report.sections import PlaceOnRanks, Section
-from ..report.units import printable
-from ..report.wording import message_of
 from ..trace import count_text
 from .results import Results, cost_of, saving_of
+from .sections import PlaceOnRanks, Section
+from .units import printable
+from .wording import message_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST_SHOWN = 10  # of a kind, in a step of a job
