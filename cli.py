@@ -80,7 +80,7 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
 
     checked = report_options_of(options)
     if recover:
-        from tidy.run import run_recover
+        from tidy.commands.recover import run_recover
 
         return run_recover(traces, checked)
     if not traces:
@@ -138,7 +138,8 @@ def run(
     also where the script fails, is interrupted or killed.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
-    from tidy.run import RunOptions, run_script
+    from tidy.commands.run import run_script
+    from tidy.run import RunOptions
 
     script = None if options["module"] else command[0]
     report = report_options_of(options, script)

@@ -1,4 +1,4 @@
-"""A progress bar for what takes long, on a terminal."""
+"""What is said on stderr while a command works: single lines, and a bar for what takes long."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .trace import printable
+
 OnProgress = Callable[[int], None]  # is called with the bytes of a file read so far
 
 # What takes less than about a second needs no bar.
 _LARGE_NBYTES = 64 << 20
+
+
+def say(message: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"tidy: {printable(message)}\n")
 
 
 @contextmanager

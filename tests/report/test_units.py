@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tidy.report.units import location_text, printable, ranges_text, share_text, shortened
-from tidy.trace import Location, count_text, range_text, time_text
+from tidy.report.units import location_text, ranges_text, share_text, shortened
+from tidy.trace import Location, count_text, printable, range_text, time_text
 
 _SIZES = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _TIMES = st.integers(0, 10**13) | st.integers(0, 13).map(lambda digits: 10**digits - 1)

@@ -13,8 +13,8 @@ from ..report.account_text import print_account
 from ..report.console import ReportConsole, make_console
 from ..report.efficiency_text import print_efficiency
 from ..report.json_report import account_to_json, document
-from ..report.units import location_text, printable, shortened
-from ..trace import Trace, count_text, time_text
+from ..report.units import location_text, shortened
+from ..trace import Trace, count_text, printable, time_text
 from .files import check_output, find_files, opened
 
 SCHEMA_VERSION = 1

@@ -44,7 +44,8 @@ def run_baseline(
     )
     if not runs:
         return run_report(command, report)
-    from ..run import RunOptions, run_script
+    from ..run import RunOptions
+    from .run import run_script
 
     options |= {"stack": not no_stack, "shapes": not no_shapes, "memory": not no_memory}
     return run_script(RunOptions(command, to_stderr=True, **options), report)

@@ -10,7 +10,8 @@ from ..check.pipeline import CheckSettings, judge
 from ..diff import Comparison, Side, is_report, side_of_report, side_of_traces
 from ..diff.wording import difference_text
 from ..errors import TidyError, UsageError
-from .files import check_output, find_files, opened, say
+from ..progress import say
+from .files import check_output, find_files, opened
 from .outputs import Output
 from .report import run_rules_once
 from .report_options import ReportOptions

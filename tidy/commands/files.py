@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
-from ..progress import reading
+from ..progress import reading, say
 from ..readers import read_trace
-from ..report.units import printable
 from ..trace import Trace
 from .wrong_kind import not_a_trace
 
@@ -145,8 +144,3 @@ def _is(question: Callable[[], bool]) -> bool:
         return question()
     except OSError:
         return False
-
-
-def say(message: str) -> None:
-    """Write one line to stderr."""
-    sys.stderr.write(f"tidy: {printable(message)}\n")

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from ..finding import Checked, Outcome
-from ..report.units import printable
-from ..trace import Trace
-from .files import say
+from ..progress import say
+from ..trace import Trace, printable
 
 _CODE = "TDY000"
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search

@@ -12,9 +12,8 @@ from ..check.pipeline import CheckSettings
 from ..check.toml import shown
 from ..finding import Severity
 from ..patterns.base import Pattern
-from ..report.units import printable
-from ..trace import count_text
-from .files import say
+from ..progress import say
+from ..trace import count_text, printable
 from .report_options import ReportOptions
 
 _MOST_SAID = 5  # places in one line

@@ -15,12 +15,12 @@ from ..check.overlap import Overlaps
 from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
 from ..patterns.base import Pattern
+from ..progress import say
 from ..report.changes import OneOfSeveral, changes_text
 from ..report.json_report import reports_to_json
 from ..report.results import Results
-from ..report.units import printable
-from ..trace import Trace
-from .files import check_output, find_files, opened, say
+from ..trace import Trace, printable
+from .files import check_output, find_files, opened
 from .named import say_where_no_name_matches
 from .outputs import Output
 from .project import Project, entry_text

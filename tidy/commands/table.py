@@ -16,11 +16,11 @@ from ..averages.columns import COLUMNS, FIELDS, column_sorted_by
 from ..averages.table import TableOptions
 from ..check.summary import MODELLED_NOTE
 from ..errors import TidyError, UsageError
+from ..progress import say
 from ..report.console import NARROWEST
 from ..report.json_report import document
-from ..report.units import printable
-from ..trace import Capability, Trace
-from .files import InputFiles, check_output, find_files, opened, say
+from ..trace import Capability, Trace, printable
+from .files import InputFiles, check_output, find_files, opened
 
 SCHEMA_VERSION = 1
 _TEXT_ROWS = 20

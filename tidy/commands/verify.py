@@ -9,12 +9,12 @@ from dataclasses import asdict
 from rich.text import Text
 
 from ..api import prepare
+from ..progress import say
 from ..report.console import make_console
-from ..report.units import printable
 from ..run import RunOptions
-from ..trace import count_text, time_text
+from ..trace import count_text, printable, time_text
 from ..verify import Measured, Verification, verify
-from .files import check_output, opened, say
+from .files import check_output, opened
 from .wrong_kind import check_script
 
 SCHEMA_VERSION = 1

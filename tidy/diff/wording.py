@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..patterns.evidence.memory import in_units
-from ..report.units import printable
-from ..trace import count_text, time_text
+from ..trace import count_text, printable, time_text
 from .compare import Comparison, OpChange
 from .findings import FoundPlace
 from .interval import CONFIDENCE

@@ -11,10 +11,10 @@ from rich.text import Text
 from ..account import Account, Part
 from ..account import host_kinds as kinds
 from ..account.work_kinds import COMMUNICATION
-from ..trace import Window, count_text, time_text
+from ..trace import Window, count_text, printable, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
-from .units import location_text, printable, share_text, shortened
+from .units import location_text, share_text, shortened
 
 _BUILT_IN = re.compile(r"<built-in (function |method )?(?P<name>\w+)[ >].*")
 _MOST_LINES = 8

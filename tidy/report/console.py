@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from .units import printable, shortened
+from ..trace import printable
+from .units import shortened
 
 PIPE_WIDTH = 80
 _WIDEST = 100

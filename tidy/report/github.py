@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from ..check.places import SourcePlace, Sources
 from ..finding import Severity
-from ..trace import count_text
+from ..trace import count_text, printable
 from .results import Results, cost_of, saving_of
 from .sections import PlaceOnRanks, Section
-from .units import printable
 from .wording import message_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..account import Account
 from ..finding import Severity
-from ..trace import count_text, time_text
+from ..trace import count_text, printable, time_text
 from .account_text import bar_text
 from .results import Results, cost_of, saving_of
 from .sections import PlaceOnRanks, Section
-from .units import printable, share_text
+from .units import share_text
 from .wording import after_all_text, crashed_text, message_of, replay_is_off_text, run_line
 
 _BAR = 40  # characters

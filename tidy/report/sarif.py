@@ -21,10 +21,9 @@ from ..finding import Finding, Severity
 from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
-from ..trace import count_text
+from ..trace import count_text, printable
 from .results import Results, cost_of, saving_of
 from .sections import PlaceOnRanks, Section
-from .units import printable
 from .wording import message_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

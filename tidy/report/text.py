@@ -11,12 +11,12 @@ from rich.text import Text
 from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..finding import Severity
-from ..trace import Capability, count_text
+from ..trace import Capability, count_text, printable
 from . import wording
 from .account_text import idle_text, print_account
 from .console import PIPE_WIDTH, ReportConsole, make_console
 from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
-from .units import location_text, printable
+from .units import location_text
 
 _MOST_PATHS = 4
 _LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len
 
-from ..trace import Location
+from ..trace import Location, printable
 
 
 def share_text(share: float) -> str:
@@ -45,11 +45,6 @@ def shortened(path: str, width: int) -> str:
     while first and (cells := cell_len(path[first - 1])) <= room:
         first, room = first - 1, room - cells
     return "..." + path[first:]
-
-
-def printable(text: str) -> str:
-    """`text` without characters that would move the cursor or change colours."""
-    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

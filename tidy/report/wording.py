@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
-from ..trace import count_text, range_text, time_text
+from ..trace import count_text, printable, range_text, time_text
 from .sections import PlaceOnRanks, Section
-from .units import printable, ranges_text, share_text
+from .units import ranges_text, share_text
 
 _MOST_LEFT_OUT = 2
 # Time besides the window that is less than this part of all goes without saying.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..commands.files import say
+from ..progress import say
 
 _PREFIX = "tidy-run-"
 SETTINGS = "settings.py"

@@ -1,4 +1,4 @@
-"""From a script to a report and an exit code; or to its trace, or the times of its steps."""
+"""From a script to its traces, or to the times of its steps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ..commands.files import check_output, say
-from ..commands.report import check_trace, run_report
-from ..commands.report_options import ReportOptions
-from ..commands.wrong_kind import check_script
-from ..errors import TidyError, UsageError, reason_of
+from ..errors import UsageError, reason_of
 from ..profiler.kineto import TraceFile
-from ..report.changes import compare
+from ..progress import say
 from ..trace import Trace
 from .child.notes import NO_TORCH, PROBLEM, read_note
 from .child.stages import steps_of_round
 from .child.stopwatch import TIMES
-from .folders import keep, offer, temporary_folder
+from .folders import temporary_folder
 from .made import assemble
 from .options import RunOptions
 from .process import run_child
@@ -40,35 +36,13 @@ class Made(NamedTuple):
     file: TraceFile | None
 
 
-def run_script(options: RunOptions, report: ReportOptions) -> int:
-    """Run, record and report. Gives the script's own status where it failed, else the report's.
-
-    Raises:
-        TidyError: the options make no sense, or the script cannot be started.
-    """
-    report.rules()
-    _check(options)
-    _check_targets(options, report)
-    offer()
-    with temporary_folder() as folder:
-        status = run_child(options, folder)
-        try:
-            code = _report(options, report, folder, status)
-        except TidyError as error:
-            if not status:
-                raise
-            _say(str(error))  # the script's own status is what counts
-            code = error.exit_code
-    return status or code
-
-
 def record_once(options: RunOptions) -> tuple[Trace, str]:
     """Run a script; what was recorded, and the framework ("torch" or "runtime").
 
     Raises:
         UsageError: it cannot be started, fails, or leaves nothing to look at.
     """
-    _check(options)
+    check_options(options)
     with temporary_folder() as folder:
         _run_well(options, folder)
         for made in make_traces(options, folder):
@@ -114,13 +88,15 @@ def _run_well(options: RunOptions, folder: Path) -> None:
         raise UsageError(f"{options.shown} ended with status {status}{how}")
 
 
-def _check(options: RunOptions) -> None:
-    """Raise UsageError where the options make no sense together."""
+def check_options(options: RunOptions) -> None:
+    """Look at the options before anything is run.
+
+    Raises:
+        UsageError: there is no such script, or they make no sense together.
+    """
     script = Path(options.script)
     if not options.module and not script.exists() and options.python is None:
         raise UsageError(f"{options.script}: no such file")
-    if not options.module:
-        check_script(options.script)
     if options.device is not None:
         _check_device(options)
     if options.every:
@@ -139,15 +115,6 @@ def _check_every(options: RunOptions) -> None:
         raise UsageError(f"--every does not go together with {what}")
 
 
-def _check_targets(options: RunOptions, report: ReportOptions) -> None:
-    script = [] if options.module else [options.script]
-    if options.trace is not None and not options.is_launcher:
-        check_output(options.trace, "--trace", [*script, *report.patterns])
-    trace = [] if options.trace is None else [options.trace]
-    for each in report.outputs:
-        check_output(each.path, "--output", [*script, *trace])
-
-
 def _check_device(options: RunOptions) -> None:
     from ..runtime.modelled.specs import find_spec, parse_kind
 
@@ -163,28 +130,8 @@ def _check_device(options: RunOptions) -> None:
         raise UsageError(f"--device {options.device}: {error}") from None
 
 
-def _report(options: RunOptions, report: ReportOptions, folder: Path, status: int) -> int:
-    made = make_traces(options, folder, status)
-    if not made:
-        if not find_recordings(folder):
-            _say(_nothing(options, status, folder))
-        return TidyError.exit_code
-    for each in made:
-        if each.file is not None and each.file.error is not None:
-            keep(folder)  # the pieces that its trace was made of
-            stays = f"the recording stays in {folder} (tidy report --recover)"
-            reason = reason_of(each.file.error)
-            _say(f"--trace {each.file.target}: cannot be written: {reason}; {stays}")
-    is_shown = ("text", None) in report.outputs and not report.quiet
-    sys.stdout.write("\n" if is_shown else "")
-    traces = [each.trace for each in made]
-    if not options.every:
-        return run_report(traces, report, status)
-    compared = compare([check_trace(each, report) for each in traces])
-    return run_report(traces[-1:], report, status, compared)
-
-
-def _nothing(options: RunOptions, status: int, folder: Path) -> str:
+def why_nothing(options: RunOptions, status: int, folder: Path) -> str:
+    """Say why a run left no trace."""
     if not folder.is_dir():
         return (
             f"{options.shown}: something removed the folder of the recording, {folder}: nothing to"
@@ -214,7 +161,8 @@ def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made
             made.append(assemble_trace(recording, options, folder, status))
         except NothingRecorded as error:  # noqa: PERF203
             for line in error.lines:
-                _say(line)
+                sys.stdout.flush()
+                say(line)
     return made
 
 
@@ -271,8 +219,3 @@ def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
             target.mkdir(parents=True, exist_ok=True)
         target = target / f"{rank or 'trace'}.pt.trace.json.gz"
     return TraceFile(target)
-
-
-def _say(message: str) -> None:
-    sys.stdout.flush()
-    say(message)

@@ -1,4 +1,4 @@
-"""Times and counts as a person reads them."""
+"""Times, counts and names as a person reads them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def range_text(low_ns: int, high_ns: int) -> str:
 def count_text(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `1,200 events`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def printable(text: str) -> str:
+    """`text` without characters that would move the cursor or change colours."""
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from ..commands.report import run_report
-from ..commands.report_options import ReportOptions
 from ..errors import UsageError, reason_of
-from .folders import Leftover, keep, leftover, leftovers
-from .options import RunOptions
-from .script import make_traces
+from ..run.folders import Leftover, keep, leftover, leftovers
+from ..run.options import RunOptions
+from ..run.script import make_traces
+from .report import run_report
+from .report_options import ReportOptions
 
 
 def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
