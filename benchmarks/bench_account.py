@@ -132,7 +132,7 @@ def _measure_rules(path: Path) -> dict[str, float]:
 def _with_edits(trace, findings):  # type: ignore[no-untyped-def]
     """The findings, and made-up ones up to ten that say what their fix changes."""
     from tidy.account import HostTime
-    from tidy.finding import Finding, Severity
+    from tidy.finding import CostOfFinding, Finding, Fix, Severity
     from tidy.savings import Edit
     from tidy.trace import EventKind
 
@@ -141,8 +141,8 @@ def _with_edits(trace, findings):  # type: ignore[no-untyped-def]
         time_saved = {track: trace.time_of(ops[each::_EDITS])}
         work = trace.device_rows[each::_EDITS]
         edit = Edit("made up", host=time_saved, work=work, left=(0.1, 0.5))
-        made_up = ("TDY000", "made-up", Severity.WARNING, f"made-up {each}", "", None, ())
-        findings.append(Finding(*made_up, edit=edit))
+        said = ("TDY000", "made-up", Severity.WARNING, f"made-up {each}", None, ())
+        findings.append(Finding(*said, CostOfFinding(), Fix("", edit)))
     return findings
 
 

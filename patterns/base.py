@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import CostOfFinding, Finding, Fix, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, rows_of
 
@@ -185,16 +185,20 @@ class Pattern:
             name=self.slug(),
             severity=severity,
             message=self.message(events) if message is None else message,
-            fix=self.fix_of(events) if events else self.fix,
             location=events[0].location if location is ... else location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
-            cost_ns=(time & trace.step_time).total_ns,
-            cost_share=trace.step_share(time),
-            on_device=on_device,
-            in_window=counts,
-            edit=edit,
-            at_most=at_most,
-            why_no_edit="" if edit is not None or not counts else self.why_no_edit,
+            cost=CostOfFinding(
+                ns=(time & trace.step_time).total_ns,
+                share=trace.step_share(time),
+                on_device=on_device,
+                in_window=counts,
+            ),
+            correction=Fix(
+                self.fix_of(events) if events else self.fix,
+                edit,
+                "" if edit is not None or not counts else self.why_no_edit,
+                at_most,
+            ),
         )
 
     def remark(self, trace: Trace, events: Sequence[Event], message: str) -> Finding:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
-from tidy.finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome
+from tidy.finding import (
+    Checked,
+    CostOfFinding,
+    Crashed,
+    Finding,
+    Fix,
+    NotApplicable,
+    NotChecked,
+    Outcome,
+)
 from tidy.trace import Capability, Location, Trace
 
 from .base import Pattern
@@ -97,6 +106,8 @@ def _valid(finding: object) -> Finding:
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
+    "cost": (CostOfFinding,),
+    "correction": (Fix,),
     "message": (str,),
     "fix": (str,),
     "location": (Location, type(None)),

@@ -15,7 +15,7 @@ import pytest
 import tidy
 from tidy import Report, Severity
 from tidy.errors import PatternLoadError, TidyError, TraceFormatError, UnknownPattern, UsageError
-from tidy.finding import Checked, Crashed, Finding
+from tidy.finding import Checked, CostOfFinding, Crashed, Finding, Fix
 from tidy.patterns.base import DevicePattern
 from tidy.patterns.registry import load_builtin_patterns, load_source
 from tidy.trace import Capability
@@ -182,7 +182,8 @@ def test_what_a_prompt_shows(path: Path) -> None:
 
 
 def _finding(severity: Severity) -> Finding:
-    return Finding("ABC001", "some-rule", severity, "seen", "do otherwise", None, ())
+    cost, fix = CostOfFinding(), Fix("do otherwise")
+    return Finding("ABC001", "some-rule", severity, "seen", None, (), cost, fix)
 
 
 @pytest.mark.parametrize(

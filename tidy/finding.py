@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -85,47 +85,87 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class CostOfFinding:
+    """What was matched took, in the window.
+
+    Attributes:
+        ns: time of the window spent in it, overlaps counted once.
+        share: that as a part of the window, 0 to 1; None where it touches none of it.
+        on_device: whether the time is the device's rather than the host's.
+        in_window: whether the matches are in the window; those outside of it cost nothing that a
+            report counts, and are a finding of their own.
+    """
+
+    ns: int = 0
+    share: float | None = None
+    on_device: bool = False
+    in_window: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to write instead, and what that changes in the recorded run.
+
+    Attributes:
+        text: what to write, one line.
+        edit: what it changes, for a replay; None where that is not known.
+        why_no_edit: why that is not known, for the report; "" where a rule says nothing.
+        at_most: how severe the finding is where the fix saves much; None for its own severity.
+    """
+
+    text: str
+    edit: Edit | None = None
+    why_no_edit: str = ""
+    at_most: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """One anti-pattern at one place of the user's source.
+    """One anti-pattern at one place of the user's source, as its rule says it.
 
     Attributes:
         code: the rule's code, `TDY404`.
         name: the rule's slug.
+        severity: what the rule gives it, before anything is replayed.
         message: what was seen, one line.
-        fix: what to write instead, one line.
         location: the user's source, None where stacks were not recorded.
         events: every match, by start.
-        in_window: whether they are in the window; those outside of it cost nothing that a report
-            counts, and are a finding of their own.
-        cost_ns: time of the window spent in what was matched, overlaps counted once.
-        cost_share: that as a part of the window, 0 to 1; None where it touches none of it.
-        on_device: whether the time is the device's rather than the host's.
-        saving: what a replay says that the fix saves; None where nothing was replayed.
-        edit: what the fix changes in the recorded run, for a replay; None where that is not known.
-        at_most: how severe it is where the fix saves much; None for `severity`.
-        why_no_edit: why that is not known, for the report; "" where a rule says nothing.
-        acceptance: who says that it does not count: neither for the exit code, nor in what all
-            fixes save; None where it does.
-        known: what the baseline knows of it; None where there is no baseline.
+        cost: what they took.
+        correction: what to write instead.
     """
 
     code: str
     name: str
     severity: Severity
     message: str
-    fix: str
     location: Location | None
     events: Sequence[Event]
-    cost_ns: int = 0
-    cost_share: float | None = None
-    on_device: bool = False
-    saving: Saving | None = None
-    in_window: bool = True
-    edit: Edit | None = None
-    at_most: Severity | None = None
-    why_no_edit: str = ""
-    acceptance: Acceptance | None = None
-    known: Known | None = None
+    cost: CostOfFinding
+    correction: Fix
+
+    @property
+    def fix(self) -> str:
+        return self.correction.text
+
+    @property
+    def edit(self) -> Edit | None:
+        return self.correction.edit
+
+    @property
+    def cost_ns(self) -> int:
+        return self.cost.ns
+
+    @property
+    def cost_share(self) -> float | None:
+        return self.cost.share
+
+    @property
+    def on_device(self) -> bool:
+        return self.cost.on_device
+
+    @property
+    def in_window(self) -> bool:
+        return self.cost.in_window
 
     @property
     def count(self) -> int:
@@ -145,16 +185,48 @@ class Finding:
         return self.line()
 
     def __repr__(self) -> str:
-        """`<Finding TDY404 for-loop-indexing at train.py:38: x3, 950 us, saves 665-849 us>`."""
-        from .trace import range_text, time_text
+        """`<Finding TDY404 for-loop-indexing at train.py:38: x3, 950 us>`."""
+        from .trace import time_text
 
-        said = [f"x{self.count:,}"]
+        said = f"x{self.count:,}"
         if self.cost_ns:
-            said.append(("GPU " if self.on_device else "") + time_text(self.cost_ns))
-        if self.saving is not None:
-            said.append(f"saves {range_text(self.saving.low_ns, self.saving.high_ns)}")
+            said += f", {'GPU ' * self.on_device}{time_text(self.cost_ns)}"
         at = f" at {self.location}" if self.location else ""
-        return f"<Finding {self.code} {self.name}{at}: {', '.join(said)}>"
+        return f"<Finding {self.code} {self.name}{at}: {said}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Judged(Finding):
+    """A finding and how much it counts.
+
+    Its severity is by what the fix saves or, where nothing is replayed, by what it costs.
+
+    Attributes:
+        saving: what a replay says that the fix saves; None where nothing was replayed.
+        acceptance: who says that it does not count: neither for the exit code, nor in what all
+            fixes save; None where it does.
+        known: what the baseline knows of it; None where there is no baseline.
+    """
+
+    saving: Saving | None = None
+    acceptance: Acceptance | None = None
+    known: Known | None = None
+
+    @classmethod
+    def of(cls, finding: Finding) -> Judged:
+        """The finding as its rule has it, where nobody has judged it yet."""
+        if isinstance(finding, Judged):
+            return finding
+        return cls(**{each.name: getattr(finding, each.name) for each in fields(Finding)})
+
+    def __repr__(self) -> str:
+        """`<Finding TDY404 for-loop-indexing at train.py:38: x3, 950 us, saves 665-849 us>`."""
+        from .trace import range_text
+
+        said = Finding.__repr__(self)
+        if self.saving is None:
+            return said
+        return f"{said[:-1]}, saves {range_text(self.saving.low_ns, self.saving.high_ns)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ class DataLoaderBottleneck(Pattern):
             cost=timing.Cost(idle, matters=share >= self.warning_from),
             edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
         )
-        yield replace(finding, fix=fix)
+        yield replace(finding, correction=replace(finding.correction, text=fix))
 
     def _starting(
         self, trace: Trace, fetches: Rows, loaders: Sequence[WorkerGroup]
@@ -169,7 +169,8 @@ class DataLoaderBottleneck(Pattern):
             cost=timing.Cost(spent & trace.step_time, matters=True),
             edit=Edit("workers that stay", host=host, left=(0.0, 0.3)),
         )
-        return replace(finding, fix=_KEEP_WORKERS), spent.total_ns
+        kept = replace(finding.correction, text=_KEEP_WORKERS)
+        return replace(finding, correction=kept), spent.total_ns
 
 
 def _starts(

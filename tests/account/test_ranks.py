@@ -12,7 +12,7 @@ import tidy
 from tidy.account import Accountant, waits_for_ranks
 from tidy.check.ranks import among_ranks
 from tidy.check.weigh import weigh
-from tidy.finding import Finding, Severity
+from tidy.finding import CostOfFinding, Finding, Fix, Severity
 from tidy.savings import Edit
 from tidy.trace import Intervals, Trace
 from tidy.trace.outline import parse_outline
@@ -95,7 +95,8 @@ def _fetch(trace: Trace) -> Finding:
     at = trace.steps[1].start_ns + 10_000
     host = {int(trace.track_id[0]): Intervals([at], [at + 50_000])}
     edit = Edit("made up", host=host)
-    return Finding("TDY000", "made-up", Severity.WARNING, "made up", "", None, (), edit=edit)
+    cost, fix = CostOfFinding(), Fix("", edit)
+    return Finding("TDY000", "made-up", Severity.WARNING, "made up", None, (), cost, fix)
 
 
 def test_a_rank_that_waits_gains_nothing_alone(tmp_path: Path) -> None:

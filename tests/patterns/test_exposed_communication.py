@@ -38,7 +38,7 @@ def test_severity_by_the_part_that_is_not_hidden(
     for finding in found:
         assert finding.cost_ns == us * 1000
         assert finding.saving is None
-        assert finding.why_no_edit
+        assert finding.correction.why_no_edit
         assert f"{1 - us / 300:.0%} of the communication is hidden" in finding.message
 
 

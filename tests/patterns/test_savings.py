@@ -36,7 +36,7 @@ def test_each_finding_says_what_its_fix_changes_or_why_it_cannot(
     trace = example.trace()
     findings = run_patterns(trace, [rule()])[rule.code].findings  # type: ignore[union-attr]
     for finding in findings:
-        assert (finding.edit is None) == bool(finding.why_no_edit)
+        assert (finding.edit is None) == bool(finding.correction.why_no_edit)
         if finding.edit is not None:
             assert finding.edit.model
             for left in (finding.edit.left, finding.edit.work_left or (0, 0)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tidy
 from tidy import Pattern, Severity
-from tidy.finding import Finding
+from tidy.finding import CostOfFinding, Finding, Fix
 from tidy.report.results import Results
 from tidy.trace import Location, Trace
 
@@ -37,8 +37,9 @@ class Says(Pattern):
         message, location, severity = self._given
         return [
             Finding(
-                self.code, "says", severity, f"{message}" + f" {number}" * (self._count > 1), "do",
-                location, tuple(trace.events([0])), cost_ns=10**6 * (number + 1), cost_share=0.1,
+                self.code, "says", severity, f"{message}" + f" {number}" * (self._count > 1),
+                location, tuple(trace.events([0])), CostOfFinding(10**6 * (number + 1), 0.1),
+                Fix("do"),
             )
             for number in range(self._count)
         ]  # fmt: skip

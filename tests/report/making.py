@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidy import Finding, Report, Severity, Trace
-from tidy.finding import Checked, Outcome
+from tidy.finding import Checked, CostOfFinding, Fix, Judged, Outcome
 from tidy.trace import Location
 from tidy.trace.outline import parse_outline
 
@@ -32,19 +32,24 @@ def finding(
     at: str = "train.py:7",
     message: str = "something that costs",
     fix: str = "do without",
+    why_no_edit: str = "",
     matches: int = 1,
     run: Trace | None = None,
+    cost_ns: int = 0,
+    cost_share: float | None = None,
+    on_device: bool = False,
     **more: Any,
-) -> Finding:
+) -> Judged:
     """A finding whose place is the line of a call; `at` "" is a place unknown."""
     file, _, line = at.partition(":")
     event = (run or trace()).event(0)
-    return Finding(
+    return Judged(
         code=code,
         name=f"rule-{code[3:]}",
         severity=severity,
         message=message,
-        fix=fix,
+        correction=Fix(fix, why_no_edit=why_no_edit),
+        cost=CostOfFinding(cost_ns, cost_share, on_device),
         location=Location(file, int(line), "train", is_call_line=True) if at else None,
         events=(event,) * matches,
         **more,

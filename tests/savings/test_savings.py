@@ -9,6 +9,7 @@ import pytest
 import tidy
 from tidy import Finding, Severity, Trace
 from tidy.check.weigh import weigh
+from tidy.finding import CostOfFinding, Fix
 from tidy.patterns.examples import copy, launch, on_gpu, steps
 from tidy.savings import Edit, Savings
 from tidy.savings.graph import build_graph
@@ -173,13 +174,18 @@ def _put(
     raw.append(1, name_id=[name], kind=kind, track_id=[track], **times, **where)
 
 
-def _finding(trace: Trace, edit: Edit | None, **more: object) -> Finding:
+def _finding(
+    trace: Trace,
+    edit: Edit | None,
+    severity: Severity = Severity.WARNING,
+    cost_ns: int | None = None,
+    at_most: Severity | None = None,
+) -> Finding:
     events = tuple(trace.named("aten::sort"))
     time = trace.time_of(event.row for event in events)
-    made = {"severity": Severity.WARNING, "cost_ns": time.total_ns, **more}
-    share = trace.step_share(time)
-    return Finding("ABC001", "sorts", message="", fix="", location=None, events=events,
-                   edit=edit, cost_share=share, **made)  # type: ignore[arg-type] # fmt: skip
+    cost_ns = time.total_ns if cost_ns is None else cost_ns
+    cost, fix = CostOfFinding(cost_ns, trace.step_share(time)), Fix("", edit, at_most=at_most)
+    return Finding("ABC001", "sorts", severity, "", None, events, cost, fix)
 
 
 def test_hidden_time_is_info_and_said() -> None:
@@ -246,9 +252,8 @@ def test_no_fix_saves_more_than_what_it_mends_costs() -> None:
 
 def test_what_costs_too_little_is_no_warning_without_a_replay_either() -> None:
     trace = _on_cpu()
-    found = Finding(
-        "ABC001", "sorts", Severity.WARNING, "", "", None, (), cost_ns=9_000, cost_share=0.003
-    )
+    cost = CostOfFinding(9_000, 0.003)
+    found = Finding("ABC001", "sorts", Severity.WARNING, "", None, (), cost, Fix(""))
     assert [f.severity for f in weigh(trace, [found]).findings] == [Severity.INFO]
     assert [f.severity for f in weigh(trace, [found], warn_from=0.002).findings] == [
         Severity.WARNING

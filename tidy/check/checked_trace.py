@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from ..account import Account, RankWaits, make_accounts
-from ..finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome, Severity
+from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
 from .summary import RunSummary, summarize
 from .weigh import Weighed, weigh
@@ -56,7 +56,7 @@ class CheckedTrace:
         )
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Judged, ...]:
         """All findings, what matters most first: by severity, then by what the fix saves."""
         return self.weighed.findings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Known, Outcome, Severity, with_findings
+from ..finding import Acceptance, Checked, Finding, Judged, Known, Outcome, Severity, with_findings
 from ..trace import Trace
 from .baseline import Baseline, Entry
 from .fingerprint import fingerprint_at, without_numbers
@@ -56,11 +56,11 @@ def _share(findings: Iterable[Finding]) -> float | None:
     return round(min(sum(shares), 1.0), _DIGITS) if shares else None
 
 
-def found_entries(reports: Iterable[Iterable[Finding]], sources: Sources) -> dict[str, Entry]:
+def found_entries(reports: Iterable[Iterable[Judged]], sources: Sources) -> dict[str, Entry]:
     """The entries for the findings of several traces; of ranks that share one the dearest."""
     entries: dict[str, Entry] = {}
     for findings in reports:
-        counting = (f for f in findings if f.acceptance is None or f.acceptance.by != "comment")
+        counting = [f for f in findings if f.acceptance is None or f.acceptance.by != "comment"]
         for new, _ in _spots(counting, sources):
             old = entries.get(new.fingerprint)
             if old is None or (old.cost_share or 0.0) < (new.cost_share or 0.0):
@@ -84,7 +84,7 @@ def marked(
             cost, both against the rest of the steps; and no less than `worth` more.
     """
     findings = [f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings]
-    states: dict[int, Finding] = {}
+    states: dict[int, Judged] = {}
     for now, alike in _spots(findings, sources):
         entry = baseline.entries.get(now.fingerprint)
         state = "new" if entry is None else "unchanged"
@@ -92,10 +92,11 @@ def marked(
             state = "updated"
         share = None if entry is None else entry.cost_share
         for each in alike:
-            accepted = each.acceptance
+            judged = Judged.of(each)
+            accepted = judged.acceptance
             if state == "unchanged" and accepted is None:
                 accepted = Acceptance("baseline", baseline.file.name)
-            states[id(each)] = replace(each, known=Known(state, share), acceptance=accepted)
+            states[id(each)] = replace(judged, known=Known(state, share), acceptance=accepted)
     return with_findings(outcomes, lambda found: (states[id(each)] for each in found))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Outcome, with_findings
+from ..finding import Acceptance, Checked, Finding, Judged, Outcome, with_findings
 from ..patterns.base import Pattern
 from ..patterns.evidence.timing import Cost
 from ..patterns.registry import is_named, load_builtin_patterns
@@ -58,7 +58,7 @@ def suppressed(
     """The outcomes, with the findings marked that a comment accepts, and with unused comments."""
     used = set[_Choice]()
     result = with_findings(
-        outcomes, lambda found: (_marked(each, comments, used) for each in found)
+        outcomes, lambda found: (_marked(Judged.of(each), comments, used) for each in found)
     )
     if UnusedSuppression.code in outcomes:
         known = {rule.code: rule.slug() for rule in load_builtin_patterns()}
@@ -67,7 +67,7 @@ def suppressed(
     return result
 
 
-def _marked(finding: Finding, comments: Comments, used: set[_Choice]) -> Finding:
+def _marked(finding: Judged, comments: Comments, used: set[_Choice]) -> Judged:
     for file, comment in comments.about(finding.location):
         names = [each for each in comment.codes if is_named(each, finding.code, finding.name)]
         used.update((file, comment.line, each) for each in names)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..account import HostTime, RankWaits
-from ..finding import Finding, Saving, Severity
+from ..finding import Finding, Judged, Saving, Severity
 from ..savings import Edit, Fidelity, Savings
 from ..trace import Location, Rows, Trace
 
@@ -48,7 +48,7 @@ class Weighed:
             host's time may be hidden than the replay knows.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Judged, ...]
     step_ns: int
     step_ns_after: tuple[int, int] | None = None
     fidelity: Fidelity | None = None
@@ -79,7 +79,8 @@ def weigh(
     most_ns = np.iinfo(np.int64).max
     lengths = np.array([min(max(each, -most_ns), most_ns) for each in each_ns], np.int64)
     step_ns = _median(lengths)
-    by_cost = [_by_cost(finding, warn_from) for finding in findings]
+    judged = [Judged.of(each) for each in findings]
+    by_cost = [_by_cost(each, warn_from) for each in judged]
     if savings == "off" or not step_ns or _is_beyond_numbers(trace):
         return Weighed(_ordered(by_cost), step_ns)
     others = None if waits is None else (waits.rows, waits.earliest_ns)
@@ -89,7 +90,7 @@ def weigh(
     if replays.fidelity.abstains:
         return Weighed(_ordered(by_cost), step_ns, None, replays.fidelity, lost)
     scale = _Scale(lengths, warn_from, bool(trace.devices_used))
-    weighed = list[Finding]()
+    weighed = list[Judged]()
     for each in by_cost:
         if each.edit is None:
             weighed.append(each)
@@ -98,7 +99,7 @@ def weigh(
             saved = replays.saved([each.edit], alike=alike)
             stated = replays.stated([each.edit], alike=alike)
             weighed.append(scale.weighed(each, saved, stated, each.edit))
-    edited = [each for each in findings if each.edit is not None and each.acceptance is None]
+    edited = [each for each in judged if each.edit is not None and each.acceptance is None]
     edits = [each.edit for each in edited if each.edit is not None]
     if not edits:
         return Weighed(_ordered(weighed), step_ns, None, replays.fidelity, lost)
@@ -120,7 +121,7 @@ def _key(finding: Finding) -> tuple[str, Location | None]:
     return finding.code, finding.location
 
 
-def _by_cost(finding: Finding, warn_from: float) -> Finding:
+def _by_cost(finding: Judged, warn_from: float) -> Judged:
     """The finding as it is without a replay: no fix saves more than what it mends costs."""
     too_little = finding.cost_share is not None and finding.cost_share < warn_from
     if finding.severity == Severity.WARNING and too_little:
@@ -143,8 +144,8 @@ class _Scale:
     has_device: bool
 
     def weighed(
-        self, finding: Finding, saved: tuple[Rows, Rows], stated: tuple[Rows, Rows], edit: Edit
-    ) -> Finding:
+        self, finding: Judged, saved: tuple[Rows, Rows], stated: tuple[Rows, Rows], edit: Edit
+    ) -> Judged:
         """The finding with its saving, as severe as what it saves itself.
 
         Args:
@@ -160,7 +161,7 @@ class _Scale:
             matters = step_ns - sum(after_ns) / 2 >= self.warn_from * step_ns
             matters = matters and self._matters_in_quick_steps(saved_ns)
             matters = matters or self._matters_now_and_then(saved_ns)
-            worst = severity if finding.at_most is None else finding.at_most
+            worst = finding.correction.at_most or severity
             severity = min(worst, Severity.WARNING) if matters else Severity.INFO
         on_host = self.has_device and bool(edit.host) and not finding.on_device
         a_step_ns = finding.cost_ns / len(self.lengths)
@@ -221,11 +222,11 @@ def _median(lengths: Rows) -> int:
     return int(np.median(lengths))
 
 
-def _ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def _ordered(findings: Sequence[Judged]) -> tuple[Judged, ...]:
     return tuple(sorted(findings, key=lambda f: importance(f, f.cost_ns, f.cost_share)))
 
 
-def importance(finding: Finding, cost_ns: int, cost_share: float | None) -> tuple[float | str, ...]:
+def importance(finding: Judged, cost_ns: int, cost_share: float | None) -> tuple[float | str, ...]:
     """A key that sorts what matters most first: by severity, replayed saving, cost, then place."""
     saving = finding.saving
     return (

@@ -10,7 +10,7 @@ from .._version import __version__
 from ..account import Account, Efficiency
 from ..check.checked_trace import CheckedTrace
 from ..check.weigh import Weighed
-from ..finding import Finding, Severity
+from ..finding import Judged, Severity
 from .changes import OneOfSeveral, changes_to_json
 
 SCHEMA_VERSION = 1
@@ -197,7 +197,7 @@ def _replay(weighed: Weighed) -> dict[str, Any] | None:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Judged) -> dict[str, Any]:
     where, saving = finding.location, finding.saving
     return {
         "code": finding.code,
@@ -212,7 +212,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "on_device": finding.on_device,
         "in_window": finding.in_window,
         "saving": saving and {**asdict(saving), "step_ns_after": list(saving.step_ns_after)},
-        "why_no_saving": None if saving else finding.why_no_edit or None,
+        "why_no_saving": None if saving else finding.correction.why_no_edit or None,
         "suppressed": finding.acceptance and asdict(finding.acceptance),
         "baseline": finding.known and asdict(finding.known),
         "events": [

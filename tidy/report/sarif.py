@@ -17,7 +17,7 @@ from typing import Any
 from .._version import __version__
 from ..check.fingerprint import fingerprint_at
 from ..check.places import SourcePlace, Sources
-from ..finding import Finding, Severity
+from ..finding import Judged, Severity
 from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
@@ -135,7 +135,7 @@ def _results(results: Results) -> list[Json]:
     return made
 
 
-def _suppressions(finding: Finding) -> list[Json]:
+def _suppressions(finding: Judged) -> list[Json]:
     if finding.acceptance is None or finding.acceptance.by != "comment":
         return []
     reason = finding.acceptance.reason

@@ -11,7 +11,7 @@ from ..account import Account, jobs_of
 from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..check.weigh import importance
-from ..finding import Crashed, Finding, NotApplicable, NotChecked, Severity
+from ..finding import Crashed, Judged, NotApplicable, NotChecked, Severity
 
 # An info of less than this part of the window, and of less than this time a match, is named in one
 # line with others of its kind.
@@ -30,7 +30,7 @@ class PlaceOnRanks:
         ranks: the ranks that have the finding.
     """
 
-    finding: Finding
+    finding: Judged
     count: int
     cost_ns: int
     cost_share: float | None
@@ -173,7 +173,7 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
 
     What the window leaves out is not shown where the same happens there in the window too.
     """
-    groups: dict[Hashable, list[Finding]] = {}
+    groups: dict[Hashable, list[Judged]] = {}
     inside = {(f.code, f.location) for f in report.findings if f.in_window}
     for finding in report.findings:
         if (finding.code, finding.location) in inside and not finding.in_window:

@@ -121,8 +121,8 @@ def _print_rule(console: ReportConsole, section: Section, places: Sequence[Place
         message = seen
         if finding.saving is not None:
             console.wrapped(wording.saving_text(finding.saving, section.runs[0].unit), indent=4)
-        elif finding.why_no_edit:
-            console.wrapped(f"saving not estimated: {finding.why_no_edit}", indent=4)
+        elif finding.correction.why_no_edit:
+            console.wrapped(f"saving not estimated: {finding.correction.why_no_edit}", indent=4)
     _print_fix(console, fix)
     console.show()
 
