@@ -154,3 +154,11 @@ def test_an_ascii_terminal_gets_question_marks(tmp_path: Path) -> None:
     result = _on_ascii("report", trace)
     assert (result.code, result.err) == (1, "")
     assert [line.split()[0] for line in result.lines if " x1 " in line] == ["/home/j?rgen/??.py:3"]
+
+
+def test_verbose_names_the_rules_that_do_not_apply() -> None:
+    brief, whole = (tidy("report", EXAMPLES[0], *given) for given in ((), ("--verbose",)))
+    assert [line for line in whole.lines if line.startswith("Does not apply: ")]
+    (line,) = [line for line in brief.lines if line.endswith("do not apply (--verbose lists them)")]
+    assert int(line.split()[0]) > 3
+    assert "Does not apply" not in brief.out

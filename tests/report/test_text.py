@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from tidy import Finding, Report, Severity
 from tidy.check.weigh import Weighed
 from tidy.finding import Crashed, NotApplicable, NotChecked, Saving
-from tidy.report.text import render
+from tidy.report.console import make_console
+from tidy.report.text import print_report, render
 from tidy.savings import Fidelity
 
 from ..account_lines import without_account
@@ -219,8 +221,27 @@ def test_what_fixes_save_is_said_of_the_median_step() -> None:
     assert "mended: saves nothing" in lines
     assert "saving not estimated: nobody knows" in lines
     (line,) = [line for line in lines if line.startswith("all of it")]
-    assert line.startswith("all of it: 153 ms to 99.0-117 ms (the run); replayed unchanged, it is")
+    assert line == "all of it: 153 ms to 99.0-117 ms (the run)"
     assert lines.index(line) > lines.index("saving not estimated: nobody knows")
+
+
+@pytest.mark.parametrize(("error", "said"), [(0.01, ""), (0.02, "it is off by 2.0%")])
+def test_how_far_a_replay_is_off_is_said_from_one_percent_on(error: float, said: str) -> None:
+    lines = _lines(_weighed(finding(saving=_SAVED), error=error))
+    text = " ".join(lines).partition("all of it: ")[2]
+    assert ("replayed unchanged" in text) == (said != "")
+    assert said in text
+
+
+def test_many_rules_that_do_not_apply_are_counted_or_named() -> None:
+    moot = {f"XYZ00{n}": NotApplicable(f"reason {n % 2}") for n in range(4)}
+    file = io.StringIO()
+    print_report(make_console(file, 80, is_written=True), [report(**moot)], verbose=True)
+    assert "4 rules do not apply (--verbose lists them)" in _lines(report(**moot))
+    assert [line for line in file.getvalue().splitlines() if "apply" in line] == [
+        "Does not apply: XYZ000, XYZ002 (reason 0)",
+        "Does not apply: XYZ001, XYZ003 (reason 1)",
+    ]
 
 
 def test_a_replay_that_is_far_off_says_so_and_no_more() -> None:

@@ -12,7 +12,7 @@ HEADINGS = {
     " no_shapes no_memory quickest all_threads",
     "Which rules, and what counts": "codes select ignore patterns name fail_on savings warn_from"
     " baseline prune add_ignores fail_on_regression allow",
-    "The report": "form output top width quiet",
+    "The report": "form output top width quiet verbose",
     "Configuration": "config_file no_config",
 }
 _FEW = 8

@@ -94,6 +94,7 @@ report_options = together(
     ),
     WIDTH,
     flag_option("--quiet -q", "Print a line for each finding and nothing else."),
+    flag_option("--verbose -v", "Name each rule that does not apply, with the reason."),
     path_option(
         "--baseline",
         "Only what is new, or clearly dearer than in this file, counts: `tidy baseline` writes it"

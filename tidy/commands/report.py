@@ -167,7 +167,7 @@ def _write_text(
     if options.quiet:
         print_lines(console, results.reports)
     else:
-        print_report(console, results.reports, options.top)
+        print_report(console, results.reports, options.top, options.verbose)
     for each in results.gone:
         console.show(printable(f"gone, but in the baseline: {each} (tidy baseline --prune)"))
     for line in changes_text(recordings):

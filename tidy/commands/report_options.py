@@ -29,6 +29,7 @@ class ReportOptions:
         warn_from: the percentage of the steps from which a finding is a warning, None for 1.
         width: of the text, in columns; None for that of the terminal.
         quiet: a line for each finding and nothing else.
+        verbose: each rule that does not apply, with the reason.
         script: the script that is recorded.
         baseline: a file with the findings that are accepted.
         dearer_from: how many percent more than then such a finding has to cost to count again.
@@ -52,6 +53,7 @@ class ReportOptions:
     warn_from: float | None = None
     width: int | None = None
     quiet: bool = False
+    verbose: bool = False
     script: str | None = None
     baseline: str | None = None
     dearer_from: float = 200.0

@@ -19,6 +19,7 @@ from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
 from .units import location_text
 
 _MOST_PATHS = 4
+_MOST_NAMED = 3  # rules that do not apply
 _LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"
 _UNASKED = {"TDY000", "TDY010"}  # rules about what only some ask for or write
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -36,11 +37,18 @@ def summary(reports: Sequence[CheckedTrace]) -> str:
     return _summary_line(make_sections(reports)).plain
 
 
-def print_report(console: ReportConsole, reports: Sequence[CheckedTrace], top: int = 0) -> None:
-    """Print what was found; `top` limits the findings of each section, and 0 shows all."""
+def print_report(
+    console: ReportConsole, reports: Sequence[CheckedTrace], top: int = 0, verbose: bool = False
+) -> None:
+    """Print what was found.
+
+    Args:
+        top: how many findings of each section to show; 0 for all.
+        verbose: whether to name each rule that does not apply, with the reason.
+    """
     sections = make_sections(reports)
     for section in sections:
-        _print_section(console, section, top)
+        _print_section(console, section, top, verbose)
     console.show(_summary_line(sections))
 
 
@@ -54,7 +62,7 @@ def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace]) -> None
             console.show(Text(printable(f"{section.runs[0].path}: {said}")))
 
 
-def _print_section(console: ReportConsole, section: Section, top: int) -> None:
+def _print_section(console: ReportConsole, section: Section, top: int, verbose: bool) -> None:
     for run in section.runs[:_MOST_PATHS]:
         console.show(Text(console.fitted(printable(run.path), console.width), "bold"))
     if len(section.runs) > _MOST_PATHS:
@@ -80,6 +88,11 @@ def _print_section(console: ReportConsole, section: Section, top: int) -> None:
     _print_small(console, section)
     _print_after_all(console, section)
     _print_gaps(console, section)
+    _print_not_applicable(console, section, verbose)
+    for code, crash in section.crashed.items():
+        console.wrapped(wording.crashed_text(code, crash), "bold red")
+    if section.crashed:
+        console.show()
 
 
 def _print_small(console: ReportConsole, section: Section) -> None:
@@ -158,14 +171,18 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
             line = f"{', '.join(gap.codes)}: {gap.why.reason}{where}; {gap.why.remedy}"
             console.wrapped(line, indent=2)
         console.show()
+
+
+def _print_not_applicable(console: ReportConsole, section: Section, verbose: bool) -> None:
+    """Name the rules that do not apply if they are few, else say how many there are."""
     moot = {why: codes for why, codes in section.not_applicable.items() if set(codes) - _UNASKED}
-    for why, codes in moot.items():
-        console.wrapped(f"Does not apply: {', '.join(codes)} ({why.reason})", "dim")
+    count = sum(map(len, moot.values()))
+    if verbose or (len(moot) == 1 and count <= _MOST_NAMED):
+        for why, codes in moot.items():
+            console.wrapped(f"Does not apply: {', '.join(codes)} ({why.reason})", "dim")
+    elif moot:
+        console.wrapped(f"{count} rules do not apply (--verbose lists them)", "dim")
     if moot:
-        console.show()
-    for code, crash in section.crashed.items():
-        console.wrapped(wording.crashed_text(code, crash), "bold red")
-    if section.crashed:
         console.show()
 
 
