@@ -180,5 +180,3 @@ def _fires(outcome: Checked, rule: type[Pattern], example: Fires, which: str) ->
         assert "\n" not in finding.message, which
         assert finding.cost_ns >= 0, which
         assert finding.cost_share is None or 0 <= finding.cost_share <= 1, which
-        if finding.saving is not None:
-            assert 0 <= finding.saving.low_ns <= finding.saving.high_ns <= finding.cost_ns, which
