@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from types import EllipsisType
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from tidy.finding import CostOfFinding, Finding, Fix, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Events, Intervals, Location, Trace, rows_of
+from tidy.trace import Capability, Event, Events, Intervals, Rows, Trace, rows_of
 
 from .evidence.obstacles import other_accelerator, without_device
 from .evidence.places import parts
-from .evidence.timing import NO_COST, Cost
+from .evidence.timing import Cost
 from .examples import Example
+from .match import Match
 
 
 class Pattern:
@@ -37,7 +37,7 @@ class Pattern:
         traversal: order in which `match` sees events.
         fix: what to write instead, one line.
         why_no_edit: why the rule cannot say what its fix changes, where `edit` gives None.
-        compares_ranks: where several ranks of a job were recorded, `check_ranks` sees them all.
+        compares_ranks: where several ranks of a job were recorded, `find_on_ranks` sees them all.
         examples: traces on which it fires or stays quiet; they are its tests.
     """
 
@@ -72,19 +72,23 @@ class Pattern:
 
     def match(self, event: Event) -> bool:
         """Whether the anti-pattern starts at `event`."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither match() nor check()")
+        raise NotImplementedError(f"{type(self).__name__} defines neither match() nor find()")
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
-        """All findings. Rules that think in tables override this instead of `match`."""
-        return self.report_all(trace, self.matched_events(trace))
+    def report(self, event: Event) -> str:
+        """What was seen at one event, one line."""
+        return self.summary()
 
-    def check_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Finding] | Obstacle]:
+    def find(self, trace: Trace) -> Iterable[Match]:
+        """All matches. Rules that think in tables override this instead of `match`."""
+        return self.by_place(self.matched_events(trace))
+
+    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
         """What the ranks of one job tell together, for each of them; see `compares_ranks`."""
-        raise NotImplementedError(f"{type(self).__name__} compares ranks without check_ranks()")
+        raise NotImplementedError(f"{type(self).__name__} compares ranks without find_on_ranks()")
 
     def message(self, events: Sequence[Event]) -> str:
         """What was seen, one line, for the matches at one place."""
-        return self.summary()
+        return self.report(events[0]) if events else self.summary()
 
     def fix_of(self, events: Sequence[Event]) -> str:
         """What to write instead at one place, one line, where the trace tells more than `fix`."""
@@ -116,94 +120,79 @@ class Pattern:
             rows = sorted(rows, key=lambda row: int(trace.depth[row]) if row < tree else tree)
         return [event for event in trace.events(rows) if self.match(event)]
 
-    def report_all(self, trace: Trace, events: Iterable[Event]) -> list[Finding]:
-        """One finding for each place in the source (and severity), of the events found there."""
+    def by_place(self, events: Iterable[Event]) -> list[Match]:
+        """One match for each place in the source (and severity), of the events found there."""
         same = parts(events, lambda event: (event.location, self.severity_of(event)))
-        return [self.report(trace, part) for part in same]
+        return [Match(part) for part in same]
 
-    def report(
-        self,
-        trace: Trace,
-        events: Sequence[Event],
-        *,
-        message: str | None = None,
-        severity: Severity | None = None,
-        warning_from: float | None = None,
-        share: float | None = None,
-        cost: Cost | None = None,
-        cost_rows: Iterable[int] | None = None,
-        location: Location | EllipsisType | None = ...,
-        edit: Edit | EllipsisType | None = ...,
-        at_most: Severity | None = None,
-    ) -> Finding:
-        """A finding for events at one place, of which those in the window count if any are.
-
-        Args:
-            message: by default `self.message(events)`.
-            severity: by default that of the first event.
-            warning_from: the share of the window from which the cost is a warning, not info, where
-                nothing is replayed.
-            share: what is compared with `warning_from`, by default the share of the cost.
-            cost: the time that the events cost, where that is no event's own.
-            cost_rows: rows whose time is the cost, by default what the rule counts for each event.
-            location: by default that of the first event.
-            edit: what the fix changes, by default what the rule says of these events.
-            at_most: how severe it is where it saves much, by default `severity`.
-        """
-        severity = self.severity_of(events[0]) if severity is None else severity
-        rows = rows_of(events)
+    def finding(self, trace: Trace, match: Match) -> Finding:
+        """Make the finding of a match, of whose events those in the window count if any are."""
+        rows, events = rows_of(match.events), match.events
         inside = trace.in_window(rows)
         counts = bool(inside.any()) or not len(rows)
         if counts and not inside.all():
             rows = rows[inside]
             events = Events(trace, rows)
-        at_most = severity if at_most is None else at_most
-        if not counts:
-            edit = None
-        elif edit is ...:
-            edit = self.edit(trace, events)
-        if cost is not None:
-            time, on_device, matters = cost.time, cost.on_device, cost.matters
-        else:
-            if cost_rows is not None:
-                costly = np.fromiter(cost_rows, np.int64)
-            elif type(self).cost_rows is Pattern.cost_rows:
-                costly = rows
-            else:
-                each_row = (row for event in events for row in self.cost_rows(event))
-                costly = np.fromiter(each_row, np.int64)
-            time, on_device = trace.time_of(costly), bool((trace.device[costly] >= 0).any())
-            cost_share = trace.step_share(time) if share is None else share
-            matters = warning_from is None or (cost_share or 0.0) >= warning_from
-        if not matters and severity != Severity.ERROR:
-            severity = Severity.INFO
-        if not counts:
-            time = Intervals()
-            severity = at_most = severity if severity == Severity.ERROR else Severity.INFO
+        cost = self._cost(trace, match, rows, events)
+        time = cost.time if counts else Intervals()
+        severity, at_most = self._severities(match, matters=cost.matters, counts=counts)
         return Finding(
             code=self.code,
             name=self.slug(),
             severity=severity,
-            message=self.message(events) if message is None else message,
-            location=events[0].location if location is ... else location,
+            message=self.message(events) if match.message is None else match.message,
+            location=events[0].location if match.location is ... else match.location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
             cost=CostOfFinding(
                 ns=(time & trace.step_time).total_ns,
                 share=trace.step_share(time),
-                on_device=on_device,
+                on_device=cost.on_device,
                 in_window=counts,
             ),
-            correction=Fix(
-                self.fix_of(events) if events else self.fix,
-                edit,
-                "" if edit is not None or not counts else self.why_no_edit,
-                at_most,
-            ),
+            correction=self._correction(trace, match, events if counts else None, at_most),
         )
 
-    def remark(self, trace: Trace, events: Sequence[Event], message: str) -> Finding:
-        """An info about the run or its recording: at no place in the source, of no time."""
-        return self.report(trace, events, message=message, location=None, cost=NO_COST, edit=None)
+    def _cost(self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]) -> Cost:
+        """What the events cost, and whether that is worth a warning."""
+        if isinstance(match.cost, Cost):
+            return match.cost
+        if match.cost is not None:
+            rows = np.fromiter(match.cost, np.int64)
+        elif type(self).cost_rows is not Pattern.cost_rows:
+            each_row = (row for event in events for row in self.cost_rows(event))
+            rows = np.fromiter(each_row, np.int64)
+        time, on_device = trace.time_of(rows), bool((trace.device[rows] >= 0).any())
+        floor = match.severity
+        if floor is None or isinstance(floor, Severity):
+            return Cost(time, True, on_device)
+        return Cost(time, (trace.step_share(time) or 0.0) >= floor, on_device)
+
+    def _severities(
+        self, match: Match, *, matters: bool, counts: bool
+    ) -> tuple[Severity, Severity]:
+        """How severe it is where nothing is replayed, and where the fix saves much."""
+        given = match.severity
+        severity = given if isinstance(given, Severity) else self.severity_of(match.events[0])
+        at_most = severity if match.at_most is None else match.at_most
+        if severity == Severity.ERROR:
+            return severity, severity if not counts else at_most
+        if not counts:
+            return Severity.INFO, Severity.INFO
+        return severity if matters else Severity.INFO, at_most
+
+    def _correction(
+        self, trace: Trace, match: Match, counting: Sequence[Event] | None, at_most: Severity
+    ) -> Fix:
+        """What to write instead, and what that changes of the events that count."""
+        events = match.events if counting is None else counting
+        text = match.fix
+        if text is None:
+            text = self.fix_of(events) if events else self.fix
+        edit = self.edit(trace, events) if match.edit is ... and counting is not None else None
+        if isinstance(match.edit, Edit) and counting is not None:
+            edit = match.edit
+        why = "" if edit is not None or counting is None else self.why_no_edit
+        return Fix(text, edit, why, at_most)
 
     # The vocabulary of TorchTidy; each takes time for its answer only.
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 
 from tidy.finding import (
     Checked,
-    CostOfFinding,
     Crashed,
     Finding,
-    Fix,
     NotApplicable,
     NotChecked,
     Outcome,
+    Severity,
 )
+from tidy.savings import Edit
 from tidy.trace import Capability, Location, Trace
 
 from .base import Pattern
 from .evidence.obstacles import not_recorded
+from .match import Match
 
 
 def run_patterns(
@@ -64,7 +66,7 @@ def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
             return not_recorded(*missing)
         if obstacle is not None:
             return obstacle
-        return Checked(tuple(_valid(finding) for finding in pattern.check(trace)))
+        return Checked(tuple(_finding(pattern, trace, match) for match in pattern.find(trace)))
     except (Exception, SystemExit) as error:
         return _crashed(error)
 
@@ -74,8 +76,8 @@ def _run_on_ranks(traces: Sequence[Trace], pattern: Pattern) -> list[Outcome]:
         return [
             told
             if isinstance(told, (NotChecked, NotApplicable))
-            else Checked(tuple(_valid(finding) for finding in told))
-            for told in pattern.check_ranks(traces)
+            else Checked(tuple(_finding(pattern, trace, match) for match in told))
+            for trace, told in zip(traces, pattern.find_on_ranks(traces), strict=True)
         ]
     except (Exception, SystemExit) as error:
         return [_crashed(error)] * len(traces)
@@ -88,29 +90,30 @@ def _crashed(error: BaseException) -> Crashed:
     return Crashed(f"{text} ({where.name}, line {where.lineno})", said)
 
 
-def _valid(finding: object) -> Finding:
-    """A finding that a report can show.
+def _finding(pattern: Pattern, trace: Trace, match: object) -> Finding:
+    """The finding of a match, such that a report can show it.
 
     Raises:
         TypeError: the rule gave something else.
     """
-    if not isinstance(finding, Finding):
-        raise TypeError(f"check() gave {type(finding).__name__}, not a Finding")
+    if not isinstance(match, Match):
+        raise TypeError(f"find() gave {type(match).__name__}, not a Match")
     for name, kinds in _TYPES.items():
-        value = getattr(finding, name)
+        value = getattr(match, name)
         if not isinstance(value, kinds):
-            raise TypeError(f"Finding.{name} is {type(value).__name__}: {value!r}")
-    if finding.cost_share is not None and not 0 <= finding.cost_share <= 1:
-        raise TypeError(f"Finding.cost_share is {finding.cost_share!r}, not a share")
+            raise TypeError(f"Match.{name} is {type(value).__name__}: {value!r}")
+    finding = pattern.finding(trace, match)
+    for name in ("message", "fix"):
+        value = getattr(finding, name)
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is {type(value).__name__}: {value!r}")
     return finding
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
-    "cost": (CostOfFinding,),
-    "correction": (Fix,),
-    "message": (str,),
-    "fix": (str,),
-    "location": (Location, type(None)),
-    "cost_ns": (int,),
-    "cost_share": (float, type(None)),
+    "message": (str, type(None)),
+    "edit": (Edit, EllipsisType, type(None)),
+    "severity": (Severity, float, int, type(None)),
+    "location": (Location, EllipsisType, type(None)),
+    "fix": (str, type(None)),
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .attach import Recorder, record
     from .finding import Finding, Severity
     from .patterns.base import Pattern
+    from .patterns.match import Match
     from .profiler import profile, record_function
     from .report.report import Report
     from .trace import Event, Trace
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Event": ".trace",
     "Finding": ".finding",
+    "Match": ".patterns.match",
     "Pattern": ".patterns.base",
     "Recorder": ".attach",
     "Report": ".report.report",
@@ -49,6 +51,7 @@ _HOME = {
 __all__ = [
     "Event",
     "Finding",
+    "Match",
     "Pattern",
     "Recorder",
     "Report",

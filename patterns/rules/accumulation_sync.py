@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
+from ..match import Match
 from ..option import warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
@@ -90,18 +91,16 @@ class AccumulationSync(Pattern):
             )
         return None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         needless = [op for passes in _repeated(trace) for op in passes]
         for events in places.by_line(needless):
             work = edits.work_of(trace, events)
             time = collectives.exposed_time(trace, work) if len(work) else _on_host(trace, events)
             share = trace.step_share(time) or 0.0
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message="gradients are reduced in each micro-batch, and used after the last one",
                 cost=timing.Cost(time, share >= self.warning_from, on_device=len(work) > 0),
-                # Gradients that stay are added up where they are.
                 edit=edits.without_ops(trace, events, _MODEL, (0.0, 0.0)) if len(work) else None,
             )
 

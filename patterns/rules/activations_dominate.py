@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
 from ..evidence import lifetimes, memory
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..match import Match, remark
 from ..option import share
 
 _GPU = "# device 0 NVIDIA T4 7.5 1GiB"
@@ -80,7 +81,7 @@ class ActivationsDominate(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return memory.without_totals(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for device in memory.devices_with_memory(trace):
             changes = memory.changes_of(trace, device)
             changes = changes.of(changes.row[trace.step_time.contains(trace.start_ns[changes.row])])
@@ -94,8 +95,7 @@ class ActivationsDominate(DevicePattern):
             activations = lifetimes.activations_at(trace, device, int(trace.start_ns[row]))
             if activations >= self.most_of_it * in_use:
                 held = memory.in_units(int(changes.reserved_nbytes.max()))
-                yield self.remark(
-                    trace,
+                yield remark(
                     [trace.event(row)],
                     f"activations are {memory.in_units(activations)} of the "
                     f"{memory.in_units(in_use)} in use at the peak, and the allocator holds "

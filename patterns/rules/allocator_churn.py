@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import DevicePattern
 from ..evidence import allocator, edits, memory, obstacles, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..match import Match
 from ..option import warning_share, word_share
 
 _MALLOC = under("aten::empty > cudaMalloc 100us")
@@ -83,7 +84,7 @@ class AllocatorChurn(DevicePattern):
         known = known or memory.caching_is_off(trace)
         return None if known else obstacles.not_recorded(Capability.STEPS)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         rows = memory.churn(trace)
         rows = rows[trace.in_window(rows)]
         taken = trace.step_share(trace.time_of(rows)) or 0.0
@@ -92,11 +93,10 @@ class AllocatorChurn(DevicePattern):
         events = Events(trace, rows)
         counts = Counter(event.name for event in events)
         calls = ", ".join(f"{name} {count} times" for name, count in counts.most_common(3))
-        yield self.report(
-            trace,
+        yield Match(
             events,
             message=_OFF.format(calls) if memory.caching_is_off(trace) else _ON.format(calls),
-            warning_from=self.warning_from,
+            severity=self.warning_from,
             location=max(events, key=lambda event: event.duration_ns).location,
         )
 

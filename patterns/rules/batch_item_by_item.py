@@ -7,7 +7,7 @@ from itertools import compress
 
 import numpy as np
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Rows, Trace
 
@@ -16,6 +16,7 @@ from ..evidence import devices, frames, loops, timing
 from ..evidence.op_names import VIEWS
 from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import Option, word_share
 
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
@@ -101,7 +102,7 @@ class BatchItemByItem(Pattern):
         Abstains("no-shapes", steps("aten::slice\n" * 16 + "aten::stack")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         parts = list(loops.Loop(trace).parts(self._batches(trace), lambda each: each[0].stack))
         times = [time_of_batches([batch for batch, _ in part]) for part in parts]
         shares = [timing.part_of_window(trace, time - devices.any_busy(trace)) for time in times]
@@ -114,12 +115,11 @@ class BatchItemByItem(Pattern):
 
     def _finding(
         self, trace: Trace, batches: Sequence[Stacked], time: Intervals, is_one: bool
-    ) -> Finding:
+    ) -> Match:
         items = int(np.median([batch.items for batch in batches]))
         what = "parts of one tensor or array" if is_one else "arrays"
         host = {int(trace.track_id[batches[0].stack.row]): time}
-        return self.report(
-            trace,
+        return Match(
             [batch.stack for batch in batches],
             message=f"a batch is put together from {items} {what}, one by one",
             severity=Severity.WARNING if is_one else Severity.INFO,

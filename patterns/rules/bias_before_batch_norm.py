@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.trace import Capability, Event, Rows, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
 from ..evidence import edits, launches, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
+from ..match import Match
 from ..option import warning_share
 
 _CONVOLUTIONS = frozenset(
@@ -111,7 +112,7 @@ class BiasBeforeBatchNorm(Pattern):
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         links = np.array(sorted((f, b) for b, f in trace.forward.items()), np.int64).reshape(-1, 2)
         matches = launches.outermost(self.matched_events(trace))
         for events in places.parts(matches, lambda each: (each.location, self.severity_of(each))):
@@ -120,8 +121,11 @@ class BiasBeforeBatchNorm(Pattern):
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
             work = edits.work_of(trace, ops)
             rows = work if len(work) else rows_of(ops)
-            yield self.report(
-                trace, events, cost_rows=rows, edit=edit, warning_from=self.warning_from
+            yield Match(
+                events,
+                cost=rows,
+                edit=edit,
+                severity=self.warning_from,
             )
 
     def fix_of(self, events: Sequence[Event]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace, remedy
 
@@ -13,6 +13,7 @@ from ..evidence import edits, loops, timing, waits
 from ..evidence.copies import PINNED, non_blocking
 from ..evidence.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
+from ..match import Match
 from ..option import warning_share
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
@@ -69,7 +70,7 @@ class BlockingCopy(DevicePattern):
             )
         return None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         synchronizing = set(waits.synchronizing_calls(trace).tolist())
 
         def blocks(upload: Upload) -> bool:
@@ -80,7 +81,11 @@ class BlockingCopy(DevicePattern):
         for same in loops.Loop(trace).by_place(blocking, lambda each: each.op):
             for events, cost, where in by_window(trace, same, self.warning_from):
                 message = f"the host waits for a copy from pinned memory{where}"
-                yield self.report(trace, events, message=message, cost=cost)
+                yield Match(
+                    events,
+                    message=message,
+                    cost=cost,
+                )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return edits.without_waits(trace, events)

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import warning_share
 
 _BROADCAST_OPS = re.compile(r"c10d::broadcast_|(nccl|gloo|mpi|ucc):broadcast")
@@ -80,7 +81,7 @@ class BufferBroadcast(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return collectives.without_ddp(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for same in places.grouped(_sent(trace), lambda each: each.forward.location):
             starts = [each.forward.start_ns for each in same]
             if not any(loops.Loop(trace).repeated(starts)):
@@ -89,8 +90,7 @@ class BufferBroadcast(Pattern):
                 time = Intervals([x.start_ns for x in part], [x.end_ns for x in part])
                 share = trace.step_share(time) or 0.0
                 copies = max(each.copied for each in part)
-                yield self.report(
-                    trace,
+                yield Match(
                     [each.forward for each in part],
                     message=f"buffers are broadcast in each forward, {copies} tensors of them"
                     if copies

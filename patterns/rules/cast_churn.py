@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
@@ -17,6 +16,7 @@ from tidy.trace.inputs import Shape, is_dims
 from ..base import Pattern
 from ..evidence import edits, launches, loops, places, timing
 from ..examples import AT, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
+from ..match import Match
 from ..option import warning_share
 
 # Between a cast and the cast back these change no value.
@@ -100,7 +100,7 @@ class CastChurn(Pattern):
         Abstains("no-shapes", on_gpu("aten::to", "aten::linear")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         casts = list(_casts(trace))
         trains = len(trace.rows_named("*ToCopyBackward0*")) > 0
         for message, chosen in (
@@ -108,12 +108,11 @@ class CastChurn(Pattern):
             ("a weight that does not change is cast in each step", _weights(casts, trains)),
         ):
             for events in loops.Loop(trace).parts(chosen, lambda op: op):
-                yield self.report(
-                    trace,
+                yield Match(
                     events,
                     message=message,
-                    warning_from=self.warning_from,
-                    cost_rows=[row for op in events for row in launches.work_or_op(op)],
+                    severity=self.warning_from,
+                    cost=[row for op in events for row in launches.work_or_op(op)],
                 )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:

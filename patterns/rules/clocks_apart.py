@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.trace import Events, Trace
 
 from ..base import DevicePattern
 from ..evidence import recording
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps
+from ..match import Match, remark
 from ..option import share
 
 
@@ -53,12 +54,12 @@ class ClocksApart(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         early, count = recording.begun_before_launch(trace)
         if len(early) and len(early) >= self.fewest_share * count:
             what = f"{len(early):,} of {count:,} kernels begin before they are launched"
-            yield self.remark(trace, Events(trace, early), what)
+            yield remark(Events(trace, early), what)
         waits = recording.done_after_wait(trace)
         if len(waits):
             what = "the host has waited for the device, which by its own clock works on"
-            yield self.remark(trace, Events(trace, waits), what)
+            yield remark(Events(trace, waits), what)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.trace import Trace
 
 from ..base import DevicePattern
 from ..evidence import recording, timing
 from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
+from ..match import Match
 from ..option import share
 
 _LOADS = under("aten::mm > cuModuleLoadData 90us")
@@ -53,14 +54,13 @@ class ColdRecording(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         cold = recording.first_calls(trace)
         share = trace.step_share(cold) or 0.0
         if share < self.worth_a_word:
             return
         first = next(iter(trace.within(trace.window.start_ns, trace.window.end_ns)))
-        yield self.report(
-            trace,
+        yield Match(
             [first],
             message=f"{share:.0%} of {trace.window.whole} goes into loading kernels and libraries",
             location=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
@@ -14,6 +14,7 @@ from ..evidence import edits, frames, host_idle, obstacles, places, timing
 from ..evidence.host_functions import preparing, preparing_calls, short_name
 from ..evidence.host_idle import Stretch
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import word_share
 
 # Operators that compute nothing (they look at memory in another way, or record something), and
@@ -76,7 +77,7 @@ class CpuPreprocessing(Pattern):
             return obstacles.without_functions(trace)
         return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         if trace.is_cpu_run:
             yield from self._on_the_cpu(trace)
             return
@@ -98,7 +99,7 @@ class CpuPreprocessing(Pattern):
         is_op = bool(events) and events[0].kind == EventKind.TorchOp
         return _ON_THE_DEVICE if is_op else self.fix
 
-    def _on_the_cpu(self, trace: Trace) -> Iterable[Finding]:
+    def _on_the_cpu(self, trace: Trace) -> Iterable[Match]:
         loaders = trace.time_of(trace.rows_named(frames.FETCH))
         for same in places.by_line(preparing_calls(trace, loaders.complement())):
             host = edits.host_time(trace, [each.row for each in same])
@@ -107,15 +108,14 @@ class CpuPreprocessing(Pattern):
 
     def _found(
         self, trace: Trace, events: Sequence[Event], time: Intervals, edit: Edit
-    ) -> Iterable[Finding]:
+    ) -> Iterable[Match]:
         inside = time & trace.step_time
         if (trace.step_share(inside) or 0.0) < self.worth_a_word:
             return
         a_step = time_text(inside.total_ns / max(len(trace.window.steps), 1))
         who = "the step" if trace.is_cpu_run else "the GPU"
         unit = "in all" if trace.window.unit == "run" else f"a {trace.window.unit}"
-        yield self.report(
-            trace,
+        yield Match(
             list(dict.fromkeys(events)),
             message=f"{who} waits {a_step} {unit} for {short_name(events[0])} on the CPU",
             severity=Severity.WARNING,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle, Severity
+from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Intervals, Rows, Trace, rows_of, time_text
 from tidy.trace.loader_fetches import FETCH, find_fetches
@@ -20,6 +20,7 @@ from ..base import Pattern
 from ..evidence import devices, edits, frames, loops, obstacles, timing
 from ..evidence.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import share, warning_share
 
 _KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
@@ -108,7 +109,7 @@ class DataLoaderBottleneck(Pattern):
                 )
         return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         busy, workers = devices.any_busy(trace), find_loader_workers(trace)
         for fetches in find_fetches(trace, workers):
             group = _Fetches(trace, fetches.rows)
@@ -125,7 +126,7 @@ class DataLoaderBottleneck(Pattern):
 
     def _too_slow(
         self, trace: Trace, group: _Fetches, steady: Rows, bound: WorkerBound | None
-    ) -> Iterator[Finding]:
+    ) -> Iterator[Match]:
         events = [trace.event(row) for row in group.rows[trace.in_window(group.rows)].tolist()]
         share = group.share(steady)
         if trace.device_is_modelled:
@@ -139,19 +140,18 @@ class DataLoaderBottleneck(Pattern):
         message, fix = _words(trace, bound)
         # What else the machine does is not the script's fault, and may not be so the next time.
         is_machine = bound is not None and bound.waits_for == WaitsFor.PROCESSORS
-        finding = self.report(
-            trace,
+        yield Match(
             events,
             message=message,
             severity=Severity.INFO if is_machine else None,
             cost=timing.Cost(idle, matters=share >= self.warning_from),
             edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
+            fix=fix,
         )
-        yield replace(finding, correction=replace(finding.correction, text=fix))
 
     def _starting(
         self, trace: Trace, fetches: Rows, loaders: Sequence[WorkerGroup]
-    ) -> tuple[Finding, int] | None:
+    ) -> tuple[Match, int] | None:
         """Epochs that start new workers, and how long they take to; None where that is little."""
         late = dict(_starts(trace, fetches, loaders[1:]))
         if len(late) < _FEWEST or not trace.steps:
@@ -162,15 +162,14 @@ class DataLoaderBottleneck(Pattern):
             return None
         mean = time_text(spent.total_ns / len(late))
         host = {int(trace.track_id[fetches[0]]): spent}
-        finding = self.report(
-            trace,
+        match = Match(
             [trace.event(row) for row in late],
             message=f"each epoch starts its workers anew, {mean} until they run",
             cost=timing.Cost(spent & trace.step_time, matters=True),
             edit=Edit("workers that stay", host=host, left=(0.0, 0.3)),
+            fix=_KEEP_WORKERS,
         )
-        kept = replace(finding.correction, text=_KEEP_WORKERS)
-        return replace(finding, correction=kept), spent.total_ns
+        return match, spent.total_ns
 
 
 def _starts(

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import edits, launches, loops, timing
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import warning_share
 
 _NODE = "autograd::engine::evaluate_function: *"
@@ -68,20 +68,18 @@ class DebuggingAids(Pattern):
         Abstains("no-ops", "torch/utils/flop_counter.py(800): count"),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         checks = _checks(trace)
         if len(checks):
-            yield self.report(
-                trace,
+            yield Match(
                 Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK))),
                 message="anomaly mode looks for NaN in each gradient of the backward",
-                warning_from=self.warning_from,
+                severity=self.warning_from,
             )
         for pattern, what in _MODES:
             frames = launches.rows_matching(trace, pattern, "*: __torch_dispatch__")
             if loops.count_steps(trace, trace.start_ns[frames]) >= loops.FEWEST_STEPS:
-                yield self.report(
-                    trace,
+                yield Match(
                     Events(trace, frames),
                     message=f"{what} sees each op",
                     cost=timing.NO_COST._replace(matters=True),

@@ -7,12 +7,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace, rows_of
 
 from ..base import DevicePattern
 from ..evidence import allocator, edits, launches, loops, obstacles, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..match import Match
 from ..option import warning_share
 
 _FRAME = "torch/cuda/memory.py(233): empty_cache"
@@ -64,7 +65,7 @@ class EmptyCacheInLoop(DevicePattern):
             return obstacles.not_recorded(Capability.STEPS)
         return None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         emptied = allocator.emptied_cache(trace)
         starts = trace.start_ns[emptied.calls]
         frame = np.searchsorted(trace.start_ns[emptied.frames], starts, side="right") - 1
@@ -74,12 +75,11 @@ class EmptyCacheInLoop(DevicePattern):
             rows = rows_of(events)
             followed = emptied.calls[np.isin(emptied.frames[frame], rows)].tolist()
             gone = list(trace.events([*rows, *followed]))
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"empty_cache() in {count} steps, "
                 f"and {len(followed)} calls of the driver for it",
-                warning_from=self.warning_from,
-                cost_rows=[*rows, *followed],
+                severity=self.warning_from,
+                cost=[*rows, *followed],
                 edit=edits.without_ops(trace, gone, "memory that is kept", edits.REMOVED),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
@@ -26,6 +26,7 @@ from ..examples import (
     steps,
     under,
 )
+from ..match import Match
 from ..option import warning_share
 
 _SYNCHRONIZE = under(
@@ -94,11 +95,10 @@ class ExplicitSynchronize(DevicePattern):
             "keep all calls when a trace is filtered",
         )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for found in loops.Loop(trace).parts(waits.asked_for(trace), attrgetter("event")):
             events = [wait.event for wait in found]
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"the loop waits for the GPU on purpose{places.within_range(events)}",
                 cost=waits.cost_of_waits(trace, found, self.warning_from),

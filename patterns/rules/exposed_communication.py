@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Events, Trace
 
 from ..base import DevicePattern
 from ..evidence import collectives, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 from ..option import warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
@@ -67,7 +68,7 @@ class ExposedCommunication(DevicePattern):
         ran = collectives.has_kernels(trace)
         return None if ran else NotApplicable("no NCCL or RCCL kernel ran")
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = collectives.communications(trace)
         worst = max(found, key=lambda each: each.exposed.total_ns, default=None)
         share = worst.exposed.total_ns / trace.step_time.total_ns if worst else 0.0
@@ -75,13 +76,10 @@ class ExposedCommunication(DevicePattern):
             return
         hidden = 1 - worst.exposed.total_ns / worst.time.total_ns
         events = Events(trace, worst.rows)
-        yield self.report(
-            trace,
+        yield Match(
             events,
-            message=(
-                f"the GPU only communicates in {share:.0%} of {trace.window.whole}; "
-                f"{hidden:.0%} of the communication is hidden"
-            ),
+            message=f"the GPU only communicates in {share:.0%} of {trace.window.whole}; "
+            f"{hidden:.0%} of the communication is hidden",
             location=max(events, key=lambda event: event.duration_ns).location,
             cost=timing.Cost(worst.exposed, share >= self.warning_from, on_device=True),
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
@@ -19,6 +19,7 @@ from ..base import DevicePattern
 from ..evidence import devices, obstacles, products, timing
 from ..evidence.products import Precision
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
+from ..match import Match
 from ..option import share, warning_share, word_share
 
 # Half precision against float32 and TF32 where the device is none whose rates are known.
@@ -109,7 +110,7 @@ class Float32Products(DevicePattern):
             return unknown
         return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         by_precision = products.kernels_by_precision(trace)
         found = _Found(trace, by_precision, self.already_lower)
         if not len(found.kernels):
@@ -119,13 +120,12 @@ class Float32Products(DevicePattern):
             return
         is_tf32 = found.is_mostly_tf32()
         kinds = "in TF32" if is_tf32 else "in float32"
-        yield self.report(
-            trace,
+        yield Match(
             found.events(),
             message=f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
             location=found.place(),
-            warning_from=self.warning_from_tf32 if is_tf32 else self.warning_from,
-            cost_rows=found.kernels.tolist(),
+            severity=self.warning_from_tf32 if is_tf32 else self.warning_from,
+            cost=found.kernels.tolist(),
             edit=found.edit(),
         )
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern
 from ..evidence import devices, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
+from ..match import Match
 from ..option import warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
@@ -78,7 +79,7 @@ class Float64Compute(DevicePattern):
         Abstains("cpu-run", _MM),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         kernels_of = _double_kernels(trace)
         for events in places.grouped(kernels_of, lambda op: (op.location, _is_product(op))):
             product = _is_product(events[0])
@@ -90,12 +91,11 @@ class Float64Compute(DevicePattern):
             what = "products or convolutions" if product else "arithmetic"
             for part in places.by_window(events):
                 rows = [row for event in part for row in kernels_of[event]]
-                yield self.report(
-                    trace,
+                yield Match(
                     part,
                     message=f"float64 {what} on the GPU",
-                    warning_from=self.warning_from,
-                    cost_rows=rows,
+                    severity=self.warning_from,
+                    cost=rows,
                     edit=_in_float32(trace, rows, product),
                 )
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Intervals, Location, Rows, Trace
 
@@ -17,6 +17,7 @@ from ..evidence import autograd, edits, frames, launches, loops, places, timing
 from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..evidence.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
+from ..match import Match
 from ..option import Option, share
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
@@ -88,7 +89,7 @@ class ForLoopIndexing(Pattern):
         Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
         alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
         for walks in places.parts(found, alike, first):
@@ -102,8 +103,7 @@ class ForLoopIndexing(Pattern):
                 if has_products
                 else "element by element"
             )
-            yield self.report(
-                trace,
+            yield Match(
                 [walk.first for walk in walks],
                 message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
                 severity=Severity.INFO if has_products else Severity.WARNING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, NotApplicable, Obstacle
+from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 from tidy.trace.inputs import is_dims
@@ -13,6 +13,7 @@ from tidy.trace.inputs import is_dims
 from ..base import DevicePattern
 from ..evidence import devices, obstacles, places, products, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
+from ..match import Match
 from ..option import warning_share
 
 # How many times the peak rate of float32 is that of TF32, by NVIDIA's data sheets: 8 on A100 and
@@ -82,9 +83,12 @@ class FP32Matmul(DevicePattern):
         rows: list[int] = event.trace.device_rows_under(event.row).tolist()
         return rows
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for events in places.by_line(self.matched_events(trace)):
-            yield self.report(trace, events, warning_from=self.warning_from)
+            yield Match(
+                events,
+                severity=self.warning_from,
+            )
 
     def message(self, events: Sequence[Event]) -> str:
         return "float32 products on ordinary cores; this GPU has TF32"

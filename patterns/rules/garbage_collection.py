@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 
 from ..base import Pattern
 from ..evidence import devices, edits, launches, loops, places, timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import word_share
 
 _BY_HAND = "<built-in function collect>"
@@ -54,7 +54,7 @@ class GarbageCollection(Pattern):
         Quiet("other-functions", steps("aten::mm", "<built-in method collect of Gatherer> 900us")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         rows = launches.tree_rows(trace, _BY_HAND, *_BY_ITSELF)
         events = launches.outermost(list(trace.events(rows)))
         for part in loops.parts_in_steps(trace, events, places.place_of):
@@ -62,8 +62,7 @@ class GarbageCollection(Pattern):
             if (trace.step_share(time) or 0.0) >= self.worth_a_word:
                 by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
                 each = time_text(time.total_ns / len(part))
-                yield self.report(
-                    trace,
+                yield Match(
                     part,
                     message=f"{by} in the steps, {each} each time",
                     cost=timing.Cost(time & trace.step_time, matters=True),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
 from ..evidence import edits, loops, obstacles, reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
+from ..match import Match
 from ..option import habitual_reads, warning_share
 
 _SEVERAL = 2.0  # reads a step
@@ -72,12 +73,11 @@ class GradientNormRead(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.without_calls(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         norms, event_of = reads.of_norms(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(norms, event_of, self.fewest_reads):
             times = _how_often(trace, [wait.event for wait in found])
-            yield self.report(
-                trace,
+            yield Match(
                 [wait.event for wait in found],
                 message=f"the norm of the gradients is read {times}: the host waits for the GPU",
                 cost=waits.cost_of_waits(trace, found, self.warning_from),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
 from ..evidence import autograd, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
+from ..match import Match
 from ..option import Option
 
 
@@ -82,11 +83,10 @@ class GradientsInEvaluation(Pattern):
         Abstains("no-ops", FRAME),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         events = autograd.without_backward(trace, self.fewest_nodes)
         for same in places.grouped(events, lambda event: event.location):
-            yield self.report(
-                trace,
+            yield Match(
                 same,
                 message="ops record gradients, and no backward uses them"
                 f"{places.within_range(same)}",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Intervals, Location, Trace
 from tidy.trace.location import parse_frame
 
 from ..base import Pattern
 from ..evidence import launches, loops, timing
 from ..examples import Abstains, Fires, Quiet, steps, under
+from ..match import Match
 
 _RESUMES = re.compile(r".*\(\d+\): torch_dynamo_resume_in_(?P<function>\w+)_at_(?P<line>\d+)")
 _REGIONS = "Torch-Compiled Region: *"
@@ -70,12 +71,11 @@ class GraphBreak(Pattern):
         has_stacks = Capability.STACKS in trace.capabilities
         return _NO_STACKS if len(functions) > 1 and not has_stacks else None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         rows = launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*")
         for events in loops.parts_in_steps(trace, trace.events(rows), _line_of):
             name = _RESUMES.fullmatch(events[0].name)
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"the graph of {name['function'] if name else ''} breaks here",
                 location=_line_of(events[0]),

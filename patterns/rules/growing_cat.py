@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import Pattern
 from ..evidence import concatenations, edits, frames, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
+from ..match import Match
 from ..option import Option, share
 
 
@@ -60,12 +60,11 @@ class GrowingCat(Pattern):
         Abstains("no-shapes", "aten::cat\n" * 12),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = concatenations.growing(trace, self.fewest_rounds, self.read_share)
         for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
             events = [cat for chain in chains for cat in chain]
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"{len(events)} times torch.cat copies a tensor to make it longer",
                 cost=timing.Cost(trace.time_of(cat.row for cat in events), matters=True),

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import Pattern
 from ..evidence import lifetimes, memory, places, recording, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
+from ..match import Match
 from ..option import Option
 
 # What tidy's recorder, which records in pieces, writes into the header.
@@ -107,7 +108,7 @@ class GrowingMemory(Pattern):
         unknown = lifetimes.without_addresses(trace)
         return unknown or recording.too_few_steps(trace, self.fewest_steps)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         in_pieces = any(key in trace.info.header for key in _OF_PIECES)
         devices = memory.devices_with_memory(trace)
         for device in devices if in_pieces else (*devices, memory.CPU):
@@ -119,8 +120,7 @@ class GrowingMemory(Pattern):
                 continue
             same = max(stays, key=lambda part: sum(event.nbytes for event in part))
             matters = growth.step_nbytes >= self.warning_from_nbytes and any(map(_in_a_graph, same))
-            yield self.report(
-                trace,
+            yield Match(
                 same,
                 message=_said(trace, same, growth.step_nbytes),
                 severity=Severity.WARNING if matters else Severity.INFO,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, edits, loops, obstacles, timing
 from ..evidence.lookups import lookups
 from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, warning_share
 
 _UP = "HtoD (Pageable -> Device) 3us 512B"
@@ -80,16 +81,15 @@ class HostMadeIndex(DevicePattern):
         known = Capability.SHAPES in trace.capabilities or not len(copies.unpinned(trace))
         return None if known else obstacles.not_recorded(Capability.SHAPES)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = lookups(trace, self.least_nbytes)
         for same in loops.Loop(trace).parts(found, attrgetter("lookup")):
             what = "mask" if same[0].is_mask else "index"
             uploads = [each.upload for each in same]
-            yield self.report(
-                trace,
+            yield Match(
                 [each.lookup for each in same],
                 message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
-                warning_from=self.warning_from,
-                cost_rows=[upload.row for upload in uploads],
+                severity=self.warning_from,
+                cost=[upload.row for upload in uploads],
                 edit=edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED),
             )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
 from ..evidence import edits, frames, loops, obstacles, places, reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
+from ..match import Match
 from ..option import habitual_reads, warning_share
 
 _SHOWN = {
@@ -79,15 +80,14 @@ class HostSyncInLoop(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.without_calls(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         values, event_of = reads.of_values(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(values, event_of, self.fewest_reads):
             events = [wait.event for wait in found]
             in_optimizer = places.owner_of(events[0]) == frames.Owner.OPTIMIZER
             shown = _SHOWN.get(events[0].name, f"{events[0].name} on the GPU")
             where = " inside the optimizer" if in_optimizer else places.within_range(events)
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"{shown} makes the host wait for the GPU{where}",
                 severity=Severity.INFO if in_optimizer else None,

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tidy.account import RankWaits, waits_for_devices, waits_for_ranks
-from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Rows, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, launches, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 from ..option import Option, share, warning_share
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
@@ -95,7 +96,7 @@ class LateRank(Pattern):
             )
         return None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         waits = waits_for_devices(trace)
         if waits is None:
             return
@@ -107,13 +108,13 @@ class LateRank(Pattern):
         for device in of_each:
             yield from self._findings(device, of_each)
 
-    def check_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Finding] | Obstacle]:
+    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
         of_each = {
             trace.info.rank or 0: _Rank(trace, waits, "rank")
             for trace, waits in zip(traces, waits_for_ranks(traces), strict=True)
             if waits is not None and len(waits.rows)
         }
-        told: list[Iterable[Finding] | Obstacle] = []
+        told: list[Iterable[Match] | Obstacle] = []
         for trace in traces:
             if not collectives.communicates(trace):
                 told.append(NotApplicable("no collective was recorded"))
@@ -128,7 +129,7 @@ class LateRank(Pattern):
                 )
         return told
 
-    def _findings(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Finding]:
+    def _findings(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Match]:
         rank = of_each[number]
         trace, waits = rank.trace, rank.waits
         time = rank.exposed
@@ -138,8 +139,7 @@ class LateRank(Pattern):
         if share < self.least_share or not waiting.any():
             return
         op = trace.event(int(waits.rows[waiting.argmax()]))
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, waits.rows[waiting > 0]),
             message=f"{rank.word} {number} waits for {self._whom(number, of_each)}",
             location=_place(trace, op),

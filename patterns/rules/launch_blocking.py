@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Rows, Trace, rows_of
 
 from ..base import DevicePattern
 from ..evidence import edits, timing, waits
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, share, warning_share
 
 # A launch that does not wait takes so long.
@@ -67,17 +67,16 @@ class LaunchBlocking(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         calls, waited = waits.until_their_kernels_end(trace, self.long_ns)
         if not self._is_most(calls, waited):
             calls, waited = waits.right_after_launches(trace)
             if not self._is_most(calls, waited):
                 return
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, waited),
             message=f"{len(waited):,} of {len(calls):,} launches wait until their kernels are done",
-            warning_from=self.warning_from,
+            severity=self.warning_from,
             location=None,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Events, Trace, rows_of, time_text
 
@@ -15,6 +15,7 @@ from ..evidence import decoding, edits, graphs, launches, obstacles, timing
 from ..evidence.capture import captured_steps
 from ..evidence.host_idle import host_idle
 from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
+from ..match import Match
 from ..option import Option, share
 
 _COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
@@ -82,7 +83,7 @@ class LaunchBound(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.idle_unknown(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
         calls = calls[trace.step_time.contains(trace.start_ns[calls])]
         a_step = len(calls) / max(len(trace.window.steps), 1)
@@ -102,19 +103,15 @@ class LaunchBound(DevicePattern):
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
         beside = " beside graphs" if len(graphs.launched_in_steps(trace)) else ""
         per_launch = time_text(idle.total_ns / len(calls))
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, calls),
-            message=(
-                f"the GPU idles for {share:.0%} of {trace.window.whole},"
-                f" while {a_step:,.0f} kernels{unit} are launched one by one{beside}:"
-                f" {per_launch} for each, which runs {time_text(kernel_ns)}"
-                + ("" if captured is None else ", the same in each")
-                + (", to decode one token after the other" if decoding.is_eager(trace) else "")
-            ),
+            message=f"the GPU idles for {share:.0%} of {trace.window.whole},"
+            f" while {a_step:,.0f} kernels{unit} are launched one by one{beside}:"
+            f" {per_launch} for each, which runs {time_text(kernel_ns)}"
+            + ("" if captured is None else ", the same in each")
+            + (", to decode one token after the other" if decoding.is_eager(trace) else ""),
             location=None,
             cost=timing.Cost(idle, matters=False, on_device=True),
-            # The time of the host is tidy.runtime's there, and PyTorch's may be less.
             at_most=Severity.INFO if trace.device_is_modelled else Severity.WARNING,
         )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
@@ -15,6 +14,7 @@ from tidy.trace.inputs import Shape, is_dims
 from ..base import Pattern
 from ..evidence import devices, edits, launches, loops, timing
 from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
+from ..match import Match
 from ..option import Option, share, warning_share
 
 # What cuDNN and MIOpen run to bring images from one layout to the other.
@@ -88,19 +88,18 @@ class LayoutCopies(Pattern):
         Quiet("once", on_gpu(joined(_T, _COPIED, _PRODUCT))),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         yield from self._around_convolutions(trace)
         for events in loops.Loop(trace).parts(_copied_for_products(trace), lambda op: op):
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message="a transposed matrix is copied for a product, which reads it as it is",
-                cost_rows=[row for op in events for row in launches.work_or_op(op)],
-                warning_from=self.warning_from,
+                cost=[row for op in events for row in launches.work_or_op(op)],
+                severity=self.warning_from,
                 edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
             )
 
-    def _around_convolutions(self, trace: Trace) -> Iterable[Finding]:
+    def _around_convolutions(self, trace: Trace) -> Iterable[Match]:
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
         work = work[trace.device[work] >= 0]
         work = work[trace.in_window(work.tolist())]
@@ -113,12 +112,11 @@ class LayoutCopies(Pattern):
         convolutions = trace.rows_named(*_CONVOLUTIONS)
         inside = convolutions[trace.in_window(convolutions.tolist())]
         within = f" of {len(inside):,}" if len(inside) >= len(calls) else ""
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, calls),
             message=f"images change their layout around {len(calls):,}{within} convolutions",
-            cost_rows=work.tolist(),
-            warning_from=self.warning_from,
+            cost=work.tolist(),
+            severity=self.warning_from,
             location=_costliest(trace, work, ops).location,
             edit=Edit("all in one layout", work=work.tolist(), left=_CONVERSIONS_LEFT),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Trace
 
@@ -12,6 +11,7 @@ from ..base import Pattern
 from ..evidence import loops, timing
 from ..evidence.round_trips import RoundTrip, round_trips
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
+from ..match import Match
 from ..option import Option
 
 _LIST = "aten::resolve_conj | float[64, 8]\naten::resolve_neg | float[64, 8]\n"
@@ -62,12 +62,11 @@ class ListRoundTrip(Pattern):
         Abstains("no-shapes", "aten::resolve_conj\naten::lift_fresh"),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = filter(self._is_long, round_trips(trace, self.farthest_ops))
         for same in loops.Loop(trace).parts(found, lambda trip: trip.made):
             time = Intervals([t.start_ns for t in same], [t.made.end_ns for t in same])
-            yield self.report(
-                trace,
+            yield Match(
                 [trip.made for trip in same],
                 message=f"{same[0].numbers:,} numbers go through Python from tensor to tensor",
                 cost=timing.Cost(time, matters=True),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidy.account import lost_launches
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.trace import Events, Trace
 
 from ..base import DevicePattern
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..match import Match, remark
 from ..option import Option, share
 
 _LOST = under("aten::relu > cudaLaunchKernel")
@@ -59,8 +60,8 @@ class LostKernels(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         lost, launches = lost_launches(trace)
         if len(lost) >= self.fewest and len(lost) >= self.fewest_share * len(launches):
             what = f"the profiler lost the kernels of {len(lost):,} of {len(launches):,} launches"
-            yield self.remark(trace, Events(trace, lost), what)
+            yield remark(Events(trace, lost), what)

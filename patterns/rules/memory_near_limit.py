@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, MemoryTable, Trace
 
 from ..base import DevicePattern
 from ..evidence import edits, loops, memory, places, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..match import Match, remark
 from ..option import Option, share, warning_share
 
 # Where so much of the pool is in use, other blocks would not help: there are too many tensors.
@@ -98,15 +99,14 @@ class MemoryNearLimit(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return memory.without_totals(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         retries = Events(trace, memory.retries(trace))
         if len(_repeated(trace, retries, self.fewest_retries)):
             for events in places.by_line(retries):
-                yield self.report(
-                    trace,
+                yield Match(
                     events,
                     message=_RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0])),
-                    warning_from=self.warning_from,
+                    severity=self.warning_from,
                 )
             return
         if len(trace.rows_named("*GraphLaunch*")):
@@ -115,7 +115,7 @@ class MemoryNearLimit(DevicePattern):
             changes = memory.changes_of(trace, device)
             if self._is_far_above(trace, device, changes):
                 largest = int(changes.row[np.argmax(changes.reserved_nbytes)])
-                yield self.remark(trace, [trace.event(largest)], _pool(trace, device))
+                yield remark([trace.event(largest)], _pool(trace, device))
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace = events[0].trace

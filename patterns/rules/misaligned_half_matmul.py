@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Intervals, Trace
 from tidy.trace.inputs import is_dims
@@ -14,6 +14,7 @@ from tidy.trace.inputs import is_dims
 from ..base import Pattern
 from ..evidence import devices, edits, launches, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 from ..option import Option
 
 # Position of the first matrix among the inputs.
@@ -78,7 +79,7 @@ class MisalignedHalfMatmul(Pattern):
         sizes = (size for shape in event.input_shapes for size in _sizes(shape))
         return _dtype(event) in _HALF and any(size % _MULTIPLE for size in sizes)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         events = launches.innermost(self.matched_events(trace))
         same = places.parts(
             events, lambda each: (each.location, self.severity_of(each), bool(self._odd(each)))
@@ -86,7 +87,10 @@ class MisalignedHalfMatmul(Pattern):
         for part in same:
             # Rows that are odd cost nothing that padding would gain.
             cost = None if self._odd(part[0]) else timing.Cost(Intervals(), matters=False)
-            yield self.report(trace, part, cost=cost)
+            yield Match(
+                part,
+                cost=cost,
+            )
 
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)

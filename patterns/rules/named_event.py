@@ -8,11 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from tidy.errors import UsageError
-from tidy.finding import Finding, NotApplicable, Severity
+from tidy.finding import NotApplicable, Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
 from ..evidence import places
+from ..match import Match
 
 
 class NamedEvent(Pattern):
@@ -45,11 +46,14 @@ class NamedEvent(Pattern):
     def applies(self, trace: Trace) -> NotApplicable | None:
         return NotApplicable("no --name was given") if self._regex is None else None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         regex = self._regex
         if regex is None:
             return
         wanted = np.array([bool(regex.search(name)) for name in trace.names], bool)
         events = trace.events(np.flatnonzero(wanted[trace.name_id]))
         for same in places.grouped(events, lambda event: (event.name, event.location)):
-            yield self.report(trace, same, message=f"named {same[0].name!r}")
+            yield Match(
+                same,
+                message=f"named {same[0].name!r}",
+            )

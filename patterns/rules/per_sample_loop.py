@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
@@ -18,6 +18,7 @@ from ..evidence.sample_loops import SampleLoop
 from ..evidence.sliced import FEWEST_INPUTS, SlicedSamples
 from ..evidence.unbound import loops_over_rows
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
+from ..match import Match
 from ..option import Option, share
 
 # An op on the CPU that takes less spends most of it on being called.
@@ -124,7 +125,7 @@ class PerSampleLoop(Pattern):
         known = any(len(trace.inputs.concrete(each)) >= FEWEST_INPUTS for each in inputs)
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         sliced = SlicedSamples(self.fewest_rounds, self.alike_share, self.most_forms)
         rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round)
         pictures = self.dims_of_pictures
@@ -139,8 +140,7 @@ class PerSampleLoop(Pattern):
         for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
             samples, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
-            yield self.report(
-                trace,
+            yield Match(
                 list(map(first_of, walks)),
                 message=f"{samples} samples are taken from a batch and worked on one by one"
                 + (": batch them if none needs the one before" if maybe else ""),

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, edits, frames, launches, loops, obstacles, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
+from ..match import Match
 from ..option import Option, warning_share
 
 _NAMELESS = 2  # (device, bytes) alone, without shape and dtype
@@ -80,7 +81,7 @@ class PingPongCopies(DevicePattern):
             )
         return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         known = list(_uploads(trace, self.least_nbytes))
         alone = {(up.place, up.tensor) for down, up in known if down is None}
         pairs = [(down, up) for down, up in known if down is not None]
@@ -94,20 +95,18 @@ class PingPongCopies(DevicePattern):
                 for part in places.by_window(same, lambda pair: trace.event(pair[0].row)):
                     yield self._finding(trace, part)
 
-    def _finding(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Finding:
+    def _finding(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Match:
         (down, up), steps = pairs[0], _count_steps(pairs)
         shaped = all(len(each.tensor) > _NAMELESS for each, _ in pairs)
         firm = shaped and down.place is not None and up.place is not None
         back = f" in {up.place}" if up.place is not None and up.place != down.place else ""
         ops = list(trace.events(each.op for pair in pairs for each in pair))
-        return self.report(
-            trace,
+        return Match(
             list(trace.events(down.row for down, _ in pairs)),
             message=f"copied to the CPU, and as much back to the GPU{back}, in {steps} steps",
             edit=edits.without_ops(trace, ops, "neither copy", edits.REMOVED) if firm else None,
-            severity=None if firm else Severity.INFO,
-            warning_from=self.warning_from,
-            cost_rows=[copy.row for pair in pairs for copy in pair],
+            severity=self.warning_from if firm else Severity.INFO,
+            cost=[copy.row for pair in pairs for copy in pair],
         )
 
 

@@ -7,7 +7,7 @@ from functools import reduce
 from itertools import takewhile
 from operator import or_
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import (
     Event,
@@ -24,6 +24,7 @@ from ..evidence import autograd, graphs, host_idle, launches, obstacles, places,
 from ..evidence.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, share
 
 _GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
@@ -150,7 +151,7 @@ class PythonBound(Pattern):
             return None
         return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         idle = host_idle.host_idle(trace)
         python = [each for each in idle.stretches if _is_python(each)]
         engine = autograd.engine_time(trace)
@@ -162,26 +163,24 @@ class PythonBound(Pattern):
         if not trace.is_cpu_run and not trace.device_is_modelled:
             yield from self._from_op_to_op(trace, idle.python)
 
-    def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Finding:
+    def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Match:
         time = host_idle.time_of(same)
         function, after = _function(same[0]), host_idle.op_after(trace, same[0])
         a_step = time_text(time.total_ns / max(len(trace.window.steps), 1))
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
-        return self.report(
-            trace,
+        return Match(
             list(dict.fromkeys(each for each in events if each is not None)),
-            message=(
-                f"{who} waits {a_step} a {trace.window.unit} for Python{where}" + _before(after)
-            ),
+            message=f"{who} waits {a_step} a {trace.window.unit} for Python{where}"
+            + _before(after),
             location=_line(function, after),
             cost=timing.Cost(time, matters=True),
             edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
             severity=Severity.WARNING,
         )
 
-    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Iterable[Finding]:
+    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Iterable[Match]:
         """What Python takes in all to get from one operator to the next."""
         time = reduce(or_, python.values(), Intervals())
         share = trace.step_share(time) or 0.0
@@ -191,15 +190,12 @@ class PythonBound(Pattern):
         if share < self.from_op_to_op or len(calls) < fewest:
             return
         is_slowed = recording.stacks_slow_it(trace)
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, calls),
-            message=(
-                f"the GPU idles for {share:.0%} of {trace.window.whole}"
-                " while Python gets from one operator to the next,"
-                f" {time_text(time.total_ns / len(calls))} for each kernel"
-                + (", with Python stacks recorded" if is_slowed else "")
-            ),
+            message=f"the GPU idles for {share:.0%} of {trace.window.whole}"
+            " while Python gets from one operator to the next,"
+            f" {time_text(time.total_ns / len(calls))} for each kernel"
+            + (", with Python stacks recorded" if is_slowed else ""),
             location=None,
             cost=timing.Cost(time, matters=False, on_device=True),
             severity=Severity.INFO,

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidy.finding import Finding, NotChecked, Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, launches, places, reads, waits
 from ..examples import WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, under
+from ..match import Match
 
 _BACK = "Memcpy DtoH (Device -> Pinned)*"
 # They tell whether work is done, and a loop around them waits for it.
@@ -101,13 +102,12 @@ class ReadBeforeCopyEnds(DevicePattern):
             "record with tidy run",
         )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         reads = list(_reads(trace))
         for same in places.grouped(reads, lambda read: read.op.location):
             early = sum(read.is_early for read in same)
             early_text = f"; {early} of {len(same)} times it was not there yet" if early else ""
-            yield self.report(
-                trace,
+            yield Match(
                 [read.op for read in same],
                 message=f"{same[0].op.name} reads, without a wait, what non_blocking=True "
                 f"copies{early_text}",

@@ -7,7 +7,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 
@@ -15,6 +14,7 @@ from ..base import Pattern
 from ..evidence import edits, loops
 from ..evidence.compilations import Compilation, compilations
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
+from ..match import Match
 
 
 def _compiled(number: int, rows: int) -> str:
@@ -56,11 +56,14 @@ class RepeatedCompilation(Pattern):
         Quiet("not-compiled", steps("aten::add")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         again = [each for each in compilations(trace) if each.number]
         alike = attrgetter("frame", "event.location")
         for part in loops.parts_in_steps(trace, again, alike, attrgetter("event")):
-            yield self.report(trace, [each.event for each in part], message=_message(part))
+            yield Match(
+                [each.event for each in part],
+                message=_message(part),
+            )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Code for any shape is compiled once, and may be a little slower."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, edits, loops, obstacles, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, warning_share
 
 _TENSOR = "<built-in method tensor of type object>"
@@ -75,17 +76,16 @@ class ScalarUploads(DevicePattern):
         may_be_many = missing and self._may_be_many(trace)
         return obstacles.not_recorded(*missing) if may_be_many else None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         small = copies.small_uploads(trace, self.most_nbytes)
         known = [op for op in small if copies.is_of_python(op) and op.location is not None]
         for same in places.grouped(known, lambda op: op.location):
             often = self._often(trace, same)
             for events in places.by_window(same) if len(often) >= loops.FEWEST_STEPS else ():
-                yield self.report(
-                    trace,
+                yield Match(
                     events,
                     message=f"Python numbers go to the GPU one by one, up to {max(often)} a step",
-                    warning_from=self.warning_from,
+                    severity=self.warning_from,
                 )
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import Pattern
 from ..examples import Abstains, Fires, Quiet, steps
+from ..match import Match, remark
 
 
 class SingleStep(Pattern):
@@ -40,9 +41,9 @@ class SingleStep(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return None if trace.steps else NotApplicable("no steps are marked")
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         if len(trace.steps) != 1:
             return
         first = next(iter(trace.within(trace.steps[0].start_ns, trace.steps[0].end_ns)))
         what = "one step was recorded: what happens in each step looks as if it happened once"
-        yield self.remark(trace, [first], what)
+        yield remark([first], what)

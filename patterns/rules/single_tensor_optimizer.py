@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of
 
 from ..base import Pattern
 from ..evidence import edits, launches, optimizers
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 from ..option import Option
 
 # What torch.optim has in a multi-tensor form (2.13), by the signatures of the classes: these take
@@ -71,7 +72,7 @@ class SingleTensorOptimizer(Pattern):
         Quiet("muon", under(f"{FRAME} > {_MUON} > aten::add_")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         frames = launches.rows_matching(trace, _FRAME)
         explained = trace.time_of(frames)
         steps = [
@@ -80,7 +81,7 @@ class SingleTensorOptimizer(Pattern):
             if not explained.overlaps(step.start_ns, step.end_ns)
             and _most_updates(step) >= self.fewest_updates
         ]
-        return self.report_all(trace, [*trace.events(frames), *steps])
+        return self.by_place([*trace.events(frames), *steps])
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO

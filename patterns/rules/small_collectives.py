@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Rows, Trace, rows_of
 
 from ..base import Pattern
 from ..evidence import collectives, edits, places, timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
+from ..match import Match
 from ..option import Option, warning_share
 
 # What stays of the kernels when all is sent at once: the data, without a start for each tensor.
@@ -80,7 +81,7 @@ class SmallCollectives(Pattern):
             )
         return None
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         runs = filter(self._is_small, collectives.runs_of_all_reduces(trace, self.fewest))
         for events in places.by_line(op for run in runs for op in run):
             work = edits.work_of(trace, events)
@@ -89,8 +90,7 @@ class SmallCollectives(Pattern):
             time &= trace.step_time
             share = trace.step_share(time) or 0.0
             median = int(np.median([collectives.element_count(op) or 0 for op in events]))
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message="gradients are reduced one by one, half of them of"
                 f" {median:,} numbers or less",

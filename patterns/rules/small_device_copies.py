@@ -8,7 +8,6 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
@@ -16,6 +15,7 @@ from tidy.trace.location import is_user_file, parse_frame
 from ..base import DevicePattern
 from ..evidence import collectives, edits, launches, loops, places, timing
 from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
@@ -70,18 +70,17 @@ class SmallDeviceCopies(DevicePattern):
         Abstains("cpu-run", "aten::copy_\n" * 60),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for same in places.grouped(trace.events(_copies(trace)), places.place_of):
             events = _often(trace, same, self.fewest_a_step) if _is_users(same[0]) else []
             if not events or not _are_short(trace, events):
                 continue
             for part in places.by_window(events):
                 count = len(part) // max(loops.count_steps(trace, _starts(part)), 1)
-                yield self.report(
-                    trace,
+                yield Match(
                     part,
                     message=f"{count:,} small copies from the GPU to itself in a step, one by one",
-                    warning_from=self.warning_from,
+                    severity=self.warning_from,
                     edit=_together(trace, part),
                 )
 

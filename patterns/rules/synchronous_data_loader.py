@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace, rows_of
 
@@ -15,6 +15,7 @@ from ..base import Pattern
 from ..evidence import copies, devices, edits, frames, places, timing
 from ..evidence.row_items import RowItems, row_items, take_rows
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import Option, warning_share
 
 _FETCH = frames.FETCH_ALONE
@@ -99,7 +100,7 @@ class SynchronousDataLoader(Pattern):
         ),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         fetches = list(trace.named(_FETCH))
         known = {event.location for event in fetches}
         # Where batches are fetched, that tells more than where their iterator is made.
@@ -113,27 +114,26 @@ class SynchronousDataLoader(Pattern):
             for events in places.by_window(line):
                 yield self._of_fetches(trace, events, items)
         for events in places.by_line(iterators):
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message="a DataLoader without workers is set up here",
                 severity=Severity.INFO,
-                cost_rows=(),
+                cost=(),
             )
 
-    def _of_fetches(self, trace: Trace, events: list[Event], items: RowItems | None) -> Finding:
+    def _of_fetches(self, trace: Trace, events: list[Event], items: RowItems | None) -> Match:
         while_what = "while the GPU waits" if trace.devices_used else "in the training process"
         message = f"batches are loaded {while_what}"
         if items:
             message += f", {items.rows // items.stacks} rows of tensors in memory one by one"
         rows = rows_of(events)
         idle = trace.time_of(rows) - devices.any_busy(trace)
-        return self.report(
-            trace,
+        return Match(
             events,
             message=message,
-            warning_from=self.warning_from,
-            share=trace.step_share(idle) or 0.0,
+            cost=timing.Cost(
+                trace.time_of(rows), matters=(trace.step_share(idle) or 0.0) >= self.warning_from
+            ),
             edit=_edit(trace, rows[trace.in_window(rows)], items),
         )
 

@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Trace
 from tidy.trace.inputs import is_dims
@@ -16,6 +15,7 @@ from ..base import Pattern
 from ..evidence import devices, frames, loops, timing
 from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import Option, word_share
 
 _MADE = "aten::lift_fresh"
@@ -71,14 +71,13 @@ class TensorOfEachList(Pattern):
         Abstains("no-shapes", steps("aten::lift_fresh\naten::detach_\n" * 16 + "aten::stack")),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         for part in loops.Loop(trace).parts(self._batches(trace), lambda batch: batch.stack):
             time = time_of_batches(part)
             share = timing.part_of_window(trace, time - devices.any_busy(trace))
             if share >= self.worth_a_word:
                 items = int(np.median([batch.items for batch in part]))
-                yield self.report(
-                    trace,
+                yield Match(
                     [batch.stack for batch in part],
                     message=f"{items} lists become tensors one by one, to be stacked",
                     cost=timing.Cost(time, matters=True),

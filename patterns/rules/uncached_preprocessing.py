@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
 from ..evidence import devices, frames, obstacles, places, timing
 from ..evidence.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import share
 
 _TOKENIZE = "transformers/tokenization_utils_base.py(2790): __call__ 800us"
@@ -76,7 +77,7 @@ class UncachedPreprocessing(Pattern):
             return NotApplicable("no batch was loaded without workers")
         return obstacles.without_functions(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         fetching = trace.time_of(trace.rows_named(frames.FETCH_ALONE)) & trace.step_time
         waits = fetching - devices.any_busy(trace)
         if (trace.step_share(waits) or 0.0) < self.worth_a_word:
@@ -85,8 +86,7 @@ class UncachedPreprocessing(Pattern):
             time = trace.time_of(each.row for each in same) & fetching
             part = time.total_ns / fetching.total_ns
             if part >= self.most_of_loading:
-                yield self.report(
-                    trace,
+                yield Match(
                     same,
                     message=f"{part:.0%} of loading is {short_name(same[0])}, item by item",
                     cost=timing.Cost(time & waits, matters=False),

@@ -8,7 +8,6 @@ import numpy as np
 
 from tidy.account import rates_of
 from tidy.account.efficiency import precision_of
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
@@ -16,6 +15,7 @@ from ..base import DevicePattern
 from ..evidence import places, timing
 from ..evidence.attention import SOFTMAX, Attention, WorkOfAttention, attentions
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, warning_share, word_share
 
 # A backward has five products where the forward has two, and as many more to read.
@@ -101,7 +101,7 @@ class UnfusedAttention(DevicePattern):
         Abstains("cpu-run", "aten::_softmax | float[8, 512, 512], =-1, =False"),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         found = list(attentions(trace, self.fewest_queries, self.fewest_keys))
         if trace.device_is_modelled:  # it has no fused kernel: what calls for one is right
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
@@ -119,12 +119,11 @@ class UnfusedAttention(DevicePattern):
             if not rows or timing.part_of_window(trace, time) < self.worth_a_word:
                 continue
             backward = any(map(work.has_backward, numbers))
-            yield self.report(
-                trace,
+            yield Match(
                 list(map(softmax, part)),
                 message=_message(same[0], backward),
-                warning_from=self.warning_from,
-                cost_rows=rows,
+                severity=self.warning_from,
+                cost=rows,
                 edit=_fused(trace, same, rows, backward),
             )
 

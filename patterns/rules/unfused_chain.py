@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from tidy.finding import Finding
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
@@ -14,6 +13,7 @@ from ..base import DevicePattern
 from ..evidence import places, timing
 from ..evidence.chains import Chain, chains
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..match import Match
 from ..option import Option, warning_share, word_share
 
 # In a compiled region what can be fused is.
@@ -92,7 +92,7 @@ class UnfusedChain(DevicePattern):
         Abstains("cpu-run", f"aten::mul | {_T}, {_T}"),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         def first(chain: Chain) -> Event:
             return trace.event(chain.ops[0])
 
@@ -102,12 +102,11 @@ class UnfusedChain(DevicePattern):
             little = timing.part_of_window(trace, trace.time_of(rows)) < self.worth_a_word
             if little or _is_compiled(first(part[0])):
                 continue
-            yield self.report(
-                trace,
+            yield Match(
                 list(map(first, part)),
                 message=_message(part),
-                warning_from=self.warning_from,
-                cost_rows=rows,
+                severity=self.warning_from,
+                cost=rows,
                 edit=_fused(part, rows),
             )
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
 from ..evidence import devices, edits, launches, obstacles, optimizers, places, timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 from ..option import Option
 
 # What torch.optim has in a fused form on CUDA (2.13).
@@ -80,15 +81,14 @@ class UnfusedOptimizer(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return None if devices.used_devices(trace, "nvidia") else obstacles.NO_NVIDIA_GPU
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         ranges = optimizers.optimizer_steps(trace, _STEP)
         kernels_of = {step: kernels for step in ranges if (kernels := self._grouped_kernels(step))}
         for events in places.parts(kernels_of, lambda step: (step.location, step.name)):
             match = _STEP.fullmatch(events[0].name)
             kernels = [row for event in events for row in kernels_of[event]]
             rows = [*(event.row for event in events), *kernels]
-            yield self.report(
-                trace,
+            yield Match(
                 events,
                 message=f"{match[1] if match else 'the optimizer'} updates with many kernels "
                 "where one fused kernel would do",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from tidy.finding import Finding, Obstacle, Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern
 from ..evidence import copies, edits, loops, timing, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
+from ..match import Match
 from ..option import Option, warning_share
 
 _BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, wait once"
@@ -71,7 +72,7 @@ class UnpinnedCopy(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return uploads.unknown_memory(trace)
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         loop, pageable = loops.Loop(trace), uploads.uploads(trace, copies.PAGEABLE)
         by_place = loop.by_place(pageable, attrgetter("op"))
         groups = [same for same in by_place if self._some_repeat(loop, same)]
@@ -84,7 +85,11 @@ class UnpinnedCopy(DevicePattern):
             for events, cost, where in uploads.by_window(trace, same, self.warning_from):
                 said = f"copied to the GPU {way} memory that is not pinned"
                 said += where if way == "from" else ""
-                yield self.report(trace, events, message=said, cost=cost)
+                yield Match(
+                    events,
+                    message=said,
+                    cost=cost,
+                )
 
     def _some_repeat(self, loop: loops.Loop, same: Sequence[uploads.Upload]) -> bool:
         large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tidy.finding import Finding, Obstacle
+from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
 from ..base import Pattern
 from ..evidence import collectives, edits, launches, loops
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..match import Match
 
 _SEARCH = "torch.distributed.ddp.reducer::search_unused_parameters"
 
@@ -64,11 +65,11 @@ class UnusedParameterSearch(Pattern):
     def match(self, event: Event) -> bool:
         return True
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         searches = self.matched_events(trace)
         repeats = any(loops.Loop(trace).repeated([each.start_ns for each in searches]))
         if repeats and not _are_some_unused(trace):
-            yield from self.report_all(trace, searches)
+            yield from self.by_place(searches)
 
     def message(self, events: Sequence[Event]) -> str:
         return "the graph is searched for unused parameters in each forward, and all are used"

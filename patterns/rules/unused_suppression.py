@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.finding import Finding, NotApplicable, Obstacle, Severity
+from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import Pattern
+from ..match import Match
 
 NO_COMMENTS = NotApplicable("no source that ran has a comment `# tidy: ignore[...]`")
 
@@ -41,5 +42,5 @@ class UnusedSuppression(Pattern):
         """Traces alone do not tell: where sources are read, `tidy.check` makes the findings."""
         return NO_COMMENTS
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         return ()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidy.account.op_flops import COUNTED_OPS, op_flops
-from tidy.finding import Finding, NotApplicable, NotChecked, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Events, Rows, Trace
 
@@ -17,6 +17,7 @@ from ..base import Pattern
 from ..evidence import edits, timing
 from ..evidence.launches import outermost_rows, tree_rows
 from ..examples import Abstains, Fires, Quiet, steps, under
+from ..match import Match
 from ..option import Option, share
 
 _UNKNOWN = NotChecked(
@@ -94,7 +95,7 @@ class WrongThreadCount(Pattern):
             return _DEVICES_COMPUTE
         return None if _threads_of(trace) else _UNKNOWN
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         threads = _threads_of(trace)
         if threads is None or not (threads.are_too_few or threads.are_too_many):
             return
@@ -107,8 +108,7 @@ class WrongThreadCount(Pattern):
         if threads.are_too_few:
             part = max(threads.all / threads.processors, 1 / 4)
             edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
-        yield self.report(
-            trace,
+        yield Match(
             Events(trace, rows),
             message=f"{len(rows)} large products run on {threads.text}",
             location=None,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tidy.finding import Finding, Severity
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
 from ..base import Pattern
 from ..evidence import edits, optimizers, places
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
+from ..match import Match
 
 _FRAME = "torch/optim/optimizer.py(1023): zero_grad"
 _WRAPPER = f"torch/nn/modules/module.py(9): zero_grad > {_FRAME}"
@@ -62,7 +63,7 @@ class ZeroedGradients(Pattern):
         Quiet("other-zeros", under("train.py(5): zero_grad > aten::zeros > aten::zero_") + _FILL),
     )
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         calls, fills = optimizers.zeroing_calls(trace)
         # Where there are no more additions than fills, none but the zeros can be there.
         adds = optimizers.additions(trace).tolist()
@@ -70,7 +71,11 @@ class ZeroedGradients(Pattern):
         for events in places.by_line(calls):
             rows = [*(event.row for event in events), *(adds if is_alone else ())]
             edit = _without(trace, rows)
-            yield self.report(trace, events, cost_rows=rows, edit=edit)
+            yield Match(
+                events,
+                cost=rows,
+                edit=edit,
+            )
 
     def severity_of(self, event: Event) -> Severity:
         return self.severity if _saves_surely(event.trace) else Severity.INFO

@@ -360,7 +360,7 @@ def test_the_address_of_the_page_of_rules(project: Path) -> None:
         "class Own(Pattern):\n"
         '    """Mine."""\n'
         '    code, fix, needs = "OWN001", "nothing", frozenset()\n'
-        "    def check(self, trace):\n"
+        "    def find(self, trace):\n"
         "        return []\n",
         "utf-8",
     )

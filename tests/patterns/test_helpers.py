@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tidy import Pattern, Severity, Trace
+from tidy.patterns.match import Match
 from tidy.savings import Edit
 from tidy.trace import Event, Location
 from tidy.trace.outline import parse_outline
@@ -83,7 +86,9 @@ def test_one_trigger_may_stand_alone() -> None:
 
 def test_one_finding_a_place_and_severity() -> None:
     trace = _trace()
-    findings = Ops().report_all(trace, trace.named("aten::linear", "aten::relu", "aten::sum"))
+    rule = Ops()
+    matches = rule.by_place(trace.named("aten::linear", "aten::relu", "aten::sum"))
+    findings = [rule.finding(trace, match) for match in matches]
     found = {(str(f.location), f.severity): [e.name for e in f.events] for f in findings}
     assert found == {
         ("train.py:3", Severity.ERROR): ["aten::linear"],
@@ -94,7 +99,8 @@ def test_one_finding_a_place_and_severity() -> None:
 
 def test_costs_are_counted_once() -> None:
     trace = _trace()
-    finding = Ops().report(trace, [_the(trace, "aten::addmm"), _the(trace, "aten::linear")])
+    match = Match([_the(trace, "aten::addmm"), _the(trace, "aten::linear")])
+    finding = Ops().finding(trace, match)
     assert finding.cost_ns == 30_000
     assert finding.cost_share == 0.3
     assert [event.name for event in finding.events] == ["aten::linear", "aten::addmm"]
@@ -105,16 +111,23 @@ def test_what_a_rule_knows_better() -> None:
     event = _the(trace, "aten::relu")
     edit, place = Edit("a guess"), Location("there.py", 1, "f")
     rows = trace.device_rows.tolist()
-    finding = Ops().report(
-        trace,
-        [event],
-        message="seen",
-        severity=Severity.ERROR,
-        cost_rows=rows,
-        location=place,
-        edit=edit,
-    )
+    match = Match([event], "seen", rows, edit, Severity.ERROR, location=place, fix="do so")
+    finding = Ops().finding(trace, match)
     assert (finding.message, finding.severity, finding.location) == ("seen", Severity.ERROR, place)
     assert (finding.cost_ns, finding.on_device, finding.edit) == (9000, True, edit)
-    assert Ops().report(trace, [event], location=None).location is None
-    assert Ops().report(trace, [event], cost_rows=[]).cost_ns == 0
+    assert finding.fix == "do so"
+    assert Ops().finding(trace, Match([event], location=None)).location is None
+    assert Ops().finding(trace, Match([event], cost=[])).cost_ns == 0
+
+
+@pytest.mark.parametrize(("factor", "severity"), [(1.01, Severity.INFO), (1, Severity.WARNING)])
+def test_a_share_from_which_a_match_is_a_warning(factor: float, severity: Severity) -> None:
+    class Warns(Pattern):
+        """Warns."""
+
+    trace = _trace()
+    event = _the(trace, "aten::linear")
+    share = trace.step_share(trace.time_of([event.row]))
+    assert share is not None
+    found = Warns().finding(trace, Match([event], severity=factor * share))
+    assert (found.severity, found.correction.at_most) == (severity, Severity.WARNING)

@@ -147,7 +147,7 @@ def test_the_command_tells_both_ranks_together(tmp_path: Path) -> None:
 
 def test_a_rule_that_fails_on_ranks_crashes_alone(tmp_path: Path) -> None:
     class Broken(LateRank):
-        def check_ranks(self, traces: Sequence[Trace]) -> Any:
+        def find_on_ranks(self, traces: Sequence[Trace]) -> Any:
             raise ValueError("no such rank")
 
     trace = _trace(tmp_path, 0, [100], [400])

@@ -94,7 +94,7 @@ def test_a_rule_that_raises_does_not_stop_the_others() -> None:
     assert report.crashed.keys() == {"ABC006", "ABC007", "ABC008"}
     assert report.crashed["ABC006"].error.startswith("ValueError: on two lines (match, line ")
     assert "Traceback" in report.crashed["ABC006"].traceback
-    assert "Unfinished defines neither match() nor check()" in report.crashed["ABC008"].error
+    assert "Unfinished defines neither match() nor find()" in report.crashed["ABC008"].error
     assert isinstance(report.outcomes["ABC002"], Checked)
     assert report.exit_code(fail_on=None) == 2
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 import pytest
 
 import tidy
-from tidy import Finding, Pattern, Severity, Trace
+from tidy import Pattern, Severity, Trace
 from tidy.finding import Checked
+from tidy.patterns.match import Match
 from tidy.patterns.runner import run_patterns
 from tidy.trace import Event
 from tidy.trace.outline import parse_outline
+
+from ..environment import ROOT
 
 _OUTLINE = """
 train.py(3): train
@@ -116,12 +120,45 @@ class WholeTrace(Pattern):
 
     code = "ABC003"
 
-    def check(self, trace: Trace) -> Iterable[Finding]:
+    def find(self, trace: Trace) -> Iterable[Match]:
         kernels = list(trace.events(trace.device_rows))
-        yield self.report(trace, kernels, message=f"{len(kernels)} kernels")
+        yield Match(kernels, f"{len(kernels)} kernels")
 
 
-def test_a_rule_that_overrides_check() -> None:
+def test_the_tree_that_the_documentation_draws() -> None:
+    text = (ROOT / "docs" / "writing-rules.md").read_text("utf-8")
+    drawn = re.findall(r"^    ( *\S.*?) +dfs (\d) +bfs (\d)$", text, re.MULTILINE)
+    names = [name.strip() for name, _, _ in drawn]
+    outline = "".join(f"{name}\n" for name, _, _ in drawn)
+    for number, traversal in enumerate(("dfs", "bfs"), 1):
+        order = sorted(drawn, key=lambda line: line[number])
+        assert _visited(traversal, outline=outline) == [line[0].strip() for line in order]
+    relu = parse_outline(outline).named("aten::relu")[0]
+    assert [[e.name for e in side] for side in Pattern.siblings_of(relu)] == [["aten::linear"], []]
+    assert (Pattern.prev_of(relu).name, Pattern.next_of(relu)) == ("aten::linear", None)
+    assert Pattern.root_of(relu).name == names[0]
+
+
+class AsInTorchTidy(Pattern):
+    """Relus."""
+
+    code, triggers = "ABC004", "aten::relu"
+
+    def match(self, event: Event) -> bool:
+        return self.root_of(event).name.startswith("train.py")
+
+    def report(self, event: Event) -> str:
+        return f"{event.name} comes after {[each.name for each in self.siblings_of(event)[0]]}"
+
+
+def test_a_rule_as_torchtidy_has_them() -> None:
+    outcome = run_patterns(parse_outline(_OUTLINE), [AsInTorchTidy()])["ABC004"]
+    assert isinstance(outcome, Checked)
+    (finding,) = outcome.findings
+    assert finding.message == "aten::relu comes after ['aten::linear']"
+
+
+def test_a_rule_that_overrides_find() -> None:
     outcome = run_patterns(parse_outline(_OUTLINE), [WholeTrace()])["ABC003"]
     assert isinstance(outcome, Checked)
     (finding,) = outcome.findings

@@ -11,6 +11,7 @@ from tidy import Finding, Severity, Trace
 from tidy.check.weigh import weigh
 from tidy.patterns.base import Pattern
 from tidy.patterns.examples import Fires, launch, on_gpu, steps, to_gpu, under
+from tidy.patterns.match import Match
 from tidy.patterns.runner import run_patterns
 from tidy.trace.outline import parse_outline
 
@@ -115,8 +116,8 @@ class Copies(Pattern):
 
     code, fix = "ABC009", "none"
 
-    def check(self, trace: Trace) -> Iterator[Finding]:
-        yield self.report(trace, list(trace.named("aten::copy_")))
+    def find(self, trace: Trace) -> Iterator[Match]:
+        yield Match(list(trace.named("aten::copy_")))
 
 
 def test_a_rule_that_knows_no_window_has_its_figures_of_it_too() -> None:

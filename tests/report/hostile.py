@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import tidy
 from tidy import Pattern, Severity
-from tidy.finding import CostOfFinding, Finding, Fix
+from tidy.finding import CostOfFinding, Finding
+from tidy.patterns.match import Match
 from tidy.report.results import Results
 from tidy.trace import Location, Trace
 
@@ -33,16 +35,20 @@ class Says(Pattern):
         self._given = message, location, severity
         self._count = count
 
-    def check(self, trace: Trace) -> list[Finding]:
+    def find(self, trace: Trace) -> list[Match]:
         message, location, severity = self._given
+        numbers = [f" {number}" * (self._count > 1) for number in range(self._count)]
+        events = list(trace.events([0]))
         return [
-            Finding(
-                self.code, "says", severity, f"{message}" + f" {number}" * (self._count > 1),
-                location, tuple(trace.events([0])), CostOfFinding(10**6 * (number + 1), 0.1),
-                Fix("do"),
-            )
-            for number in range(self._count)
-        ]  # fmt: skip
+            Match(events, f"{message}{number}", severity=severity, location=location, fix="do")
+            for number in numbers
+        ]
+
+    def finding(self, trace: Trace, match: Match) -> Finding:
+        """It costs as many milliseconds as its number says, and one more."""
+        number = int((match.message or "").rpartition(" ")[2]) if self._count > 1 else 0
+        cost = CostOfFinding(10**6 * (number + 1), 0.1)
+        return replace(super().finding(trace, match), cost=cost)
 
 
 def results(

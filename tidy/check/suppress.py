@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ..finding import Acceptance, Checked, Finding, Judged, Outcome, with_findings
 from ..patterns.base import Pattern
-from ..patterns.evidence.timing import Cost
+from ..patterns.evidence.timing import NO_COST
+from ..patterns.match import Match
 from ..patterns.registry import is_named, load_builtin_patterns
 from ..patterns.rules.unused_suppression import NO_COMMENTS, UnusedSuppression
 from ..trace import Location, Trace
@@ -115,12 +116,7 @@ def _finding(trace: Trace, line: int, vain: list[str], there: Location) -> Findi
     said = "the comment names no rule, and accepts nothing: write ignore[TDY404]"
     if vain:
         said = f"nothing was found here of {', '.join(vain)}"
-    return UnusedSuppression().report(
-        trace,
-        [],
-        message=said,
-        severity=UnusedSuppression.severity,
-        location=replace(there, line=line, is_call_line=True),
-        cost=Cost(trace.time_of([]), matters=False),
-        edit=None,
-    )
+    at = replace(there, line=line, is_call_line=True)
+    severity = UnusedSuppression.severity
+    match = Match([], said, NO_COST, edit=None, severity=severity, location=at)
+    return UnusedSuppression().finding(trace, match)
