@@ -14,7 +14,7 @@ import numpy as np
 
 from tidy.finding import CostOfFinding, Finding, Fix, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Events, Intervals, Rows, Trace, rows_of
+from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Trace, rows_of
 
 from .evidence.obstacles import other_accelerator, without_device
 from .evidence.places import parts
@@ -141,7 +141,7 @@ class Pattern:
             name=self.slug(),
             severity=severity,
             message=self.message(events) if match.message is None else match.message,
-            location=events[0].location if match.location is ... else match.location,
+            location=_place_of(events) if match.location is ... else match.location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
             cost=CostOfFinding(
                 ns=(time & trace.step_time).total_ns,
@@ -149,7 +149,7 @@ class Pattern:
                 on_device=cost.on_device,
                 in_window=counts,
             ),
-            correction=self._correction(trace, match, events if counts else None, at_most),
+            correction=self._correction(trace, match, events, at_most, counts=counts),
         )
 
     def _cost(self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]) -> Cost:
@@ -171,28 +171,33 @@ class Pattern:
         self, match: Match, *, matters: bool, counts: bool
     ) -> tuple[Severity, Severity]:
         """How severe it is where nothing is replayed, and where the fix saves much."""
-        given = match.severity
-        severity = given if isinstance(given, Severity) else self.severity_of(match.events[0])
+        severity = match.severity
+        if not isinstance(severity, Severity):
+            severity = self.severity_of(match.events[0]) if match.events else self.severity
         at_most = severity if match.at_most is None else match.at_most
         if severity == Severity.ERROR:
-            return severity, severity if not counts else at_most
+            return severity, at_most
         if not counts:
             return Severity.INFO, Severity.INFO
         return severity if matters else Severity.INFO, at_most
 
     def _correction(
-        self, trace: Trace, match: Match, counting: Sequence[Event] | None, at_most: Severity
+        self,
+        trace: Trace,
+        match: Match,
+        events: Sequence[Event],
+        at_most: Severity,
+        *,
+        counts: bool,
     ) -> Fix:
-        """What to write instead, and what that changes of the events that count."""
-        events = match.events if counting is None else counting
+        """What to write instead, and what that changes where the events count."""
         text = match.fix
         if text is None:
             text = self.fix_of(events) if events else self.fix
-        edit = self.edit(trace, events) if match.edit is ... and counting is not None else None
-        if isinstance(match.edit, Edit) and counting is not None:
-            edit = match.edit
-        why = "" if edit is not None or counting is None else self.why_no_edit
-        return Fix(text, edit, why, at_most)
+        if not counts:
+            return Fix(text, at_most=at_most)
+        edit = self.edit(trace, events) if match.edit is ... else match.edit
+        return Fix(text, edit, self.why_no_edit if edit is None else "", at_most)
 
     # The vocabulary of TorchTidy; each takes time for its answer only.
 
@@ -222,6 +227,10 @@ class Pattern:
         if predicate(event):
             return event
         return next((above for above in event.ancestors() if predicate(above)), None)
+
+
+def _place_of(events: Sequence[Event]) -> Location | None:
+    return events[0].location if events else None
 
 
 class DevicePattern(Pattern):

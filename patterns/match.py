@@ -24,7 +24,8 @@ class Match:
             counts for each event.
         edit: what the fix changes; by default `Pattern.edit(trace, events)`. None: not known.
         severity: where nothing is replayed; or the share of the window from which the cost is a
-            warning, below which it is an info. By default `Pattern.severity_of(events[0])`.
+            warning, below which it is an info, unless `cost` is a `Cost`, which says that itself.
+            By default `Pattern.severity_of(events[0])`.
         at_most: how severe it is where the fix saves much; by default `severity`.
         location: by default that of the first event. None: it has no place.
         fix: what to write instead, one line; by default `Pattern.fix_of(events)`.

@@ -111,9 +111,9 @@ class BatchItemByItem(Pattern):
         for part, time, share, is_one in zip(parts, times, shares, of_one, strict=True):
             least = timing.EASY_WARNING if is_one else self.worth_a_word
             if share >= least and max(share, together) >= self.worth_a_word:
-                yield self._finding(trace, [batch for batch, _ in part], time, is_one)
+                yield self._match(trace, [batch for batch, _ in part], time, is_one)
 
-    def _finding(
+    def _match(
         self, trace: Trace, batches: Sequence[Stacked], time: Intervals, is_one: bool
     ) -> Match:
         items = int(np.median([batch.items for batch in batches]))

@@ -106,7 +106,7 @@ class LateRank(Pattern):
             for device in np.unique(devices).tolist()
         }
         for device in of_each:
-            yield from self._findings(device, of_each)
+            yield from self._matches(device, of_each)
 
     def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
         of_each = {
@@ -119,7 +119,7 @@ class LateRank(Pattern):
             if not collectives.communicates(trace):
                 told.append(NotApplicable("no collective was recorded"))
             elif trace.info.rank in of_each:
-                told.append(self._findings(trace.info.rank or 0, of_each))
+                told.append(self._matches(trace.info.rank or 0, of_each))
             else:
                 told.append(
                     NotChecked(
@@ -129,7 +129,7 @@ class LateRank(Pattern):
                 )
         return told
 
-    def _findings(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Match]:
+    def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Match]:
         rank = of_each[number]
         trace, waits = rank.trace, rank.waits
         time = rank.exposed

@@ -93,9 +93,9 @@ class PingPongCopies(DevicePattern):
                 and not _is_offloading(trace, same[0])
             ):
                 for part in places.by_window(same, lambda pair: trace.event(pair[0].row)):
-                    yield self._finding(trace, part)
+                    yield self._match(trace, part)
 
-    def _finding(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Match:
+    def _match(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Match:
         (down, up), steps = pairs[0], _count_steps(pairs)
         shaped = all(len(each.tensor) > _NAMELESS for each, _ in pairs)
         firm = shaped and down.place is not None and up.place is not None

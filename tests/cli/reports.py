@@ -1,7 +1,7 @@
 """Reports on recorded traces as they stand in tests/data/reports, which guard moves of code.
 
-What is in them was read once, and is right nowhere else than in other tests: where one changes,
-what changed is read line by line before the new one is kept with `python -m tests.cli.reports`.
+They do not say that a report is right: other tests do. Where one changes, each line that changed is
+read before the new one is kept with `python -m tests.cli.reports`.
 """
 
 from __future__ import annotations

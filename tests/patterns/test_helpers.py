@@ -120,6 +120,12 @@ def test_what_a_rule_knows_better() -> None:
     assert Ops().finding(trace, Match([event], cost=[])).cost_ns == 0
 
 
+def test_a_match_of_the_whole_run_has_no_place() -> None:
+    found = Ops().finding(_trace(), Match([], "seen"))
+    assert (found.message, found.location, found.count) == ("seen", None, 0)
+    assert (found.severity, found.in_window) == (Ops.severity, True)
+
+
 @pytest.mark.parametrize(("factor", "severity"), [(1.01, Severity.INFO), (1, Severity.WARNING)])
 def test_a_share_from_which_a_match_is_a_warning(factor: float, severity: Severity) -> None:
     class Warns(Pattern):

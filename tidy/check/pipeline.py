@@ -74,7 +74,7 @@ def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
             told = run_on_ranks([checked[number][0] for number in job], rules)
             for number, outcomes in zip(job, told, strict=True):
                 checked[number][1].update(outcomes)
-    return [*checked]
+    return checked
 
 
 def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
