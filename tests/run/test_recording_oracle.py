@@ -207,7 +207,13 @@ def test_data_loader_workers(tmp_path: Path) -> None:
     expected = python(script, cwd=tmp_path)
     found = tidy_run("--fail-on", "never", script, cwd=tmp_path)
     assert found.out.startswith(expected.out)
-    assert (found.code, found.err) == (0, expected.err)
+    # Python's tracker of semaphores warns of one, with us and without, where the process ends
+    # while another thread has removed it and not said so yet.
+    own = [_OF_THE_TRACKER.sub("", each.err) for each in (found, expected)]
+    assert (found.code, *own) == (0, "", "")
+
+
+_OF_THE_TRACKER = re.compile(r".*resource_tracker\.py:\d+: UserWarning: .*\n(  warnings.*\n)?")
 
 
 def test_gzip_and_reporting_again(tmp_path: Path) -> None:

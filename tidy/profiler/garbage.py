@@ -1,7 +1,8 @@
 """Calls of `gc.collect()`: when they began and ended, and the line that calls.
 
-What Python collects by itself is left out. It begins when more objects were made than a threshold
-says, and recording makes some.
+What Python collects by itself is left out: it begins when more objects were made than a threshold
+says, and recording makes some. Nothing of ours is called in it either. It may come anywhere, also
+at the limit of recursion, and Python would print that ours cannot be called there.
 """
 
 from __future__ import annotations
@@ -30,19 +31,47 @@ class GarbageCollections:
         self._begun: tuple[int, Any] | None = None  # there is one at a time
 
     def start(self) -> None:
-        gc.callbacks.append(self._passes)
+        self._collect = gc.collect = _Collect(gc.collect, self._expect)
 
     def stop(self) -> None:
-        if self._passes in gc.callbacks:
-            gc.callbacks.remove(self._passes)
+        self._collect.first = self._end  # somebody may have kept it
+        if gc.collect is self._collect:
+            gc.collect = self._collect.real
+        self._end()  # it may be in one
+
+    def _expect(self) -> None:
+        self._end()
+        gc.callbacks.append(self._passes)
 
     def _passes(self, phase: str, _: dict[str, int]) -> None:
         if phase == "start":
-            caller = getframe().f_back  # none where Python collects as it ends
-            by_itself = gc.isenabled() and gc.get_count()[0] > gc.get_threshold()[0]
-            is_asked_for = caller is not None and not by_itself
-            self._begun = (perf_counter_ns(), line_of(caller)) if is_asked_for else None
-        elif self._begun is not None:
+            self._begun = perf_counter_ns(), line_of(getframe().f_back)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """The callback that goes is the last one: no other one is left out for it."""
+        if self._begun is not None:
             start, place = self._begun
             self.records.append((start, perf_counter_ns(), self._thread_id(), place))
-            self._begun = None
+        self._begun = None
+        if self._passes in gc.callbacks:
+            gc.callbacks.remove(self._passes)
+
+
+class _Collect:
+    """Stands for `gc.collect`; something is called before each call, which has no other frame."""
+
+    def __init__(self, real: Any, first: Callable[[], None]) -> None:
+        self.real, self.first = real, first
+
+    @property
+    def __call__(self) -> Any:
+        self.first()
+        return self.real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    def __repr__(self) -> str:
+        return repr(self.real)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from sys import _getframe as getframe
 from typing import Any
 
+from .guard import has_room
 from .kept import MAIN_THREAD, atexit, is_finalizing, os, signal, thread, time
 from .patches import Preceded
 
@@ -14,8 +16,8 @@ from .patches import Preceded
 _WAIT_S = 15.0
 _terminating = False
 _to_call: list[Callable[[], None]] = []  # by the main thread
-_calling = False  # whether it does now
-_callback: list[Any] = []  # what calls them, for as long as the process is there
+_is_asked = False  # whether Python knows that there are some
+_calling = False  # whether it calls them now
 
 
 def install(recorder: Any) -> None:
@@ -126,26 +128,60 @@ def call_in_main_thread(function: Callable[[], None]) -> bool:
     called once then, however often it was asked for, and what Python calls is there until then.
 
     Returns:
-        Whether it will be called. While others are called it is not: Python 3.11 hangs where a
-        call is added during a pending one and functions are profiled, since it looks for calls
-        before each function, does not make one within another, and looks again.
+        Whether it will be called. It will not where the main thread is deep in calls: at the limit
+        of recursion nothing of ours can run, and what cannot run would raise in the script. While
+        others are called it is not either: Python 3.11 hangs where a call is added during a pending
+        one and functions are profiled, since it looks for calls before each function, does not make
+        one within another, and looks again. Both are over soon: ask again.
     """
+    global _is_asked
     import ctypes
 
-    if function in _to_call:
+    if function in _to_call and _is_asked:
         return True
     if _calling and sys.version_info < (3, 12):
         return False
-    _to_call.append(function)
-    if not _callback:
-        _callback.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_call_all))
-    if ctypes.pythonapi.Py_AddPendingCall(_callback[0], None):  # the interpreter's list is full
-        _to_call.remove(function)
+    if thread.get_ident() != MAIN_THREAD and _is_deep():
         return False
-    return True
+    if function not in _to_call:
+        _to_call.append(function)
+    if not _is_asked:
+        _is_asked = True  # before: it may be called at once
+        # What asks for the truth of an object is C, and hands on what calling Python raises.
+        pending, given = ctypes.pythonapi.PyObject_IsTrue, ctypes.py_object(_pending)
+        if ctypes.pythonapi.Py_AddPendingCall(pending, given):  # the interpreter's list is full
+            _is_asked = False
+    return _is_asked
 
 
-def _call_all(_: Any) -> int:
+def _is_deep() -> bool:
+    """Whether the main thread may have less left than half of the calls that it may be in.
+
+    Calls of C count as well, but only those of Python can be seen.
+    """
+    left = sys.getrecursionlimit() // 2
+    frame = sys._current_frames().get(MAIN_THREAD)
+    while frame is not None and left > 0:
+        frame, left = frame.f_back, left - 1
+    return left <= 0
+
+
+class _Pending:
+    """Calls what there is to call when its truth is asked for, and is false."""
+
+    def __bool__(self) -> bool:
+        global _is_asked
+        _is_asked = False
+        with suppress(RecursionError):
+            if has_room():
+                _call_all()
+        return False
+
+
+_pending = _Pending()
+
+
+def _call_all() -> None:
     global _calling
     _calling = True
     functions = _to_call[:]  # what they ask for is called later
@@ -157,7 +193,6 @@ def _call_all(_: Any) -> int:
         except SystemExit:  # noqa: PERF203
             continue  # it comes again at the next step, where it can be raised
     _calling = False  # no other thread runs between this and the end
-    return 0
 
 
 class Ticker:

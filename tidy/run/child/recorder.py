@@ -18,7 +18,7 @@ from typing import Any
 
 from . import allocator, endings
 from .bare_stages import BareStages
-from .guard import Harmless, harmless, one_line
+from .guard import Harmless, harmless, one_line, where_there_is_room
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
 from .processor_times import ProcessorTimes
@@ -53,7 +53,7 @@ class Recorder(Harmless):
         self._source = StepSource(is_loop=settings.get("loop", False))
         self._thread = RecordedThread(backend.has_all_threads, self._end_of_thread)
         self._lock = thread.RLock()
-        self.busy = self._requested = False
+        self.busy = False
         # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
         self._due = ""
         self.state = "new"
@@ -232,7 +232,7 @@ class Recorder(Harmless):
         else:
             if self._thread.must_move():
                 self._due = "move"
-                self._request()
+                endings.call_in_main_thread(self._do_due)
                 return
             self._steps_ns.append(moment)
             self._stage.step_count += 1
@@ -244,6 +244,7 @@ class Recorder(Harmless):
             if self._due:
                 self._do_due()
 
+    @where_there_is_room
     @harmless
     def _look_at_clock(self, now: int = 0) -> bool:
         """Ask for a cut or the stage's end where it is time; called often, from any thread.
@@ -256,18 +257,11 @@ class Recorder(Harmless):
         if not self._due and now > min(self._length.late_ns, self._stage.end_ns):
             self._due = "next" if self._stage.is_late(now) else "cut"
         if self._due:
-            self._request()
+            endings.call_in_main_thread(self._do_due)
         return True
-
-    def _request(self) -> None:
-        if not self._requested:
-            self._requested = True  # before: it may be called at once
-            if not endings.call_in_main_thread(self._do_due):
-                self._requested = False
 
     @harmless
     def _do_due(self) -> None:
-        self._requested = False
         # Where another thread is at work it is asked for again.
         if self._due and self.state == "recording" and self._lock.acquire(blocking=False):
             try:

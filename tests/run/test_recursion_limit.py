@@ -1,0 +1,59 @@
+"""Scripts that stand at the limit of recursion, where nothing of the recorder can be called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .running import python, record, write_script
+
+_SCRIPT = """
+import gc
+import {module} as torch
+weight = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([weight])
+def room(calls):
+    try:
+        return room(calls + 1)
+    except RecursionError:
+        return calls
+def stay(calls):
+    kept, i = [], 0
+    while calls < 3 and i < 60_000:  # longer than a piece, and the collector runs
+        kept += [[]]
+        i += 1
+    return stay(calls - 1) if calls else len(kept)
+for _ in range(6):
+    for more in (-{left}, 5):
+        try:
+            stay(room(0) + more)
+        except RecursionError:
+            pass
+    gc.collect()
+    weight.sum().backward()
+    optimizer.step()
+print("done")
+"""
+
+
+def _is_recorded(script: Path) -> None:
+    expected = python(script, cwd=script.parent)
+    found = record("--steps", "5", "--warmup", "1", script, cwd=script.parent)
+    assert (found.code, found.err) == (expected.code, expected.err) == (0, "")
+    assert found.out.startswith(expected.out)
+    trace = found.trace
+    assert len(trace.steps) == 5
+    assert len(trace.named("<built-in function collect>")) == 6
+    assert "problem" not in found.header
+
+
+@pytest.mark.parametrize("left", [0, 2, 20, 150, 250])
+def test_is_recorded(left: int, tmp_path: Path) -> None:
+    _is_recorded(write_script(tmp_path, _SCRIPT.format(module="tidy.runtime", left=left)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("left", [0, 3, 200])
+def test_is_recorded_with_pytorch(left: int, tmp_path: Path) -> None:
+    _is_recorded(write_script(tmp_path, _SCRIPT.format(module="torch", left=left)))
