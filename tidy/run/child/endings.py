@@ -186,13 +186,13 @@ def _call_all() -> None:
     _calling = True
     functions = _to_call[:]  # what they ask for is called later
     _to_call.clear()
-    for function in functions:
-        try:
-            with interrupts_later():
+    try:
+        for function in functions:
+            # SystemExit comes again at the next step, where it can be raised.
+            with suppress(SystemExit), interrupts_later():
                 function()
-        except SystemExit:  # noqa: PERF203
-            continue  # it comes again at the next step, where it can be raised
-    _calling = False  # no other thread runs between this and the end
+    finally:
+        _calling = False  # no other thread runs between this and the end
 
 
 class Ticker:

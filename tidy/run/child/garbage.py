@@ -23,7 +23,7 @@ class ManualCollections:
     def __init__(self) -> None:
         self._found: list[tuple[int, int, int]] = []
         self._patches = Patches()
-        self._begun_ns, self._is_on = 0, False
+        self._begun_ns, self._is_on = 0, False  # there is one at a time
 
     def start(self) -> None:
         self._is_on = True
@@ -32,7 +32,7 @@ class ManualCollections:
     def stop(self) -> None:
         self._is_on = False  # somebody may have kept what stood for it
         self._patches.undo()
-        self._forget()
+        self._end()  # it may be in one
 
     def taken(self) -> list[tuple[int, int, int]]:
         """Those since the last time: the system's number of the thread, start and end."""
@@ -40,17 +40,20 @@ class ManualCollections:
         return found
 
     def _expect(self, _: object) -> None:
-        self._forget()
+        self._end()
         if self._is_on:
             gc.callbacks.append(self._passes)
-
-    def _forget(self) -> None:
-        if self._passes in gc.callbacks:
-            gc.callbacks.remove(self._passes)
 
     def _passes(self, phase: str, _: dict[str, Any]) -> None:
         if phase == "start":
             self._begun_ns = time.time_ns()
-            return
-        self._found.append((thread.get_native_id(), self._begun_ns, time.time_ns()))
-        self._forget()  # the last one: no other one is left out where it goes
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """The callback that goes is the last one: no other one is left out for it."""
+        if self._begun_ns:
+            self._found.append((thread.get_native_id(), self._begun_ns, time.time_ns()))
+        self._begun_ns = 0
+        if self._passes in gc.callbacks:
+            gc.callbacks.remove(self._passes)

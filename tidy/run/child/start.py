@@ -36,8 +36,14 @@ def record(framework: str, settings: dict[str, Any]) -> None:
     own_frames.hide()
     if thread.get_ident() == MAIN_THREAD:
         recorder.begin()
-    else:
+        return
+
+    def ask() -> bool:
         endings.call_in_main_thread(recorder.begin)
+        return recorder.state == "new"
+
+    ask()
+    endings.Ticker(0.05, ask)  # that thread may have been too deep in calls for it
 
 
 _of_process: list[Recorder] = []
