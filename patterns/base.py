@@ -133,8 +133,8 @@ class Pattern:
         if counts and not inside.all():
             rows = rows[inside]
             events = Events(trace, rows)
-        cost = self._cost(trace, match, rows, events)
-        time = cost.time if counts else Intervals()
+        cost, cost_rows = self._cost(trace, match, rows, events)
+        time = cost.time & trace.step_time if counts else Intervals()
         severity, at_most = self._severities(match, matters=cost.matters, counts=counts)
         return Finding(
             code=self.code,
@@ -144,18 +144,21 @@ class Pattern:
             location=_place_of(events) if match.location is ... else match.location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
             cost=CostOfFinding(
-                ns=(time & trace.step_time).total_ns,
+                ns=round(time.total_ns / max(len(trace.window.steps), 1)),
                 share=trace.step_share(time),
                 on_device=cost.on_device,
                 in_window=counts,
+                rows=cost_rows if counts else None,
             ),
             correction=self._correction(trace, match, events, at_most, counts=counts),
         )
 
-    def _cost(self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]) -> Cost:
-        """What the events cost, and whether that is worth a warning."""
+    def _cost(
+        self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]
+    ) -> tuple[Cost, Rows | None]:
+        """What the events cost, whether that is worth a warning, and the rows whose time it is."""
         if isinstance(match.cost, Cost):
-            return match.cost
+            return match.cost, None
         if match.cost is not None:
             rows = np.fromiter(match.cost, np.int64)
         elif type(self).cost_rows is not Pattern.cost_rows:
@@ -164,8 +167,8 @@ class Pattern:
         time, on_device = trace.time_of(rows), bool((trace.device[rows] >= 0).any())
         floor = match.severity
         if floor is None or isinstance(floor, Severity):
-            return Cost(time, True, on_device)
-        return Cost(time, (trace.step_share(time) or 0.0) >= floor, on_device)
+            return Cost(time, True, on_device), rows
+        return Cost(time, (trace.step_share(time) or 0.0) >= floor, on_device), rows
 
     def _severities(
         self, match: Match, *, matters: bool, counts: bool

@@ -26,7 +26,8 @@ class Match:
         severity: where nothing is replayed; or the share of the window from which the cost is a
             warning, below which it is an info, unless `cost` is a `Cost`, which says that itself.
             By default `Pattern.severity_of(events[0])`.
-        at_most: how severe it is where the fix saves much; by default `severity`.
+        at_most: how severe it is where the fix saves much; by default `severity`. Of an info it is
+            not sure that the fix saves anything, whatever a replay says.
         location: by default that of the first event. None: it has no place.
         fix: what to write instead, one line; by default `Pattern.fix_of(events)`.
     """

@@ -51,10 +51,14 @@ class Captured(NamedTuple):
         host: from the end of each step's first launch to that of its last.
         idle: when no device works because of that, or because of what the host does between steps:
             with a graph it is ahead by then.
+        model: the host's time without the optimizer's, where the model alone is captured.
+        work: what they launch, which follows without a gap in a graph.
     """
 
     host: Intervals
     idle: Intervals
+    model: Intervals
+    work: Rows
 
 
 @kept_of_window
@@ -88,7 +92,9 @@ def captured_steps(trace: Trace) -> Captured | None:
     meanwhile = host.contains(pieces.start_ns)
     if spent_ns[meanwhile & ~spared].sum() > _MOST_ELSE * spent_ns[meanwhile].sum():
         return None
-    return Captured(host, Intervals(pieces.start_ns[spared], pieces.end_ns[spared]))
+    optimizer = trace.time_of(trace.rows_named("Optimizer.step#*", "Optimizer.zero_grad#*"))
+    idle = Intervals(pieces.start_ns[spared], pieces.end_ns[spared])
+    return Captured(host, idle, host - optimizer, _work_of(trace)[calls[:, 1:]].ravel())
 
 
 def _launches_by_step(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.int64] | None:

@@ -21,6 +21,7 @@ from .waits import synchronizing_calls
 
 _BACK_TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)*"
 _SCALAR_NBYTES = 8
+_LARGE_NBYTES = 1 << 20  # of which the rate does not depend on the size
 # By major compute capability.
 _PINNED_GB_PER_S = {6: (8, 13), 7: (8, 13), 8: (5, 26), 9: (22, 55), 10: (22, 58)}
 # Of the time of copies, where neither their size nor the device's link is known.
@@ -85,22 +86,43 @@ def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float)
     return Cost(time, matters=time.total_ns >= warning_from * trace.window.time_ns)
 
 
-def part_from_pinned(trace: Trace, work: Rows) -> tuple[float, float]:
+def part_from_pinned(trace: Trace, work: Rows) -> tuple[tuple[float, float], str]:
     """The part of the copies' time that they take from pinned memory, at best and at worst.
 
     By the generation of PCIe that devices of each compute capability have, all 16 lanes of it: some
     12, 25 and 50 GB/s are measured (CUDA's bandwidthTest, nvbandwidth), less on older hosts and on
     virtual machines, where 5 to a device and 9 from it were measured with an A100.
+
+    Returns:
+        The parts, and in words the two rates, which the trace does not tell; "" where it does.
     """
     devices = (trace.devices.get(index) for index in np.unique(trace.device[work]).tolist())
     majors = [each.compute[0] if each is not None and each.compute else 0 for each in devices]
     rates = [_PINNED_GB_PER_S[major] for major in majors if major in _PINNED_GB_PER_S]
     nbytes, took_s = trace.nbytes[work].sum(), trace.duration_ns[work].sum() / 1e9
-    if not rates or len(rates) < len(majors) or not (nbytes and took_s):
-        return _USUALLY_LEFT
+    if not (nbytes and took_s) or not majors:
+        return _USUALLY_LEFT, ""
+    seen = _rate_from_pinned(trace)
+    if seen is not None:
+        part = min(float(nbytes / (1e9 * seen) / took_s), 1.0)
+        return (part, part), ""
+    if not rates or len(rates) < len(majors):
+        return _USUALLY_LEFT, ""
     slowest, fastest = min(low for low, _ in rates), max(high for _, high in rates)
     worst, best = (min(float(nbytes / (1e9 * r) / took_s), 1.0) for r in (slowest, fastest))
-    return best, worst
+    now = nbytes / took_s / 1e9
+    slow = f"the {now:.2g} GB/s of now" if worst == 1.0 else f"{slowest} GB/s"
+    return (best, worst), (
+        f"the rate after pinning is not in the trace: {slow}, or up to {fastest} GB/s"
+    )
+
+
+def _rate_from_pinned(trace: Trace) -> float | None:
+    """How many GB/s large copies from pinned memory have in this trace; None where it has none."""
+    rows = trace.rows_named(PINNED)
+    rows = rows[trace.nbytes[rows] >= _LARGE_NBYTES]
+    took_ns = int(trace.duration_ns[rows].sum())
+    return float(trace.nbytes[rows].sum()) / took_ns if took_ns else None
 
 
 def by_window(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tidy.finding import NotApplicable, Obstacle
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
 from ..base import Pattern
 from ..evidence import copies, obstacles
+from ..evidence.timing import Cost
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, under
+from ..match import Match
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _FORWARD = f"{FRAME} > DataParallel.forward 90us"
@@ -49,6 +52,11 @@ class DataParallel(Pattern):
         obstacle = obstacles.without_device(trace)
         used = len(trace.rows_named(*self.triggers)) > 0
         return obstacle if used or isinstance(obstacle, NotApplicable) else None
+
+    def find(self, trace: Trace) -> Iterable[Match]:
+        # How much of this another process a GPU would take is not known: at most all of it.
+        for match in super().find(trace):
+            yield replace(match, cost=Cost(trace.time_of(rows_of(match.events)), matters=True))
 
     def match(self, event: Event) -> bool:
         if event.kind not in (EventKind.Annotation, EventKind.TorchOp):

@@ -58,7 +58,7 @@ class LateRank(Pattern):
     code = "TDY902"
     needs = frozenset[Capability]()
     compares_ranks = True
-    why_no_edit = "the rank that is late has to be mended, in whose trace it is"
+    why_no_edit = "the fix is made on the rank that is late, and its trace has the reason"
     fix = "look at the rank that comes last: its loader, its share of the work, its machine"
     least_share = share(
         0.01,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from ..option import Option, share
 _COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
 
 _CAPTURE = 'capture the step in a CUDA graph, or torch.compile(mode="reduce-overhead")'
+
+_WHOLE_OR_MODEL = "the whole step captured, or the model's forward and backward alone"
 
 _STEP, _CALL = "ProfilerStep#1 60us", "cudaLaunchKernel 5us"
 _LOST = launch("graph", call="cudaGraphLaunch 5us")
@@ -131,8 +134,19 @@ class LaunchBound(DevicePattern):
         captured = captured_steps(trace)
         if captured is not None:
             tracks = np.flatnonzero(np.bincount(trace.track_id[calls])).tolist()
-            host = dict.fromkeys(tracks, captured.host)
-            return Edit("each step in one graph", host=host, left=(0.0, 0.2))
+            whole, model = (
+                Edit(
+                    "each step in one graph",
+                    host=dict.fromkeys(tracks, time),
+                    work=captured.work,
+                    left=(0.0, 0.2),
+                    work_left=(1.0, 1.0),
+                )
+                for time in (captured.host, captured.model)
+            )
+            if captured.model.total_ns == captured.host.total_ns:
+                return whole
+            return replace(whole, at_worst=model, untold=_WHOLE_OR_MODEL)
         ops = launches.outermost_ops(trace, trace.caller[calls].astype(np.int64))
         host = edits.host_time(trace, np.concatenate([ops, calls]))  # some calls are in no op
         return Edit("kernels launched by graphs", host=host, left=(0.1, 0.6))

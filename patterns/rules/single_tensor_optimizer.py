@@ -31,6 +31,7 @@ _UPDATES = frozenset(f"aten::{n}_" for n in "add addcdiv addcmul lerp mul sub".s
 _FUSED_ON_CPU = {name.lower() for name in _FUSED_CLASSES}
 # With the Python around them; ops of so small tensors take as long as it takes to call them.
 _SHORT_OP_NS = 10_000
+_MAY_SAVE_NOTHING = "on a CPU it saves the calls, and nothing where tensors are large"
 
 _ADAM = "torch/optim/adam.py(213): step > torch/optim/adam.py(347): _single_tensor_adam"
 _SGD = "torch/optim/sgd.py(330): _single_tensor_sgd"
@@ -99,6 +100,7 @@ class SingleTensorOptimizer(Pattern):
             work=edits.work_below(trace, ops),
             left=(0.03, 0.2) if is_all_calling else (0.05, 0.35),
             work_left=(0.3, 1.0),
+            untold="" if trace.devices_used else _MAY_SAVE_NOTHING,
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:

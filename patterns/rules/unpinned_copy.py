@@ -104,11 +104,13 @@ class UnpinnedCopy(DevicePattern):
         work = edits.work_of(trace, events)
         work = work[trace.kind[work] == EventKind.Memcpy]
         calls = trace.caller[work]
+        work_left, untold = uploads.part_from_pinned(trace, work)
         return Edit(
             "from pinned memory, without a wait",
             host=edits.host_time(trace, calls[calls >= 0]),
             work=work,
             waits=edits.calls_in(trace, events),
             left=edits.REMOVED,
-            work_left=uploads.part_from_pinned(trace, work),
+            work_left=work_left,
+            untold=untold,
         )

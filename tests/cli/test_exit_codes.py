@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_one_line_and_the_rest_is_reported(tmp_path: Path
     said = [line.split(": ", 2)[2] for line in result.err.splitlines()]
     assert "no JSON" in said[0]
     assert "no such file" in said[1]
-    assert "TDY404 for-loop-indexing warning" in result.lines
+    assert "TDY404 for-loop-indexing warning" in result.out
 
 
 def test_nothing_but_the_problem_where_nothing_can_be_read(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_rule_that_raises_spoils_no_other(tmp_path: Path) -> None:
     trace = write(tmp_path / "loop.json", loop())
     result = tidy("report", trace, "--patterns", rules)
     assert (result.code, result.err) == (2, "")
-    assert "TDY404 for-loop-indexing warning" in result.lines
+    assert "TDY404 for-loop-indexing warning" in result.out
     crash = "XYZ002 crashed: ValueError: no such luck (match, line 9) (TIDY_TRACEBACK=1 shows"
     assert crash in result.lines
     assert "1 rule crashed" in result.lines[-1]

@@ -300,4 +300,4 @@ def test_what_is_accepted_saves_nothing(tmp_path: Path) -> None:
         for each in bodies:
             each["args"] = {"Call stack": _STACK}
         write(project / _TRACE, [*steps, *bodies])
-        assert ("all of it:" in _report(project).out) == (not accepted)
+        assert ("With all of this fixed:" in _report(project).out) == (not accepted)

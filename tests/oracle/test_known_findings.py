@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import tidy
 from tidy import Finding, Severity
 
-from .shared import findings, path_of
+from .shared import findings, load, path_of
 
 _WORKERS_0 = "kineto__resnet50_num_workers_0"
 _WORKERS_4 = "kineto__resnet50_num_workers_4"
@@ -44,10 +45,12 @@ def test_resnet50_names_the_line_of_the_call(name: str, code: str, line: int) ->
 
 
 def test_resnet50_waits_for_its_loader() -> None:
-    """44 to 47 ms of steps of about 150 ms."""
+    """It takes 44 to 47 ms of steps of about 150 ms, in some 10 of which the GPU still works."""
     finding = _one(_WORKERS_0, "TDY101")
-    assert finding.cost_share == pytest.approx(0.3, abs=0.02)
-    assert 6 * 44e6 <= finding.cost_ns <= 6 * 47e6
+    assert 30e6 <= finding.cost_ns <= 40e6
+    (alone,) = tidy.check(load(path_of(_WORKERS_0)), select=["TDY101"], savings="off").findings
+    assert alone.cost_share == pytest.approx(0.3, abs=0.02)
+    assert 44e6 <= alone.cost_ns <= 47e6
     assert finding.saving is not None
     assert 0 < finding.saving.high_ns <= finding.cost_ns
 
@@ -104,10 +107,10 @@ def test_attention_in_steps_is_what_the_gpu_does_in_timesformer() -> None:
 def test_normalisation_by_hand_is_found() -> None:
     """Qwen's RMSNorm in each of 24 layers, twice, and the rotation of queries and keys."""
     found = findings(path_of("tracelens__h100__Qwen_Qwen1"), "TDY403")
-    assert [("by hand" in finding.message, finding.count) for finding in found] == [
+    assert {("by hand" in finding.message, finding.count) for finding in found} == {
         (True, 48),
         (False, 48),
-    ]
+    }
 
 
 @pytest.mark.parametrize("name", [_WORKERS_0, _WORKERS_4])
@@ -115,10 +118,13 @@ def test_resnet50_on_a_v100_multiplies_in_float32(name: str) -> None:
     """All convolutions, with their backward; line 46 is that of the model."""
     finding = _one(name, "TDY502")
     assert str(finding.location) == f"{_SCRIPT}:46"
-    assert finding.cost_share == pytest.approx(0.42, abs=0.03)
     assert "float16" in finding.fix
-    # The host is the bottleneck of these runs.
-    assert finding.severity == Severity.INFO
+    # The host is the bottleneck of these runs: quicker products save nothing, and cost nothing.
+    assert (finding.severity, finding.cost_ns < 100_000) == (Severity.INFO, True)
+    assert finding.saving is not None
+    assert finding.saving.why.startswith("the host sets the pace: the GPU would idle for ")
+    (alone,) = tidy.check(load(path_of(name)), select=["TDY502"], savings="off").findings
+    assert alone.cost_share == pytest.approx(0.42, abs=0.03)
 
 
 @pytest.mark.parametrize(

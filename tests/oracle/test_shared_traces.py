@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tidy
+from tidy import Severity
 from tidy.errors import TraceFormatError
-from tidy.trace import Capability, EventKind
+from tidy.trace import Capability, EventKind, Intervals
 
 from ..data.pack_traces import is_same, listed
 from .shared import (
@@ -86,8 +89,8 @@ def test_figures_of_a_finding_are_of_one_window(path: Path) -> None:
         inside = [window.time.overlaps(*span) for span in zip(starts, ends, strict=True)]
         assert all(inside) if finding.in_window else not any(inside), finding.code
         if finding.in_window and finding.cost_share is not None:
-            assert finding.cost_ns <= window.time_ns
-            assert finding.cost_share == pytest.approx(finding.cost_ns / window.time_ns)
+            assert finding.cost_ns <= window.step_ns
+            assert finding.cost_share == pytest.approx(finding.cost_ns / window.step_ns, abs=1e-6)
 
 
 _KERNELS = {"kernel", "concurrent_kernel"}
@@ -150,3 +153,54 @@ def test_an_unescaped_quote_costs_one_event_at_most() -> None:
     text, trace = text_of(path), load(path)
     assert len(trace.rows_of_kind(EventKind.TorchOp)) == text.count('"cat": "cpu_op"') > 0
     assert trace.info.warnings or 'he said "hi"' in trace.names
+
+
+_PAIRS = [
+    path
+    for place in (PACKED / "pairs", FOLDER.parent / "pairs")
+    for path in sorted(place.glob("*/*.json*"))
+]
+
+
+@pytest.mark.parametrize(
+    "path", [*TRACES, *_PAIRS], ids=lambda path: f"{path.parent.name}-{path.name}"
+)
+def test_what_is_saved_is_part_of_what_it_costs_and_decides_the_severity(path: Path) -> None:
+    """As printed: no saving above its cost, none of less than half a percent in a warning.
+
+    What is said to be hidden is host time in which a device works for nine tenths.
+    """
+    trace = load(path)
+    made = report(path) if path in TRACES else tidy.check(trace)
+    step_ns = trace.window.step_ns
+    for finding in made.findings:
+        saving = finding.saving
+        if saving is None:
+            continue
+        assert 0 <= saving.low_ns <= saving.high_ns <= finding.cost_ns <= step_ns, finding
+        assert saving.step_ns == step_ns
+        if finding.severity != Severity.ERROR:
+            is_much = saving.middle_ns >= 0.01 * step_ns and saving.low_ns >= 0.005 * step_ns
+            assert is_much == (finding.severity == Severity.WARNING), finding
+        assert saving.hidden == saving.why.startswith("hidden")
+        if saving.hidden:
+            assert finding.edit is not None
+            assert _busy_share(trace, finding.edit.host.values()) >= 0.9, finding
+    after = made.weighed.step_ns_after
+    if after is not None:
+        counting = [f.saving for f in made.findings if f.saving and f.acceptance is None]
+        assert after[0] <= min(each.step_ns_after[0] for each in counting) + 0.001 * step_ns
+
+
+def _busy_share(trace: tidy.Trace, times: Iterable[Intervals]) -> float:
+    """The part of some host time in the steps in which any device has work."""
+    inside = [
+        (max(start, begin), min(end, until))
+        for time in times
+        for start, end in time
+        for begin, until in trace.step_time
+        if start < until and begin < end
+    ]
+    busy = Intervals(trace.start_ns[trace.device_rows], trace.end_ns[trace.device_rows])
+    starts, ends = np.array(inside).T
+    return float(busy.covered_ns(starts, ends).sum() / (ends - starts).sum())

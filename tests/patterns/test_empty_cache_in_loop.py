@@ -52,7 +52,7 @@ def test_allocations_of_the_next_step_count(read_events: ReadEvents) -> None:
     written = _steps(5) + _emptied(1, 20) + _emptied(2, 20)
     written += [_malloc(step, 50) for step in (0, 2, 3, 4)]
     (finding,) = tidy.check(read_events(written), select=["TDY802"]).findings
-    assert finding.cost_ns == (22 + 22 + 50 + 50) * 1000
+    assert finding.cost_ns == (22 + 22 + 50 + 50) * 1000 / 5
     assert "in 2 steps" in finding.message
     assert "4 calls" in finding.message
 

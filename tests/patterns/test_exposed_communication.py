@@ -99,7 +99,7 @@ def test_ranks_of_recorded_jobs(name: str) -> None:
     path = path_of(name)
     (finding,) = findings(path, "TDY901")
     assert finding.severity == Severity.WARNING
-    share = finding.cost_ns / load(path).step_time.total_ns
+    share = finding.cost_ns / load(path).window.step_ns
     assert share == pytest.approx(_exposed_share(path), rel=1e-3)
     assert finding.message.startswith(f"the GPU only communicates in {share:.0%} of the steps")
 

@@ -29,14 +29,14 @@ def test_each_step_is_a_warning() -> None:
 def test_the_cost_is_the_idle_time_after_the_read() -> None:
     """A read waits for some 150 us; then the host works for 60 us before it launches more."""
     (finding,) = said(HostSyncInLoop, steps(WORK, READ, _HOST_WORK, WORK))
-    assert 3 * 60_000 <= finding.cost_ns <= 3 * 70_000
+    assert 60_000 <= finding.cost_ns <= 70_000
 
 
 def test_no_more_is_saved_than_the_host_waited() -> None:
     """The GPU idles for 60 us, but the host had nearly caught up with it anyway."""
     short = READ.replace("150us", "2us").replace(" 3us", " 1us")
     (finding,) = said(HostSyncInLoop, steps(short, _HOST_WORK, WORK))
-    assert finding.cost_ns <= 3 * 4_000
+    assert finding.cost_ns <= 4_000
     assert finding.severity == Severity.INFO
 
 
@@ -50,7 +50,7 @@ def test_idle_time_ends_with_the_step_but_its_weight_does_not() -> None:
     """`loss.item()` at the end of each step: the next one has to begin with an idle GPU."""
     (finding,) = said(HostSyncInLoop, steps(WORK, READ, lasts_us=200))
     assert finding.severity == Severity.WARNING
-    assert finding.cost_ns < 3 * 50_000
+    assert finding.cost_ns < 50_000
 
 
 def test_now_and_then_is_info() -> None:

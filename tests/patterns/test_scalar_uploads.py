@@ -59,7 +59,7 @@ def test_by_what_is_saved_of_the_step(
     """Three of 3 or 30 us in 999 us, of which a hundredth is worth a warning."""
     (finding,) = _found(read_events, _steps(2, 3, us=us))
     assert (finding.count, finding.severity) == (6, severity)
-    assert finding.cost_ns == 6 * us * 1000
+    assert finding.cost_ns == 3 * us * 1000
     assert str(finding.location) == "train.py:7"
 
 

@@ -34,8 +34,9 @@ def test_optimizers_that_have_a_fused_form(read_events: ReadEvents, label: str) 
         _step(label, ["aten::_foreach_mul_", "aten::_foreach_add_"]), deviceProperties=_GPU
     )
     (finding,) = tidy.check(trace, select=["TDY602"]).findings
-    # The host's time for the step, in which its kernels run.
-    assert (finding.count, finding.cost_ns) == (1, 100_000)
+    # The host's time for the step, in which its kernels run, but for a turn of the stream.
+    assert finding.count == 1
+    assert 98_000 <= finding.cost_ns <= 100_000
     assert finding.saving is not None
     assert finding.severity == Severity.WARNING
     assert label in finding.message

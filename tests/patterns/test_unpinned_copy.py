@@ -92,7 +92,7 @@ def test_time_that_other_work_covers_is_no_saving() -> None:
     """The kernel launched before works on for longer than the copy takes."""
     (alone,) = said(UnpinnedCopy, steps(to_gpu("Pageable", _LARGE), lasts_us=900))
     assert alone.severity == Severity.WARNING
-    assert 3 * 20_000 <= alone.cost_ns <= 3 * 40_000
+    assert 20_000 <= alone.cost_ns <= 40_000
     long_work = WORK.replace("100us", "400us")
     (covered,) = said(UnpinnedCopy, steps(long_work, to_gpu("Pageable", _LARGE), lasts_us=900))
     assert (covered.severity, covered.cost_ns) == (Severity.INFO, 0)
@@ -108,7 +108,7 @@ def test_what_the_device_did_before_the_recording_is_not_counted() -> None:
     then = steps(to_gpu("Pageable", _LARGE), WORK, count=2)
     finding, outside = said(UnpinnedCopy, first + then)
     assert (finding.count, finding.in_window) == (2, True)
-    assert finding.cost_ns < 2 * 40_000
+    assert finding.cost_ns < 40_000
     assert (outside.count, outside.in_window, outside.cost_ns) == (1, False, 0)
     assert outside.severity == Severity.INFO
 
@@ -133,7 +133,9 @@ def test_resnet50_copies_from_pageable_memory(workers: int) -> None:
     assert finding.saving is not None
     # Without workers the copies wait for next to nothing, as the GPU has no work by then.
     assert finding.severity == (Severity.WARNING if workers else Severity.INFO)
-    assert sum(e["dur"] for e in copies) <= finding.saving.high_ns / 1000
+    # The first copies of each step wait for what the device has to do; then it waits for them.
+    assert finding.saving.high_ns <= finding.cost_ns
+    assert finding.saving.low_ns == 0 or workers
     assert findings(path, "TDY104") == []
 
 

@@ -47,7 +47,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_rules_fire(folder: Path) -> None:
-    result = tidy("report", "profile.sqlite", "--format", "json", cwd=folder)
+    # Batches that are made in 0.4 ms take workers as long to hand over: an info.
+    result = tidy("report", "profile.sqlite", "--format", "json", "--fail-on", "info", cwd=folder)
     (report,) = result.json()["traces"]
     found = Counter[str]()  # in the window, and outside of it
     for finding in report["findings"]:
@@ -62,7 +63,7 @@ def test_rules_fire(folder: Path) -> None:
 
 
 def test_text(folder: Path) -> None:
-    result = tidy("report", "profile.sqlite", cwd=folder)
+    result = tidy("report", "profile.sqlite", "--fail-on", "info", cwd=folder)
     assert result.code == 1
     assert "TDY101" in result.out
     assert "NVIDIA A100" in result.out
@@ -73,7 +74,7 @@ def test_standard_input(folder: Path) -> None:
     content = (folder / "profile.sqlite").read_bytes()
     piped = tidy_process("report", "-", "--format", "json", stdin=content, cwd=folder)
     given = tidy("report", "profile.sqlite", "--format", "json", cwd=folder)
-    assert piped.code == given.code == 1
+    assert piped.code == given.code == 0
     assert [r["findings"] for r in piped.json()["traces"]] == [
         r["findings"] for r in given.json()["traces"]
     ]

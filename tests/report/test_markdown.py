@@ -42,7 +42,7 @@ def test_a_table_keeps_its_columns(text: str, severity: Severity) -> None:
 
 def test_the_account_adds_up() -> None:
     page = to_markdown(results())
-    (bar,) = re.findall(r"`([\u2588\u2591\u2593]+)`", page)
+    (bar,) = re.findall(r"`([\u2588\u2591\u2592\u2593\u00b7]+)`", page)
     assert len(bar) == 40
     shares = [float(each) for each in re.findall(r"^\| (\d+\.\d)% \|", page, re.MULTILINE)]
     assert 99.5 < sum(shares) < 100.5

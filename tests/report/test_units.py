@@ -111,24 +111,30 @@ _NAMES = st.text(st.characters(exclude_categories=["C", "M"]), min_size=1, max_s
 
 
 @given(_NAMES, st.integers(4, 80))
-def test_shortened_paths_fit_and_keep_their_end(path: str, width: int) -> None:
+def test_shortened_text_fits_and_keeps_both_ends(path: str, width: int) -> None:
     short = shortened(path, width)
     assert cell_len(short) <= width
     if cell_len(path) <= width:
         assert short == path
     else:
-        assert short.startswith("...")
-        assert path.endswith(short[3:])
-        assert cell_len(short) >= width - 1, "a wide character may leave one column"
+        first = next(
+            n for n in range(len(short)) if short[n : n + 3] == "..." and _fits(path, short, n)
+        )
+        assert first <= len(short) - 3 - first, "the end has more room"
+        assert cell_len(short) >= width - 2, "a wide character may leave a column at each end"
+
+
+def _fits(text: str, short: str, first: int) -> bool:
+    return text.startswith(short[:first]) and text.endswith(short[first + 3 :])
 
 
 def test_shortened() -> None:
     assert shortened("folder/train.py", 15) == "folder/train.py"
-    assert shortened("folder/train.py", 14) == "...er/train.py"
+    assert shortened("folder/train.py", 14) == "fol...train.py"
     # Each of these characters takes two columns, 12 in all with the other four.
     assert shortened("训练/模型.py", 12) == "训练/模型.py"
-    assert shortened("训练/模型.py", 11) == ".../模型.py"
-    assert shortened("训练/模型.py", 9) == "...型.py"
+    assert shortened("训练/模型.py", 11) == "训...型.py"
+    assert shortened("训练/模型.py", 9) == "训....py"
 
 
 @pytest.mark.parametrize(
@@ -162,13 +168,15 @@ def test_printable_changes_nothing_but_what_cannot_be_printed(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("low_ns", "high_ns", "text"),
+    ("low_ns", "high_ns", "whole_ns", "text"),
     [
-        (108_000_000, 117_000_000, "108-117 ms"),
-        (900_000, 1_200_000, "900 us-1.20 ms"),
-        (5_001, 5_002, "5.00 us"),
-        (0, 12_000, "0-12.0 us"),
+        (31_900_000, 37_740_000, 67_900_000, "31.9 to 37.7"),
+        (900_000, 1_200_000, 1_500_000, "0.90 to 1.20"),
+        (600, 1_200, 153_000, "0.60 to 1.20"),
+        (5_001, 5_002, 9_000, "5.00"),
+        (0, 12_000, 12_000, "0 to 12.0"),
+        (60_000_000, 120_000_000, 1_361_000_000, "0.06 to 0.12"),
     ],
 )
-def test_ranges_of_times(low_ns: int, high_ns: int, text: str) -> None:
-    assert range_text(low_ns, high_ns) == text
+def test_parts_of_a_time_have_its_unit(low_ns: int, high_ns: int, whole_ns: int, text: str) -> None:
+    assert range_text(low_ns, high_ns, whole_ns) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import tidy
 from tidy import Finding, Severity, Trace
 from tidy.check.weigh import weigh
-from tidy.finding import CostOfFinding, Fix
+from tidy.finding import CostOfFinding, Fix, Judged, Saving
 from tidy.patterns.examples import copy, launch, on_gpu, steps
 from tidy.savings import Edit, Savings
 from tidy.savings.graph import build_graph
@@ -19,8 +20,8 @@ from tidy.trace.raw_columns import RawColumns, Track
 
 _FETCH = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 _MS = 1_000_000
-# What a replay may be wrong about makes the least saving a fiftieth smaller.
-_LESS = 0.98
+# Measured savings were up to 8 % less than replayed ones: so much smaller is the least saving.
+_SURELY = 0.92
 
 
 def _host(trace: Trace, *names: str) -> dict[int, Intervals]:
@@ -40,14 +41,14 @@ def _on_cpu() -> Trace:
 
 def test_on_a_cpu_all_of_an_op_is_saved() -> None:
     low, high = _saved(_on_cpu(), Edit("gone", host=_host(_on_cpu(), "aten::sort")))
-    assert (low, high) == ([294_000] * 3, [300_000] * 3)
+    assert (low, high) == ([int(_SURELY * 300_000)] * 3, [300_000] * 3)
 
 
 def test_what_stays_is_not_saved() -> None:
     edit = Edit("shorter", host=_host(_on_cpu(), "aten::sort"), left=(0.1, 0.5))
     low, high = _saved(_on_cpu(), edit)
     assert high == [270_000] * 3
-    assert low == [int(_LESS * 150_000)] * 3
+    assert low == [int(_SURELY * 150_000)] * 3
 
 
 def test_what_two_fixes_save_counts_once() -> None:
@@ -59,10 +60,10 @@ def test_what_two_fixes_save_counts_once() -> None:
     assert _saved(_on_cpu(), one, other) == _saved(_on_cpu(), both)
 
 
-def _busy_gpu(kernel_us: int, read: str = "") -> Trace:
+def _busy_gpu(kernel_us: int, count: int = 5) -> Trace:
     """Steps of 1,000 us: an op on the host of 400 us, then a launch of one long kernel."""
     work = launch("aten::mm", f"gemm {kernel_us}us")
-    return parse_outline(on_gpu(steps("aten::sort 400us", work, read, count=5)))
+    return parse_outline(on_gpu(steps("aten::sort 400us", work, count=count)))
 
 
 def test_time_that_the_queue_of_a_device_hides_is_not_saved() -> None:
@@ -97,11 +98,8 @@ def _loops(trace: Trace) -> list[tuple[int, int]]:
     ]
 
 
-_ITEM = copy(
-    "DtoH (Device -> Pageable) 1us 4B",
-    op="aten::item > aten::_local_scalar_dense",
-    call="cudaMemcpyAsync 940us",
-)
+_READ = "aten::item > aten::_local_scalar_dense"
+_ITEM = copy("DtoH (Device -> Pageable) 1us 4B", op=_READ, call="cudaMemcpyAsync 940us")
 
 
 def _waits(trace: Trace) -> Edit:
@@ -178,52 +176,108 @@ def _finding(
     trace: Trace,
     edit: Edit | None,
     severity: Severity = Severity.WARNING,
-    cost_ns: int | None = None,
     at_most: Severity | None = None,
 ) -> Finding:
     events = tuple(trace.named("aten::sort"))
     time = trace.time_of(event.row for event in events)
-    cost_ns = time.total_ns if cost_ns is None else cost_ns
-    cost, fix = CostOfFinding(cost_ns, trace.step_share(time)), Fix("", edit, at_most=at_most)
+    cost = CostOfFinding(time.total_ns // len(trace.window.steps), trace.step_share(time))
+    fix = Fix("", edit, at_most=at_most)
     return Finding("ABC001", "sorts", severity, "", None, events, cost, fix)
 
 
-def test_hidden_time_is_info_and_said() -> None:
-    trace = _busy_gpu(1000)
-    edit = Edit("gone", host=_host(trace, "aten::sort"))
-    (finding,) = weigh(trace, [_finding(trace, edit)]).findings
+def _weighed(trace: Trace, edit: Edit, **options: float) -> Judged:
+    (finding,) = weigh(trace, [_finding(trace, edit)], **options).findings  # type: ignore[arg-type]
+    return finding
+
+
+def _saving(finding: Judged) -> Saving:
     assert finding.saving is not None
-    assert (finding.saving.hidden, finding.severity) == (True, Severity.INFO)
-    (costs,) = weigh(trace, [_finding(trace, edit)], savings="off").findings
+    return finding.saving
+
+
+def test_time_that_a_busy_device_hides_costs_nothing() -> None:
+    trace = _busy_gpu(1000, count=60)
+    finding = _weighed(trace, Edit("gone", host=_host(trace, "aten::sort")))
+    saving = _saving(finding)
+    assert (saving.hidden, finding.severity) == (True, Severity.INFO)
+    assert saving.why == "hidden: the GPU is busy for 98% of it"
+    assert saving.high_ns <= finding.cost_ns < 10_000
+    (costs,) = weigh(trace, [_finding(trace, finding.edit)], savings="off").findings
     assert (costs.saving, costs.severity) == (None, Severity.WARNING)
+    assert costs.cost_ns == 400_000
 
 
-@pytest.mark.parametrize(("warn_from", "severity"), [(0.2, Severity.WARNING), (0.3, Severity.INFO)])
-@pytest.mark.parametrize(("moves", "least_ns"), [(False, 294_000), (True, 244_000)])
-def test_a_warning_has_to_save_a_share_of_the_step(
-    warn_from: float, severity: Severity, moves: bool, least_ns: int
-) -> None:
-    """It saves 294 to 300 of 1,000 us; the other 700 may take 20 % less.
+def test_time_before_a_wait_for_a_busy_device_is_hidden() -> None:
+    """The host sorts while a kernel runs, and then waits for that: the wait gets longer."""
+    waits = launch("aten::mm", "gemm 700us"), "aten::sort 400us", "cudaStreamSynchronize 305us"
+    trace = parse_outline(on_gpu(steps(*waits, count=5, lasts_us=990)))
+    finding = _weighed(trace, Edit("gone", host=_host(trace, "aten::sort")))
+    assert (_saving(finding).high_ns, finding.cost_ns) == (0, 0)
+    assert _saving(finding).why == "hidden: the GPU is busy for 100% of it"
 
-    Where the 300 are moved to other processes, they may take 8 % more. The least saving is 6 %
-    smaller still, and by what two recordings differ: 2.7 % of what is left.
-    """
+
+def test_time_that_a_device_idles_in_is_not_hidden() -> None:
+    """It costs nothing, as the step lasts as long all the same; but no work hides it."""
+    waits = launch("aten::mm", "gemm 700us"), "cudaStreamSynchronize 705us", "aten::sort 100us"
+    trace = parse_outline(on_gpu(steps(*waits, count=5, lasts_us=990)))
+    saving = _saving(_weighed(trace, Edit("gone", host=_host(trace, "aten::sort"))))
+    assert not saving.hidden
+    assert saving.high_ns == 100_000
+
+
+def test_kernels_that_nobody_waits_for_cost_nothing_and_the_reason_is_said() -> None:
+    work = launch("aten::mm", "gemm 300us")
+    trace = parse_outline(on_gpu(steps("aten::sort 400us", work, count=5, lasts_us=1000)))
+    edit = Edit("half as long", work=trace.device_rows, left=(0.5, 0.5))
+    finding = _weighed(trace, edit)
+    assert (_saving(finding).high_ns, finding.cost_ns, finding.severity) == (0, 0, Severity.INFO)
+    said = "the host sets the pace: the GPU would idle for 300 us more"
+    assert (_saving(finding).hidden, _saving(finding).why) == (False, said)
+
+
+@pytest.mark.parametrize(
+    ("warn_from", "severity"), [(0.25, Severity.WARNING), (0.3, Severity.INFO)]
+)
+def test_a_warning_has_to_save_a_share_of_the_step(warn_from: float, severity: Severity) -> None:
+    """It saves 276 to 300 of 1,000 us."""
     trace = _on_cpu()
-    edit = Edit("gone", host=_host(trace, "aten::sort"), moves=moves)
+    edit = Edit("gone", host=_host(trace, "aten::sort"))
     weighed = weigh(trace, [_finding(trace, edit)], warn_from=warn_from)
     assert [each.severity for each in weighed.findings] == [severity]
-    saving = weighed.findings[0].saving
-    assert saving is not None
-    assert (saving.low_ns, saving.high_ns) == (3 * 294_000, 3 * 300_000)
-    longest = 1.027 * (1_000_000 - 0.94 * least_ns)
-    assert saving.step_ns_after == pytest.approx((560_000, longest), abs=3)
-    assert (weighed.step_ns, weighed.step_ns_after) == (1_000_000, saving.step_ns_after)
+    saving = _saving(weighed.findings[0])
+    assert (saving.low_ns, saving.high_ns, saving.step_ns) == (276_000, 300_000, 1_000_000)
+    assert weighed.findings[0].cost_ns == 300_000
+    assert weighed.step_ns_after == saving.step_ns_after == (700_000, 724_000)
+
+
+def test_a_warning_saves_half_of_that_at_the_least() -> None:
+    """Of 300 us some 1 to 100 % stay: the middle saves 15 % of the step, the least nothing."""
+    edit = Edit("less", host=_host(_on_cpu(), "aten::sort"), left=(0.0, 0.9))
+    assert _weighed(_on_cpu(), edit, warn_from=0.1).severity == Severity.INFO
+    half = replace(edit, left=(0.0, 0.7))
+    assert _weighed(_on_cpu(), half, warn_from=0.1).severity == Severity.WARNING
+
+
+def test_work_that_moves_to_other_processes_makes_the_rest_slower_at_worst() -> None:
+    """The other 700 us take up to 8 % more."""
+    edit = Edit("gone", host=_host(_on_cpu(), "aten::sort"), moves=True)
+    saving = _saving(_weighed(_on_cpu(), edit))
+    assert saving.high_ns == 300_000
+    assert saving.low_ns == pytest.approx(_SURELY * (300_000 - 0.08 * 700_000), rel=0.001)
+
+
+def test_a_fix_by_one_of_two_ways_saves_what_either_does() -> None:
+    both = _host(_on_cpu(), "aten::sort", "aten::cat")
+    less = Edit("one", host=_host(_on_cpu(), "aten::sort"))
+    saving = _saving(_weighed(_on_cpu(), Edit("both", host=both, at_worst=less, untold="two ways")))
+    assert (saving.low_ns, saving.high_ns) == (int(_SURELY * 300_000), 500_000)
+    assert saving.why == "two ways"
 
 
 @pytest.mark.parametrize(
     ("lengths_us", "severity"),
     [
-        ((1000, 1000, 1000, 1000, 1000, 1000, 6000, 7000, 8000), Severity.WARNING),
+        ((1000, 1000, 1000, 1000, 1000, 1000, 1000, 6000, 7000), Severity.WARNING),
         ((1000, 6000, 7000, 8000, 9000, 9000, 9000, 9000, 9000), Severity.INFO),
     ],
 )
@@ -233,21 +287,28 @@ def test_steps_that_were_disturbed_do_not_decide(
     """It saves 300 us: much of a step alone, and a few percent of one that something disturbed."""
     parts = "aten::sort 300us", "aten::cat 200us"
     trace = parse_outline("".join(steps(*parts, count=1, lasts_us=each) for each in lengths_us))
-    found = _finding(trace, Edit("gone", host=_host(trace, "aten::sort")))
-    assert [each.severity for each in weigh(trace, [found], warn_from=0.1).findings] == [severity]
-
-
-def test_no_fix_saves_more_than_what_it_mends_costs() -> None:
-    """A third of what a replay without the op saves, and as much of what comes with that."""
-    trace = _on_cpu()
     edit = Edit("gone", host=_host(trace, "aten::sort"))
-    weighed = weigh(trace, [_finding(trace, edit, cost_ns=300_000)])
-    saving = weighed.findings[0].saving
-    assert saving is not None
-    assert (saving.low_ns, saving.high_ns) == (300_000, 300_000)
-    least = 1_000_000 - 1.027 * (1_000_000 - 0.94 * 294_000)
-    least, most = 100_000 * least / 294_000, 100_000 * 440 / 300
-    assert weighed.step_ns_after == pytest.approx((1_000_000 - most, 1_000_000 - least), abs=3)
+    assert _weighed(trace, edit, warn_from=0.1).severity == severity
+
+
+def test_what_one_step_alone_saves_is_not_promised() -> None:
+    """A tenth of all time is in one step of nine: the next run may have no such step."""
+    outlines = [steps("aten::cat 200us", count=1, lasts_us=1000)] * 8
+    outlines.insert(3, steps("aten::sort 1000us", count=1, lasts_us=2000))
+    trace = parse_outline("".join(outlines))
+    finding = _weighed(trace, Edit("gone", host=_host(trace, "aten::sort")))
+    saving = _saving(finding)
+    assert (saving.low_ns, saving.high_ns) == (0, round(1_000_000 / 9))
+    assert (finding.severity, saving.why) == (Severity.INFO, "only in 1 of 9 steps")
+
+
+def test_a_wait_costs_no_more_than_the_device_idles_because_of_it() -> None:
+    """The copy to the host takes 900 us of each step, and the device is busy with it."""
+    read = copy("DtoH (Device -> Pageable) 900us 1048576B", op=_READ, call="cudaMemcpyAsync 910us")
+    trace = parse_outline(on_gpu(steps(launch("aten::mm", "gemm 20us"), read, count=5)))
+    found = replace(_finding(trace, _waits(trace)), cost=CostOfFinding(10_000, 0.01, True))
+    (finding,) = weigh(trace, [found]).findings
+    assert finding.cost_ns <= 10_000
 
 
 def test_what_costs_too_little_is_no_warning_without_a_replay_either() -> None:
@@ -298,9 +359,9 @@ def test_what_recording_adds_may_go_where_a_device_hid_it() -> None:
     known, unknown = _recorded(lines, "0"), _recorded(lines, "null")
     rows = parse_outline(lines).device_rows
     edit = Edit("short kernels", work=rows, left=(0.01, 0.01))
-    more = unknown.stated([edit])[1] - known.stated([edit])[1]
+    more = unknown.unrecorded([edit])[1] - known.unrecorded([edit])[1]
     assert all(0.5 * 7 * 2_500 < each < 7 * 2_500 for each in more[1:].tolist())
-    assert unknown.stated([edit])[0].tolist() == known.stated([edit])[0].tolist()
+    assert unknown.unrecorded([edit])[0].tolist() == known.unrecorded([edit])[0].tolist()
 
 
 def test_a_host_that_waits_less_may_be_faster() -> None:
@@ -311,8 +372,8 @@ def test_a_host_that_waits_less_may_be_faster() -> None:
     trace = parse_outline(lines)
     replays = _recorded(lines, "0")
     shorter = Edit("short kernels", work=trace.device_rows, left=(0.01, 0.01))
-    saved_ns, stated_ns = (of([shorter])[1][1] for of in (replays.saved, replays.stated))
-    assert saved_ns + 0.1 * 400_000 < stated_ns <= saved_ns + 0.2 * (1_000_000 - saved_ns)
+    saved_ns, unrecorded_ns = (of([shorter])[1][1] for of in (replays.saved, replays.unrecorded))
+    assert saved_ns + 0.1 * 400_000 < unrecorded_ns <= saved_ns + 0.2 * (1_000_000 - saved_ns)
 
 
 def test_a_fix_does_not_save_what_recording_added() -> None:
@@ -320,4 +381,4 @@ def test_a_fix_does_not_save_what_recording_added() -> None:
     lines = steps("aten::sort 300us", "aten::cat 200us")
     known, unknown = _recorded(lines, "0"), _recorded(lines, "null")
     edit = Edit("gone", host=_host(_on_cpu(), "aten::sort"))
-    assert unknown.stated([edit])[1].tolist() == known.stated([edit])[1].tolist()
+    assert unknown.unrecorded([edit])[1].tolist() == known.unrecorded([edit])[1].tolist()

@@ -50,7 +50,8 @@ def test_fills(tidy):
 def test_fills_ignored(tidy):
     with tidy.profile(steps=4):
         train(fills=True)
-    tidy.assert_clean(ignore="for-loop-indexing,TDY601")
+    select, ignore = "TDY404,TDY601,TDY701", "for-loop-indexing,TDY601"
+    tidy.assert_clean(select=select, ignore=ignore, fail_on="info")
 
 def test_reads(tidy):
     with tidy.profile(steps=4):

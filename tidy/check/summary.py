@@ -26,7 +26,8 @@ class RunSummary:
         step_count: how many steps (or rounds that repeat) were recorded.
         counted: how many of them are in the window.
         unit: "step", "round" or "run": what the window is made of.
-        step_ns: median duration of a step of the window; None where it has none.
+        step_ns: how long a step of the window takes, in the mean; None where it has none.
+        median_ns: how long the median step takes; None where it has none.
         window_ns: the time of the window, which all shares are of.
         left_out: what the window leaves out, by start.
         span_ns: time from the first event to the last.
@@ -55,6 +56,7 @@ class RunSummary:
     counted: int
     unit: str
     step_ns: int | None
+    median_ns: int | None
     window_ns: int
     left_out: tuple[LeftOut, ...]
     span_ns: int
@@ -98,7 +100,8 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
         step_count=len(durations) + len(trace.window.left_out) if durations else 0,
         counted=len(durations),
         unit=trace.window.unit,
-        step_ns=int(median(durations)) if durations else None,
+        step_ns=trace.window.step_ns if durations else None,
+        median_ns=int(median(durations)) if durations else None,
         window_ns=trace.window.time_ns,
         left_out=trace.window.left_out,
         span_ns=trace.span_ns,

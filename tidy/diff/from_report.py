@@ -15,6 +15,8 @@ from .findings import FoundPlace
 from .setting import Setting
 from .side import Side, average_account, slowest_rank
 
+_SCHEMAS = 1, 2  # what is read here is alike in both
+
 
 class _Named(msgspec.Struct):
     name: str
@@ -106,8 +108,9 @@ def side_of_report(path: str, content: bytes) -> Side:
         report = msgspec.json.decode(content, type=_Report)
     except msgspec.DecodeError as error:
         raise ValueError(f"is no report of tidy: {error}") from None
-    if report.schema_version != 1:
-        raise ValueError(f"is a report of schema {report.schema_version}, and not of schema 1")
+    if report.schema_version not in _SCHEMAS:
+        known = " or ".join(map(str, _SCHEMAS))
+        raise ValueError(f"is a report of schema {report.schema_version}, and not of {known}")
     runs = report.traces
     if not runs:
         raise ValueError("is a report on no trace")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from ..report.account_text import shortened_line
 from ..report.console import ReportConsole
-from ..trace import time_text
+from ..report.units import shortened
+from ..trace import printable, time_text
 from . import wording
 from .compare import Comparison
 
@@ -79,7 +79,7 @@ def _print_account(console: ReportConsole, pair: Comparison) -> None:
     room = min(_CAUSE_WIDTH, console.width - _TIMES_WIDTH)
     console.show(Text(f"  {'':{room}} {'BASE':>9} {'NEW':>9}  of a step", "dim"))
     for part, base_ns, new_ns in pair.account[:_MOST_PARTS]:
-        name = shortened_line(str(part), room)
+        name = shortened(printable(str(part)), room)
         times = f"{time_text(round(base_ns)):>9} {time_text(round(new_ns)):>9}"
         console.show(f"  {name:{room}} {times}  {(new_ns - base_ns) / whole:+.1%}")
 

@@ -18,7 +18,7 @@ from .units import location_text, share_text, shortened
 
 _BUILT_IN = re.compile(r"<built-in (function |method )?(?P<name>\w+)[ >].*")
 _MOST_LINES = 8
-_HANG = 19  # behind the share and the time
+_HANG = 21  # behind the share and the time
 _NARROWEST_PLACE = 12
 _MOST_LEFT_OUT = 3
 # An idle share from which "nothing found" would mislead.
@@ -31,7 +31,13 @@ _STYLES = {
     "idle": "yellow",
     "host": "cyan",
 }
-_BLOCKS = {"idle": "\u2591", "host": "\u2593"}  # full ones where a device works
+# Full and dark blocks where a device works, light ones where it idles.
+_WORKS = "\u2588\u2593"
+_FILLS = {
+    **dict.fromkeys(("compute", "communication", "copy"), _WORKS),
+    "idle": "\u2591\u00b7",
+    "host": "\u2588\u2593\u2592\u2591",
+}
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
 # What a person can do about a cause.
 REMEDIES = {
@@ -66,21 +72,23 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
     for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
         said = f"{left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
-        console.show(Text(shortened_line(f"  {said}", console.room(console.width)), "dim"))
+        console.show(Text(shortened(printable(f"  {said}"), console.room(console.width)), "dim"))
     if len(account.window.left_out) > _MOST_LEFT_OUT:
         more = len(account.window.left_out) - _MOST_LEFT_OUT
         console.show(Text(f"  and {more} more left out", "dim"))
+    steps = max(len(account.window.steps), 1)
     bar = Text("  ")
     for part, blocks in _stretches_of_bar(account, console.width - 2):
         bar.append(blocks, _STYLES[part.part])
     console.show(bar)
     shown = _MOST_LINES - (len(account.parts) > _MOST_LINES)
-    for part in account.parts[:shown]:
-        console.show(_line(part, console), _HANG)
+    fills = fills_of(account)
+    for number, part in enumerate(account.parts[:shown]):
+        console.show(_line(part, fills[number], steps, console), _HANG)
     if rest := account.parts[shown:]:
-        time_ns, share = sum(p.time_ns for p in rest), sum(p.share for p in rest)
+        time_ns, share = sum(p.time_ns for p in rest) / steps, sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")
-        console.show(Text(f"  {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
+        console.show(Text(f"    {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
     if any(p.kinds[0][0] == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
         said = "  communication may be waiting for other ranks: their traces, given too, tell"
         console.show(Text(said, "dim"))
@@ -109,14 +117,7 @@ def idle_text(account: Account) -> str | None:
 def _window_text(window: Window) -> str:
     if not window.steps:
         return f"{time_text(window.time_ns)} of the run"
-    count = count_text(len(window.steps), window.unit)
-    return f"{count}, {time_text(window.time_ns)} together"
-
-
-def shortened_line(text: str, width: int) -> str:
-    """A line that fits; one too long loses its end."""
-    text = printable(text)
-    return text if len(text) <= width else text[: width - 3] + "..."
+    return f"{count_text(len(window.steps), window.unit)} of {time_text(window.step_ns)}"
 
 
 def bar_text(account: Account, width: int) -> str:
@@ -127,11 +128,21 @@ def bar_text(account: Account, width: int) -> str:
 def _stretches_of_bar(account: Account, width: int) -> Iterator[tuple[Part, str]]:
     """The window as one line of blocks, a stretch for each part in the order of the lines."""
     done, drawn = 0.0, 0
-    for part in account.parts:
+    for part, fill in zip(account.parts, fills_of(account), strict=True):
         done += part.share
         upto = min(round(done * width), width)
-        yield part, _BLOCKS.get(part.part, "\u2588") * (upto - drawn)
+        yield part, fill * (upto - drawn)
         drawn = upto
+
+
+def fills_of(account: Account) -> list[str]:
+    """The character that each part has in the bar: neighbours differ, also without colours."""
+    fills = list[str]()
+    for part in account.parts:
+        choice = _FILLS[part.part]
+        at = choice.find(fills[-1]) if fills else -1
+        fills.append(choice[(at + 1) % len(choice)])
+    return fills
 
 
 def _function(name: str) -> str:
@@ -143,6 +154,12 @@ def _function(name: str) -> str:
     return printable(name if called is None else called["name"])
 
 
+def _short_name(name: str, room: int) -> str:
+    """The name of an op or kernel, of which types and parameters go first where it is too long."""
+    name = printable(name.removeprefix("void "))
+    return name if cell_len(name) <= room else re.split(r"[<(]", name)[0] or name
+
+
 def _said_besides(part: Part) -> str:
     """The function that most of a part is in, or the finer kinds that it is made of."""
     if part.mostly_in and not (part.cause == "data-loading" and part.finer):
@@ -150,10 +167,11 @@ def _said_besides(part: Part) -> str:
     return ", ".join(part.finer)
 
 
-def _line(part: Part, console: ReportConsole) -> Text:
+def _line(part: Part, fill: str, steps: int, console: ReportConsole) -> Text:
     words = _WORDS.get(part.part)
     cause = f"{words}: {part.text}" if words else part.text
-    line = Text(f"  {share_text(part.share):>6} {time_text(part.time_ns):>8}  ")
+    line = Text("  ").append(fill, _STYLES[part.part])
+    line.append(f" {share_text(part.share):>6} {time_text(part.time_ns / steps):>8}  ")
     line.append(cause, _STYLES[part.part])
     if said := _said_besides(part):
         line.append(f" ({said})")
@@ -163,7 +181,7 @@ def _line(part: Part, console: ReportConsole) -> Text:
     if place is not None and room >= _NARROWEST_PLACE:
         if place.location:
             where = shortened(location_text(place.location, room), room)
-        else:  # what a kernel does stands at the beginning of its name
-            where = shortened_line(place.name.removeprefix("void "), room)
+        else:
+            where = shortened(_short_name(place.name, room), room)
         line.append(" " * max(console.width - line.cell_len - cell_len(where), 2) + where)
     return line

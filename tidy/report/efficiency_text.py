@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from ..account import Account, Efficiency, ProductRate
-from .account_text import shortened_line
 from .console import ReportConsole
-from .units import rate_text, share_text
+from .units import rate_text, share_text, shortened
 
 _MOST_PRECISIONS = 2
 # From this share of the time of products on something is said of it.
@@ -23,7 +22,7 @@ def print_efficiency(console: ReportConsole, account: Account) -> None:
         return
     lines = [*_products(efficiency), *_elementwise(efficiency)]
     for line in lines:
-        console.show(Text(shortened_line(f"  {line}", console.room(console.width)), "dim"))
+        console.show(Text(shortened(f"  {line}", console.room(console.width)), "dim"))
     if lines:
         console.show()
 

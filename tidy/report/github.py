@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from ..check.places import SourcePlace, Sources
 from ..finding import Severity
 from ..trace import count_text, printable
-from .results import Results, cost_of, saving_of
+from .results import Results, cost_of
 from .sections import PlaceOnRanks, Section
-from .wording import message_of
+from .wording import message_of, saving_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST_SHOWN = 10  # of a kind, in a step of a job
@@ -47,7 +47,7 @@ def _of_kind(results: Results, severity: Severity, sources: Sources) -> Iterator
 def _annotation(section: Section, place: PlaceOnRanks, sources: Sources, kind: str) -> str:
     finding = place.finding
     lines = [f"{message_of(section, place)} ({cost_of(section, place)})"]
-    lines += filter(None, [saving_of(section, place)])
+    lines += filter(None, [saving_of(place)])
     text = "\n".join(map(printable, [*lines, f"-> {finding.fix}"]))
     title = f"{finding.code} {finding.name}"
     where = None if finding.location is None else sources.place(finding.location)

@@ -13,7 +13,7 @@ from ..check.weigh import Weighed
 from ..finding import Judged, Severity
 from .changes import OneOfSeveral, changes_to_json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def written_by() -> dict[str, str]:
@@ -85,7 +85,8 @@ def report_to_json(report: CheckedTrace) -> dict[str, Any]:
         "device_is_modelled": run.device_is_modelled,
         "steps": {
             "count": run.step_count,
-            "median_ns": run.step_ns,
+            "mean_ns": run.step_ns,
+            "median_ns": run.median_ns,
             "durations_ns": list(run.steps_ns),
             "timed": run.timed_steps,
             "times": run.times,

@@ -12,11 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..account import Account
 from ..finding import Severity
 from ..trace import count_text, printable, time_text
-from .account_text import bar_text
-from .results import Results, cost_of, saving_of
+from .account_text import bar_text, fills_of
+from .results import Results, cost_of
 from .sections import PlaceOnRanks, Section
 from .units import share_text
-from .wording import after_all_text, crashed_text, message_of, replay_is_off_text, run_line
+from .wording import (
+    after_all_text,
+    crashed_text,
+    message_of,
+    replay_is_off_text,
+    run_line,
+    saving_of,
+)
 
 _BAR = 40  # characters
 _MOST_PARTS = 8
@@ -86,15 +93,17 @@ def details(summary: str, lines: Iterable[str]) -> str:
 
 
 def _account(account: Account) -> Iterator[str]:
-    """A row for each of the largest parts of the window."""
-    yield "| share | time | where it goes |"
+    """A row for each of the largest parts of a step."""
+    steps = max(len(account.window.steps), 1)
+    whole = "the run" if account.window.unit == "run" else f"a {account.window.unit}"
+    yield f"| of {whole} | time | where it goes |"
     yield "|---:|---:|---|"
-    for part in account.parts[:_MOST_PARTS]:
-        what = escaped(str(part.name))
-        yield f"| {share_text(part.share)} | {time_text(part.time_ns)} | {what} |"
+    for part, fill in zip(account.parts[:_MOST_PARTS], fills_of(account), strict=False):
+        what = f"{fill} {escaped(str(part.name))}"
+        yield f"| {share_text(part.share)} | {time_text(part.time_ns / steps)} | {what} |"
     rest = account.parts[_MOST_PARTS:]
     if rest:
-        share, time_ns = sum(p.share for p in rest), sum(p.time_ns for p in rest)
+        share, time_ns = sum(p.share for p in rest), sum(p.time_ns for p in rest) / steps
         more = count_text(len(rest), "smaller part")
         yield f"| {share_text(share)} | {time_text(time_ns)} | {more} |"
 
@@ -112,6 +121,6 @@ def _table(section: Section, places: Sequence[PlaceOnRanks]) -> Iterator[str]:
             where,
             said,
             escaped(cost_of(section, place)),
-            escaped(saving_of(section, place)),
+            escaped(saving_of(place)),
         )
         yield f"| {' | '.join(cells)} |"

@@ -12,7 +12,7 @@ from ..finding import Severity
 from ..patterns.base import Pattern
 from .sections import PlaceOnRanks, Section, make_sections
 from .text import summary
-from .wording import cost_text, saving_text
+from .wording import cost_text
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,6 @@ def _by_severity(
 
 
 def cost_of(section: Section, place: PlaceOnRanks) -> str:
-    """`x6, 273 ms, 29.7% of step`."""
-    cost = cost_text(place, section.runs[0].unit)
+    """`6 a step, 273 ms, 29.7% of step`."""
+    cost = cost_text(place, section)
     return ", ".join(part.strip() for part in cost.split("  ") if part.strip())
-
-
-def saving_of(section: Section, place: PlaceOnRanks) -> str:
-    """`mended: 152 ms to 116-126 ms (median step)`; "" where it is not known."""
-    saving = place.finding.saving
-    return "" if saving is None else saving_text(saving, section.runs[0].unit)

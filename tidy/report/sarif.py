@@ -22,9 +22,9 @@ from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
 from ..trace import count_text, printable
-from .results import Results, cost_of, saving_of
+from .results import Results, cost_of
 from .sections import PlaceOnRanks, Section
-from .wording import message_of
+from .wording import message_of, saving_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed
@@ -148,7 +148,7 @@ def _message(section: Section, place: PlaceOnRanks) -> str:
         f"{message_of(section, place)} ({cost_of(section, place)}).",
         f"Instead: {place.finding.fix}.",
     ]
-    if saving := saving_of(section, place):
+    if saving := saving_of(place):
         sentences.append(f"{saving[0].upper()}{saving[1:]}.")
     return _text(" ".join(sentences))
 
@@ -168,8 +168,8 @@ def _properties(place: PlaceOnRanks) -> Json:
         "in_window": finding.in_window,
     }
     if finding.saving is not None:
-        known["step_ns"] = finding.saving.step_ns
-        known["step_ns_after"] = list(finding.saving.step_ns_after)
+        saving = finding.saving
+        known |= {"saving_ns": [saving.low_ns, saving.high_ns], "step_ns": saving.step_ns}
     return known
 
 

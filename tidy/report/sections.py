@@ -13,9 +13,8 @@ from ..check.summary import RunSummary
 from ..check.weigh import importance
 from ..finding import Crashed, Judged, NotApplicable, NotChecked, Severity
 
-# An info of less than this part of the window, and of less than this time a match, is named in one
-# line with others of its kind.
-SMALL_SHARE, _SMALL_NS = 0.0005, 5_000
+# An info of less than this part of the window is named in one line with others of its kind.
+SMALL_SHARE = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,10 @@ class PlaceOnRanks:
     Attributes:
         finding: the costliest of them.
         count: the number of matches on all ranks.
-        cost_ns: the sum of their costs on the rank where it is largest.
-        cost_share: that sum as a part of the steps, 0 to 1; None where no step is touched.
+        cost_ns: what they cost of a step, on the rank where it is most.
+        cost_share: that as a part of the step, 0 to 1; None where no step is touched.
         ranks: the ranks that have the finding.
+        rank: the one whose figures these are.
     """
 
     finding: Judged
@@ -35,6 +35,7 @@ class PlaceOnRanks:
     cost_ns: int
     cost_share: float | None
     ranks: tuple[int, ...]
+    rank: int
 
     @property
     def is_small(self) -> bool:
@@ -42,9 +43,10 @@ class PlaceOnRanks:
         finding, saving = self.finding, self.finding.saving
         if self.cost_share is None or finding.severity > Severity.INFO or finding.code == "TDY000":
             return False  # what costs no time that is known says something else
-        saved = 0.0 if saving is None else 1 - saving.step_ns_after[0] / max(saving.step_ns, 1)
-        is_short = self.cost_ns < _SMALL_NS * self.count
-        return is_short and max(self.cost_share, saved) < SMALL_SHARE
+        if saving is not None and saving.why:
+            return False
+        saved = 0.0 if saving is None else saving.high_ns / max(saving.step_ns, 1)
+        return max(self.cost_share, saved) < SMALL_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class AfterAll:
-    """The median step of one rank as recorded, and with everything mended, at best and at worst.
+    """A step of one rank as recorded, and with everything fixed, at best and at worst.
 
     Attributes:
         error: of the replay of the recorded steps, as a part of them.
@@ -83,7 +85,7 @@ class Section:
         crashed: rules that crashed on some rank, by code.
         rank_count: the number of ranks; 0 where the job was not distributed.
         accounts: of the first rank, a device each.
-        after_all: the median step with everything mended, of the rank whose step is longest then;
+        after_all: a step with everything fixed, of the rank whose step is longest then;
             None where nothing was replayed.
         error: of the replay that was too far off for anything to be said; None where none was.
     """
@@ -165,7 +167,7 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[Pla
         )
         for same in shared.values()
     ]
-    return tuple(sorted(places, key=lambda p: importance(p.finding, p.cost_ns, p.cost_share)))
+    return tuple(sorted(places, key=lambda place: importance(place.finding, place.cost_ns)))
 
 
 def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
@@ -190,6 +192,7 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
                 sum(finding.cost_ns for finding in group),
                 min(sum(shares), 1.0) if shares else None,
                 (_rank(report),),
+                _rank(report),
             )
         )
     return places

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
-from ..finding import Severity
+from ..finding import Judged, Severity
 from ..trace import Capability, count_text, printable
 from . import wording
 from .account_text import idle_text, print_account
@@ -75,18 +77,15 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
             console.wrapped(f"note: {_rank_label(section, run)}{_LOST_WORK}", "yellow")
     console.show()
     print_account(console, section.accounts[0], len(section.accounts) - 1)
+    _print_after_all(console, section)
     worth_a_line = [place for place in section.places if not place.is_small]
     shown = worth_a_line[:top] if top > 0 else worth_a_line
-    by_rule: dict[str, list[PlaceOnRanks]] = {}
-    for place in shown:
-        by_rule.setdefault(place.finding.code, []).append(place)
-    for places in by_rule.values():
-        _print_rule(console, section, places)
+    for _, places in groupby(shown, key=lambda place: _title(place.finding)):
+        _print_rule(console, section, list(places))
     if len(shown) < len(worth_a_line):
         hidden = count_text(len(worth_a_line) - len(shown), "more finding")
         console.show(f"... and {hidden} (--top 0 shows all)\n")
     _print_small(console, section)
-    _print_after_all(console, section)
     _print_gaps(console, section)
     _print_not_applicable(console, section, verbose)
     for code, crash in section.crashed.items():
@@ -110,34 +109,60 @@ def _rank_label(section: Section, run: RunSummary) -> str:
     return f"rank {run.rank}: " if section.rank_count > 1 else ""
 
 
+def _title(finding: Judged) -> tuple[str, str, Severity]:
+    return finding.code, finding.name, finding.severity
+
+
 def _print_rule(console: ReportConsole, section: Section, places: Sequence[PlaceOnRanks]) -> None:
-    first = places[0].finding
-    title = Text(printable(f"{first.code} {first.name} "), "bold")
-    title.append(first.severity.label, _STYLES[first.severity])
-    console.show(title)
-    message, fix = None, first.fix
+    """Print neighbours of one rule: its heading, the places, and what to write instead.
+
+    What is saved stands in the heading, or below each of several places.
+    """
+    code, name, severity = _title(places[0].finding)
+    title = Text(printable(f"{code} {name} "), "bold")
+    title.append(severity.label, _STYLES[severity])
+    saved = _saved_text(section, places[0]) if len(places) == 1 else ""
+    if title.cell_len + 2 + cell_len(saved) > console.width:
+        console.show(title)
+        console.wrapped(saved, indent=4)
+    else:
+        _print_with(console, title, saved)
+    message, fix = None, places[0].finding.fix
     for place in places:
         finding = place.finding
         if finding.fix != fix:
             _print_fix(console, fix)
             fix = finding.fix
-        cost = wording.cost_text(place, section.runs[0].unit)
-        label = f" {finding.severity.label}" if finding.severity != first.severity else ""
-        room = console.width - len(cost) - len(label) - 4
-        where = Text(location_text(finding.location, console.room(room)), "bold")
-        where.append(label, _STYLES[finding.severity])
-        gap = max(console.width - 2 - where.cell_len - len(cost), 2)
-        console.show(Text("  ").append_text(where).append(" " * gap).append(cost))
+        cost = wording.cost_text(place, section)
+        room = console.width - len(cost) - 4
+        where = Text("  ").append(location_text(finding.location, console.room(room)), "bold")
+        _print_with(console, where, cost)
         seen = wording.message_of(section, place)
         if seen != message:
             console.wrapped(seen, indent=4)
         message = seen
-        if finding.saving is not None:
-            console.wrapped(wording.saving_text(finding.saving, section.runs[0].unit), indent=4)
-        elif finding.correction.why_no_edit:
+        if len(places) > 1 and finding.saving is not None:
+            console.wrapped(_saved_text(section, place), indent=4)
+        if finding.saving is None and finding.correction.why_no_edit:
             console.wrapped(f"saving not estimated: {finding.correction.why_no_edit}", indent=4)
+        if finding.saving is not None and finding.saving.why:
+            console.wrapped(finding.saving.why, indent=4)
     _print_fix(console, fix)
     console.show()
+
+
+def _print_with(console: ReportConsole, left: Text, right: str) -> None:
+    """Print a line whose end stands at the right."""
+    gap = max(console.width - left.cell_len - cell_len(right), 2) if right else 0
+    console.show(left.append(" " * gap + right, "default"))
+
+
+def _saved_text(section: Section, place: PlaceOnRanks) -> str:
+    saving = place.finding.saving
+    if saving is None:
+        return ""
+    said = wording.saving_text(saving)
+    return f"{said} on rank {place.rank}" if section.rank_count > 1 else said
 
 
 def _print_fix(console: ReportConsole, fix: str) -> None:
@@ -145,7 +170,7 @@ def _print_fix(console: ReportConsole, fix: str) -> None:
 
 
 def _print_after_all(console: ReportConsole, section: Section) -> None:
-    """The line that ends the findings: what all of them save together, and how far to trust it."""
+    """Print what all fixes save together, and how far to trust it."""
     if section.error is not None:
         console.wrapped(wording.replay_is_off_text(section.error, section.runs[0].unit))
     said = wording.after_all_text(section)

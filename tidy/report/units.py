@@ -32,19 +32,29 @@ def location_text(location: Location | None, width: int) -> str:
     if not location.is_call_line:
         called = printable(location.function) + ("" if location.function[-1:] == ">" else "()")
         room = max(width - len(after) - len(" in ") - min(cell_len(file), 16), 16)
-        # Of a function it is the end that is lost.
-        after += " in " + shortened(called[::-1], room)[::-1]
+        after += " in " + shortened(called, room)
     return shortened(file, max(width - cell_len(after), 8)) + after
 
 
-def shortened(path: str, width: int) -> str:
-    """A path that fits into `width` columns, at least 4; a longer one loses its beginning."""
-    if cell_len(path) <= width:
-        return path
-    first, room = len(path), width - len("...")
-    while first and (cells := cell_len(path[first - 1])) <= room:
-        first, room = first - 1, room - cells
-    return "..." + path[first:]
+def shortened(text: str, width: int) -> str:
+    """Text that fits into `width` columns, at least 4; longer text loses its middle.
+
+    The end of a path, and of the name of a kernel, says more than its beginning: it gets the
+    larger part.
+    """
+    if cell_len(text) <= width:
+        return text
+    room = width - len("...")
+    first = _fitting(text, room // 3)
+    return first + "..." + _fitting(text[::-1], room - cell_len(first))[::-1]
+
+
+def _fitting(text: str, room: int) -> str:
+    """As much of the beginning of a text as has room."""
+    upto = 0
+    while upto < len(text) and (cells := cell_len(text[upto])) <= room:
+        upto, room = upto + 1, room - cells
+    return text[:upto]
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

@@ -19,10 +19,10 @@ _EXACT = 0.01  # a replay that is off by no more needs no word
 
 
 def run_line(section: Section) -> str:
-    """`A100, rank 0 of 8, 5 steps of 153 ms, 765 ms together, GPU busy 61% of that; left out: ...`.
+    """`A100, rank 0 of 8, 5 steps of 153 ms, GPU busy 61%; left out: ...; recorded: ...`.
 
     Where steps are left out it is `6 steps of which 5 count, 153 ms each, ...`. All figures are of
-    the window; of the rest it says how much it is.
+    a step of the window, in the mean; of the rest it says how much it is.
     """
     run = section.runs[0]
     parts = [printable(run.framework), _devices(run)] if run.framework else [_devices(run)]
@@ -37,7 +37,6 @@ def run_line(section: Section) -> str:
             parts.append(f"{count} of which {run.counted:,} count, {length} each")
         else:
             parts.append(f"{count} of {length}")
-        parts.append(f"{time_text(run.window_ns)} together")
     else:
         parts.append(f"{time_text(run.window_ns)} of the run")
     busy = [r.busy_share for r in section.runs if r.busy_share is not None]
@@ -45,7 +44,7 @@ def run_line(section: Section) -> str:
         low, high = f"{min(busy):.0%}", f"{max(busy):.0%}"
         at_least = "at least " if run.busy_is_lower_bound else ""
         busy_text = low if low == high else f"{low} to {high}"
-        parts.append(f"{run.device_sort} busy {at_least}{busy_text} of that")
+        parts.append(f"{run.device_sort} busy {at_least}{busy_text}")
     recorded = ", ".join(run.recorded) or "names and times only"
     left_out = f"left out: {', '.join(_left_out(run))}; " if _left_out(run) else ""
     return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
@@ -86,34 +85,45 @@ def message_of(section: Section, place: PlaceOnRanks) -> str:
     return f"{said} ({ranks_label(place.ranks)})" if section.rank_count > 1 else said
 
 
-def saving_text(saving: Saving, unit: str) -> str:
-    """`mended: 152 ms to 116-126 ms (median step)`."""
-    text = after_text(saving.step_ns, saving.step_ns_after, unit)
-    saved_ns = saving.step_ns - saving.step_ns_after[0]
-    if saved_ns < _TELLABLE * saving.step_ns:
-        text = f"saves less than 1% of a {unit}" if saved_ns > 0 else "saves nothing"
-    if saving.hidden:
-        return f"hidden behind the GPU's work; mended: {text}"
-    return f"mended: {text}"
+def saving_text(saving: Saving) -> str:
+    """`saves 31.9 to 37.7 of 67.9 ms`, where that is more than two recordings differ by."""
+    if saving.high_ns >= _TELLABLE * saving.step_ns:
+        return str(saving)
+    less = f"less than 1% of {time_text(saving.step_ns)}" if saving.high_ns > 0 else "nothing"
+    return f"saves {less}"
 
 
-def after_text(step_ns: int, after_ns: tuple[int, int], unit: str) -> str:
-    whose = "the run" if unit == "run" else f"median {unit}"
-    return f"{time_text(step_ns)} to {range_text(*after_ns)} ({whose})"
+def saving_of(place: PlaceOnRanks) -> str:
+    """What is saved, and what keeps it small or uncertain; "" where that is not known."""
+    saving = place.finding.saving
+    if saving is None:
+        return ""
+    return f"{saving_text(saving)}: {saving.why}" if saving.why else saving_text(saving)
 
 
-def cost_text(place: PlaceOnRanks, whole: str) -> str:
-    """`x6    273 ms  29.7% of step`."""
-    count = f"x{place.count:,}"
+def cost_text(place: PlaceOnRanks, section: Section) -> str:
+    """`2 a step  45.5 ms  29.7% of step`."""
+    run = section.runs[0]
     if not place.finding.in_window:
-        counting = "time that counts" if whole == "run" else f"{whole}s that count"
-        return f"{count}  outside of the {counting}"
+        counting = "time that counts" if run.unit == "run" else f"{run.unit}s that count"
+        return f"x{place.count:,}  outside of the {counting}"
+    count = _count_text(place, run)
     if not place.cost_ns:
         return count
     where = "GPU " if place.finding.on_device else ""
     share = place.cost_share
-    part = "outside steps" if share is None else f"{share_text(share)} of {whole}"
+    part = "outside steps" if share is None else f"{share_text(share)} of {run.unit}"
     return f"{count}  {where + time_text(place.cost_ns):>8}  {part:>13}"
+
+
+def _count_text(place: PlaceOnRanks, run: RunSummary) -> str:
+    """How often it is in a step, of one rank in the mean; or in all, where that is not once."""
+    steps = run.counted * len(place.ranks)
+    if not steps or place.count < steps:
+        return f"x{place.count:,}"
+    a_step = place.count / steps
+    digits = 0 if a_step >= 10 or a_step == round(a_step) else 1
+    return f"{a_step:,.{digits}f} a {run.unit}"
 
 
 def crashed_text(code: str, crash: Crashed) -> str:
@@ -127,13 +137,16 @@ def replay_is_off_text(error: float, unit: str) -> str:
 
 
 def after_all_text(section: Section) -> str | None:
-    """`all of it: 152 ms to 108-117 ms (median step)`, and how far off a replay is from 1 % on."""
+    """`With all of this fixed: 67.9 -> 30.2 to 36.0 ms a step`, and how far off a replay is."""
     after = section.after_all
-    if after is None:
+    if after is None or after.step_ns - after.after_ns[0] < _TELLABLE * after.step_ns:
         return None
+    run = section.runs[0]
+    number, unit = time_text(after.step_ns).rsplit(" ", 1)
+    what = "" if run.unit == "run" else f" a {run.unit}"
     where = f" of rank {after.rank}" if section.rank_count > 1 else ""
-    text = after_text(after.step_ns, after.after_ns, section.runs[0].unit)
-    text = f"all of it: {text}{where}"
+    ends = range_text(*after.after_ns, after.step_ns)
+    text = f"With all of this fixed: {number} -> {ends} {unit}{what}{where}"
     if after.error <= _EXACT:
         return text
     return f"{text}; replayed unchanged, it is off by {share_text(after.error)}"

@@ -20,6 +20,8 @@ class Edit:
         left: the part of `host` and `work` that stays, at best and at worst, 0 to 1.
         work_left: the same of `work` alone, where that is another part.
         moves: whether other processes do from then on what `host` holds.
+        at_worst: the change by the way of fixing it that saves least, where there are several.
+        untold: what the trace does not tell, on which the range depends, with its two ends.
     """
 
     model: str
@@ -29,6 +31,8 @@ class Edit:
     left: tuple[float, float] = (0.0, 0.0)
     work_left: tuple[float, float] | None = None
     moves: bool = False
+    at_worst: Edit | None = None
+    untold: str = ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and self._values() == other._values()
@@ -38,4 +42,5 @@ class Edit:
 
     def _values(self) -> tuple[object, ...]:
         rows = [*self.work], [*self.waits]
-        return self.model, dict(self.host), *rows, self.left, self.work_left, self.moves
+        said = self.left, self.work_left, self.moves, self.at_worst, self.untold
+        return self.model, dict(self.host), *rows, *said

@@ -1,4 +1,4 @@
-"""What a fix does to the host's time that it does not mend."""
+"""What a fix does to the host's time that it does not change."""
 
 from __future__ import annotations
 
@@ -31,13 +31,18 @@ class RestOfHost:
 
     def __init__(self, trace: Trace, graph: Graph, steps: Sequence[tuple[int, int]]) -> None:
         """Take the unchanged graph, and the steps as times of the host, [start, end) each."""
-        self._steps_ns = sum(end - start for start, end in steps)
+        self._full_ns = max(_IN_FULL_FROM * sum(end - start for start, end in steps), 1.0)
         self._duration_ns, self._is_call = trace.duration_ns, trace.kind == EventKind.Runtime
         self._waiting_ns = int(self._duration_ns[graph.row[graph.waits_for >= 0]].sum())
         self.recording = _recording(trace, graph)
 
-    def eased(self, edits: Sequence[Edit], saved_ns: int) -> tuple[float, float]:
-        """By what part it gets shorter at best, and longer at worst.
+    def slower(self, edits: Sequence[Edit]) -> float:
+        """By what part it gets longer at worst."""
+        moved = (time.total_ns for edit in edits if edit.moves for time in edit.host.values())
+        return _SLOWER * min(1.0, sum(moved) / self._full_ns)
+
+    def faster(self, edits: Sequence[Edit], saved_ns: int) -> float:
+        """By what part it gets shorter at best.
 
         A host that waits less, as the kernels for which it waits are shorter, is eased like one
         that no longer waits.
@@ -45,14 +50,11 @@ class RestOfHost:
         Args:
             saved_ns: what the edits save at the most, of all steps together.
         """
-        full_ns = max(_IN_FULL_FROM * self._steps_ns, 1.0)
-        on_host = [(edit.moves, time.total_ns) for edit in edits for time in edit.host.values()]
-        worked_ns = sum(time_ns for _, time_ns in on_host)
-        moved_ns = sum(time_ns for moves, time_ns in on_host if moves)
+        worked_ns = sum(time.total_ns for edit in edits for time in edit.host.values())
         waits = [np.asarray(edit.waits, np.int64) for edit in edits]
         waited_ns = sum(int(self._duration_ns[each[self._is_call[each]]].sum()) for each in waits)
         taken_ns = max(worked_ns + waited_ns, min(saved_ns, self._waiting_ns))
-        return _FASTER * min(1.0, taken_ns / full_ns), _SLOWER * min(1.0, moved_ns / full_ns)
+        return _FASTER * min(1.0, taken_ns / self._full_ns)
 
 
 def _recording(trace: Trace, graph: Graph) -> float:

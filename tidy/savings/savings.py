@@ -22,14 +22,9 @@ from .simulate import Simulator
 # Above this median error of the unchanged replay nothing is said about savings, nor where some
 # steps are off by twice as much.
 MOST_ERROR = 0.05
-# A replay gives recorded steps back within a tenth of a percent (docs/savings.md), and measured
-# ones within a few; how much a fix may take away is for its edit to say. So much less may be saved.
-_LESS = 0.02
-# Of the same pairs the measured saving was up to so much less than a replay without that says.
-_OFF = 0.06
-# Two recordings of the same code differ by up to so much of a step (docs/savings.md): what is left
-# may take so much longer, and less than that is promised to nobody.
-_BETWEEN_RECORDINGS = 0.027
+# A replay gives recorded steps back within a tenth of a percent. Savings that were measured
+# (docs/savings.md) were up to 8 % less than what is replayed with the most that stays.
+_SURELY = 0.92
 _HARDLY = 0.005  # of the host's time; what changes by less is left as it is
 
 
@@ -44,22 +39,6 @@ class Fidelity:
     def abstains(self) -> bool:
         """Whether the replay is too far off to say anything about changes."""
         return self.median_error > MOST_ERROR or self.p90_error > 2 * MOST_ERROR
-
-
-@dataclass(frozen=True, slots=True)
-class _After:
-    """A run after some edits.
-
-    Attributes:
-        best, worst: the graph with what they take away at the most and at the least.
-        least, most: what each step gets shorter by.
-    """
-
-    edits: tuple[Edit, ...]
-    best: Graph
-    worst: Graph
-    least: Rows
-    most: Rows
 
 
 class Savings:
@@ -94,7 +73,6 @@ class Savings:
         self._others = others
         self._node_of_row[graph.row[graph.row >= 0]] = np.flatnonzero(graph.row >= 0)
         self._rest = RestOfHost(trace, graph, steps)
-        self._kept: tuple[tuple[int, ...], _After] | None = None
 
     @cached_property
     def unchanged(self) -> Rows:
@@ -118,55 +96,42 @@ class Savings:
         """What each step gets shorter by with all of these edits: at the least, at the most.
 
         Args:
-            alike: whether all ranks are mended alike; else the others may stay as they are.
+            alike: whether all ranks are corrected alike; else the others may stay as they are.
         """
-        after = self._after(tuple(edits), alike)
-        return after.least, after.most
-
-    def stated(self, edits: Iterable[Edit], *, alike: bool = False) -> tuple[Rows, Rows]:
-        """The same with what the host does faster or slower, as two recordings may differ."""
         edits = tuple(edits)
-        after = self._after(edits, alike)
-        least, most = after.least, after.most
-        faster, slower = self._rest.eased(edits, int(most.sum()))
+        best = worst = self._edited(edits, 0)
+        others = None if alike else self._others
+        if others is not None or any(_is_range(edit) for edit in edits):
+            worst = self._edited(edits, 1)
+            worst = worst if others is None else self._among_others(worst, others)
+        most = self._shorter(best)
+        least = most if worst is best else np.minimum(self._shorter(worst), most)
+        slower = self._rest.slower(edits)
         if slower >= _HARDLY:
-            least = np.minimum(self._shorter(_with_host(after.worst, 1 + slower)), least)
+            least = np.minimum(self._shorter(_with_host(worst, 1 + slower)), least)
+        return (_SURELY * least).astype(np.int64), most
+
+    def unrecorded(self, edits: Iterable[Edit]) -> tuple[Rows, Rows]:
+        """The same where nobody records: the rest of the host's work may get faster as well."""
+        edits = tuple(edits)
+        least, most = self.saved(edits)
+        best, faster = self._edited(edits, 0), self._rest.faster(edits, int(most.sum()))
         if faster >= _HARDLY:
-            most = np.maximum(self._shorter(_with_host(after.best, 1 - faster)), most)
+            most = np.maximum(self._shorter(_with_host(best, 1 - faster)), most)
         if self._rest.recording >= _HARDLY:
-            part = (1 - faster) * (1 - self._rest.recording)
-            shorter = self._shorter(_with_host(after.best, part))
-            most = np.maximum(shorter - self._shorter_unrecorded, most)
-        # What is left after it may take a little longer: the same as so much less of all.
-        surely = (1 + _BETWEEN_RECORDINGS) * (1 - _OFF) * least
-        surely -= _BETWEEN_RECORDINGS * self.unchanged
-        return np.maximum(surely, 0).astype(np.int64), most
+            part = 1 - self._rest.recording
+            without = self._shorter(_with_host(self._graph, part))
+            most = np.maximum(self._shorter(_with_host(best, (1 - faster) * part)) - without, most)
+        return least, most
 
-    @cached_property
-    def _shorter_unrecorded(self) -> Rows:
-        """What the steps are shorter by with no fix, where recording took the host as long."""
-        return self._shorter(_with_host(self._graph, 1 - self._rest.recording))
-
-    def _after(self, edits: tuple[Edit, ...], alike: bool) -> _After:
-        """The run after the edits; kept until others are asked for, as both questions need it."""
-        key = *map(id, edits), alike
-        if self._kept is None or self._kept[0] != key:
-            self._kept = None  # its graphs are not needed beside the next ones
-            best = worst = self._edited(edits, 0)
-            others = None if alike else self._others
-            if others is not None or any(_is_range(edit) for edit in edits):
-                worst = self._edited(edits, 1)
-                worst = worst if others is None else self._among_others(worst, others)
-            most = self._shorter(best)
-            least = most if worst is best else np.minimum(self._shorter(worst), most)
-            least = ((1 - _LESS) * least).astype(np.int64)
-            self._kept = key, _After(edits, best, worst, least, most)
-        return self._kept[1]
+    def cost(self, edits: Iterable[Edit]) -> Rows:
+        """What each step would be shorter by if what the edits change took no time at all."""
+        return self._shorter(self._edited([_to_nothing(edit) for edit in edits], 0))
 
     def _among_others(self, graph: Graph, others: tuple[Rows, Rows]) -> Graph:
         """The graph where the other ranks stay as they are: its collectives wait for them.
 
-        Where all are mended alike, what this rank waits for them stays as recorded.
+        Where all are corrected alike, what this rank waits for them stays as recorded.
         """
         rows, earliest_ns = others
         not_before = graph.not_before_ns.copy()
@@ -209,6 +174,8 @@ class Savings:
     def _edited(self, edits: Sequence[Edit], end: int) -> Graph:
         """The graph after the edits; where two save the same time, what saves more of it counts."""
         graph = self._graph
+        if end:
+            edits = [edit.at_worst or edit for edit in edits]
         gap_ns, length_ns = graph.gap_ns.copy(), graph.length_ns.copy()
         work_ns, waits = graph.work_length_ns.copy(), graph.waits_for.copy()
         turn_ns = graph.turn_ns.copy()
@@ -251,4 +218,11 @@ def _with_host(graph: Graph, part: float) -> Graph:
 
 
 def _is_range(edit: Edit) -> bool:
-    return any(part is not None and part[0] != part[1] for part in (edit.left, edit.work_left))
+    parts = edit.left, edit.work_left
+    return edit.at_worst is not None or any(part and part[0] != part[1] for part in parts)
+
+
+def _to_nothing(edit: Edit) -> Edit:
+    """The edit of which nothing stays, but for work that the fix leaves as it is."""
+    kept = edit.work_left if edit.work_left == (1.0, 1.0) else None
+    return replace(edit, left=(0.0, 0.0), work_left=kept, at_worst=None)

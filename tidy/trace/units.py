@@ -9,17 +9,20 @@ def time_text(ns: float) -> str:
     """Three significant digits and a unit: `1.04 s`, `272 ms`, `3.52 us`, `0 us`."""
     # 999.6 ms is 1.00 s: of four digits there are none.
     value, unit = next((ns / s, u) for s, u in _UNITS if ns / s >= 0.9995 or u == "us")
-    digits = 0 if value >= 99.95 or not ns else 1 if value >= 9.995 else 2
-    return f"{value:.{digits}f} {unit}"
+    return f"{_three_digits(value)} {unit}"
 
 
-def range_text(low_ns: int, high_ns: int) -> str:
-    """`108-117 ms`, `900 us-1.20 ms`; one time where both read the same."""
-    low, high = time_text(low_ns), time_text(high_ns)
-    if low == high:
-        return low
-    number, unit = low.split(" ")
-    return f"{number if high.endswith(f' {unit}') else low}-{high}"
+def range_text(low_ns: float, high_ns: float, whole_ns: float) -> str:
+    """Parts of a time, in the unit that it has: `31.9 to 37.7` for those of 67.9 ms."""
+    unit = time_text(whole_ns).rpartition(" ")[2]
+    size = next(size for size, name in _UNITS if name == unit)
+    low, high = _three_digits(low_ns / size), _three_digits(high_ns / size)
+    return low if low == high else f"{low} to {high}"
+
+
+def _three_digits(value: float) -> str:
+    digits = 0 if value >= 99.95 or not value else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f}"
 
 
 def count_text(number: int, noun: str) -> str:

@@ -130,6 +130,11 @@ class Window:
         """Its length without what is left out in between."""
         return self.time.total_ns
 
+    @property
+    def step_ns(self) -> int:
+        """How long a step takes, in the mean; without steps the run."""
+        return round(self.time_ns / max(len(self.steps), 1))
+
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
         gone = [step for step in self.steps if (step.start_ns, step.end_ns) in ranges]

@@ -27,7 +27,7 @@ def predict(trace: Trace, findings: Sequence[Finding], measured_ns: int) -> tupl
     savings = Savings(trace, steps, HostTime(trace).main)
     if savings.fidelity.abstains:
         return None
-    low, high = savings.stated(edits)
+    low, high = savings.unrecorded(edits)
     # Steps of a trace are as long as they are with nothing recorded, but of another run.
     scale = measured_ns / max(float(np.median(savings.unchanged)), 1.0)
     best, worst = (int(scale * np.median(savings.unchanged - each)) for each in (high, low))

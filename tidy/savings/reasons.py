@@ -1,0 +1,34 @@
+"""Why a fix saves little of what its finding costs, in words for a report."""
+
+from __future__ import annotations
+
+from ..trace import Intervals, Trace, time_text
+from .edit import Edit
+
+# A device that works during this part of some host time hides it.
+HIDES_FROM = 0.9
+_WORTH_A_REASON = 0.01  # of the window: what takes less saves little, as its cost says
+
+
+def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
+    """Whether a busy device hides what an edit changes, and why it saves hardly anything."""
+    if not trace.devices_used:
+        return False, ""
+    window_ns, sort = trace.window.time_ns, trace.devices[trace.devices_used[0]].sort
+    on_host = Intervals()
+    for time in edit.host.values():
+        on_host = on_host | time
+    on_host = on_host & trace.step_time
+    if on_host.total_ns >= _WORTH_A_REASON * window_ns:
+        busy = Intervals()
+        for device in trace.devices_used:
+            busy = busy | trace.device_busy(device)
+        part = (on_host & busy).total_ns / on_host.total_ns
+        if part >= HIDES_FROM:
+            return True, f"hidden: the {sort} is busy for {part:.0%} of it"
+        return False, f"the host waits for the {sort} all the same"
+    on_device = trace.time_of(edit.work) & trace.step_time
+    if on_device.total_ns >= _WORTH_A_REASON * window_ns:
+        a_step = time_text(on_device.total_ns / max(len(trace.window.steps), 1))
+        return False, f"the host sets the pace: the {sort} would idle for {a_step} more"
+    return False, ""
