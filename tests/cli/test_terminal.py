@@ -58,7 +58,7 @@ def test_colours_on_a_terminal_only() -> None:
     trace = EXAMPLES[0]
     shown = _on_terminal("report", trace)
     assert _COLOUR.search(shown)
-    assert "TDY601 single-tensor-optimizer warning" in _STYLE.sub("", shown)
+    assert "TDY404 for-loop-indexing warning" in _STYLE.sub("", shown)
     assert not _COLOUR.search(_on_terminal("report", trace, NO_COLOR="1"))
     assert "\x1b" not in _on_terminal("report", trace, TERM="dumb")
     assert _COLOUR.search(tidy("report", trace, FORCE_COLOR="1").out)
