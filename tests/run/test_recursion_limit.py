@@ -72,7 +72,7 @@ def import_below(calls):
 import_below(600)
 weight = torch.ones(2, requires_grad=True)
 optimizer = torch.optim.SGD([weight])
-for _ in range(300):
+for _ in range(20_000):
     time = sum(range(100_000))
     weight.sum().backward()
     optimizer.step()
@@ -81,6 +81,7 @@ for _ in range(300):
 
 def test_a_recording_begins_once_the_main_thread_has_come_up(tmp_path: Path) -> None:
     """It was too deep in calls for one of ours when another thread had imported the framework."""
-    found = record("--steps", "5", write_script(tmp_path, _BEGUN_DEEP), cwd=tmp_path)
+    script = write_script(tmp_path, _BEGUN_DEEP)
+    found = record("--steps", "5", "--stop-after", script, cwd=tmp_path)
     assert (found.code, found.err) == (0, "")
     assert len(found.trace.steps) == 5
