@@ -16,9 +16,9 @@ from tidy.finding import CostOfFinding, Finding, Fix, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Trace, rows_of
 
-from .evidence.obstacles import other_accelerator, without_device
-from .evidence.places import parts
-from .evidence.timing import Cost
+from .evidence.device.obstacles import other_accelerator, without_device
+from .evidence.python.places import parts
+from .evidence.time.timing import Cost
 from .examples import Example
 from .match import Match
 
@@ -67,15 +67,15 @@ class Pattern:
     # -- what a rule overrides --------------------------------------------------------------------
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        """Why the rule cannot or need not look at `trace`, beyond `needs`; None if it should."""
+        """Say why the rule cannot or need not check `trace`, beyond `needs`; None if it should."""
         return None
 
     def match(self, event: Event) -> bool:
-        """Whether the anti-pattern starts at `event`."""
+        """Tell whether the anti-pattern starts at `event`."""
         raise NotImplementedError(f"{type(self).__name__} defines neither match() nor find()")
 
     def report(self, event: Event) -> str:
-        """What was seen at one event, one line."""
+        """Describe the anti-pattern at one event, in one line."""
         return self.summary()
 
     def find(self, trace: Trace) -> Iterable[Match]:
@@ -83,19 +83,19 @@ class Pattern:
         return self.by_place(self.matched_events(trace))
 
     def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
-        """What the ranks of one job tell together, for each of them; see `compares_ranks`."""
+        """Return the matches of each rank, given all ranks of a job; see `compares_ranks`."""
         raise NotImplementedError(f"{type(self).__name__} compares ranks without find_on_ranks()")
 
     def message(self, events: Sequence[Event]) -> str:
-        """What was seen, one line, for the matches at one place."""
+        """Describe the matches at one location, in one line."""
         return self.report(events[0]) if events else self.summary()
 
     def fix_of(self, events: Sequence[Event]) -> str:
-        """What to write instead at one place, one line, where the trace tells more than `fix`."""
+        """Return the fix for one location, in one line, if the trace tells more than `fix`."""
         return self.fix
 
     def severity_of(self, event: Event) -> Severity:
-        """The severity of one match; matches of one place are reported by severity."""
+        """Return the severity of one match; matches at one location are grouped by it."""
         return self.severity
 
     def cost_rows(self, event: Event) -> Iterable[int]:
@@ -103,7 +103,7 @@ class Pattern:
         return (event.row,)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
-        """What the fix of these matches changes in the recorded run; None where that is unknown.
+        """Return the change that the fix of these matches makes to the run; None if unknown.
 
         A report replays it: the saving, the severity and the order of findings follow.
         """
@@ -116,12 +116,12 @@ class Pattern:
         tree = trace.tree_count
         names = (self.triggers,) if isinstance(self.triggers, str) else self.triggers
         rows: Iterable[int] = trace.rows_named(*names) if names else range(tree)
-        if self.traversal == "bfs":  # calls and device work have no depth: they come last
+        if self.traversal == "bfs":  # calls and device activity have no depth: they come last
             rows = sorted(rows, key=lambda row: int(trace.depth[row]) if row < tree else tree)
         return [event for event in trace.events(rows) if self.match(event)]
 
     def by_place(self, events: Iterable[Event]) -> list[Match]:
-        """One match for each place in the source (and severity), of the events found there."""
+        """Return one match for each source location and severity, of the events found there."""
         same = parts(events, lambda event: (event.location, self.severity_of(event)))
         return [Match(part) for part in same]
 
@@ -156,7 +156,7 @@ class Pattern:
     def _cost(
         self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]
     ) -> tuple[Cost, Rows | None]:
-        """What the events cost, whether that is worth a warning, and the rows whose time it is."""
+        """Return the cost, with whether it is worth a warning, and its rows; None if unknown."""
         if isinstance(match.cost, Cost):
             return match.cost, None
         if match.cost is not None:
@@ -173,7 +173,7 @@ class Pattern:
     def _severities(
         self, match: Match, *, matters: bool, counts: bool
     ) -> tuple[Severity, Severity]:
-        """How severe it is where nothing is replayed, and where the fix saves much."""
+        """Return the severity without a replay, and the highest one if the fix saves much."""
         severity = match.severity
         if not isinstance(severity, Severity):
             severity = self.severity_of(match.events[0]) if match.events else self.severity
@@ -193,7 +193,7 @@ class Pattern:
         *,
         counts: bool,
     ) -> Fix:
-        """What to write instead, and what that changes where the events count."""
+        """Return the fix, with its edit of the run if the events count."""
         text = match.fix
         if text is None:
             text = self.fix_of(events) if events else self.fix
@@ -237,11 +237,11 @@ def _place_of(events: Sequence[Event]) -> Location | None:
 
 
 class DevicePattern(Pattern):
-    """A rule about the work of a GPU: it does not apply to runs in which no GPU took part."""
+    """A rule about GPU activity: it does not apply to runs in which no GPU took part."""
 
     def applies(self, trace: Trace) -> Obstacle | None:
         return without_device(trace) or other_accelerator(trace) or self.lacks(trace)
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        """Why the rule cannot or need not look at a trace with device work; None if it should."""
+        """Say why the rule need not check a trace with GPU activity; None if it should."""
         return None

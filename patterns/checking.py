@@ -12,7 +12,7 @@ from .runner import run_pattern
 
 
 def problems_of(rule: type[Pattern], example: Example) -> list[str]:
-    """How a rule differs from what an example of it says, one line each; none where it agrees."""
+    """List how a rule disagrees with an example of it, one line each; empty if it agrees."""
     try:
         trace = example.trace()
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What a rule says of itself: as text for `tidy explain`, as Markdown for the rules page."""
+"""The documentation of a rule: text for `tidy explain`, Markdown for the rules page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import Pattern
 from .examples import Abstains, Fires
 from .option import Option, options_of
 
-# What stands in the docstring of a rule, each at the start of a line and followed by a colon.
+# Headings in the docstring of a rule, each at the start of a line and followed by a colon.
 HEADINGS = ("What it does", "Why it costs", "Example", "Instead", "Cannot see")
 _HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):\s*", re.MULTILINE)
 _MOST_LINES = 10
@@ -94,7 +94,7 @@ def rules_page(patterns: Iterable[type[Pattern]]) -> str:
 
 
 def anchor_of(rule: Pattern | type[Pattern]) -> str:
-    """Where a rule stands on that page, for good: names may change, codes do not."""
+    """Return the anchor of a rule on that page: by its code, since names may change."""
     return rule.code.lower()
 
 

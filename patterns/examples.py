@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidy.trace import Trace
 
 GPU = "# device 0 NVIDIA A100 8.0\n"
-# A function of the user's, and the place that a rule names for what happens in it.
+# A function of the user's, and the location that a rule names for what happens in it.
 FRAME, AT = "train.py(7): train", "train.py:7"
 
 
@@ -41,7 +41,7 @@ class Fires(Example):
 
     Attributes:
         events: how many events it matches.
-        at: the place it names, `train.py:12`; "" for none.
+        at: the location it names, `train.py:12`; "" for none.
         severity: of the findings, where it differs from the rule's.
     """
 
@@ -92,12 +92,12 @@ def looped(*parts: str, count: int = 2, lasts_us: int | None = 1000, gpu: str = 
 
 
 def launch(op: str, *work: str, call: str = "cudaLaunchKernel") -> str:
-    """An op whose call launches device work, such as "gemm 90us"."""
+    """Return an op whose call launches device activity, such as "gemm 90us"."""
     return under(f"{op} > {call}", *(f"=> {each}" for each in work))
 
 
 WORK = launch("aten::mm", "gemm 90us")
-# What the host does and launches next; a device that it has waited for idles until then.
+# The next host time and launch; a device that the host has waited for idles until then.
 AFTER = "aten::zeros 50us\n" + launch("aten::relu", "relu")
 
 

@@ -1,4 +1,4 @@
-"""`Match`: what a rule finds at one place, as little as it has to say."""
+"""`Match`: the events that a rule finds at one location, and as little else as it has to say."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Location
 
-from .evidence.timing import NO_COST, Cost
+from .evidence.time.timing import NO_COST, Cost
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Events that are the same anti-pattern at one place; what is left out is what the rule says.
+    """Events that are the same anti-pattern at one location; the rule gives what is left out.
 
     Attributes:
         events: those in the window count, if any are; none where it is said of the whole run.
@@ -28,7 +28,7 @@ class Match:
             By default `Pattern.severity_of(events[0])`.
         at_most: how severe it is where the fix saves much; by default `severity`. Of an info it is
             not sure that the fix saves anything, whatever a replay says.
-        location: by default that of the first event. None: it has no place.
+        location: by default that of the first event. None: it has no location.
         fix: what to write instead, one line; by default `Pattern.fix_of(events)`.
     """
 
@@ -43,5 +43,5 @@ class Match:
 
 
 def remark(events: Sequence[Event], message: str) -> Match:
-    """Match what is said of the run or its recording: at no place, of no time."""
+    """Return a match about the whole run or its recording: it has no location and no cost."""
     return Match(events, message, NO_COST, edit=None, location=None)

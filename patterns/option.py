@@ -65,7 +65,7 @@ class Option(Generic[Number]):
         return f"{what} from {self.least:g} to {self.most:g}"
 
     def problem_of(self, value: object) -> str | None:
-        """Why the option cannot have a value; None where it can."""
+        """Say why the option cannot have a value; None if it can."""
         kinds: tuple[type, ...] = (int,) if isinstance(self.default, int) else (int, float)
         is_number = isinstance(value, kinds) and not isinstance(value, bool)
         if is_number and math.isfinite(value):  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def share(default: float, reason: str) -> Option[float]:
 
 
 def warning_share(default: float) -> Option[float]:
-    """From which share of the steps a finding is a warning, where nothing tells its saving."""
+    """Make the option for the cost share from which a finding without a saving is a warning."""
     return share(
         default,
         "where no replay tells what the fix saves, what costs this share of the steps is a warning"
@@ -129,12 +129,12 @@ def warning_share(default: float) -> Option[float]:
 
 
 def word_share(default: float, what: str) -> Option[float]:
-    """From which share of the steps on a rule says something of `what`."""
+    """Make the option for the share of the steps from which a rule mentions `what`."""
     return share(default, f"a smaller share of the steps in {what} is not worth a word")
 
 
 def habitual_reads() -> Option[int]:
-    """From how many reads of a value on a finding stands."""
+    """Make the option for the number of reads of a value from which they are a finding."""
     return Option(
-        3, "reads at one place, in whatever steps, below which they are no habit", least=1
+        3, "reads at one location, in whatever steps, below which they are no habit", least=1
     )

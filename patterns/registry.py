@@ -97,7 +97,7 @@ def patterns_in(module: ModuleType) -> list[PatternClass]:
 
 
 def is_named(choice: str, code: str, name: str) -> bool:
-    """Whether a choice (a code, the beginning of one, or a name) means a rule."""
+    """Tell whether a choice (a code, the beginning of one, or a name) means a rule."""
     wanted = choice.strip()
     if wanted.lower() == name:
         return True

@@ -19,7 +19,7 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Location, Trace
 
 from .base import Pattern
-from .evidence.obstacles import not_recorded
+from .evidence.device.obstacles import not_recorded
 from .match import Match
 
 
@@ -53,11 +53,11 @@ def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[d
 
 def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
     """The outcome of one rule."""
-    # Rules come from anywhere, so this and the next are the places that catch everything.
+    # Rules come from anywhere, so this and the next function catch everything.
     try:
         obstacle = pattern.applies(trace)
         missing = sorted(pattern.needs - trace.capabilities)
-        # Why there is no device work, the rule may know better: it can have been lost. That comes
+        # The rule may know better why device activity is missing: it can have been lost. That comes
         # first then, whatever else is missing.
         no_device = not_recorded(Capability.DEVICE)
         is_explained = obstacle is not None and Capability.DEVICE in missing

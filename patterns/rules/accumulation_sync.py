@@ -11,7 +11,10 @@ from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, Intervals, Trace
 
 from ..base import Pattern
-from ..evidence import collectives, edits, launches, places, timing
+from ..evidence.device import collectives, launches
+from ..evidence.fixes import edits
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..match import Match
 from ..option import warning_share
@@ -160,7 +163,7 @@ def _module(forward: Event) -> str:
 
 
 def _on_host(trace: Trace, events: list[Event]) -> Intervals:
-    """When the backend works for these on the host, and the thread that asked runs no op."""
+    """Return the backend's time on the host for these in which the thread that asked runs no op."""
     rows = trace.rows_named(*collectives.ON_HOST)
     asked = np.sort([event.start_ns for event in events])
     at = np.searchsorted(asked, trace.start_ns[rows], side="right") - 1

@@ -10,7 +10,7 @@ from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import lifetimes, memory
+from ..evidence.device import memory
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..match import Match, remark
 from ..option import share
@@ -60,8 +60,7 @@ class ActivationsDominate(DevicePattern):
         " allocator holds this part of the GPU's memory",
     )
     most_of_it = share(
-        0.5,
-        "activations that are less than this part of what is in use do not dominate it",
+        0.5, "activations that are less than this part of what is in use do not dominate it"
     )
     examples = (
         Fires("most-of-a-full-gpu", f"{_GPU}\n{_step(700)}"),
@@ -85,14 +84,14 @@ class ActivationsDominate(DevicePattern):
         for device in memory.devices_with_memory(trace):
             changes = memory.changes_of(trace, device)
             changes = changes.of(changes.row[trace.step_time.contains(trace.start_ns[changes.row])])
-            total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
+            total = memory.total_nbytes(trace, device)
             if not len(changes) or not total:
                 continue
             if changes.reserved_nbytes.max() < self.nearly_full * total:
                 continue
             largest = int(np.argmax(changes.allocated_nbytes))
             in_use, row = int(changes.allocated_nbytes[largest]), int(changes.row[largest])
-            activations = lifetimes.activations_at(trace, device, int(trace.start_ns[row]))
+            activations = memory.activations_at(trace, device, int(trace.start_ns[row]))
             if activations >= self.most_of_it * in_use:
                 held = memory.in_units(int(changes.reserved_nbytes.max()))
                 yield remark(

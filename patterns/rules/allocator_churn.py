@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tidy.finding import Obstacle
-from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import allocator, edits, memory, obstacles, timing
+from ..evidence.device import memory, obstacles
+from ..evidence.fixes import edits
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share, word_share
@@ -80,7 +81,7 @@ class AllocatorChurn(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        known = trace.steps or not len(allocator.driver_calls(trace))
+        known = trace.steps or not len(memory.driver_calls(trace))
         known = known or memory.caching_is_off(trace)
         return None if known else obstacles.not_recorded(Capability.STEPS)
 
@@ -97,11 +98,9 @@ class AllocatorChurn(DevicePattern):
             events,
             message=_OFF.format(calls) if memory.caching_is_off(trace) else _ON.format(calls),
             severity=self.warning_from,
+            edit=edits.without_ops(trace, events, "memory that is kept", edits.REMOVED),
             location=max(events, key=lambda event: event.duration_ns).location,
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return _SWITCH_ON if events and memory.caching_is_off(events[0].trace) else self.fix
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_ops(trace, events, "memory that is kept", edits.REMOVED)

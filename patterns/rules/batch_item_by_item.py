@@ -12,9 +12,10 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import devices, frames, loops, timing
-from ..evidence.op_names import VIEWS
-from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
+from ..evidence.device import devices
+from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
+from ..evidence.python import frames, loops, op_names
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import Option, word_share
@@ -23,7 +24,7 @@ _TAKES = ("aten::slice", "aten::select", "aten::narrow")
 _FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
 _INDEX_ARITHMETIC = ("aten::add", "aten::sub", "aten::mul")
 _CHANGES_DTYPE = ("aten::to", "aten::_to_copy", "aten::clone", "aten::contiguous")
-_ROUND = (*VIEWS, *_INDEX_ARITHMETIC, *_CHANGES_DTYPE, _FROM_ARRAY, _READ)
+_ROUND = (*op_names.VIEWS, *_INDEX_ARITHMETIC, *_CHANGES_DTYPE, _FROM_ARRAY, _READ)
 # `data[i : i + n]` asks a tensor `i` for its number twice, `data[i]` and `items[i]` once.
 _READS_OF_A_SLICE = 2
 # One index of all items takes 0.02 to 0.35 of the time, 0.7 where each item is long.
@@ -142,22 +143,22 @@ class BatchItemByItem(Pattern):
 
 
 def _python_between_ns(trace: Trace, table: Rows) -> float:
-    """How long Python is between the operators of a round, in most rounds."""
+    """Tell how long Python is between the operators of a round, in most rounds."""
     starts, ends = trace.start_ns[table.ravel()], trace.end_ns[table.ravel()]
     waits = np.append(starts[1:] - ends[:-1], 0).reshape(table.shape)
     return float(np.median(waits.sum(1)))
 
 
 def _is_arithmetic_on_indexes(trace: Trace, table: Rows, names: Sequence[str]) -> bool:
-    """Whether what is computed in the rounds is computed of single numbers."""
+    """Tell whether what is computed in the rounds is computed of single numbers."""
     columns = [at for at, name in enumerate(names) if name in _INDEX_ARITHMETIC]
     numbers = np.unique(trace.inputs_id[table[:, columns]]).tolist()
     return all(shapes and shapes[0] == () for shapes in map(trace.inputs.shapes, numbers))
 
 
 def _at_other_places(trace: Trace, takes: Rows) -> bool:
-    """Whether each item is taken from a tensor of one shape, along its first dimension, and most at
-    a place of their own.
+    """Tell whether all items are taken along the first dimension of one shape, most at a place of
+    their own.
     """
     numbers = trace.inputs_id[takes].tolist()
     values = [trace.inputs.concrete(number) for number in numbers]

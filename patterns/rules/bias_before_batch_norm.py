@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from tidy.finding import Severity
-from tidy.trace import Capability, Event, Rows, Trace, rows_of
+from tidy.trace import Capability, Event, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import edits, launches, places, timing
+from ..evidence.device import autograd, launches
+from ..evidence.fixes import edits
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..match import Match
 from ..option import warning_share
@@ -77,8 +80,7 @@ class BiasBeforeBatchNorm(Pattern):
             severity=Severity.INFO,
         ),
         Fires(
-            "one-dimension-without-stacks",
-            joined(under(_CONV_1D, "aten::add_ 9us"), _norm("4, 4")),
+            "one-dimension-without-stacks", joined(under(_CONV_1D, "aten::add_ 9us"), _norm("4, 4"))
         ),
         Fires("counts-once-under-autocast", joined(_AUTOCAST, _norm("4, 4"))),
         Fires("inference", joined(_CONV, _norm("4, 4, 4", training=False)), severity=Severity.INFO),
@@ -113,20 +115,14 @@ class BiasBeforeBatchNorm(Pattern):
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        links = np.array(sorted((f, b) for b, f in trace.forward.items()), np.int64).reshape(-1, 2)
         matches = launches.outermost(self.matched_events(trace))
         for events in places.parts(matches, lambda each: (each.location, self.severity_of(each))):
-            ops = [op for event in events for op in _ops_of_bias(event, links)]
+            ops = [op for event in events for op in _ops_of_bias(event)]
             # The parameter is not updated either, which is not counted.
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
             work = edits.work_of(trace, ops)
             rows = work if len(work) else rows_of(ops)
-            yield Match(
-                events,
-                cost=rows,
-                edit=edit,
-                severity=self.warning_from,
-            )
+            yield Match(events, cost=rows, edit=edit, severity=self.warning_from)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return self.fix if _is_training(events[0]) else _FOLD
@@ -137,19 +133,14 @@ class BiasBeforeBatchNorm(Pattern):
         return "in inference the batch norm can be folded into the layer before it"
 
 
-def _ops_of_bias(layer: Event, links: Rows) -> Iterator[Event]:
-    """What adds the bias, and what sums its gradient in backward, where these are ops.
-
-    Args:
-        layer: the convolution or linear layer.
-        links: rows of ops and of their backward, sorted, shape (n, 2).
-    """
+def _ops_of_bias(layer: Event) -> Iterator[Event]:
+    """Yield what adds the bias, and what sums its gradient in backward, where these are ops."""
     trace = layer.trace
-    below = layer.row, int(trace.subtree_end[layer.row])
-    first, last = np.searchsorted(links[:, 0], below)
+    backward, forward = autograd.forward_links(trace).T
+    first, last = np.searchsorted(forward, (layer.row, int(trace.subtree_end[layer.row])))
     yield from (op for op in layer.descendants() if op.name == "aten::add_")
-    for backward in trace.events(links[first:last, 1]):
-        yield from (op for op in backward.descendants() if op.name == "aten::sum")
+    for node in trace.events(backward[first:last]):
+        yield from (op for op in node.descendants() if op.name == "aten::sum")
 
 
 def _next_op(event: Event) -> Event | None:
@@ -165,7 +156,7 @@ def _counts_batches(op: Event) -> bool:
 
 
 def _fits(layer: Event, norm: Event) -> bool:
-    """Whether the norm can be of the layer's output: same batch, its number of channels."""
+    """Tell whether the norm can be of the layer's output: same batch, its number of channels."""
     given, taken = layer.input_shapes, norm.input_shapes
     if len(given) < 2 or not taken or not (is_dims(given[0]) and is_dims(taken[0])):
         return False

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace, remedy
+from tidy.trace import Capability, Trace, remedy
 
 from ..base import DevicePattern
-from ..evidence import edits, loops, timing, waits
-from ..evidence.copies import PINNED, non_blocking
-from ..evidence.uploads import Upload, by_window, unknown_memory, uploads
+from ..evidence.device.copies import PINNED, non_blocking
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import timing, waits
+from ..evidence.time.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..match import Match
 from ..option import warning_share
@@ -81,11 +82,4 @@ class BlockingCopy(DevicePattern):
         for same in loops.Loop(trace).by_place(blocking, lambda each: each.op):
             for events, cost, where in by_window(trace, same, self.warning_from):
                 message = f"the host waits for a copy from pinned memory{where}"
-                yield Match(
-                    events,
-                    message=message,
-                    cost=cost,
-                )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_waits(trace, events)
+                yield Match(events, message, cost, edits.without_waits(trace, events))

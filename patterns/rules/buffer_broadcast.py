@@ -13,7 +13,11 @@ from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import collectives, edits, launches, loops, places, timing
+from ..evidence.device import collectives, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.python.op_names import aten
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share
@@ -23,12 +27,9 @@ _BROADCAST_WORK = re.compile(r"(void )?nccl\w*Kernel_Broadcast.*")
 # What puts buffers into flat memory and takes them out of it: all that happens before the model.
 _MOVES = frozenset(
     "c10d::broadcast_ record_param_comms nccl:broadcast gloo:broadcast".split()
-) | frozenset(
-    f"aten::{name}"
-    for name in (
-        "flatten_dense_tensors unflatten_dense_tensors cat reshape view flatten narrow slice "
-        "split split_with_sizes as_strided copy_ empty empty_like zeros detach contiguous"
-    ).split()
+) | aten(
+    "flatten_dense_tensors unflatten_dense_tensors cat reshape view flatten narrow slice "
+    "split split_with_sizes as_strided copy_ empty empty_like zeros detach contiguous"
 )
 
 _FORWARD = f"{FRAME} > {collectives.DDP_FORWARD}"
@@ -92,16 +93,15 @@ class BufferBroadcast(Pattern):
                 copies = max(each.copied for each in part)
                 yield Match(
                     [each.forward for each in part],
-                    message=f"buffers are broadcast in each forward, {copies} tensors of them"
-                    if copies
-                    else "buffers are broadcast in each forward",
+                    message="buffers are broadcast in each forward"
+                    + (f", {copies} tensors of them" if copies else ""),
                     cost=timing.Cost(time, matters=share >= self.warning_from),
                     edit=_not_sent(trace, part, time),
                 )
 
 
 class _Sent(NamedTuple):
-    """What a forward does before the model: from when to when, and what is copied back."""
+    """The part of a forward before the model: from when to when, and what is copied back."""
 
     forward: Event
     start_ns: int

@@ -7,24 +7,25 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
-from ..evidence import edits, launches, loops, places, timing
+from ..evidence.device import autograd, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.python.op_names import aten
+from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share
 
 # Between a cast and the cast back these change no value.
-_VIEWS = (
-    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::transpose", "aten::permute",
-    "aten::t", "aten::unsqueeze", "aten::squeeze", "aten::detach", "aten::alias", "aten::expand",
-    "aten::contiguous", "aten::flatten", "aten::to", "aten::type_as",
-)  # fmt: skip
+_VIEWS = aten(
+    "view reshape _unsafe_view transpose permute t unsqueeze squeeze detach alias expand "
+    "contiguous flatten to type_as"
+)
 # Ops that take a weight, and at which place among their inputs.
 _WEIGHT_AT = {
     "aten::linear": 1, "aten::conv1d": 1, "aten::conv2d": 1, "aten::conv3d": 1,
@@ -33,7 +34,6 @@ _WEIGHT_AT = {
 # Floating-point types, by their number among the inputs of a cast (c10/core/ScalarType.h).
 _DTYPES = {"5": "c10::Half", "6": "float", "7": "double", "15": "c10::BFloat16"}
 _FLOATS = frozenset(_DTYPES.values())
-_LEFT = (0.0, 0.0)
 # Operators after a cast among which one is looked for that takes its result.
 _FARTHEST = 32
 
@@ -113,10 +113,8 @@ class CastChurn(Pattern):
                     message=message,
                     severity=self.warning_from,
                     cost=[row for op in events for row in launches.work_or_op(op)],
+                    edit=edits.without_ops(trace, events, "without the casts", (0.0, 0.0)),
                 )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_ops(trace, events, "without the casts", _LEFT)
 
 
 class _Cast(NamedTuple):
@@ -197,7 +195,7 @@ def _dtypes(trace: Trace, of_cast: int, of_copy: int) -> tuple[Shape, str, str] 
 
 
 def _stays(op: Event) -> bool:
-    """Whether a cast gives a tensor on the same device."""
+    """Tell whether a cast gives a tensor on the same device."""
     return not any(work.kind == EventKind.Memcpy and "DtoD" not in work.name for work in op.kernels)
 
 
@@ -215,7 +213,7 @@ def _back_and_forth(casts: Sequence[_Cast]) -> list[Event]:
 
 
 def _is_used_later(first: _Cast, second: _Cast, casts: Mapping[int, _Cast]) -> bool:
-    """Whether an op takes what may be the result of the first cast, after the second.
+    """Tell whether an op takes what may be the result of the first cast, after the second.
 
     Then these may be casts of two tensors. From the next cast that gives another like it nothing
     can be told.
@@ -253,15 +251,10 @@ def _weights(casts: Sequence[_Cast], trains: bool) -> list[Event]:
 def _with_gradient(casts: Sequence[_Cast]) -> frozenset[int]:
     """Rows of casts that a backward goes through; of all where the links were not recorded."""
     trace = casts[0].op.trace
-    backward = [
-        forward
-        for row, forward in trace.forward.items()
-        if "ToCopyBackward0" in trace.names[trace.name_id[row]]
-    ]
-    rows = np.array([cast.op.row for cast in casts], np.int64)
-    if not backward:
+    backward, forward = autograd.forward_links(trace).T
+    of_casts = launches.has_name(trace, "*ToCopyBackward0*")[trace.name_id[backward]]
+    rows, linked = rows_of(cast.op for cast in casts), forward[of_casts]
+    if not len(linked):
         return frozenset(rows.tolist())
-    linked = np.sort(np.array(backward, np.int64))
-    ends: NDArray[np.int64] = trace.subtree_end[rows].astype(np.int64)
-    inside = np.searchsorted(linked, ends) > np.searchsorted(linked, rows)
+    inside = np.searchsorted(linked, trace.subtree_end[rows]) > np.searchsorted(linked, rows)
     return frozenset(rows[inside].tolist())

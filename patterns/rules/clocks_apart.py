@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from tidy.finding import Severity
-from tidy.trace import Events, Trace
+from tidy.trace import EventKind, Events, Rows, Trace
 
 from ..base import DevicePattern
-from ..evidence import recording
+from ..evidence.device import launches
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps
 from ..match import Match, remark
 from ..option import share
+
+_DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
+# The host's clock and the device's are matched to about this much.
+_SKEW_NS, _LATE_NS = 2_000, 20_000
 
 
 class ClocksApart(DevicePattern):
@@ -55,11 +61,37 @@ class ClocksApart(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        early, count = recording.begun_before_launch(trace)
+        early, count = _begun_before_launch(trace)
         if len(early) and len(early) >= self.fewest_share * count:
             what = f"{len(early):,} of {count:,} kernels begin before they are launched"
             yield remark(Events(trace, early), what)
-        waits = recording.done_after_wait(trace)
+        waits = _done_after_wait(trace)
         if len(waits):
             what = "the host has waited for the device, which by its own clock works on"
             yield remark(Events(trace, waits), what)
+
+
+def _with_calls(trace: Trace, work: Rows) -> tuple[Rows, Rows]:
+    """Those of some device work whose calls are known, and these calls."""
+    calls = trace.caller[work].astype(np.int64)
+    return work[calls >= trace.tree_count], calls[calls >= trace.tree_count]
+
+
+def _begun_before_launch(trace: Trace) -> tuple[Rows, int]:
+    """Kernels that begin before the call that launched them, and how many are known."""
+    kernels, calls = _with_calls(trace, trace.rows_of_kind(EventKind.Kernel))
+    early: Rows = kernels[trace.start_ns[kernels] < trace.start_ns[calls] - _SKEW_NS]
+    return early, len(kernels)
+
+
+def _done_after_wait(trace: Trace) -> Rows:
+    """Waits for a whole device that return before all that was launched on it before is done."""
+    waits = launches.calls_of(trace, *_DEVICE_SYNCS)
+    work, calls = _with_calls(trace, trace.device_rows)
+    if not len(waits) or not len(work) or len(trace.devices_used) > 1:
+        return waits[:0]  # it waits for one device, and which one is not known
+    order = np.argsort(trace.start_ns[calls], kind="stable")
+    done = np.append(0, np.maximum.accumulate(trace.end_ns[work][order]))
+    before = np.searchsorted(trace.start_ns[calls][order], trace.start_ns[waits])
+    late: Rows = waits[done[before] > trace.end_ns[waits] + _LATE_NS]
+    return late

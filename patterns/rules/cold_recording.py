@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from tidy.finding import Severity
-from tidy.trace import Trace
+from tidy.trace import Intervals, Trace
+from tidy.trace.window import ONCE
 
 from ..base import DevicePattern
-from ..evidence import recording, timing
+from ..evidence.device import launches
+from ..evidence.time import timing
 from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
 from ..match import Match
 from ..option import share
+
+# Looking something up takes one to five, loading it tens to thousands.
+_SHORTEST_LOAD_NS = 10_000
 
 _LOADS = under("aten::mm > cuModuleLoadData 90us")
 _ASKS = joined(under("aten::mm > cudaFuncGetAttributes 3us"), WORK)
@@ -55,7 +61,7 @@ class ColdRecording(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        cold = recording.first_calls(trace)
+        cold = _first_calls(trace)
         share = trace.step_share(cold) or 0.0
         if share < self.worth_a_word:
             return
@@ -66,3 +72,15 @@ class ColdRecording(DevicePattern):
             location=None,
             cost=timing.Cost(cold, matters=False),
         )
+
+
+def _first_calls(trace: Trace) -> Intervals:
+    """The time of the window in which kernels and libraries were loaded.
+
+    A short call loads nothing: some libraries ask for properties of a device, or of a kernel that
+    is loaded already, before each launch.
+    """
+    pattern = next(pattern for words, pattern in ONCE if words == "first launches")
+    rows = launches.rows_matching(trace, re.compile(pattern))
+    rows = rows[trace.duration_ns[rows] >= _SHORTEST_LOAD_NS]
+    return trace.time_of(rows) & trace.step_time

@@ -10,9 +10,11 @@ from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 
 from ..base import Pattern
-from ..evidence import edits, frames, host_idle, obstacles, places, timing
-from ..evidence.host_functions import preparing, preparing_calls, short_name
-from ..evidence.host_idle import Stretch
+from ..evidence.device import obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import frames, places
+from ..evidence.time import host_idle, timing
+from ..evidence.time.host_functions import preparing, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import word_share
@@ -124,19 +126,15 @@ class CpuPreprocessing(Pattern):
         )
 
 
-def _culprit(stretch: Stretch) -> Event | None:
+def _culprit(stretch: host_idle.Stretch) -> Event | None:
     """The function that prepares inputs in a stretch, or the operator that computes on the CPU."""
     function = preparing(stretch.functions)
     if function is not None:
         return function
     op = stretch.op
-    return None if op is None or _does_no_work(op.name) else op
+    return None if op is None or matching([op.name], _NO_WORK) else op
 
 
-def _does_no_work(name: str) -> bool:
-    return bool(matching([name], _NO_WORK))
-
-
-def _place(stretch: Stretch) -> Hashable:
+def _place(stretch: host_idle.Stretch) -> Hashable:
     culprit = _culprit(stretch)
     return (culprit.location, culprit.name) if culprit is not None else None

@@ -17,8 +17,11 @@ from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
 from ..base import Pattern
-from ..evidence import devices, edits, frames, loops, obstacles, timing
-from ..evidence.worker_bound import WaitsFor, WorkerBound, judge
+from ..evidence.device import devices, obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import frames, loops
+from ..evidence.time import timing
+from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import share, warning_share
@@ -196,7 +199,7 @@ def _starts(
 
 
 def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
-    """What a finding says, and its fix."""
+    """Tell what a finding says, and its fix."""
     who = "the GPU" if trace.devices_used else "training"
     is_work = bound is not None and (trace.device_is_modelled or bound.waits_for == WaitsFor.WORK)
     if bound is None:
@@ -259,7 +262,7 @@ class _Fetches:
     rows: Rows
 
     def opens(self, loaders: Sequence[WorkerGroup]) -> NDArray[np.bool_]:
-        """Which may open an epoch: the first of all, and those after an iterator was made."""
+        """Tell which may open an epoch: the first of all, and those after an iterator was made."""
         trace, rows = self.trace, self.rows
         ends = trace.end_ns[rows]
         made_ns = trace.end_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")]

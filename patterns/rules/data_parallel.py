@@ -9,8 +9,8 @@ from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
 from ..base import Pattern
-from ..evidence import copies, obstacles
-from ..evidence.timing import Cost
+from ..evidence.device import copies, obstacles
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, under
 from ..match import Match
 

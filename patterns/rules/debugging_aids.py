@@ -11,7 +11,10 @@ from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import edits, launches, loops, timing
+from ..evidence.device import launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import timing
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import warning_share

@@ -11,7 +11,10 @@ from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace, rows_of
 
 from ..base import DevicePattern
-from ..evidence import allocator, edits, launches, loops, obstacles, timing
+from ..evidence.device import launches, memory, obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share
@@ -58,15 +61,15 @@ class EmptyCacheInLoop(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        freed = len(launches.calls_of(trace, *allocator.GIVES))
+        freed = len(launches.calls_of(trace, *memory.GIVES))
         if Capability.STACKS not in trace.capabilities and freed >= loops.FEWEST_STEPS:
             return obstacles.not_recorded(Capability.STACKS)
-        if not trace.steps and len(allocator.emptied_cache(trace).frames):
+        if not trace.steps and len(memory.emptied_cache(trace).frames):
             return obstacles.not_recorded(Capability.STEPS)
         return None
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        emptied = allocator.emptied_cache(trace)
+        emptied = memory.emptied_cache(trace)
         starts = trace.start_ns[emptied.calls]
         frame = np.searchsorted(trace.start_ns[emptied.frames], starts, side="right") - 1
         frames = trace.events(emptied.frames)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import edits, loops, obstacles, places, timing, waits
-from ..examples import (
-    AFTER,
-    AT,
-    FRAME,
-    WORK,
-    Abstains,
-    Fires,
-    Quiet,
-    joined,
-    launch,
-    looped,
-    on_gpu,
-    steps,
-    under,
-)
+from ..evidence.device import obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.time import timing, waits
+from ..examples import AFTER, AT, FRAME, WORK, Abstains, Fires, Quiet, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share
 
@@ -39,7 +27,7 @@ _BY_THE_PROFILER = under(
 )
 _BY_A_CAPTURE = under("torch/cuda/graphs.py(178): __enter__", _SYNCHRONIZE)
 _BY_THE_CACHE = under("torch/cuda/memory.py(233): empty_cache", _SYNCHRONIZE)
-_ON_AMD = launch("aten::mm", "gemm 100us", call="hipLaunchKernel") + "hipDeviceSynchronize 2us\n"
+_ON_AMD = under("aten::mm > hipLaunchKernel", "=> gemm 100us") + "hipDeviceSynchronize 2us\n"
 _ITEM = under("aten::item > cudaStreamSynchronize 20us")
 
 
@@ -74,7 +62,7 @@ class ExplicitSynchronize(DevicePattern):
         Fires("every-step", looped(WORK, _SYNCHRONIZE, AFTER, lasts_us=500), events=2, at=AT),
         Fires(
             "without-stacks",
-            joined("# device 0 AMD-Instinct", steps(_ON_AMD, count=2, lasts_us=500)),
+            on_gpu(steps(_ON_AMD, count=2, lasts_us=500), gpu="# device 0 AMD-Instinct\n"),
             events=2,
             severity=Severity.INFO,
         ),
@@ -102,7 +90,5 @@ class ExplicitSynchronize(DevicePattern):
                 events,
                 message=f"the loop waits for the GPU on purpose{places.within_range(events)}",
                 cost=waits.cost_of_waits(trace, found, self.warning_from),
+                edit=edits.without_waits(trace, events),
             )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_waits(trace, events)

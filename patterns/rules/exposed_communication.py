@@ -8,7 +8,8 @@ from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Events, Trace
 
 from ..base import DevicePattern
-from ..evidence import collectives, timing
+from ..evidence.device import collectives
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import warning_share, word_share

@@ -8,7 +8,8 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, launches
+from ..evidence.device import copies, launches
+from ..evidence.fixes import edits
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, under
 
 _UP, _DOWN = "HtoD (Pageable -> Device) 3us 32B", "DtoH (Device -> Pageable) 3us 32B"
@@ -69,10 +70,7 @@ class ExtraDeviceCopy(DevicePattern):
         Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
         Quiet("of-another-dtype", on_gpu(_ONES, _copied(_UP.replace("32B", "64B"), "double[8]"))),
         Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),
-        Quiet(
-            "filled-on-the-device",
-            on_gpu(_ZEROS_ON_THE_GPU, _copied(_UP)),
-        ),
+        Quiet("filled-on-the-device", on_gpu(_ZEROS_ON_THE_GPU, _copied(_UP))),
         Quiet("stays-on-cpu", on_gpu(_ONES, _NOT_MOVED, launch("aten::relu", "relu_kernel"))),
         Abstains("cpu-run", joined(_ONES, _NOT_MOVED)),
     )

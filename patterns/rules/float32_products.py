@@ -16,8 +16,10 @@ from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern
-from ..evidence import devices, obstacles, products, timing
-from ..evidence.products import Precision
+from ..evidence.device import devices, obstacles, products
+from ..evidence.device.products import Precision
+from ..evidence.fixes import edits
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..match import Match
 from ..option import share, warning_share, word_share
@@ -151,6 +153,7 @@ class _Found:
     ) -> None:
         self._trace = trace
         self._work = OpWork(trace)
+        self._rates = rates_of(devices.used_devices(trace, "nvidia")[0].name)
         compute = products.first_compute(trace)
         self.half = "bfloat16" if compute >= products.FIRST_WITH_BFLOAT16 else "float16"
         parts = [
@@ -180,7 +183,7 @@ class _Found:
         return result
 
     def _falls_back(self) -> NDArray[np.bool_]:
-        """Where TF32 is on, products that have sizes that Tensor Cores have no kernel for."""
+        """Find, where TF32 is on, products of sizes that Tensor Cores have no kernel for."""
         ids, which = np.unique(self._trace.name_id[self.kernels], return_inverse=True)
         names = [self._trace.names[each] for each in ids.tolist()]
         of_matrices = np.array([_GEMM.search(name) is not None for name in names], bool)[which]
@@ -189,7 +192,7 @@ class _Found:
         return result
 
     def is_mostly_tf32(self) -> bool:
-        """Whether most of the time is on Tensor Cores already."""
+        """Tell whether most of the time is on Tensor Cores already."""
         spent_ns = self._trace.duration_ns[self.kernels]
         return bool(2 * spent_ns[self.precision == Precision.TF32].sum() > spent_ns.sum())
 
@@ -216,10 +219,11 @@ class _Found:
         return max(spent, key=lambda each: spent[each]) if spent else None
 
     def edit(self) -> Edit:
-        """What the rates of the device leave of each kernel, all together."""
+        """Tell what the rates of the device leave of each kernel, all together."""
         spent_ns = self._trace.duration_ns[self.kernels].astype(np.float64)
         best, worst = self._left(spent_ns)
-        after_tf32 = np.isin(self.kernels, _under(self._trace, products.without_tf32(self._trace)))
+        faster = products.without_tf32(self._trace)
+        after_tf32 = np.isin(self.kernels, edits.work_of(self._trace, faster))
         # TF32 comes first where it is one line: half precision saves what it adds to that.
         ratio = self._ratio(Precision.FLOAT32) / self._ratio(Precision.TF32)
         tf32 = np.minimum(np.array([[1.0], [2.0]]) / ratio, 1.0)
@@ -230,7 +234,7 @@ class _Found:
         return Edit(f"the products in {self.half}", work=self.kernels.tolist(), left=left)
 
     def _left(self, spent_ns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """What is left of each kernel, at best and at worst."""
+        """Tell what is left of each kernel, at best and at worst."""
         ratios = {each: self._ratio(each) for each in set(self.precision)}
         ratio = np.array([ratios[each] for each in self.precision], np.float64)
         at_worst = np.array([_AT_WORST[each] for each in self.precision], np.float64)
@@ -242,7 +246,7 @@ class _Found:
     def _floor_ns(self, spent_ns: NDArray[np.float64]) -> NDArray[np.float64]:
         """The time that no kernel in half precision can be shorter than."""
         floor = np.full(len(self.kernels), float(_SHORTEST_NS))
-        rates = rates_of(devices.used_devices(self._trace, "nvidia")[0].name)
+        rates = self._rates
         peak = rates and rates.peak(self.half, True)
         known = np.flatnonzero(self._op >= 0)
         if not rates or not peak or not len(known):
@@ -263,16 +267,10 @@ class _Found:
         return floor
 
     def _ratio(self, precision: Precision) -> float:
-        """How many times the rate of a precision is that of half precision."""
-        rates = rates_of(devices.used_devices(self._trace, "nvidia")[0].name)
+        """Tell how many times the rate of a precision is that of half precision."""
+        rates = self._rates
         if rates is None:
             return _RATIO_UNKNOWN[precision]
         half = rates.peak(self.half, True)
         own = rates.peak(*(("tf32", True) if precision == Precision.TF32 else ("float32", False)))
         return half / own if half and own else _RATIO_UNKNOWN[precision]
-
-
-def _under(trace: Trace, events: list[Event]) -> Rows:
-    """The device rows that some ops launched."""
-    rows = [trace.device_rows_under(event.row) for event in events]
-    return np.concatenate([np.empty(0, np.int64), *rows])

@@ -12,14 +12,14 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern
-from ..evidence import devices, places, timing
+from ..evidence.device import copies, devices
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
 from ..match import Match
 from ..option import warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
-# What only changes the type, as the remedy does.
-_CASTS = frozenset({"aten::to", "aten::_to_copy", "aten::copy_"})
 # NVIDIA's parts with float64 units for half the rate of float32; all others have 1/32 or 1/64.
 _HALF_RATE = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
 # Kernels as short as this take the time of a launch, whatever they compute.
@@ -126,12 +126,12 @@ def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
     return {
         event: own
         for event, own in found
-        if event.name.startswith("aten::") and event.name not in _CASTS
+        if event.name.startswith("aten::") and event.name not in copies.ASKED
     }
 
 
 def _has_double(trace: Trace, inputs_id: int) -> bool:
-    """Whether an input is a double tensor with dims; one without may be a Python number."""
+    """Tell whether an input is a double tensor with dims; one without may be a Python number."""
     dtypes = trace.inputs.dtypes(inputs_id)
     if "double" not in dtypes:
         return False
@@ -140,6 +140,6 @@ def _has_double(trace: Trace, inputs_id: int) -> bool:
 
 
 def _ratio(trace: Trace) -> int:
-    """How many times the rate of float32 is that of float64 on the GPUs of the run."""
+    """Tell how many times the rate of float32 is that of float64 on the GPUs of the run."""
     compute = {device.compute for device in devices.used_devices(trace)} - {None}
     return 64 if compute and not compute & _HALF_RATE else 2

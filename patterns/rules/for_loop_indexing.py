@@ -10,15 +10,20 @@ import numpy as np
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Event, Intervals, Location, Rows, Trace
+from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import autograd, edits, frames, launches, loops, places, timing
-from ..evidence.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
-from ..evidence.rounds import Rounds, with_backward
+from ..evidence.device import autograd, launches
+from ..evidence.fixes import edits
+from ..evidence.python import frames, loops, places
+from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
+from ..evidence.time import timing
+from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..match import Match
 from ..option import Option, share
+
+_BATCH_THEM = "for a product each: batch them if none needs the one before"
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
@@ -60,13 +65,10 @@ class ForLoopIndexing(Pattern):
         least=2,
     )
     longest_round = Option(
-        32,
-        "a round of more ops is a training step, or at least no element-wise body",
-        least=1,
+        32, "a round of more ops is a training step, or at least no element-wise body", least=1
     )
     views_from = share(
-        timing.EASY_WARNING,
-        "rounds of views alone are left out where they take less of the steps",
+        timing.EASY_WARNING, "rounds of views alone are left out where they take less of the steps"
     )
     examples = (
         Fires("fill", under(FRAME, _ops() * 12), at=AT),
@@ -93,16 +95,12 @@ class ForLoopIndexing(Pattern):
         found = _loops(trace, self.fewest_rounds, self.longest_round)
         alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
         for walks in places.parts(found, alike, first):
-            time = _time_of(trace, walks)
+            time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             has_products = walks[0].has_products
-            said = (
-                "for a product each: batch them if none needs the one before"
-                if has_products
-                else "element by element"
-            )
+            said = _BATCH_THEM if has_products else "element by element"
             yield Match(
                 [walk.first for walk in walks],
                 message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
@@ -130,10 +128,6 @@ class _Walk:
         return Event(self.trace, int(self.rows[0]))
 
 
-def _time_of(trace: Trace, walks: Sequence[_Walk]) -> Intervals:
-    return loops.time_of_rounds(trace, [walk.rows for walk in walks])
-
-
 def _as_one_op(trace: Trace, walks: Sequence[_Walk], rounds: Rounds) -> Edit:
     """One round stays, or as much as a few."""
     ops = edits.without_ops(trace, list(trace.events(rounds.rows.tolist())), "one op", (0.0, 0.0))
@@ -146,11 +140,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
     selects = launches.tree_rows(trace, "aten::select")
     if len(selects) < fewest_rounds:
         return
-    is_step, is_product = (
-        launches.has_name(trace, *TRAINING_STEPS),
-        launches.has_name(trace, *PRODUCTS),
-    )
-    is_view = launches.has_name(trace, *VIEWS)
+    kinds = (launches.has_name(trace, *names) for names in (TRAINING_STEPS, PRODUCTS, VIEWS))
+    is_step, is_product, is_view = kinds
     of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
     fetching = trace.time_of(trace.rows_named(frames.FETCH))
@@ -192,7 +183,7 @@ def _walk(
 
 
 def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) -> bool:
-    """Whether so many rounds differ in what they select; True where inputs were not recorded."""
+    """Tell whether so many rounds select something else; True where inputs were not recorded."""
     walked = set()
     for at in range(0, len(selects), slots):
         index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]

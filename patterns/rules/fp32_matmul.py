@@ -11,7 +11,9 @@ from tidy.trace import Capability, Event, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern
-from ..evidence import devices, obstacles, places, products, timing
+from ..evidence.device import devices, obstacles, products
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
 from ..match import Match
 from ..option import warning_share
@@ -76,19 +78,13 @@ class FP32Matmul(DevicePattern):
             return NotApplicable(f"{gpu} is no faster in TF32 than in float32")
         return NotApplicable(f"{gpu} has no TF32")
 
-    def matched_events(self, trace: Trace) -> list[Event]:
-        return products.without_tf32(trace)
-
     def cost_rows(self, event: Event) -> Iterable[int]:
         rows: list[int] = event.trace.device_rows_under(event.row).tolist()
         return rows
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        for events in places.by_line(self.matched_events(trace)):
-            yield Match(
-                events,
-                severity=self.warning_from,
-            )
+        for events in places.by_line(products.without_tf32(trace)):
+            yield Match(events, severity=self.warning_from)
 
     def message(self, events: Sequence[Event]) -> str:
         return "float32 products on ordinary cores; this GPU has TF32"

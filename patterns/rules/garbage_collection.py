@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tidy.savings import Edit
-from tidy.trace import Event, Trace, rows_of, time_text
+from tidy.trace import Trace, rows_of, time_text
 
 from ..base import Pattern
-from ..evidence import devices, edits, launches, loops, places, timing
+from ..evidence.device import devices, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import word_share
@@ -61,14 +64,12 @@ class GarbageCollection(Pattern):
             time = trace.time_of(each.row for each in part) - devices.any_busy(trace)
             if (trace.step_share(time) or 0.0) >= self.worth_a_word:
                 by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
+                host = edits.host_time(trace, rows_of(part))
                 each = time_text(time.total_ns / len(part))
                 yield Match(
                     part,
                     message=f"{by} in the steps, {each} each time",
                     cost=timing.Cost(time & trace.step_time, matters=True),
+                    # Now and then it has to be done.
+                    edit=Edit("not collected in the steps", host=host, left=(0.0, 0.2)),
                 )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        """Now and then it has to be done."""
-        host = edits.host_time(trace, rows_of(events))
-        return Edit("not collected in the steps", host=host, left=(0.0, 0.2))

@@ -8,7 +8,9 @@ from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, launches, loops, places, timing
+from ..evidence.device import copies, launches
+from ..evidence.python import loops, places
+from ..evidence.time import timing
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import warning_share

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
-from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import edits, loops, obstacles, reads, timing, waits
+from ..evidence.device import obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
 from ..match import Match
 from ..option import habitual_reads, warning_share
@@ -56,10 +58,7 @@ class GradientNormRead(DevicePattern):
     examples = (
         Fires("clipped-and-read", looped(WORK, _TOTAL, _CLIP, _ITEM, AFTER), events=2, at=AT),
         Fires(
-            "every-other-step",
-            on_gpu((_READ_STEP + _STEP) * 2),
-            events=2,
-            severity=Severity.INFO,
+            "every-other-step", on_gpu((_READ_STEP + _STEP) * 2), events=2, severity=Severity.INFO
         ),
         Fires("one-by-one", looped(WORK, (_NORM + _ITEM) * 3, AFTER), events=6, at=AT),
         Quiet("not-read", on_gpu(steps(WORK, _TOTAL, _CLIP, AFTER, count=2))),
@@ -76,15 +75,14 @@ class GradientNormRead(DevicePattern):
     def find(self, trace: Trace) -> Iterable[Match]:
         norms, event_of = reads.of_norms(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(norms, event_of, self.fewest_reads):
-            times = _how_often(trace, [wait.event for wait in found])
+            events = [wait.event for wait in found]
+            times = _how_often(trace, events)
             yield Match(
-                [wait.event for wait in found],
+                events,
                 message=f"the norm of the gradients is read {times}: the host waits for the GPU",
                 cost=waits.cost_of_waits(trace, found, self.warning_from),
+                edit=edits.without_waits(trace, events),
             )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_waits(trace, events)
 
 
 def _how_often(trace: Trace, reads: Sequence[Event]) -> str:

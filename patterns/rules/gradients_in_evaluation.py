@@ -8,7 +8,9 @@ from tidy.finding import Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
-from ..evidence import autograd, places, timing
+from ..evidence.device import autograd
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..match import Match
 from ..option import Option

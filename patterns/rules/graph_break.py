@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, Intervals, Location, Trace
+from tidy.trace import Capability, Event, Location, Trace
 from tidy.trace.location import parse_frame
 
 from ..base import Pattern
-from ..evidence import launches, loops, timing
+from ..evidence.device import launches
+from ..evidence.python import loops
+from ..evidence.time import timing
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..match import Match
 
@@ -79,7 +81,7 @@ class GraphBreak(Pattern):
                 events,
                 message=f"the graph of {name['function'] if name else ''} breaks here",
                 location=_line_of(events[0]),
-                cost=timing.Cost(Intervals(), matters=False),
+                cost=timing.NO_COST,
             )
 
 

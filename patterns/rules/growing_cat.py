@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from operator import itemgetter
 
-from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+import numpy as np
+
+from tidy.trace import Capability, Event, Rows, Trace
+from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import concatenations, edits, frames, places, timing
+from ..evidence.device.autograd import called_by_script
+from ..evidence.device.launches import has_name, ops_in_no_op
+from ..evidence.fixes import edits
+from ..evidence.python import frames, op_names, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..match import Match
 from ..option import Option, share
+
+_Dims = tuple[int, ...]
 
 
 def _grows(body: str = "", count: int = 12, by: int = 1) -> str:
@@ -45,9 +54,7 @@ class GrowingCat(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     fix = "append to a list, and call torch.cat once after the loop"
     fewest_rounds = Option(
-        10,
-        "a tensor that grows fewer times is copied a few times, too",
-        least=2,
+        10, "a tensor that grows fewer times is copied a few times, too", least=2
     )
     read_share = share(0.2, "what is read in more of the rounds than this has to be whole in each")
     examples = (
@@ -61,17 +68,73 @@ class GrowingCat(Pattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        found = concatenations.growing(trace, self.fewest_rounds, self.read_share)
+        found = _growing(trace, self.fewest_rounds, self.read_share)
         for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
             events = [cat for chain in chains for cat in chain]
+            rounds = min(map(len, chains))  # one copy of all rows, or of as much as a few rounds
             yield Match(
                 events,
                 message=f"{len(events)} times torch.cat copies a tensor to make it longer",
                 cost=timing.Cost(trace.time_of(cat.row for cat in events), matters=True),
-                edit=_at_once(trace, events, min(map(len, chains))),
+                edit=edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds)),
             )
 
 
-def _at_once(trace: Trace, events: Sequence[Event], rounds: int) -> Edit:
-    """One copy of all rows, where there were as many as half the rounds."""
-    return edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds))
+def _growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[list[Event]]:
+    """Chains of calls, each of which takes what the one before gave, by thread.
+
+    Args:
+        fewest_rounds: of a chain.
+        read_share: what is read in more of the rounds has to be whole in each, and is left out.
+    """
+    rows = called_by_script(trace, "aten::cat")
+    for track in np.unique(trace.track_id[rows]).tolist():
+        own = rows[trace.track_id[rows] == track]
+        ops = ops_in_no_op(trace, track) if len(own) >= fewest_rounds else own[:0]
+        for chain in _grown(trace, ops[np.isin(ops, own)], fewest_rounds):
+            if _reads(trace, ops, chain) <= read_share * len(chain):
+                yield [cat for cat, _ in chain]
+
+
+def _grown(trace: Trace, cats: Rows, fewest: int) -> Iterator[list[tuple[Event, _Dims]]]:
+    """Calls of which each takes what the one before gave, and the dims of what each gives."""
+    open_: dict[_Dims, list[tuple[Event, _Dims]]] = {}
+    for cat in trace.events(cats.tolist()):
+        sizes, given = _sizes(cat)
+        taken = next((dims for dims in sizes if dims in open_ and dims != given), None)
+        chain = open_.pop(taken) if taken is not None else []
+        if given:
+            before = open_.pop(given, None)
+            if before is not None and len(before) >= fewest:
+                yield before
+            chain.append((cat, given))
+            open_[given] = chain
+    yield from (chain for chain in open_.values() if len(chain) >= fewest)
+
+
+def _sizes(cat: Event) -> tuple[list[_Dims], _Dims]:
+    """The dims of the tensors that are concatenated and of what that gives; () if not known."""
+    shapes, values = cat.input_shapes, cat.concrete_inputs
+    tensors = [dims for dims in shapes[0] if is_dims(dims)] if shapes else []
+    if len(tensors) < 2 or len(values) < 2 or not str(values[1]).lstrip("-").isdigit():
+        return [], ()
+    dim, most = int(str(values[1])), max(map(len, tensors))
+    tensors = [dims for dims in tensors if len(dims) == most]
+    if not tensors or not -most <= dim < most:
+        return [], ()
+    dim %= most
+    given = list(tensors[0])
+    given[dim] = sum(dims[dim] for dims in tensors)
+    return tensors, tuple(given)
+
+
+def _reads(trace: Trace, ops: Rows, chain: list[tuple[Event, _Dims]]) -> int:
+    """In how many of the rounds other operators take what has grown."""
+    reading = ~has_name(trace, "aten::cat", *op_names.VIEWS)
+    reads = 0
+    for (cat, dims), (after, _) in pairwise(chain):
+        first, last = np.searchsorted(ops, (int(trace.subtree_end[cat.row]), after.row))
+        between = ops[first:last]
+        numbers = np.unique(trace.inputs_id[between[reading[trace.name_id[between]]]])
+        reads += any(dims in trace.inputs.shapes(int(number)) for number in numbers)
+    return reads

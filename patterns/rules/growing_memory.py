@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidy.finding import Obstacle, Severity
+from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import Pattern
-from ..evidence import lifetimes, memory, places, recording, timing
+from ..evidence.device import memory
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..match import Match
 from ..option import Option
@@ -40,7 +42,7 @@ _EACH_STAYS = [(number, 90, -90) for number in range(1, 6)]
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """What stays of each step.
+    """Allocations that stay of each step.
 
     Attributes:
         rows: the allocations that stay, of all steps but the last.
@@ -83,8 +85,7 @@ class GrowingMemory(Pattern):
         least=2,
     )
     warning_from_nbytes = Option(
-        1 << 20,
-        "at 1 MiB a step 80 GiB last for 80,000 steps; what grows by less is info",
+        1 << 20, "at 1 MiB a step 80 GiB last for 80,000 steps; what grows by less is info"
     )
     worth_a_word_nbytes = Option(1 << 16, "less than 64 KiB a step is what loggers keep")
     examples = (
@@ -105,8 +106,7 @@ class GrowingMemory(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        unknown = lifetimes.without_addresses(trace)
-        return unknown or recording.too_few_steps(trace, self.fewest_steps)
+        return memory.without_addresses(trace) or _too_few_steps(trace, self.fewest_steps)
 
     def find(self, trace: Trace) -> Iterable[Match]:
         in_pieces = any(key in trace.info.header for key in _OF_PIECES)
@@ -129,10 +129,19 @@ class GrowingMemory(Pattern):
             )
 
 
+def _too_few_steps(trace: Trace, fewest: int) -> Obstacle | None:
+    """Say why steps cannot be compared; None where there are enough of them."""
+    count = len(trace.window.steps)
+    if not trace.steps or count >= fewest:
+        return None
+    counted = "1 step that counts" if count == 1 else f"{count} steps that count"
+    return NotChecked(f"the recording has {counted}", f"record {fewest + 1} steps or more")
+
+
 def _growth(
     trace: Trace, device: int, fewest_steps: int, worth_a_word_nbytes: int
 ) -> _Growth | None:
-    """What stays of each step of the window on one device; None where it does not grow."""
+    """Tell what stays of each step of the window on one device; None where it does not grow."""
     steps = trace.window.steps
     if len(steps) < fewest_steps:
         return None
@@ -147,7 +156,7 @@ def _growth(
         grown = np.minimum(grown, np.diff(changes.allocated_nbytes[np.maximum(last, 0)]))
     if grown.min() < worth_a_word_nbytes:
         return None
-    taken = lifetimes.of_device(trace, device)
+    taken = memory.of_device(trace, device)
     stays = (taken.freed_ns > ends[-1]) & (taken.start_ns < ends[-2])
     # Of steps in between that were left out nothing counts.
     rows: list[int] = taken.row[stays & trace.window.time.contains(taken.start_ns)].tolist()
@@ -175,7 +184,7 @@ def _op_of(event: Event) -> Event | None:
 
 
 def _in_a_graph(event: Event) -> bool:
-    """Whether memory was taken in an op that records gradients."""
+    """Tell whether memory was taken in an op that records gradients."""
     return any(above.sequence_nr >= 0 for above in event.ancestors())
 
 

@@ -9,8 +9,11 @@ from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, loops, obstacles, timing
-from ..evidence.lookups import lookups
+from ..evidence.device import copies, obstacles
+from ..evidence.device.lookups import lookups
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, warning_share
@@ -59,9 +62,7 @@ class HostMadeIndex(DevicePattern):
     examples = (
         Fires("by-the-op", looped(_ON_THE_CPU, lasts_us=100), events=2, at=AT),
         Fires(
-            "right-before",
-            on_gpu(steps(_UPLOADED, _LOOKED_UP, count=2, lasts_us=100)),
-            events=2,
+            "right-before", on_gpu(steps(_UPLOADED, _LOOKED_UP, count=2, lasts_us=100)), events=2
         ),
         Fires(
             "made-right-before",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
-from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern
-from ..evidence import edits, frames, loops, obstacles, places, reads, timing, waits
+from ..evidence.device import copies, obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import frames, loops, places
+from ..evidence.time import reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import habitual_reads, warning_share
@@ -21,7 +23,7 @@ _SHOWN = {
     "aten::is_nonzero": "a tensor as a condition (if tensor:)",
     "aten::index": "indexing with a mask",
     "aten::index_put_": "assignment to a mask",
-} | dict.fromkeys(reads.COPIES, ".cpu(), .tolist() or .numpy()")
+} | dict.fromkeys(copies.ASKED, ".cpu(), .tolist() or .numpy()")
 
 _READ = "aten::item > aten::_local_scalar_dense"
 _VALUE = "DtoH (Device -> Pageable) 1us 4B"
@@ -91,9 +93,6 @@ class HostSyncInLoop(DevicePattern):
                 events,
                 message=f"{shown} makes the host wait for the GPU{where}",
                 severity=Severity.INFO if in_optimizer else None,
-                edit=None if in_optimizer else ...,
+                edit=None if in_optimizer else edits.without_waits(trace, events),
                 cost=waits.cost_of_waits(trace, found, self.warning_from),
             )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_waits(trace, events)

@@ -12,10 +12,17 @@ from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import collectives, launches, timing
+from ..evidence.device import collectives, launches
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import Option, share, warning_share
+
+_NO_COLLECTIVE = NotApplicable("no collective was recorded")
+_UNMATCHED = NotChecked(
+    "the collectives of this rank could not be matched with the others'",
+    "record the same steps of all ranks, with shapes",
+)
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _REDUCE = "c10d::allreduce_"
@@ -61,12 +68,10 @@ class LateRank(Pattern):
     why_no_edit = "the fix is made on the rank that is late, and its trace has the reason"
     fix = "look at the rank that comes last: its loader, its share of the work, its machine"
     least_share = share(
-        0.01,
-        "waits that are less than this part of the steps are not worth a word",
+        0.01, "waits that are less than this part of the steps are not worth a word"
     )
     most_of_waiting = share(
-        2 / 3,
-        "a rank is the late one where it makes up this part of the waiting",
+        2 / 3, "a rank is the late one where it makes up this part of the waiting"
     )
     far_less = share(
         0.5, "the late rank waits itself for no more than this part of what others wait for it"
@@ -88,7 +93,7 @@ class LateRank(Pattern):
 
     def applies(self, trace: Trace) -> Obstacle | None:
         if not collectives.communicates(trace):
-            return NotApplicable("no collective was recorded")
+            return _NO_COLLECTIVE
         if waits_for_devices(trace) is None:
             return NotChecked(
                 "the trace of one rank does not tell which one is late",
@@ -114,20 +119,14 @@ class LateRank(Pattern):
             for trace, waits in zip(traces, waits_for_ranks(traces), strict=True)
             if waits is not None and len(waits.rows)
         }
-        told: list[Iterable[Match] | Obstacle] = []
-        for trace in traces:
+
+        def told(trace: Trace) -> Iterable[Match] | Obstacle:
             if not collectives.communicates(trace):
-                told.append(NotApplicable("no collective was recorded"))
-            elif trace.info.rank in of_each:
-                told.append(self._matches(trace.info.rank or 0, of_each))
-            else:
-                told.append(
-                    NotChecked(
-                        "the collectives of this rank could not be matched with the others'",
-                        "record the same steps of all ranks, with shapes",
-                    )
-                )
-        return told
+                return _NO_COLLECTIVE
+            rank = trace.info.rank
+            return _UNMATCHED if rank not in of_each else self._matches(rank or 0, of_each)
+
+        return list(map(told, traces))
 
     def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Match]:
         rank = of_each[number]
@@ -147,7 +146,7 @@ class LateRank(Pattern):
         )
 
     def _whom(self, number: int, of_each: Mapping[int, _Rank]) -> str:
-        """Whom a rank waits for: `rank 1, which comes last to 6 of 8 collectives and ...`."""
+        """Tell whom a rank waits for: `rank 1, which comes last to 6 of 8 collectives and ...`."""
         rank = of_each[number]
         waits = rank.waits
         by_rank = {late: int(waits.waiting_ns[waits.last == late].sum()) for late in of_each}
@@ -169,7 +168,7 @@ class LateRank(Pattern):
         return f"{said} (of {len(of_each)} of {world} ranks)" if some else said
 
     def _why(self, late: _Rank, waits: RankWaits, number: int) -> str:
-        """Whether the late one's device still computes then, or its host launches late."""
+        """Tell whether the late one's device still computes then, or its host launches late."""
         trace, rows = late.trace, late.waits.rows
         calls = trace.caller[rows].astype(np.int64)
         mine = (late.waits.last == number) & (calls >= 0) & (trace.device[rows] >= 0)
@@ -211,7 +210,7 @@ def _part(waits: RankWaits, chosen: Rows) -> RankWaits:
 
 
 def _place(trace: Trace, work: Event) -> Location | None:
-    """Where a collective was asked for; what works on the host for it has no place of its own."""
+    """Tell where a collective was asked for; its work on the host has no place of its own."""
     if work.location is not None or work.device >= 0:
         return work.location
     asked = launches.by_start(trace, trace.rows_named("c10d::*"))

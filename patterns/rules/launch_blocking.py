@@ -8,7 +8,8 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Rows, Trace, rows_of
 
 from ..base import DevicePattern
-from ..evidence import edits, timing, waits
+from ..evidence.fixes import edits
+from ..evidence.time import timing, waits
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, share, warning_share

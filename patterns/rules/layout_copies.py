@@ -12,7 +12,11 @@ from tidy.trace import Event, Events, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Pattern
-from ..evidence import devices, edits, launches, loops, timing
+from ..evidence.device import devices, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.python.op_names import aten
+from ..evidence.time import timing
 from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
 from ..match import Match
 from ..option import Option, share, warning_share
@@ -25,10 +29,8 @@ _CONVOLUTIONS = (
     "aten::cudnn_convolution*backward*",
 )  # fmt: skip
 _CONVERSIONS_LEFT, _COPIES_LEFT = (0.0, 0.25), (0.0, 0.2)
-_TRANSPOSES = frozenset({"aten::transpose", "aten::t", "aten::permute", "aten::numpy_T"})
-_PRODUCTS = frozenset(
-    f"aten::{name}" for name in "mm bmm addmm baddbmm matmul linear einsum".split()
-)
+_TRANSPOSES = aten("transpose t permute numpy_T")
+_PRODUCTS = aten("mm bmm addmm baddbmm matmul linear einsum")
 _CHANNELS_LAST = "model.to(memory_format=torch.channels_last), and the images too"
 _ON_ROCM = f"{_CHANNELS_LAST}, with PYTORCH_MIOPEN_SUGGEST_NHWC=1"
 
@@ -72,8 +74,7 @@ class LayoutCopies(Pattern):
         least=1,
     )
     least_share = share(
-        0.005,
-        "conversions that take less of the steps than this are not worth a word",
+        0.005, "conversions that take less of the steps than this are not worth a word"
     )
     warning_from = warning_share(timing.EASY_WARNING)
     examples = (
@@ -160,7 +161,7 @@ def _copied_for_products(trace: Trace) -> Iterator[Event]:
 
 
 def _views_of(trace: Trace, ops: Rows, shape: Shape) -> Rows:
-    """Which of the ops, by their places, view a tensor of this shape in another."""
+    """Tell which of the ops, by their places, view a tensor of this shape in another."""
     at: Rows = np.flatnonzero(launches.has_name(trace, "aten::view")[trace.name_id[ops]])
     numbers = trace.inputs_id[ops[at]]
     same = [each for each in np.unique(numbers) if trace.inputs.shapes(each)[:1] == (shape,)]
@@ -168,7 +169,7 @@ def _views_of(trace: Trace, ops: Rows, shape: Shape) -> Rows:
 
 
 def _is_transposed(before: Event, copy: Event) -> bool:
-    """Whether a copy is of a matrix, or a batch of them, whose columns lie together in memory."""
+    """Tell whether a copy is of a matrix, or of several, whose columns lie together in memory."""
     shape: Shape = copy.input_shapes[0] if copy.input_shapes else ()
     copies = copy.name == "aten::clone" or copy.last_child is not None
     if not is_dims(shape) or len(shape) < 2 or not copies:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from tidy.savings import Edit
-from tidy.trace import Capability, Intervals, Trace
+from tidy.trace import Capability, Event, Intervals, Rows, Trace
+from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import loops, timing
-from ..evidence.round_trips import RoundTrip, round_trips
+from ..evidence.device.launches import has_name, ops_in_no_op
+from ..evidence.python import frames, loops
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
 from ..match import Match
 from ..option import Option
+
+# What `tolist()` and `numpy()` call, and what `torch.tensor()` does; a cast may come before it.
+_READ = ("aten::resolve_conj", "aten::resolve_neg")
+_MADE = ("aten::lift_fresh", "aten::detach_")
+_CAST = "aten::to"
 
 _LIST = "aten::resolve_conj | float[64, 8]\naten::resolve_neg | float[64, 8]\n"
 _TENSOR = "aten::to | float[64, 8]\naten::lift_fresh | float[64, 8]\naten::detach_ | float[64, 8]\n"
@@ -48,8 +59,7 @@ class ListRoundTrip(Pattern):
         " to as many actions",
     )
     farthest_ops = Option(
-        8,
-        "operators that may be called between the list and the tensor, and on their result",
+        8, "operators that may be called between the list and the tensor, and on their result"
     )
     examples = (
         Fires("list", steps(under(FRAME, _LIST, _PYTHON, _TENSOR)), events=3, at=AT),
@@ -63,22 +73,82 @@ class ListRoundTrip(Pattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        found = filter(self._is_long, round_trips(trace, self.farthest_ops))
+        found = filter(self._is_long, _round_trips(trace, self.farthest_ops))
         for same in loops.Loop(trace).parts(found, lambda trip: trip.made):
+            track = int(trace.track_id[same[0].made.row])
             time = Intervals([t.start_ns for t in same], [t.made.end_ns for t in same])
             yield Match(
                 [trip.made for trip in same],
                 message=f"{same[0].numbers:,} numbers go through Python from tensor to tensor",
                 cost=timing.Cost(time, matters=True),
-                edit=_as_operators(trace, same, time),
+                # Some of the Python in between may be no work on the numbers.
+                edit=Edit("operators instead", host={track: time}, left=(0.1, 0.8)),
             )
 
-    def _is_long(self, trip: RoundTrip) -> bool:
+    def _is_long(self, trip: _RoundTrip) -> bool:
         fewest = self.fewest_numbers if len(trip.dims) > 1 else self.fewest_in_a_row
         return trip.numbers >= fewest
 
 
-def _as_operators(trace: Trace, trips: Sequence[RoundTrip], time: Intervals) -> Edit:
-    """What Python does between may be no work on the numbers."""
-    track = int(trace.track_id[trips[0].made.row])
-    return Edit("operators instead", host={track: time}, left=(0.1, 0.8))
+@dataclass(frozen=True, slots=True)
+class _RoundTrip:
+    """From a tensor in memory of the CPU that is read to the one that is made of as many numbers.
+
+    Attributes:
+        start_ns: when the first is read.
+        made: the op that makes the second.
+        dims: of both.
+    """
+
+    start_ns: int
+    made: Event
+    dims: tuple[int, ...]
+
+    @property
+    def numbers(self) -> int:
+        """Count them."""
+        return prod(self.dims)
+
+
+def _round_trips(trace: Trace, farthest_ops: int) -> Iterator[_RoundTrip]:
+    """All of them outside of loaders, by start on each thread.
+
+    Args:
+        farthest_ops: operators between the list and the tensor.
+    """
+    reads, made = trace.rows_named(_READ[0]), trace.rows_named(_MADE[0])
+    if not len(reads) or not len(made):
+        return
+    fetching = trace.time_of(trace.rows_named(frames.FETCH))
+    for track in np.intersect1d(trace.track_id[reads], trace.track_id[made]).tolist():
+        ops = ops_in_no_op(trace, track)
+        ops = ops[~fetching.contains(trace.start_ns[ops])]
+        begins, ends = (_calls(trace, ops, names) for names in (_READ, _MADE))
+        at = np.searchsorted(ends, begins, side="right")
+        for begin, number in zip(begins.tolist(), at.tolist(), strict=True):
+            if number < len(ends) and ends[number] - begin <= farthest_ops:
+                found = _trip(trace, ops, begin, int(ends[number]))
+                if found is not None:
+                    yield found
+
+
+def _trip(trace: Trace, ops: Rows, begin: int, end: int) -> _RoundTrip | None:
+    read, made = trace.event(int(ops[begin])), trace.event(int(ops[end]))
+    dims, again = (e.input_shapes[0] if e.input_shapes else () for e in (read, made))
+    around = ops[max(begin - 1, 0) : end + 3]
+    if dims != again or not is_dims(dims):
+        return None
+    if any(len(trace.device_rows_under(row)) for row in around.tolist()):
+        return None
+    return _RoundTrip(read.start_ns, made, dims)
+
+
+def _calls(trace: Trace, ops: Rows, names: tuple[str, str]) -> Rows:
+    """Tell where among the ops one is followed by a second, or by a cast and the second."""
+    is_first, is_second, is_cast = (
+        np.append(has_name(trace, name)[trace.name_id[ops]], [False, False])
+        for name in (*names, _CAST)
+    )
+    follows = is_second[1:-1] | (is_cast[1:-1] & is_second[2:])
+    found: Rows = np.flatnonzero(is_first[:-2] & follows)
+    return found

@@ -53,8 +53,7 @@ class LostKernels(DevicePattern):
         ),
         Quiet("bad-links", on_gpu(WORK, _LOST * 30)),
         Quiet(
-            "graphs",
-            on_gpu(steps(launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch"), WORK)),
+            "graphs", on_gpu(steps(launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch"), WORK))
         ),
         Abstains("all-of-them", _LOST.replace("aten", "# device 0 NVIDIA A100 8.0\naten")),
         Abstains("cpu-run", steps("aten::mm", count=1)),

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidy.finding import Obstacle, Severity
-from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, MemoryTable, Trace
 
 from ..base import DevicePattern
-from ..evidence import edits, loops, memory, places, timing
+from ..evidence.device import memory
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..match import Match, remark
 from ..option import Option, share, warning_share
@@ -101,12 +103,13 @@ class MemoryNearLimit(DevicePattern):
 
     def find(self, trace: Trace) -> Iterable[Match]:
         retries = Events(trace, memory.retries(trace))
-        if len(_repeated(trace, retries, self.fewest_retries)):
+        if _go_on(trace, retries, self.fewest_retries):
             for events in places.by_line(retries):
                 yield Match(
                     events,
                     message=_RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0])),
                     severity=self.warning_from,
+                    edit=edits.without_ops(trace, events, "memory that suffices", edits.REMOVED),
                 )
             return
         if len(trace.rows_named("*GraphLaunch*")):
@@ -122,39 +125,31 @@ class MemoryNearLimit(DevicePattern):
         reserved, in_use = _most(memory.changes_of(trace, memory.devices_with_memory(trace)[0]))
         return self.fix if in_use > _IN_USE * reserved else _SPREAD
 
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        return edits.without_ops(trace, events, "memory that suffices", edits.REMOVED)
-
     def _is_far_above(self, trace: Trace, device: int, changes: MemoryTable) -> bool:
-        total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
-        reserved, in_use = _most(changes)
-        return bool(
-            total
-            and reserved >= self.large_pool * total
-            and reserved >= self.far_above * in_use > 0
-        )
+        total, (reserved, in_use) = memory.total_nbytes(trace, device), _most(changes)
+        is_large = total > 0 and reserved >= self.large_pool * total
+        return is_large and reserved >= self.far_above * in_use > 0
 
 
 _RETRIED = "out of memory, the allocator gives blocks back and asks again: {}"
 
 
-def _repeated(trace: Trace, events: Sequence[Event], fewest: int) -> Sequence[Event]:
-    """The retries where there are enough of them for it to go on."""
-    times = [event.start_ns for event in events]
+def _go_on(trace: Trace, retries: Sequence[Event], fewest: int) -> bool:
+    """Tell whether there are retries in enough steps or, without steps, in enough ops."""
     if trace.steps:
-        return events if loops.count_steps(trace, times) >= loops.FEWEST_STEPS else ()
-    ops = {int(trace.caller[event.row]) for event in events}
-    return events if len(ops) >= fewest else ()
+        times = [event.start_ns for event in retries]
+        return loops.count_steps(trace, times) >= loops.FEWEST_STEPS
+    return len({int(trace.caller[event.row]) for event in retries}) >= fewest
 
 
 def _most(changes: MemoryTable) -> tuple[int, int]:
-    """What the allocator held at the most, and what was in use at the most."""
+    """Tell what the allocator held at the most, and what was in use at the most."""
     return int(changes.reserved_nbytes.max()), int(changes.allocated_nbytes.max())
 
 
 def _pool(trace: Trace, device: int) -> str:
     """`it holds 70 GiB of the GPU's 80 GiB, and at most 30 GiB are in use`."""
     reserved, in_use = map(memory.in_units, _most(memory.changes_of(trace, device)))
-    total = trace.devices[device].total_memory_nbytes if device in trace.devices else None
+    total = memory.total_nbytes(trace, device)
     of = f" of the GPU's {memory.in_units(total)}" if total else ""
     return f"it holds {reserved}{of}, and at most {in_use} are in use"

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Intervals, Trace
+from tidy.trace import Capability, Event, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import devices, edits, launches, places, timing
+from ..evidence.device import devices, launches
+from ..evidence.fixes import edits
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import Option
@@ -86,11 +89,7 @@ class MisalignedHalfMatmul(Pattern):
         )
         for part in same:
             # Rows that are odd cost nothing that padding would gain.
-            cost = None if self._odd(part[0]) else timing.Cost(Intervals(), matters=False)
-            yield Match(
-                part,
-                cost=cost,
-            )
+            yield Match(part, cost=None if self._odd(part[0]) else timing.NO_COST)
 
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)
@@ -131,7 +130,7 @@ class MisalignedHalfMatmul(Pattern):
         ]
 
     def _growth(self, event: Event) -> float:
-        """How many times more there is to multiply once the sizes are padded."""
+        """Tell how many times more there is to multiply once the sizes are padded."""
         return math.prod(-(-size // _MULTIPLE) * _MULTIPLE / size for size in self._odd(event))
 
 
@@ -154,7 +153,7 @@ def _dtype(event: Event) -> str:
 
 
 def _has_tensor_cores(event: Event) -> bool:
-    """Whether the GPUs of the run have Tensor Cores for the dtype of `event`."""
+    """Tell whether the GPUs of the run have Tensor Cores for the dtype of `event`."""
     first = (8, 0) if _HALF[_dtype(event)] == "bfloat16" else (7, 0)
     nvidia = devices.used_devices(event.trace, "nvidia")
     return any((device.compute or (8, 0)) >= first for device in nvidia)

@@ -12,7 +12,7 @@ from tidy.finding import NotApplicable, Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
-from ..evidence import places
+from ..evidence.python import places
 from ..match import Match
 
 
@@ -53,7 +53,4 @@ class NamedEvent(Pattern):
         wanted = np.array([bool(regex.search(name)) for name in trace.names], bool)
         events = trace.events(np.flatnonzero(wanted[trace.name_id]))
         for same in places.grouped(events, lambda event: (event.name, event.location)):
-            yield Match(
-                same,
-                message=f"named {same[0].name!r}",
-            )
+            yield Match(same, message=f"named {same[0].name!r}")

@@ -11,12 +11,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import Pattern
-from ..evidence import edits, frames, launches, places, timing
-from ..evidence.op_names import VIEWS
-from ..evidence.rounds import Rounds, with_backward
-from ..evidence.sample_loops import SampleLoop
-from ..evidence.sliced import FEWEST_INPUTS, SlicedSamples
-from ..evidence.unbound import loops_over_rows
+from ..evidence.device import launches
+from ..evidence.fixes import edits
+from ..evidence.fixes.sample_loops import FEWEST_INPUTS, SampleLoop, SlicedSamples, loops_over_rows
+from ..evidence.python import frames, op_names, places
+from ..evidence.time import timing
+from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..match import Match
 from ..option import Option, share
@@ -24,13 +24,11 @@ from ..option import Option, share
 # An op on the CPU that takes less spends most of it on being called.
 _MOSTLY_CALLED_NS = 20_000
 _WHICH_UNKNOWN = NotChecked(
-    "the trace does not say where slices begin and end",
-    "record shapes with PyTorch 2.1 or newer",
+    "the trace does not say where slices begin and end", "record shapes with PyTorch 2.1 or newer"
 )
 
 _SLICE = "aten::slice | float[16, 3, 8, 8], =0, ={}, ={}, =1\n"
 _VECTOR = "aten::slice | float[16, 8], =0, ={}, ={}, =1\n"
-
 
 _ROWS = "aten::unbind | float[16, 8], =0\n"
 _SCALED = "aten::mul | float[8], =2\naten::add | float[8], =1\n"
@@ -163,6 +161,6 @@ def _batched(trace: Trace, walks: Sequence[SampleLoop], rounds: Rounds) -> Edit:
         left = a_round, 4 * a_round
         return Edit("one batch", rounds.host, work, left=left, work_left=(0.25, 1.0))
     rows = np.concatenate([walk.ops for walk in walks])
-    computing = rows[~launches.has_name(trace, *VIEWS)[trace.name_id[rows]]]
+    computing = rows[~launches.has_name(trace, *op_names.VIEWS)[trace.name_id[rows]]]
     is_called = float(np.median(trace.duration_ns[computing])) < _MOSTLY_CALLED_NS
     return Edit("one batch", rounds.host, left=(0.1, 0.6) if is_called else (0.4, 1.0))

@@ -12,7 +12,10 @@ from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, frames, launches, loops, obstacles, places, timing
+from ..evidence.device import copies, launches, obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import frames, loops, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
 from ..match import Match
 from ..option import Option, warning_share
@@ -23,7 +26,6 @@ _OFFLOADING = re.compile(r"offload|save_on_cpu|pack_to_cpu", re.IGNORECASE)
 _COPY = "aten::to > aten::copy_ | float[4096], float[4096], =False"
 _LEAVES = copy("DtoH (Device -> Pageable) 15us 16384B", op=f"{FRAME} > {_COPY}")
 _COMES_BACK = copy("HtoD (Pageable -> Device) 15us 16384B", op=f"train.py(20): g > {_COPY}")
-
 
 _FETCH = f"{frames.FETCH_ALONE} 5us"
 
@@ -54,8 +56,7 @@ class PingPongCopies(DevicePattern):
     why_no_edit = "the trace does not tell for sure that it is the same data"
     fix = "keep it on the GPU: use torch there instead of NumPy or Python"
     least_nbytes = Option(
-        4096,
-        "smaller copies are numbers that are read, and others that are sent",
+        4096, "smaller copies are numbers that are read, and others that are sent"
     )
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
@@ -86,12 +87,9 @@ class PingPongCopies(DevicePattern):
         alone = {(up.place, up.tensor) for down, up in known if down is None}
         pairs = [(down, up) for down, up in known if down is not None]
         for same in places.grouped(pairs, _places):
-            comes_back = not any((up.place, up.tensor) in alone for _, up in same)
-            if (
-                _count_steps(same) >= loops.FEWEST_STEPS
-                and comes_back
-                and not _is_offloading(trace, same[0])
-            ):
+            if _count_steps(same) < loops.FEWEST_STEPS or _is_offloading(trace, same[0]):
+                continue
+            if not any((up.place, up.tensor) in alone for _, up in same):
                 for part in places.by_window(same, lambda pair: trace.event(pair[0].row)):
                     yield self._match(trace, part)
 
@@ -126,7 +124,7 @@ def _count_steps(pairs: list[tuple[_Copy, _Copy]]) -> int:
 
 
 def _places(pair: tuple[_Copy, _Copy]) -> tuple[object, ...]:
-    """Where data leaves and comes back; what data that is, where a place is not known."""
+    """Tell where data leaves and comes back; what data that is, where a place is not known."""
     down, up = pair
     return down.place, up.place, None if down.place and up.place else down.tensor
 

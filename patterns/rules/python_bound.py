@@ -9,20 +9,14 @@ from operator import or_
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import (
-    Event,
-    EventKind,
-    Events,
-    Intervals,
-    Location,
-    Trace,
-    time_text,
-)
+from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace, time_text
 
 from ..base import Pattern
-from ..evidence import autograd, graphs, host_idle, launches, obstacles, places, recording, timing
-from ..evidence.host_functions import is_of_user, preparing, short_name, waits_for_others
-from ..evidence.host_idle import Stretch
+from ..evidence.device import autograd, graphs, obstacles
+from ..evidence.python import places
+from ..evidence.time import host_idle, timing
+from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
+from ..evidence.time.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, share
@@ -69,16 +63,13 @@ class PythonBound(Pattern):
         "what Python takes at one place is worth a word from this share of the window on",
     )
     from_op_to_op = share(
-        0.15,
-        "what Python takes in all to get from one operator to the next is worth a word",
+        0.15, "what Python takes in all to get from one operator to the next is worth a word"
     )
     fewest_kernels = Option(
-        10,
-        "in steps of fewer kernels than this, operators are not what the host does",
+        10, "in steps of fewer kernels than this, operators are not what the host does"
     )
     most_of_the_engine = share(
-        0.5,
-        "a stretch is the engine's where so much of it lies between two nodes of a backward",
+        0.5, "a stretch is the engine's where so much of it lies between two nodes of a backward"
     )
     examples = (
         Fires(
@@ -136,10 +127,7 @@ class PythonBound(Pattern):
                 )
             ),
         ),
-        Quiet(
-            "waits-for-a-thread",
-            steps("aten::mm", _WAIT, count=3),
-        ),
+        Quiet("waits-for-a-thread", steps("aten::mm", _WAIT, count=3)),
         Quiet("prepares-inputs", on_gpu(steps(_OP, "train.py(3): tokenize 900us", _OP, count=3))),
         Abstains(
             "graphs-lost", on_gpu(steps(_ONE, count=3), launch("graph", call="cudaGraphLaunch 5us"))
@@ -181,15 +169,16 @@ class PythonBound(Pattern):
         )
 
     def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Iterable[Match]:
-        """What Python takes in all to get from one operator to the next."""
+        """Tell what Python takes in all to get from one operator to the next."""
         time = reduce(or_, python.values(), Intervals())
         share = trace.step_share(time) or 0.0
-        calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
-        calls = calls[trace.step_time.contains(trace.start_ns[calls])]
+        calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         fewest = self.fewest_kernels * max(len(trace.window.steps), 1)
         if share < self.from_op_to_op or len(calls) < fewest:
             return
-        is_slowed = recording.stacks_slow_it(trace)
+        # `tidy run` gives the times that it takes without stacks.
+        has_stacks = Capability.STACKS in trace.capabilities
+        is_slowed = has_stacks and "tidy_times" not in trace.info.header
         yield Match(
             Events(trace, calls),
             message=f"the GPU idles for {share:.0%} of {trace.window.whole}"
@@ -211,7 +200,7 @@ class PythonBound(Pattern):
 
 
 def _is_python(stretch: Stretch) -> bool:
-    """Whether Python takes a stretch, and not for inputs, nor to wait for another thread."""
+    """Tell whether Python takes a stretch, and not for inputs, nor to wait for another thread."""
     of_libraries = takewhile(lambda each: not is_of_user(each), stretch.functions)
     waits = any(waits_for_others(each.name) for each in of_libraries)
     return stretch.op is None and not waits and preparing(stretch.functions) is None
@@ -228,7 +217,7 @@ def _function(stretch: Stretch) -> Event | None:
 
 
 def _line(function: Event | None, after: Event | None) -> Location | None:
-    """Where to look: of a script's own code, whose first line tells nothing, at what comes next."""
+    """Tell where to look: of a script itself, whose first line tells nothing, at what is next."""
     place = function.location if function is not None else None
     line = after.location if after is not None else None
     if place is None or place.function != "<module>" or line is None or not line.is_call_line:
@@ -237,14 +226,14 @@ def _line(function: Event | None, after: Event | None) -> Location | None:
 
 
 def _place(trace: Trace, stretch: Stretch) -> Hashable:
-    """Where a stretch is: its function, else the range around it; and the operator after it."""
+    """Return a stretch's function, else the range around it; and the operator after it."""
     function, after = _function(stretch), host_idle.op_after(trace, stretch)
     where = _range(stretch) if function is None else (function.location, function.name)
     return where, None if after is None else (after.location, after.name)
 
 
 def _range(stretch: Stretch) -> str:
-    """Where a stretch is that is in no function: in a range that the user has marked."""
+    """Tell where a stretch is that is in no function: in a range that the user has marked."""
     if stretch.event is not None and stretch.event.kind == EventKind.Annotation:
         return "" if places.is_step(stretch.event) else f" in {stretch.event.name}"
     return ""

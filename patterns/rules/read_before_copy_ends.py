@@ -11,7 +11,9 @@ from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, launches, places, reads, waits
+from ..evidence.device import copies, launches
+from ..evidence.python import places
+from ..evidence.time import reads, waits
 from ..examples import WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, under
 from ..match import Match
 
@@ -32,10 +34,7 @@ def _read_back(non_blocking: str = "True", memory: str = "Pinned", line: str = _
 
 
 _MEAN = launch("aten::mean | float[64]", "reduce_kernel 90us")
-
-
-def _number() -> str:
-    return _read_back().replace("[64]", "[]").replace("256B", "4B")
+_NUMBER = _read_back().replace("[64]", "[]").replace("256B", "4B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,8 @@ class ReadBeforeCopyEnds(DevicePattern):
     why_no_edit = "it is about results, not about time"
     examples = (
         Fires("same-line", on_gpu(WORK, _read_back(), _SAME), at="train.py:7"),
-        Fires(
-            "a-number", on_gpu(_MEAN, _number(), f"aten::item{_LINE} | float[]"), at="train.py:7"
-        ),
-        Quiet("another-number", on_gpu(_MEAN, _number(), f"aten::mul{_LINE} | float[], Scalar")),
+        Fires("a-number", on_gpu(_MEAN, _NUMBER, f"aten::item{_LINE} | float[]"), at="train.py:7"),
+        Quiet("another-number", on_gpu(_MEAN, _NUMBER, f"aten::mul{_LINE} | float[], Scalar")),
         Quiet("another-line", on_gpu(WORK, _read_back(), _NEXT)),
         Quiet("it-waits", on_gpu(WORK, _read_back("False"), _SAME)),
         Quiet("pageable-memory-waits", on_gpu(WORK, _read_back(memory="Pageable"), _SAME)),
@@ -141,7 +138,7 @@ def _reads(trace: Trace) -> Iterator[_Read]:
 
 
 def _takes(op: Event, copied: Event) -> bool:
-    """Whether an input of an op has the shape and the type of what was copied.
+    """Tell whether an input of an op has the shape and the type of what was copied.
 
     Many a number is of one shape and type: those count where Python reads them.
     """

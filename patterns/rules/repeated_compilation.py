@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
 
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
+from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import edits, loops
-from ..evidence.compilations import Compilation, compilations
+from ..evidence.device.launches import by_start, rows_matching
+from ..evidence.fixes import edits
+from ..evidence.python import loops
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..match import Match
+
+_COMPILES = "_compile.compile_inner (dynamo_timed)"
+_ID = re.compile(
+    r"entire_frame_compile_data: .*compile_id=(?:!\d+/)?(?P<frame>\d+)/(?P<number>\d+)"
+)
+_REGION = "Torch-Compiled Region: {}/{}"
 
 
 def _compiled(number: int, rows: int) -> str:
@@ -57,23 +67,58 @@ class RepeatedCompilation(Pattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        again = [each for each in compilations(trace) if each.number]
+        again = [each for each in _compilations(trace) if each.number]
         alike = attrgetter("frame", "event.location")
         for part in loops.parts_in_steps(trace, again, alike, attrgetter("event")):
-            yield Match(
-                [each.event for each in part],
-                message=_message(part),
-            )
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        """Code for any shape is compiled once, and may be a little slower."""
-        host = edits.host_time(trace, rows_of(events))
-        return Edit("compiled once", host=host, left=(0.0, 0.2))
+            events = [each.event for each in part]
+            host = edits.host_time(trace, rows_of(events))
+            # Code for any shape is compiled once, and may be a little slower.
+            edit = Edit("compiled once", host=host, left=(0.0, 0.2))
+            yield Match(events, message=_message(part), edit=edit)
 
 
-def _message(same: Sequence[Compilation]) -> str:
+def _message(same: Sequence[_Compilation]) -> str:
     mean = time_text(float(np.mean([each.event.duration_ns for each in same])))
     shapes = list(dict.fromkeys(filter(None, (each.shape for each in same))))
     changes = f", as shapes change: {', '.join(map(str, shapes[:3]))}"
     said = f"a function is compiled again {len(same)} times, {mean} each"
     return said + (changes if len(shapes) > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """One compilation of a function.
+
+    Attributes:
+        event: the op that compiles.
+        frame: the number of the function.
+        number: how often it was compiled before.
+    """
+
+    event: Event
+    frame: int
+    number: int
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of what the first operator of the compiled code works on."""
+        trace = self.event.trace
+        regions = trace.named(_REGION.format(self.frame, self.number))
+        ops = regions[0].descendants() if regions else ()
+        dims = (each.input_shapes[0] for each in ops if each.input_shapes)
+        return next((tuple(each) for each in dims if each and is_dims(each)), None)
+
+
+def _compilations(trace: Trace) -> Iterator[_Compilation]:
+    """All of which the trace tells the function and the number, by start."""
+    rows = by_start(trace, trace.rows_named(_COMPILES))
+    marks = by_start(trace, rows_matching(trace, _ID, "entire_frame_compile_data: *"))
+    for mark in trace.events(marks):
+        # The innermost that is open, as what is compiled may compile something else.
+        at = int(np.searchsorted(trace.start_ns[rows], mark.start_ns, side="right"))
+        open_ = (row for row in rows[:at][::-1].tolist() if trace.end_ns[row] >= mark.start_ns)
+        row, match = next(open_, None), _ID.fullmatch(mark.name)
+        if row is None:  # the mark may come right before its compilation
+            row = int(rows[at]) if at < len(rows) else None
+        if row is not None and match is not None:
+            yield _Compilation(trace.event(row), int(match["frame"]), int(match["number"]))

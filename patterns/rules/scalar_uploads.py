@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tidy.finding import Obstacle
-from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, loops, obstacles, places, timing
+from ..evidence.device import copies, obstacles
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, warning_share
@@ -50,9 +52,7 @@ class ScalarUploads(DevicePattern):
     fix = "keep them Python numbers, or make one tensor of them before the loop"
     most_nbytes = Option(64, "more is no number of Python but a tensor", least=1)
     fewest_a_step = Option(
-        3,
-        "one or two numbers a step are what a loss and its scale take",
-        least=1,
+        3, "one or two numbers a step are what a loss and its scale take", least=1
     )
     warning_from = warning_share(timing.WORTH_A_WARNING)
     examples = (
@@ -86,20 +86,18 @@ class ScalarUploads(DevicePattern):
                     events,
                     message=f"Python numbers go to the GPU one by one, up to {max(often)} a step",
                     severity=self.warning_from,
+                    # One tensor of all of them is a copy for many.
+                    edit=edits.without_ops(trace, events, "kept as numbers of Python", (0.0, 0.3)),
                 )
 
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        """Ops take numbers without a copy; one tensor of all of them is a copy for many."""
-        return edits.without_ops(trace, events, "kept as numbers of Python", (0.0, 0.3))
-
     def _may_be_many(self, trace: Trace) -> bool:
-        """Whether there is something to report if all these copies are of one place."""
+        """Tell whether there is something to report if all these copies are of one place."""
         events = list(copies.small_uploads(trace, self.most_nbytes))
         if not trace.steps:
             return len(events) >= self.fewest_a_step * loops.FEWEST_STEPS
         return len(self._often(trace, events)) >= loops.FEWEST_STEPS
 
     def _often(self, trace: Trace, events: list[Event]) -> list[int]:
-        """How many of the events are in each step, for steps that have enough of them."""
+        """Tell how many of the events are in each step, for steps that have enough of them."""
         starts = [event.start_ns for event in events]
         return list(loops.steps_with(trace, starts, self.fewest_a_step).values())

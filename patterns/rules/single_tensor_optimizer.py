@@ -13,7 +13,9 @@ from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of
 
 from ..base import Pattern
-from ..evidence import edits, launches, optimizers
+from ..evidence.device import launches
+from ..evidence.fixes import edits, optimizers
+from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import Option
@@ -27,7 +29,7 @@ _FRAME = re.compile(rf".*: _single_tensor_({'|'.join(_CLASSES)})", re.IGNORECASE
 _STEP = optimizers.step_pattern(_CLASSES)
 _ANY_STEP = optimizers.step_pattern([".+"])
 _GROUPED = re.compile(rf"aten::_foreach_|{optimizers.FUSED}")
-_UPDATES = frozenset(f"aten::{n}_" for n in "add addcdiv addcmul lerp mul sub".split())
+_UPDATES = aten("add_ addcdiv_ addcmul_ lerp_ mul_ sub_")
 _FUSED_ON_CPU = {name.lower() for name in _FUSED_CLASSES}
 # With the Python around them; ops of so small tensors take as long as it takes to call them.
 _SHORT_OP_NS = 10_000
@@ -148,7 +150,7 @@ def _class_of_function(name: str) -> str:
 
 
 def _has_fused_on_cpu(trace: Trace, events: Iterable[Event]) -> bool:
-    """Whether PyTorch has a fused form, as for some optimizers since 2.4.
+    """Tell whether PyTorch has a fused form, as for some optimizers since 2.4.
 
     Since then traces have a base time as well. What tidy.runtime calls fused is the same loop.
     """
@@ -158,7 +160,7 @@ def _has_fused_on_cpu(trace: Trace, events: Iterable[Event]) -> bool:
 
 
 def _most_updates(step: Event) -> int:
-    """How often a step calls one op that updates a parameter; 0 where it has grouped ones."""
+    """Tell how often a step calls one op that updates a parameter; 0 where it has grouped ones."""
     names = optimizers.names_in(step)
     if any(map(_GROUPED.match, names)):
         return 0

@@ -11,7 +11,10 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Rows, Trace, rows_of
 
 from ..base import Pattern
-from ..evidence import collectives, edits, places, timing
+from ..evidence.device import collectives
+from ..evidence.fixes import edits
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..match import Match
 from ..option import Option, warning_share
@@ -50,9 +53,7 @@ class SmallCollectives(Pattern):
     why_no_edit = "how long the host waits for a collective of its own is not in the trace"
     fix = "reduce them together: DistributedDataParallel's buckets, or one flat tensor"
     fewest = Option(
-        16,
-        "a few buckets are as many as it takes to overlap with the backward",
-        least=2,
+        16, "a few buckets are as many as it takes to overlap with the backward", least=2
     )
     small_numbers = Option(
         1 << 16,

@@ -13,13 +13,20 @@ from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import DevicePattern
-from ..evidence import collectives, edits, launches, loops, places, timing
+from ..evidence.device import collectives, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops, places
+from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
 _CALLS_LEFT, _WORK_LEFT = (0.02, 0.2), (0.3, 1.0)
+# DistributedDataParallel's and a module's own Python.
+_OF_PYTORCH = (
+    "*torch/nn/parallel/distributed.py(*): _sync*", "*torch/nn/modules/module.py(*): _apply",
+)  # fmt: skip
 
 _COPY = launch(
     "aten::copy_ 9us | float[64], float[64], =False",
@@ -103,7 +110,8 @@ def _copies(trace: Trace) -> list[int]:
     rows = rows[~np.isin(rows, trace.launching_ops(work[~stays]))]
     own = trace.time_of(trace.rows_named("Optimizer.step#*"))
     rows = rows[~own.contains(trace.start_ns[rows]) & ~_follow_an_index(trace, rows)]
-    kept: list[int] = rows[~_in_ddp_frames(trace, rows)].tolist()
+    in_pytorch = launches.below(trace, launches.tree_rows(trace, *_OF_PYTORCH)).contains(rows)
+    kept: list[int] = rows[~in_pytorch].tolist()
     return kept
 
 
@@ -119,18 +127,8 @@ def _follow_an_index(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
     return result
 
 
-def _in_ddp_frames(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
-    """For each row whether DistributedDataParallel's or a module's own Python is around it."""
-    frames = launches.tree_rows(
-        trace,
-        "*torch/nn/parallel/distributed.py(*): _sync*",
-        "*torch/nn/modules/module.py(*): _apply",
-    )
-    return launches.below(trace, frames).contains(rows)
-
-
 def _is_users(event: Event) -> bool:
-    """Whether the user's own Python makes a copy, not a library's; yes where nothing tells."""
+    """Tell whether the user's own Python makes a copy, not a library's; yes where nothing tells."""
     calls = (above.name for above in event.ancestors() if above.kind == EventKind.PyCall)
     files = (frame.file for name in calls if (frame := parse_frame(name)) is not None)
     nearest = next(files, None)
@@ -153,7 +151,7 @@ def _often(trace: Trace, events: Sequence[Event], fewest_a_step: int) -> list[Ev
 
 
 def _are_short(trace: Trace, events: Sequence[Event]) -> bool:
-    """Whether half of the copies take the device less than their calls take the host."""
+    """Tell whether half of the copies take the device less than their calls take the host."""
     work = [trace.duration_ns[trace.device_rows_under(each.row)].sum() for each in events]
     calls = [each.duration_ns for each in events]
     return bool(np.median(work) < np.median(calls))

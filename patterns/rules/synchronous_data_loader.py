@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace, rows_of
+from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
 from ..base import Pattern
-from ..evidence import copies, devices, edits, frames, places, timing
-from ..evidence.row_items import RowItems, row_items, take_rows
+from ..evidence.device import copies, devices, launches
+from ..evidence.fixes import edits
+from ..evidence.python import frames, places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import Option, warning_share
+
+# What taking rows and stacking them calls; the last are calls of these ops.
+_TAKE = ("aten::select",)
+_STACK = ("aten::stack",)
+_CALLS = ("aten::item", "aten::slice", "aten::lift_fresh", "aten::detach*", "aten::unsqueeze")
+_WITHIN = (
+    "aten::_local_scalar_dense", "aten::as_strided", "aten::cat", "aten::narrow", "aten::copy_",
+    "aten::empty*", "aten::resize_", "detach*",
+)  # fmt: skip
+_MOST = 0.75  # of the fetches; the first of an epoch draws the order too
 
 _FETCH = frames.FETCH_ALONE
 # As many workers as a small machine, or a usual one, has cores for.
@@ -34,11 +47,7 @@ _FILE = "torch/utils/data/dataloader.py"
 _ITERATOR = f"{_FILE}(492): __iter__ > {_FILE}(425): _get_iterator"
 _INIT = f"{_FILE}(760): __init__"
 _CHECK = f"{_FILE}(593): check_worker_number_rationality"
-
-
-def _rows_in_a_fetch(each_us: int = 6) -> str:
-    rows = f"aten::select {each_us}us\n" * 16 + "aten::stack 6us\n"
-    return under(frames.FETCH_ALONE, rows)
+_ROWS = under(_FETCH, "aten::select 6us\n" * 16 + "aten::stack 6us\n")
 
 
 class SynchronousDataLoader(Pattern):
@@ -89,11 +98,9 @@ class SynchronousDataLoader(Pattern):
         ),
         Fires("iterator", under(f"{FRAME} > {_ITERATOR}", _INIT), at=AT, severity=Severity.INFO),
         Fires(
-            "small-share",
-            steps(f"{_FETCH} 10us\naten::mm 900us", count=1),
-            severity=Severity.INFO,
+            "small-share", steps(f"{_FETCH} 10us\naten::mm 900us", count=1), severity=Severity.INFO
         ),
-        Fires("rows", steps(_rows_in_a_fetch(), "aten::mm 200us", lasts_us=None), events=3),
+        Fires("rows", steps(_ROWS, "aten::mm 200us", lasts_us=None), events=3),
         Quiet(
             "workers",
             under(FRAME, under(_ITERATOR, _CHECK, _INIT), f"{frames.FETCH_BY_WORKERS} 40us"),
@@ -121,7 +128,7 @@ class SynchronousDataLoader(Pattern):
                 cost=(),
             )
 
-    def _of_fetches(self, trace: Trace, events: list[Event], items: RowItems | None) -> Match:
+    def _of_fetches(self, trace: Trace, events: list[Event], items: _RowItems | None) -> Match:
         while_what = "while the GPU waits" if trace.devices_used else "in the training process"
         message = f"batches are loaded {while_what}"
         if items:
@@ -139,19 +146,20 @@ class SynchronousDataLoader(Pattern):
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace, place = events[0].trace, events[0].location
-        if events[0].name != _FETCH or not take_rows(
-            trace, trace.rows_named(_FETCH), self.fewest_rows
-        ):
+        counts = _count(trace, trace.rows_named(_FETCH), *_TAKE)
+        if events[0].name != _FETCH or not (counts >= self.fewest_rows).any():
             return self.fix
         line = [event for event in trace.named(_FETCH) if event.location == place]
         return _FIX_OF_ROWS if self._row_items(trace, line) else self.fix
 
-    def _row_items(self, trace: Trace, fetches: list[Event]) -> RowItems | None:
-        """What the fetches of a line do, where that is to take rows of tensors."""
-        return row_items(trace, rows_of(fetches), self.fewest_rows, 1000 * self.longest_row_us)
+    def _row_items(self, trace: Trace, fetches: list[Event]) -> _RowItems | None:
+        """Tell what the fetches of a line do, where that is to take rows of tensors."""
+        return _rows_one_by_one(
+            trace, rows_of(fetches), self.fewest_rows, 1000 * self.longest_row_us
+        )
 
 
-def _edit(trace: Trace, fetches: NDArray[np.int64], items: RowItems | None) -> Edit | None:
+def _edit(trace: Trace, fetches: NDArray[np.int64], items: _RowItems | None) -> Edit | None:
     """Workers fetch meanwhile; taking a batch from them stays, and what they cannot keep up."""
     fetch_ns = (trace.time_of(fetches) & trace.step_time).total_ns
     if not fetch_ns:
@@ -173,9 +181,46 @@ def _edit(trace: Trace, fetches: NDArray[np.int64], items: RowItems | None) -> E
 
 
 def _has_no_workers(iterator: Event) -> bool:
-    """Whether an `__iter__` makes an iterator, and makes it without asking about workers."""
+    """Tell whether an `__iter__` makes an iterator, and makes it without asking about workers."""
     for call in iterator.children[:1]:
         if call.name.endswith(": _get_iterator") and _FILE in call.name:
             inner = call.children
             return bool(inner) and not inner[0].name.endswith(": check_worker_number_rationality")
     return False
+
+
+class _RowItems(NamedTuple):
+    """The work of a fetch, in the median: rows of tensors taken, and batches stacked of them."""
+
+    rows: int
+    stacks: int
+
+
+def _rows_one_by_one(
+    trace: Trace, fetches: Rows, fewest: int, longest_ns: float
+) -> _RowItems | None:
+    """Tell what these fetches do, where they do nothing else; None where they do.
+
+    Args:
+        fewest: how many rows a fetch takes at the least.
+        longest_ns: how long a fetch takes for each row at the most.
+    """
+    if not len(trace.rows_named(*_TAKE)) or not len(fetches):
+        return None
+    taken, stacked = (_count(trace, fetches, *names) for names in (_TAKE, _STACK))
+    others = _count(trace, fetches, "*") - taken - stacked
+    others -= _count(trace, fetches, *_CALLS, *_WITHIN)
+    fits = (taken >= fewest * np.maximum(stacked, 1)) & (stacked > 0) & (others * fewest < taken)
+    fits &= trace.duration_ns[fetches] <= longest_ns * taken
+    if np.count_nonzero(fits) < _MOST * len(fetches):
+        return None
+    return _RowItems(int(np.median(taken[fits])), int(np.median(stacked[fits])))
+
+
+def _count(trace: Trace, fetches: Rows, *names: str) -> NDArray[np.int64]:
+    """Tell how many ops of these names each fetch holds."""
+    ops = launches.has_name(trace, *names)[trace.name_id[: trace.tree_count]]
+    ops &= trace.kind[: trace.tree_count] == EventKind.TorchOp
+    before = np.append(0, np.cumsum(ops))
+    ops_within: NDArray[np.int64] = before[trace.subtree_end[fetches]] - before[fetches + 1]
+    return ops_within

@@ -12,8 +12,10 @@ from tidy.trace import Capability, Intervals, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Pattern
-from ..evidence import devices, frames, loops, timing
-from ..evidence.stacked import Stacked, stacked_rounds, time_of_batches
+from ..evidence.device import devices
+from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
+from ..evidence.python import frames, loops
+from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import Option, word_share
@@ -93,7 +95,7 @@ class TensorOfEachList(Pattern):
 
 
 def _numbers(batch: Stacked) -> int:
-    """How many numbers the first list has; 0 where that is not known."""
+    """Tell how many numbers the first list has; 0 where that is not known."""
     made = batch.rounds[0, batch.names().index(_MADE)]
     shapes = batch.stack.trace.event(int(made)).input_shapes
     return prod(shapes[0]) if shapes and is_dims(shapes[0]) else 0

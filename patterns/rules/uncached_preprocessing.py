@@ -8,8 +8,10 @@ from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Trace
 
 from ..base import Pattern
-from ..evidence import devices, frames, obstacles, places, timing
-from ..evidence.host_functions import prepares_repeatably, preparing_calls, short_name
+from ..evidence.device import devices, obstacles
+from ..evidence.python import frames, places
+from ..evidence.time import timing
+from ..evidence.time.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import share

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from tidy.account import rates_of
 from tidy.account.efficiency import precision_of
+from tidy.account.op_nbytes import is_elementwise
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, EventKind, Rows, Trace
+from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
 from ..base import DevicePattern
-from ..evidence import places, timing
-from ..evidence.attention import SOFTMAX, Attention, WorkOfAttention, attentions
+from ..evidence.device.autograd import forward_links
+from ..evidence.python import places
+from ..evidence.python.op_names import aten
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, warning_share, word_share
+
+_SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
+# What else may happen to the scores: dropout and masks.
+_ALLOWED = aten("bernoulli_ tril triu _softmax")
+# Ops that multiply other things, though they ran between the two products.
+_OTHERS = aten("mm addmm convolution convolution_backward")
 
 # A backward has five products where the forward has two, and as many more to read.
 _WITH_BACKWARD = 3.5
@@ -73,7 +85,7 @@ class UnfusedAttention(DevicePattern):
 
     code = "TDY504"
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
-    triggers = frozenset({SOFTMAX})
+    triggers = frozenset({_SOFTMAX})
     fix = "F.scaled_dot_product_attention(q, k, v) computes it in one kernel"
     fewest_queries = Option(
         16,
@@ -92,24 +104,21 @@ class UnfusedAttention(DevicePattern):
         Quiet("of-classes", on_gpu(_example(512, 512, softmax="c10::Half[64, 1000]"))),
         Quiet("scores-are-sorted", on_gpu(_example(512, 512, _SORTED))),
         Quiet("fused", on_gpu(_FLASH, _CLASSES)),
-        Quiet(
-            "little-before-the-steps",
-            on_gpu(_example(512, 512), steps(WORK, lasts_us=90_000)),
-        ),
+        Quiet("little-before-the-steps", on_gpu(_example(512, 512), steps(WORK, lasts_us=90_000))),
         Quiet("little", on_gpu(_example(512, 512), launch("aten::relu", "relu 900000us"))),
-        Abstains("no-shapes", on_gpu(launch(SOFTMAX, "softmax_forward 9us"))),
+        Abstains("no-shapes", on_gpu(launch(_SOFTMAX, "softmax_forward 9us"))),
         Abstains("cpu-run", "aten::_softmax | float[8, 512, 512], =-1, =False"),
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        found = list(attentions(trace, self.fewest_queries, self.fewest_keys))
+        found = list(_attentions(trace, self.fewest_queries, self.fewest_keys))
         if trace.device_is_modelled:  # it has no fused kernel: what calls for one is right
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
         if not found:
             return
-        work = WorkOfAttention(trace, found)
+        work = _WorkOfAttention(trace, found)
 
-        def softmax(numbered: tuple[int, Attention]) -> Event:
+        def softmax(numbered: tuple[int, _Attention]) -> Event:
             return numbered[1].softmax
 
         for part in places.parts(enumerate(found), lambda each: softmax(each).location, softmax):
@@ -137,17 +146,17 @@ class UnfusedAttention(DevicePattern):
 
 
 def _calls_for_one_kernel(softmax: Event) -> bool:
-    """Whether it is in the slow path of `F.scaled_dot_product_attention`."""
+    """Tell whether it is in the slow path of `F.scaled_dot_product_attention`."""
     return any(_FUSED in each.name for each in softmax.ancestors())
 
 
-def _message(attention: Attention, backward: bool) -> str:
+def _message(attention: _Attention, backward: bool) -> str:
     sizes = "x".join(map(str, attention.softmax.input_shapes[0]))
     both = ", and its backward" if backward else ""
     return f"attention in steps{both}: scores of {sizes} are written and read again"
 
 
-def _fused(trace: Trace, found: Sequence[Attention], rows: list[int], backward: bool) -> Edit:
+def _fused(trace: Trace, found: Sequence[_Attention], rows: list[int], backward: bool) -> Edit:
     """A kernel that reads queries, keys and values, and takes what rates make of its products."""
     device = trace.devices[int(trace.device[rows[0]])]
     rates, left = rates_of(device.name), _UNKNOWN
@@ -162,3 +171,122 @@ def _fused(trace: Trace, found: Sequence[Attention], rows: list[int], backward: 
         best = min(_TIMES[0] * part, 1.0)
         left = best, min(max(_TIMES[1] * part, _AT_WORST, best), 1.0)
     return Edit("attention in one kernel", work=rows, left=left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attention:
+    """One attention of a forward.
+
+    Attributes:
+        softmax: the op.
+        rows: [first, last) in the tree, from the first product to the end of the second.
+        flops: operations of both products.
+        nbytes: of queries, keys, values and the result.
+        dtype: of the products' inputs, as the profiler writes it.
+    """
+
+    softmax: Event
+    rows: tuple[int, int]
+    flops: int
+    nbytes: int
+    dtype: str
+
+
+def _attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator[_Attention]:
+    """All attentions of so many queries and keys that are computed step by step, by row."""
+    products = trace.rows_named(*_PRODUCTS)
+    launching = np.sort(trace.launching_ops(trace.rows_of_kind(EventKind.Kernel)), kind="stable")
+    for row in trace.rows_named(_SOFTMAX).tolist():
+        track = trace.track_id[row]
+        after = int(np.searchsorted(products, row))
+        if not 0 < after < len(products):
+            continue
+        first, last = trace.event(int(products[after - 1])), trace.event(int(products[after]))
+        if trace.track_id[first.row] == track == trace.track_id[last.row]:
+            found = _attention(trace.event(row), first, last, launching)
+            if found is None:
+                continue
+            queries, keys = found.softmax.input_shapes[0][-2:]
+            if queries >= fewest_queries and keys >= fewest_keys:
+                yield found
+
+
+def _attention(softmax: Event, first: Event, last: Event, launching: Rows) -> _Attention | None:
+    dims: tuple[int, ...] = softmax.input_shapes[0] if softmax.input_shapes else ()
+    scores, mixed = _sizes(first), _sizes(last)
+    if not is_dims(dims) or not 3 <= len(dims) <= 4 or not scores or not mixed:
+        return None
+    keys = dims[-1]
+    made_of_it = scores[0] * scores[1] * scores[3] == prod(dims) == prod(mixed[:3])
+    if not made_of_it or scores[3] != keys or mixed[2] != keys:
+        return None
+    if not _only_scores(first, last, launching):
+        return None
+    batch, count, size, _ = scores
+    out = mixed[3]
+    elements = batch * (count * (size + out) + keys * (size + out))
+    dtypes = (*last.input_dtypes, "", "", "")
+    dtype = str(dtypes[1 if last.name == "aten::bmm" else 2])
+    trace = softmax.trace
+    return _Attention(
+        softmax,
+        (first.row, int(trace.subtree_end[last.row])),
+        2 * prod(dims) * (size + out),
+        elements * ITEM_NBYTES.get(dtype, 4),
+        dtype,
+    )
+
+
+def _sizes(product: Event) -> tuple[int, int, int, int] | tuple[()]:
+    """Batch, rows, inner size and columns of a batched product."""
+    at = 0 if product.name == "aten::bmm" else 1
+    shapes = product.input_shapes[at : at + 2]
+    if len(shapes) < 2 or not all(is_dims(each) and len(each) == 3 for each in shapes):
+        return ()
+    (batch, rows, inner), (_, _, columns) = shapes
+    return batch, rows, inner, columns
+
+
+def _only_scores(first: Event, last: Event, launching: Rows) -> bool:
+    """Tell whether nothing runs between the products but scaling, masking and dropout."""
+    trace = first.trace
+    ends = int(trace.subtree_end[first.row]), last.row
+    between = launching[slice(*np.searchsorted(launching, ends))]
+    names = {trace.names[each] for each in np.unique(trace.name_id[between]).tolist()}
+    return all(is_elementwise(name) or name in _ALLOWED | _OTHERS for name in names)
+
+
+class _WorkOfAttention:
+    """The device work of attentions, of the forward and of the backward."""
+
+    def __init__(self, trace: Trace, found: list[_Attention]) -> None:
+        firsts = np.array([each.rows[0] for each in found], np.int64)
+        lasts = np.array([each.rows[1] for each in found], np.int64)
+        links = forward_links(trace)
+        links = links[np.argsort(links[:, 0])]
+        at = np.searchsorted(firsts, links[:, 1], side="right") - 1
+        inside = (at >= 0) & (links[:, 1] < lasts[np.maximum(at, 0)])
+        starts = np.concatenate([firsts, links[inside, 0]])
+        ends = np.concatenate([lasts, trace.subtree_end[links[inside, 0]]])
+        which = np.concatenate([np.arange(len(found)), at[inside]])
+        order = np.argsort(starts, kind="stable")
+        starts, ends, which = starts[order], ends[order], which[order]
+        outer = ends > np.append(-1, np.maximum.accumulate(ends)[:-1])
+        starts, ends, which = starts[outer], ends[outer], which[outer]
+        rows = trace.device_rows
+        ops = trace.launching_ops(rows)
+        at = np.searchsorted(starts, ops, side="right") - 1
+        mine = (ops >= 0) & (at >= 0) & (ops < ends[np.maximum(at, 0)])
+        mine &= ~np.isin(ops, trace.rows_named(*_OTHERS))
+        self._rows, self._of = rows[mine], which[at[mine]]
+        in_backward = starts[at[mine]] >= lasts[self._of]
+        self._has_backward = set(np.unique(self._of[in_backward]).tolist())
+
+    def of(self, number: int) -> list[int]:
+        """Rows of the work of one attention."""
+        rows: list[int] = self._rows[self._of == number].tolist()
+        return rows
+
+    def has_backward(self, number: int) -> bool:
+        """Tell whether the work of its backward was recorded."""
+        return number in self._has_backward

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from typing import NamedTuple
 
+import numpy as np
+
+from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, EventKind, Rows, Trace
 
 from ..base import DevicePattern
-from ..evidence import places, timing
-from ..evidence.chains import Chain, chains
+from ..evidence.python import places
+from ..evidence.python.op_names import aten
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..match import Match
 from ..option import Option, warning_share, word_share
+
+_Call = tuple[str, int]  # the name of an operator and the number of its inputs
+_MOST_OPS = 64
+# In place on a value that has just been made; others may each be of another parameter.
+_IN_PLACE = aten("div_ masked_fill_ clamp_ clamp_min_ relu_ sigmoid_ tanh_")
+_CAST = "aten::copy_"
+# They take a whole tensor to a smaller one, in a kernel that can compute what comes before, too.
+_REDUCTIONS = aten("mean sum var amax")
+_JOINS = frozenset({"aten::cat"})  # their bytes are not known: lists of tensors have no dtypes
+_OPTIMIZER = "Optimizer.step#*"
+_BREAK, _NEUTRAL = -1, 0
 
 # In a compiled region what can be fused is.
 _COMPILED = re.compile(r"Torch-Compiled|Compiled(Fx|Function)|triton")
@@ -93,14 +110,17 @@ class UnfusedChain(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        def first(chain: Chain) -> Event:
+        def first(chain: _Chain) -> Event:
             return trace.event(chain.ops[0])
 
-        found = chains(trace, self.fewest_elements, self.fewest_ops)
-        for part in places.parts(found, lambda chain: (first(chain).location, chain.names), first):
+        found = _chains(trace, self.fewest_elements, self.fewest_ops)
+        for part in places.parts(
+            found, lambda chain: (first(chain).location, chain.moves.names), first
+        ):
             rows = [row for chain in part for row in chain.kernels]
             little = timing.part_of_window(trace, trace.time_of(rows)) < self.worth_a_word
-            if little or _is_compiled(first(part[0])):
+            above = first(part[0]).ancestors()
+            if little or any(_COMPILED.search(each.name) for each in above):
                 continue
             yield Match(
                 list(map(first, part)),
@@ -111,25 +131,168 @@ class UnfusedChain(DevicePattern):
             )
 
 
-def _is_compiled(op: Event) -> bool:
-    return any(_COMPILED.search(above.name) for above in op.ancestors())
-
-
-def _message(part: list[Chain]) -> str:
-    chain = part[0]
-    names = [name for name, _ in Counter(chain.names).most_common()]
+def _message(part: list[_Chain]) -> str:
+    called, dims, _, _ = part[0].moves
+    names = [name for name, _ in Counter(called).most_common()]
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     by_hand = _MEANS & set(names) and _ROOTS & set(names)
-    what = "a normalisation by hand" if by_hand else f"{len(chain.names)} operators one by one"
-    sizes = "x".join(map(str, chain.dims))
-    moved, needed = (sum(getattr(each, k) for each in part) for k in ("nbytes", "fused_nbytes"))
+    what = "a normalisation by hand" if by_hand else f"{len(called)} operators one by one"
+    sizes = "x".join(map(str, dims))
+    now, needed = _nbytes(part)
     return (
-        f"{what} ({shown}) over {sizes}: {moved / _GIGA:.2g} GB where {needed / _GIGA:.2g} would do"
+        f"{what} ({shown}) over {sizes}: {now / _GIGA:.2g} GB where {needed / _GIGA:.2g} would do"
     )
 
 
-def _fused(part: list[Chain], rows: list[int]) -> Edit:
+def _nbytes(part: list[_Chain]) -> tuple[int, int]:
+    """Add up what chains move, and what one kernel for each would."""
+    moves = [each.moves for each in part]
+    return sum(each.nbytes for each in moves), sum(each.fused_nbytes for each in moves)
+
+
+def _fused(part: list[_Chain], rows: list[int]) -> Edit:
     """Less to read and write; half of the saving where the backward needs what is between."""
-    best = sum(each.fused_nbytes for each in part) / max(sum(each.nbytes for each in part), 1)
-    best = min(best, 1.0)
+    now, needed = _nbytes(part)
+    best = min(needed / max(now, 1), 1.0)
     return Edit("one kernel for all", work=rows, left=(best, (1 + best) / 2))
+
+
+class _Moves(NamedTuple):
+    """Bytes that a chain moves.
+
+    Attributes:
+        names: of the operators, without `aten::`.
+        dims: of the tensors.
+        nbytes: what they read and write.
+        fused_nbytes: what one kernel would: what comes from elsewhere, and the result.
+    """
+
+    names: tuple[str, ...]
+    dims: tuple[int, ...]
+    nbytes: int
+    fused_nbytes: int
+
+
+class _Chain(NamedTuple):
+    """Operators that a single kernel could compute: their rows, by start, and their kernels'."""
+
+    ops: tuple[int, ...]
+    kernels: tuple[int, ...]
+    moves: _Moves
+
+
+def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Chain]:
+    """All chains outside of optimizers and compiled regions, by start on each thread.
+
+    Args:
+        fewest_elements: of the tensors.
+        fewest_ops: of a chain.
+    """
+    kernels = trace.rows_of_kind(EventKind.Kernel)
+    ops = trace.launching_ops(kernels)
+    kernels, ops = kernels[ops >= 0], ops[ops >= 0]
+    if not len(kernels):
+        return
+    order = np.lexsort((kernels, trace.start_ns[ops], trace.track_id[ops]))
+    kernels, ops = kernels[order], ops[order]
+    calls = _CallMoves(trace)
+    size = trace.by_call(ops, calls.elements)
+    steps = trace.rows_named(_OPTIMIZER)
+    in_step = trace.time_of(steps[steps < trace.tree_count]).contains(trace.start_ns[ops])
+    size[in_step] = _BREAK
+    new_track = np.append(True, np.diff(trace.track_id[ops]) != 0)
+    for first, last in _stretches(size.tolist(), new_track.tolist(), fewest_elements):
+        if last - first >= fewest_ops:
+            part = slice(first, last)
+            yield from _made(trace, ops[part], kernels[part], size[part], calls, fewest_ops)
+
+
+class _CallMoves:
+    """Bytes that calls of operators move, alone and in a row; told once for what is alike."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._moves: dict[_Call, Moved | None] = {}
+        self._moved_in_all: dict[tuple[_Call, ...], _Moves] = {}
+
+    def elements(self, name: str, inputs_id: int) -> int:
+        """Of the tensors of a member; a code for what is none, or breaks a chain."""
+        if name in _JOINS:
+            return _NEUTRAL
+        move = self._moves[name, inputs_id] = _member(self._trace, name, inputs_id)
+        return prod(move.dims) if move is not None else _BREAK
+
+    def moved_by(self, calls: tuple[_Call, ...]) -> _Moves:
+        """Tell what members of a chain move."""
+        if calls not in self._moved_in_all:
+            known = [move for call in calls if (move := self._moves.get(call)) is not None]
+            names = tuple(name.removeprefix("aten::") for name, _ in calls)
+            nbytes = sum(move.nbytes for move in known)
+            self._moved_in_all[calls] = _Moves(names, known[0].dims, nbytes, _fused_nbytes(known))
+        return self._moved_in_all[calls]
+
+
+def _member(trace: Trace, name: str, inputs_id: int) -> Moved | None:
+    """Tell what an operator moves that may be a part of a chain."""
+    inputs = trace.inputs
+    if name in _REDUCTIONS:
+        whole = moved("aten::neg", inputs, inputs_id)
+        return whole and Moved(whole.dims, whole.read, 0)
+    if name == _CAST:
+        dtypes = inputs.dtypes(inputs_id)[:2]
+        return moved(name, inputs, inputs_id) if len(set(dtypes)) == 2 else None
+    if computes_elementwise(name) or name in _IN_PLACE:
+        return moved(name, inputs, inputs_id)
+    return None
+
+
+def _stretches(
+    size: list[int], new_track: list[bool], fewest_elements: int
+) -> Iterator[tuple[int, int]]:
+    """[first, last) of neighbours over one size, with smaller ones among them."""
+    first, whole = -1, 0
+    for at, (elements, is_new) in enumerate(zip(size, new_track, strict=True)):
+        goes_on = first >= 0 and not is_new and elements != _BREAK
+        if goes_on and (elements == whole or 2 * elements <= whole):
+            continue
+        if first >= 0:
+            yield first, at
+        first, whole = (at, elements) if elements >= fewest_elements else (-1, 0)
+    if first >= 0:
+        yield first, len(size)
+
+
+def _made(
+    trace: Trace, ops: Rows, kernels: Rows, size: Rows, calls: _CallMoves, fewest_ops: int
+) -> Iterator[_Chain]:
+    """The chains of a stretch; of a loop over tensors of one size that of each round."""
+    sizes = size.tolist()
+    whole = sizes[0]
+    last = len(sizes) - sizes[::-1].index(whole)
+    if not fewest_ops <= last <= _MOST_OPS:
+        return
+    names = [trace.names[each] for each in trace.name_id[ops[:last]].tolist()]
+    inputs = trace.inputs_id[ops[:last]].tolist()
+    period = _period(names)
+    if period < fewest_ops:
+        return
+    for start in range(0, last, period):
+        part = slice(start, min(start + period, last))
+        if sizes[part].count(whole) < fewest_ops:
+            continue
+        moves = calls.moved_by(tuple(zip(names[part], inputs[part], strict=True)))
+        yield _Chain(tuple(ops[part].tolist()), tuple(kernels[part].tolist()), moves)
+
+
+def _period(names: Sequence[str]) -> int:
+    """After how many operators the names begin again; their number where they do not."""
+    for period in range(1, len(names) // 2 + 1):
+        if names[period:] == names[:-period]:
+            return period
+    return len(names)
+
+
+def _fused_nbytes(known: list[Moved]) -> int:
+    """Add up what is not the result before, of which each has one as input, and the last result."""
+    others = sum(sum(move.read) - max(move.read, default=0) for move in known[1:])
+    return sum(known[0].read) + others + known[-1].written

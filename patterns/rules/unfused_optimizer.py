@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, Trace, rows_of
 
 from ..base import DevicePattern
-from ..evidence import devices, edits, launches, obstacles, optimizers, places, timing
+from ..evidence.device import devices, launches, obstacles
+from ..evidence.fixes import edits, optimizers
+from ..evidence.python import places
+from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import Option
@@ -65,9 +68,7 @@ class UnfusedOptimizer(DevicePattern):
     examples = (
         Fires("foreach", on_gpu(under(_ADAMW, _LERP, _ADD), frame=FRAME), at=AT),
         Fires(
-            "with-stacks",
-            on_gpu(under(_ADAMW, under(_FUNCTION, _LERP, _ADD)), frame=FRAME),
-            at=AT,
+            "with-stacks", on_gpu(under(_ADAMW, under(_FUNCTION, _LERP, _ADD)), frame=FRAME), at=AT
         ),
         Quiet("fused", on_gpu(under(_ADAMW, _ADD, _LERP, _FUSED_OP))),
         Quiet("of-apex", on_gpu(under(_ADAMW, under(_OF_APEX, _ADD, _LERP)))),
@@ -87,13 +88,15 @@ class UnfusedOptimizer(DevicePattern):
         for events in places.parts(kernels_of, lambda step: (step.location, step.name)):
             match = _STEP.fullmatch(events[0].name)
             kernels = [row for event in events for row in kernels_of[event]]
-            rows = [*(event.row for event in events), *kernels]
+            host = edits.host_time(trace, rows_of(events))
+            rows = [*rows_of(events).tolist(), *kernels]
             yield Match(
                 events,
                 message=f"{match[1] if match else 'the optimizer'} updates with many kernels "
                 "where one fused kernel would do",
                 cost=timing.Cost(trace.time_of(rows), matters=False),
-                edit=_fused(trace, events, kernels),
+                # One pass over memory where SGD has three and Adam some eight; one op for as many.
+                edit=Edit("one fused op", host, kernels, left=(0.2, 0.7), work_left=(0.35, 0.7)),
                 at_most=Severity.WARNING,
             )
 
@@ -106,9 +109,3 @@ class UnfusedOptimizer(DevicePattern):
         kernels = (trace.device_rows_under(op).tolist() for op in ops.tolist())
         launching = [each for each in kernels if each]
         return list(chain.from_iterable(launching)) if len(launching) >= self.fewest_ops else []
-
-
-def _fused(trace: Trace, steps: Sequence[Event], kernels: list[int]) -> Edit:
-    """One pass over memory where SGD has three and Adam some eight; one op for as many."""
-    host = edits.host_time(trace, [step.row for step in steps])
-    return Edit("one fused op", host=host, work=kernels, left=(0.2, 0.7), work_left=(0.35, 0.7))

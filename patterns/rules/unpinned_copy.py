@@ -10,7 +10,10 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern
-from ..evidence import copies, edits, loops, timing, uploads
+from ..evidence.device import copies
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..evidence.time import timing, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..match import Match
 from ..option import Option, warning_share
@@ -85,11 +88,7 @@ class UnpinnedCopy(DevicePattern):
             for events, cost, where in uploads.by_window(trace, same, self.warning_from):
                 said = f"copied to the GPU {way} memory that is not pinned"
                 said += where if way == "from" else ""
-                yield Match(
-                    events,
-                    message=said,
-                    cost=cost,
-                )
+                yield Match(events, message=said, cost=cost)
 
     def _some_repeat(self, loop: loops.Loop, same: Sequence[uploads.Upload]) -> bool:
         large = [each.op for each in same if each.nbytes >= self.worth_pinning_nbytes]

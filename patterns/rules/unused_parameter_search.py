@@ -11,7 +11,9 @@ from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
 from ..base import Pattern
-from ..evidence import collectives, edits, launches, loops
+from ..evidence.device import collectives, launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..match import Match
 
@@ -48,10 +50,7 @@ class UnusedParameterSearch(Pattern):
     fix = "leave find_unused_parameters at False, or pass static_graph=True"
     examples = (
         Fires(
-            "all-used",
-            on_gpu(steps(_FORWARD, _ARRIVES, count=2, lasts_us=200)),
-            events=2,
-            at=AT,
+            "all-used", on_gpu(steps(_FORWARD, _ARRIVES, count=2, lasts_us=200)), events=2, at=AT
         ),
         Quiet("some-unused", on_gpu(steps(_FORWARD, _ABSENT, _ARRIVES, count=2))),
         Quiet("once", on_gpu(steps(_FORWARD, _ARRIVES, count=1))),
@@ -81,7 +80,7 @@ class UnusedParameterSearch(Pattern):
 
 
 def _are_some_unused(trace: Trace) -> bool:
-    """Whether DDP fills the place of a gradient that does not come: with zeros, in a hook."""
+    """Tell whether DDP fills the place of a gradient that does not come: with zeros, in a hook."""
     hooks = launches.below(trace, launches.tree_rows(trace, collectives.HOOKS))
     zeros = launches.tree_rows(trace, "aten::zero_")
     above = trace.parent[zeros[hooks.contains(zeros)]]

@@ -14,8 +14,9 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Events, Rows, Trace
 
 from ..base import Pattern
-from ..evidence import edits, timing
-from ..evidence.launches import outermost_rows, tree_rows
+from ..evidence.device.launches import outermost_rows, tree_rows
+from ..evidence.fixes import edits
+from ..evidence.time import timing
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..match import Match
 from ..option import Option, share
@@ -130,7 +131,7 @@ class WrongThreadCount(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class _Threads:
-    """How many threads compute, and what for.
+    """The threads that compute, and the processors for them.
 
     Attributes:
         own, processes: threads of this process, and processes of the job on this machine.
@@ -149,7 +150,7 @@ class _Threads:
 
     @property
     def are_too_few(self) -> bool:
-        """Whether as many processors as there are threads are free."""
+        """Tell whether as many processors as there are threads are free."""
         busy = self.all if self.load is None else max(self.all, self.load)
         return self.load is not None and busy + self.all <= self.processors
 
@@ -166,7 +167,7 @@ class _Threads:
 
 
 def _threads_of(trace: Trace) -> _Threads | None:
-    """What the header says of threads; None where it does not."""
+    """Tell what the header says of threads; None where it does not."""
     said = trace.info.threads
     own, processors = _count(said.get("intra_op")), _count(said.get("processors"))
     if not own or not processors:

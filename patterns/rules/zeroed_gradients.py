@@ -10,7 +10,8 @@ from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
 from ..base import Pattern
-from ..evidence import edits, optimizers, places
+from ..evidence.fixes import edits, optimizers
+from ..evidence.python import places
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 
@@ -70,12 +71,7 @@ class ZeroedGradients(Pattern):
         is_alone = len({call.location for call in calls}) == 1 and len(adds) <= len(fills)
         for events in places.by_line(calls):
             rows = [*(event.row for event in events), *(adds if is_alone else ())]
-            edit = _without(trace, rows)
-            yield Match(
-                events,
-                cost=rows,
-                edit=edit,
-            )
+            yield Match(events, cost=rows, edit=_without(trace, rows))
 
     def severity_of(self, event: Event) -> Severity:
         return self.severity if _saves_surely(event.trace) else Severity.INFO
@@ -93,5 +89,5 @@ def _without(trace: Trace, rows: list[int]) -> Edit | None:
 
 
 def _saves_surely(trace: Trace) -> bool:
-    """Whether zeros take longer than new memory: on devices, and where tidy.runtime was timed."""
+    """Tell whether zeros take longer than new memory: on devices, and in tidy.runtime."""
     return bool(trace.devices_used) or trace.info.header.get("framework") == "tidy.runtime"

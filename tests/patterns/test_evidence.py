@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 import tidy
-from tidy.patterns import evidence
-from tidy.patterns.evidence.frames import EMPTY_CACHE, Owner, is_front_door, owner_by_name
-from tidy.patterns.evidence.loops import Loop
-from tidy.patterns.evidence.places import grouped
+from tidy.patterns.evidence.python.frames import EMPTY_CACHE, Owner, is_front_door, owner_by_name
+from tidy.patterns.evidence.python.loops import Loop
+from tidy.patterns.evidence.python.places import grouped
 from tidy.patterns.examples import launch, on_gpu, steps, under
 from tidy.profiler.calls import shown_path
 from tidy.runtime import cuda
 from tidy.trace.location import parse_frame
 from tidy.trace.outline import parse_outline
 
-_FOLDER = Path(evidence.__file__).parent
+from ..imports import Import, all_imports
+
+_EVIDENCE = "tidy.patterns.evidence"
+# Each shelf may import what stands before it.
+_SHELVES = ("python", "device", "time", "fixes")
 
 
-def _imported(path: Path) -> set[str]:
-    """The modules of tidy.patterns that a file of the folder imports, at once or later."""
-    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            package = ["tidy", "patterns", "evidence"][: 4 - node.level] if node.level else []
-            names.add(".".join([*package, *(node.module or "").split(".")]))
-    return {name for name in names if name.startswith("tidy.patterns")}
+def _imports() -> list[Import]:
+    """All that the evidence imports of tidy.patterns, at once or later."""
+    of_patterns = [each for each in all_imports() if each.imported.startswith("tidy.patterns")]
+    return [each for each in of_patterns if each.importer.startswith(f"{_EVIDENCE}.")]
+
+
+def _shelf(module: str) -> int:
+    return _SHELVES.index(module.removeprefix(f"{_EVIDENCE}.").split(".")[0])
 
 
 def test_it_knows_no_rule_and_nothing_that_runs_rules() -> None:
-    imported = {path.name: _imported(path) for path in _FOLDER.glob("*.py")}
-    assert "tidy.patterns.evidence.launches" in imported["copies.py"]
-    strangers = {
-        name
-        for names in imported.values()
-        for name in names
-        if not name.startswith("tidy.patterns.evidence.")
-    }
-    assert strangers == set()
+    assert (
+        Import(f"{_EVIDENCE}.device.copies", f"{_EVIDENCE}.device.launches", "load") in _imports()
+    )
+    assert [each for each in _imports() if not each.imported.startswith(f"{_EVIDENCE}.")] == []
+
+
+def test_its_shelves_stand_in_order() -> None:
+    on_shelves = [
+        each for each in _imports() if each.importer.count(".") > _EVIDENCE.count(".") + 1
+    ]
+    assert {each.importer.split(".")[3] for each in on_shelves} == set(_SHELVES)
+    assert [each for each in on_shelves if _shelf(each.imported) > _shelf(each.importer)] == []
 
 
 def _frame_of(function: FunctionType) -> str:

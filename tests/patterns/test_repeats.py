@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.patterns.evidence.loops import repeated_runs
+from tidy.patterns.evidence.python.loops import repeated_runs
 
 _SEQUENCES = st.lists(st.integers(0, 2), max_size=30)
 

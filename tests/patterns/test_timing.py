@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.patterns.evidence.devices import all_idle
-from tidy.patterns.evidence.loops import step_of
+from tidy.patterns.evidence.device.devices import all_idle
+from tidy.patterns.evidence.python.loops import step_of
 from tidy.trace import Intervals
 from tidy.trace.outline import parse_outline
 

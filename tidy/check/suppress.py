@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..finding import Acceptance, Checked, Finding, Judged, Outcome, with_findings
 from ..patterns.base import Pattern
-from ..patterns.evidence.timing import NO_COST
+from ..patterns.evidence.time.timing import NO_COST
 from ..patterns.match import Match
 from ..patterns.registry import is_named, load_builtin_patterns
 from ..patterns.rules.unused_suppression import NO_COMMENTS, UnusedSuppression
@@ -18,7 +18,7 @@ from .comments import IgnoreComment, comments_of
 from .places import Sources
 
 _OURS = re.compile(r"TDY\d*", re.IGNORECASE)
-_Choice = tuple[Path, int, str]  # what the comment at a line of a file names
+_Choice = tuple[Path, int, str]  # file, line, and a code that the comment there names
 
 
 class Comments:
@@ -36,7 +36,7 @@ class Comments:
         return self._of_files[file]
 
     def about(self, location: Location | None) -> list[tuple[Path, IgnoreComment]]:
-        """Those whose lines a place is in."""
+        """Return those whose lines a location is in."""
         file = None if location is None else self._sources.file(location.file)
         if location is None or file is None:
             return []
@@ -44,7 +44,7 @@ class Comments:
         return [(file, each) for each in self.of(file) if each.first <= at <= each.last]
 
     def files(self, places: Iterable[Location]) -> dict[Path, list[Location]]:
-        """Places by file, for the files of the project that have comments."""
+        """Return the locations by file, for the files of the project that have comments."""
         found: dict[Path, list[Location]] = {}
         for place in places:
             file = self._sources.file(place.file)
@@ -94,7 +94,7 @@ def _unused(
     """
 
     def is_vain(choice: str) -> bool:
-        """Whether all rules that are meant were checked, or tidy has no such rule."""
+        """Tell whether all rules that are meant were checked, or tidy has no such rule."""
         meant = [code for code, name in known.items() if is_named(choice, code, name)]
         if not meant:
             return _OURS.fullmatch(choice) is not None

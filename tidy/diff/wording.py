@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..patterns.evidence.memory import in_units
+from ..patterns.evidence.device.memory import in_units
 from ..trace import count_text, printable, time_text
 from .compare import Comparison, OpChange
 from .findings import FoundPlace

@@ -1,0 +1,79 @@
+"""Lookups on a GPU whose index or mask comes from the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidy.trace import Event, EventKind, Trace
+from tidy.trace.inputs import is_dims
+
+from ..python.op_names import LOOK_UP, LOOK_UP_INSIDE, VIEWS
+from . import copies
+from .launches import ops_after, outermost_op
+
+_OF_INDEXES = frozenset({"long int", "long", "int", "bool", "unsigned char"})
+
+
+class Lookup(NamedTuple):
+    """An op that indexes, and the one in it or before it that brings the index to the GPU."""
+
+    lookup: Event
+    upload: Event
+    is_mask: bool
+
+
+def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
+    """All of them; where another op brings the index, those of more bytes than that."""
+    rows = copies.unpinned(trace)
+    ops = trace.launching_ops(rows)
+    for row, launched in zip(rows.tolist(), ops.tolist(), strict=True):
+        copy = trace.event(launched) if launched >= 0 else None
+        if copy is None or copy.name != "aten::copy_":
+            continue
+        op = outermost_op(copy)
+        is_mask = "bool" in copy.input_dtypes[1:2]
+        if op.name in LOOK_UP_INSIDE:
+            upload = _moved_by(copy, op)
+            if upload is not None and copies.fill_copied_by(upload) is None:
+                yield Lookup(op, upload, is_mask)
+        elif copies.nbytes_of(trace.event(row), copy) > least_nbytes:
+            lookup = index_made_for(op, copy)
+            if lookup is not None and copies.fill_copied_by(op) is None:
+                yield Lookup(lookup, op, is_mask)
+
+
+def _moved_by(copy: Event, op: Event) -> Event | None:
+    """The op below a lookup that moves its index: the last on the way up to it."""
+    below = copy
+    while (above := below.parent) is not None and above.row != op.row:
+        below = above
+    return below if below.name in ("aten::to", "aten::_to_copy") else None
+
+
+def index_made_for(op: Event, copy: Event) -> Event | None:
+    """The op right after `op` that indexes a tensor with what `op` uploads; None where none does.
+
+    Indexes are whole numbers or masks; a single one is no index of many. What goes to `gather` or
+    `masked_fill` and no op on the CPU made right before may have come with the batch, as labels and
+    paddings do.
+    """
+    shapes, dtypes = copy.input_shapes[1:2], copy.input_dtypes[1:2]
+    if not shapes or not shapes[0] or not dtypes or dtypes[0] not in _OF_INDEXES:
+        return None
+    after = next(ops_after(op), None)
+    if after is None or after.name not in LOOK_UP:
+        return None
+    if after.name not in LOOK_UP_INSIDE and not _is_made_before(op):
+        return None
+    used = [each for shape in after.input_shapes for each in ([shape] if is_dims(shape) else shape)]
+    return after if shapes[0] in used[1:] else None
+
+
+def _is_made_before(op: Event) -> bool:
+    """Tell whether the op right before is one that computes on the CPU."""
+    before = next((each for each in copies.ran_before(op) if each.kind == EventKind.TorchOp), None)
+    if before is None:
+        return False
+    made = outermost_op(before)
+    return made.name not in copies.ASKED | VIEWS and not made.kernels

@@ -1,0 +1,87 @@
+"""Reasons for which a rule cannot check a trace, or need not."""
+
+from __future__ import annotations
+
+from tidy.finding import NotApplicable, NotChecked, Obstacle
+from tidy.trace import Capability, EventKind, Trace, remedy
+
+from .devices import used_devices
+from .graphs import LOST_IN_GRAPHS, lost_in_graphs
+from .launches import calls_of
+
+NO_GPU = NotApplicable("no GPU took part in this run")
+_NO_CALLS = NotChecked("no CUDA or HIP calls recorded", remedy([Capability.DEVICE]))
+NO_NVIDIA_GPU = NotApplicable("no NVIDIA GPU took part in this run")
+
+GPU_UNKNOWN = NotChecked(
+    "the trace does not say which GPU it is", "keep deviceProperties in the file"
+)
+_NO_FUNCTIONS = NotChecked(
+    "the trace has stacks of operators alone, as old releases record them, and no functions",
+    "record with_stack=True with PyTorch 1.12 or newer",
+)
+THINNED = NotChecked(
+    "the file was thinned out, so what the host did between its operators is not known",
+    "give the file as the profiler wrote it",
+)
+
+
+def not_recorded(*missing: Capability) -> NotChecked:
+    """The obstacle that these were not recorded, and how to record them."""
+    names = " and ".join(capability.label for capability in missing)
+    return NotChecked(f"no {names} recorded", remedy(missing))
+
+
+def without_functions(trace: Trace) -> Obstacle | None:
+    """Say why the functions of Python that ran are not known; None where they are."""
+    if Capability.STACKS not in trace.capabilities:
+        return not_recorded(Capability.STACKS)
+    calls = (EventKind.PyCall, EventKind.PyCCall)
+    return None if any(len(trace.rows_of_kind(each)) for each in calls) else _NO_FUNCTIONS
+
+
+def without_calls(trace: Trace) -> Obstacle | None:
+    """Say why calls of the driver are not known; None where they were recorded."""
+    return None if len(trace.rows_of_kind(EventKind.Runtime)) else _NO_CALLS
+
+
+def idle_unknown(trace: Trace) -> Obstacle | None:
+    """Say why it is not known when devices idle and what the host does then; None where it is."""
+    if trace.info.is_thinned:
+        return THINNED
+    return LOST_IN_GRAPHS if lost_in_graphs(trace) else None
+
+
+def nvidia_unknown(trace: Trace) -> Obstacle | None:
+    """Say why it is not known what NVIDIA's GPU of the run can do; None where it is."""
+    nvidia = used_devices(trace, "nvidia")
+    if not nvidia:
+        return NO_NVIDIA_GPU
+    return GPU_UNKNOWN if any(device.compute is None for device in nvidia) else None
+
+
+def other_accelerator(trace: Trace) -> Obstacle | None:
+    """Say why calls and copies of a GPU tell nothing of another accelerator; None on a GPU."""
+    devices = [trace.devices[index] for index in trace.devices_used]
+    if not devices or any(device.vendor in ("nvidia", "amd", "unknown") for device in devices):
+        return None
+    return NotChecked(
+        f"the rule knows the calls of CUDA and HIP, and the device is {devices[0].label}",
+        "see where the time goes in the account",
+    )
+
+
+def without_device(trace: Trace) -> Obstacle | None:
+    """Say why there is no device work to look at; None where there is."""
+    if Capability.DEVICE in trace.capabilities:
+        return None
+    if trace.is_cpu_run:
+        return NO_GPU
+    launches = len(calls_of(trace, "*Launch*Kernel*", "*GraphLaunch*"))
+    if not launches:
+        return not_recorded(Capability.DEVICE)
+    calls = f"{launches:,} launches" if launches > 1 else "1 launch"
+    return NotChecked(
+        f"the profiler recorded {calls} and no kernel: it lost the work of the device",
+        "record fewer steps, with no other profiler (nsys, ncu, DCGM) using CUPTI",
+    )

@@ -1,0 +1,127 @@
+"""Matrix products and convolutions: on which cores their kernels ran, and in which precision."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.account.work_kinds import ATTENTION, ORDINARY, TENSOR_CORES, kernel_kind
+from tidy.trace import Event, EventKind, Trace
+
+from . import devices, launches
+
+# Ops that multiply matrices.
+MATRIX_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
+_FIRST_WITH_TENSOR_CORES, FIRST_WITH_BFLOAT16 = (7, 0), (8, 0)
+_FIRST_WITH_TF32 = (8, 0)
+# TF32 is no faster than float32 on GeForce cards and the L40, by NVIDIA's data sheets.
+_NO_GAIN_OF_TF32 = re.compile(r"GeForce|\bL40$")
+_NO_TENSOR_CORES = re.compile(r"GTX 16")
+# Kernels that take part in products, and have no use for Tensor Cores: one of the factors is a
+# vector or a filter by itself, or they add up, transform and prepare.
+_NO_MATRICES = re.compile(
+    r"gemv|gemmk1|dot_kernel|depthwise|splitk_?reduce|reduce_?splitk|reduce_wgrad|offsets|fft"
+    r"|gcgemm|flip_filter|winograd(?!.*gemm|_\d)|reduce_1block"
+)
+_FLOAT32 = re.compile(
+    r"sgemm|scudnn|f32f32_f32f32|(gemm|conv|[dw]grad|fprop)\w*<(\w+, ?)*float|gemmsn\w*<\w*float"
+)
+_TF32 = re.compile(r"tf32|tensorop_s168[48](gemm|fprop|[dw]grad)|^\w*_s168[48]gemm")
+_HALF = re.compile(r"half|f16|fp16|bf16|bfloat|h884|h1688|h16816|e4m3|e5m2|i8816|int8")
+
+
+class Precision(Enum):
+    """In what a kernel multiplies, by its name."""
+
+    FLOAT32 = "float32 on ordinary cores"
+    TF32 = "TF32 on Tensor Cores"
+    LOWER = "16 bits or fewer on Tensor Cores"
+    OPEN = "what the name does not tell, on Tensor Cores"
+
+
+_ON_TENSOR_CORES = (Precision.TF32, Precision.LOWER, Precision.OPEN)
+
+
+@lru_cache(maxsize=1 << 14)
+def precision_of(kernel: str) -> Precision | None:
+    """Tell in what a kernel of NVIDIA's multiplies; None for others, or where it is open."""
+    kind, lower = kernel_kind(kernel), kernel.lower()
+    if kind in (TENSOR_CORES, ATTENTION):
+        if _HALF.search(lower):
+            return Precision.LOWER
+        return Precision.TF32 if _TF32.search(lower) else Precision.OPEN
+    if kind != ORDINARY or _NO_MATRICES.search(lower) or _HALF.search(lower):
+        return None
+    return Precision.FLOAT32 if _FLOAT32.search(lower) else None
+
+
+def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
+    """Rows of the kernels that multiply in a known precision, by that."""
+    rows = trace.rows_of_kind(EventKind.Kernel)
+    names = np.unique(trace.name_id[rows])
+    precisions = list(Precision)
+    codes = np.full(len(trace.names), -1, np.int64)
+    for name in names.tolist():
+        precision = precision_of(trace.names[name])
+        codes[name] = precisions.index(precision) if precision else -1
+    return {each: rows[codes[trace.name_id[rows]] == at] for at, each in enumerate(precisions)}
+
+
+def has_tensor_cores(trace: Trace) -> bool:
+    """Tell whether a GPU of the run has Tensor Cores."""
+    nvidia = devices.used_devices(trace, "nvidia")
+    known = (each.compute for each in nvidia if not _NO_TENSOR_CORES.search(each.name))
+    return any(compute and compute >= _FIRST_WITH_TENSOR_CORES for compute in known)
+
+
+def first_compute(trace: Trace) -> tuple[int, int]:
+    """The compute capability of the oldest of NVIDIA's GPUs that took part."""
+    nvidia = devices.used_devices(trace, "nvidia")
+    return min((device.compute for device in nvidia if device.compute), default=(0, 0))
+
+
+def has_tf32(trace: Trace) -> bool:
+    """Tell whether a GPU of the run has TF32."""
+    nvidia = devices.used_devices(trace, "nvidia")
+    return any(device.compute and device.compute >= _FIRST_WITH_TF32 for device in nvidia)
+
+
+def gains_by_tf32(trace: Trace) -> bool:
+    """Tell whether a GPU of the run is faster in TF32 than in float32."""
+    nvidia = devices.used_devices(trace, "nvidia")
+    return has_tf32(trace) and not all(_NO_GAIN_OF_TF32.search(each.name) for each in nvidia)
+
+
+def without_tf32(trace: Trace) -> list[Event]:
+    """The float32 products that switching TF32 on would speed up.
+
+    Where some product of float32 ran on Tensor Cores TF32 is on; those on ordinary cores then have
+    sizes that cuBLAS has no TF32 kernel for.
+    """
+    if not gains_by_tf32(trace):
+        return []
+    products = list(trace.events(trace.rows_named(*MATRIX_PRODUCTS)))
+    floats = [each for each in launches.innermost(products) if _is_float(each)]
+    precisions = [_precision(each) for each in floats]
+    if set(precisions) & set(_ON_TENSOR_CORES):
+        return []
+    return list(compress(floats, (each == Precision.FLOAT32 for each in precisions)))
+
+
+def _is_float(product: Event) -> bool:
+    """Tell whether both factors are float32. Under autocast the bias of a wrapper may be, alone."""
+    first = "add" in product.name
+    return product.input_dtypes[first : first + 2] == ("float", "float")
+
+
+def _precision(product: Event) -> Precision | None:
+    """Tell what the kernels of a product multiply in; Tensor Cores count where they took part."""
+    kernels = [work.name for work in product.kernels if work.kind == EventKind.Kernel]
+    found = {precision_of(name) for name in kernels}
+    order = (*_ON_TENSOR_CORES, Precision.FLOAT32)
+    return next((each for each in order if each in found), None)

@@ -1,0 +1,4 @@
+"""Forms that a fix replaces, and what it takes away from a recorded run.
+
+Edits, optimizers, sample_loops, stacked.
+"""

@@ -1,0 +1,64 @@
+"""Edits: the time of the host, the device work and the waits that fixes take from a recorded run.
+
+`left` is the part that stays, at best and at worst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tidy.savings import Edit
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
+
+from ..device.launches import below
+
+# What stays of calls and copies that a fix removes: memory that is kept has to be looked up, and
+# a value that is not copied has to be made.
+REMOVED = (0.1, 0.3)
+
+
+def host_time(trace: Trace, rows: ArrayLike) -> dict[int, Intervals]:
+    """Return the time of these ops, frames or calls, by the thread (its track) that they are on."""
+    index = np.asarray(rows, np.int64)
+    tracks = trace.track_id[index]
+    return {
+        int(track): trace.time_of(index[tracks == track])
+        for track in np.flatnonzero(np.bincount(tracks))
+    }
+
+
+def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
+    """The device work that these ops, and all that they call, launch."""
+    return work_below(trace, rows_of(events))
+
+
+def work_below(trace: Trace, rows: ArrayLike) -> Rows:
+    """The device work that the ops of these rows, and all that they call, launch."""
+    work = trace.device_rows
+    inside = below(trace, rows).contains(trace.launching_ops(work))
+    return np.sort(work[inside], kind="stable")
+
+
+def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
+    """The calls of the driver in these events, or the events themselves where they are calls."""
+    calls, rows = trace.rows_of_kind(EventKind.Runtime), rows_of(events)
+    inside = below(trace, rows).contains(trace.caller[calls]) | np.isin(calls, rows)
+    return calls[inside]
+
+
+def without_waits(trace: Trace, events: Iterable[Event]) -> Edit:
+    """The run without the waits in these events: the host goes on at once."""
+    return Edit("without the waits", waits=calls_in(trace, events))
+
+
+def without_ops(
+    trace: Trace, events: Sequence[Event], model: str, left: tuple[float, float]
+) -> Edit:
+    """The run with `left` of these ops: their time on the host, their device work, no waits."""
+    host = host_time(trace, rows_of(events))
+    return Edit(
+        model, host=host, work=work_of(trace, events), waits=calls_in(trace, events), left=left
+    )

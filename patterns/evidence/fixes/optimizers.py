@@ -1,0 +1,79 @@
+"""Steps of torch.optim's optimizers, which ops they have grouped, and gradients that they zero."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from tidy.trace import Event, EventKind, Rows, Trace
+
+from ..device.launches import has_name, innermost, rows_matching
+
+# Functions of torch.optim that call foreach ops are named such as `adam.py(5): _multi_tensor_adam`.
+FUSED = r"aten::_fused_|(?!.*: _multi_tensor_).*multi_tensor|Torch-Compiled|.*triton"
+
+
+def step_pattern(classes: Iterable[str]) -> re.Pattern[str]:
+    """Names of the ranges that `Optimizer.step` records, with the class as the first group."""
+    return re.compile(rf"Optimizer\.step#({'|'.join(classes)})\.step")
+
+
+def optimizer_steps(trace: Trace, names: re.Pattern[str]) -> Iterator[Event]:
+    """The ranges of optimizer steps whose name matches `step_pattern`."""
+    for step in trace.events(rows_matching(trace, names, "Optimizer.step#*")):
+        if step.kind == EventKind.Annotation:
+            yield step
+
+
+def rows_in(step: Event) -> Rows:
+    """Rows of what runs on the thread of a range while it lasts, by start."""
+    track = int(step.trace.track_id[step.row])
+    return step.trace.rows_within(step.start_ns, step.end_ns, track)
+
+
+def names_in(step: Event) -> dict[str, int]:
+    """The names of what runs in a range, and how often each does."""
+    trace = step.trace
+    ids, counts = np.unique(trace.name_id[rows_in(step)], return_counts=True)
+    names = [trace.names[each] for each in ids.tolist()]
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
+    """The calls of `zero_grad` that fill gradients with zeros, and the ops that fill.
+
+    A call is its frame or, where there is none, the range that the optimizer records.
+    """
+    fills = trace.rows_named("aten::zero_", "aten::_foreach_zero_")
+    above = trace.parent[fills]
+    by_zeros = has_name(trace, "aten::zeros")[trace.name_id[np.maximum(above, 0)]] & (above >= 0)
+    fills = fills[~by_zeros]
+    if not len(fills):
+        return [], fills
+    # A wrapper of the same name says nothing that the call inside it does not.
+    calls = innermost([e for e in trace.named("*: zero_grad") if _holds(e, fills)])
+    explained = trace.time_of(e.row for e in calls)
+    fill_rows = set(fills.tolist())
+    for event in trace.named("Optimizer.zero_grad#*"):
+        if explained.overlaps(event.start_ns, event.end_ns) or event.kind == EventKind.PyCall:
+            continue
+        if not fill_rows.isdisjoint(rows_in(event).tolist()):
+            calls.append(event)
+    return calls, fills
+
+
+def _holds(call: Event, fills: Rows) -> bool:
+    """Tell whether one of the sorted rows `fills` is below `call`."""
+    first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
+    return bool(last > first)
+
+
+def additions(trace: Trace) -> Rows:
+    """The ops that add a gradient to the one that a parameter has."""
+    adds = trace.rows_named("aten::add_")
+    above = trace.parent[adds]
+    is_leaf = has_name(trace, "torch::autograd::AccumulateGrad")
+    found: Rows = adds[is_leaf[trace.name_id[np.maximum(above, 0)]] & (above >= 0)]
+    return found

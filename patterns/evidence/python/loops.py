@@ -1,0 +1,160 @@
+"""The step that a time is in, and what repeats: in the steps of a trace, or in a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from itertools import compress
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tidy.trace import Event, EventKind, Intervals, Trace
+
+from .places import by_window, grouped, place_of
+
+T = TypeVar("T")
+# What happens in fewer steps (without steps, in fewer rounds of work) is no loop: it may be how a
+# script begins, a validation, or a batch of a new shape.
+FEWEST_STEPS, _FEWEST_ROUNDS = 2, 3
+# What is between two ops of a loop is its own Python, unless it takes longer than this.
+_LONGEST_PYTHON_NS = 50_000
+
+
+def step_of(trace: Trace, times_ns: ArrayLike) -> NDArray[np.int64]:
+    """For each time the index in `trace.steps` of the step it is in, -1 for none."""
+    times = np.asarray(times_ns, np.int64)
+    if not trace.steps:
+        return np.full(times.shape, -1, np.int64)
+    starts = np.array([step.start_ns for step in trace.steps], np.int64)
+    ends = np.array([step.end_ns for step in trace.steps], np.int64)
+    at = np.searchsorted(starts, times, side="right") - 1
+    return np.where((at >= 0) & (times < ends[at]), at, -1)
+
+
+def count_steps(trace: Trace, times_ns: ArrayLike) -> int:
+    """In how many steps at least one of these times is."""
+    steps = step_of(trace, times_ns)
+    return len(np.unique(steps[steps >= 0]))
+
+
+def steps_with(trace: Trace, times_ns: ArrayLike, fewest: int) -> dict[int, int]:
+    """The steps that at least so many of these times are in, and how many each has."""
+    steps = step_of(trace, times_ns)
+    numbers, counts = np.unique(steps[steps >= 0], return_counts=True)
+    enough = counts >= fewest
+    return dict(zip(numbers[enough].tolist(), counts[enough].tolist(), strict=True))
+
+
+def parts_in_steps(
+    trace: Trace,
+    items: Iterable[T],
+    key: Callable[[T], Hashable],
+    event_of: Callable[[T], Event] | None = None,
+) -> Iterator[list[T]]:
+    """As `places.parts`, of what with one key is in enough steps to be no exception."""
+    for same in grouped(items, key):
+        events = cast("list[Event]", same) if event_of is None else map(event_of, same)
+        if count_steps(trace, [event.start_ns for event in events]) >= FEWEST_STEPS:
+            yield from by_window(same, event_of)
+
+
+class Loop:
+    """All that repeats in a trace: in its steps or, where it has none, in rounds of work.
+
+    A launch of a kernel ends a round. What happens many times before any kernel is launched, such
+    as a model that moves to the device one parameter after the other, happens in a single round.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def repeated(self, times_ns: ArrayLike, enough: int | None = None) -> list[bool]:
+        """For each time whether it belongs to something that repeats.
+
+        No time does where all of them are in too few steps or rounds. Where the trace has steps, a
+        time outside of them does not either.
+
+        Args:
+            enough: so many times count as repeated, also within one step.
+        """
+        times = np.asarray(times_ns, np.int64)
+        if self._trace.steps:
+            inside = step_of(self._trace, times) >= 0
+            repeats = count_steps(self._trace, times) >= FEWEST_STEPS
+        else:
+            inside = np.ones(times.shape, bool)
+            rounds = np.searchsorted(self._launches_ns, times)
+            repeats = len(np.unique(rounds)) >= _FEWEST_ROUNDS
+        repeats = repeats or (enough is not None and int(inside.sum()) >= enough)
+        return [bool(each) and repeats for each in inside]
+
+    def by_place(
+        self, items: Iterable[T], event_of: Callable[[T], Event], enough: int | None = None
+    ) -> Iterator[list[T]]:
+        """Yield what repeats, for each place of the source where something does.
+
+        Args:
+            event_of: gives the event that tells where and when an item is.
+            enough: as for `repeated`.
+        """
+        for group in grouped(items, lambda item: place_of(event_of(item))):
+            repeats = self.repeated([event_of(item).start_ns for item in group], enough)
+            if any(repeats):
+                yield list(compress(group, repeats))
+
+    def parts(
+        self, items: Iterable[T], event_of: Callable[[T], Event], enough: int | None = None
+    ) -> Iterator[list[T]]:
+        """As `by_place`; what the window leaves out is a group of its own."""
+        for same in self.by_place(items, event_of, enough):
+            yield from by_window(same, event_of)
+
+    @cached_property
+    def _launches_ns(self) -> NDArray[np.int64]:
+        """Return the times at which kernels were launched, sorted."""
+        trace = self._trace
+        kernels = trace.rows_of_kind(EventKind.Kernel)
+        calls = trace.caller[kernels]
+        return np.sort(trace.start_ns[np.where(calls >= 0, calls, kernels)], kind="stable")
+
+
+def time_of_rounds(trace: Trace, loops: Iterable[NDArray[np.int64]]) -> Intervals:
+    """The time of loops, given the ops of each by start, their Python between ops included."""
+    starts, ends = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
+    for rows in loops:
+        own = Intervals(trace.start_ns[rows], trace.end_ns[rows])
+        gaps = own.starts_ns[1:] - own.ends_ns[:-1]
+        until = np.where(gaps <= _LONGEST_PYTHON_NS, own.starts_ns[1:], own.ends_ns[:-1])
+        starts.append(own.starts_ns)
+        ends.append(np.append(until, own.ends_ns[-1:]))
+    return Intervals(np.concatenate(starts), np.concatenate(ends))
+
+
+def repeated_runs(
+    sequence: ArrayLike, longest_period: int, fewest_rounds: int
+) -> Iterator[tuple[int, int, int]]:
+    """Longest stretches [first, last) in which each element equals the one `period` before it.
+
+    A stretch has at least `fewest_rounds` rounds, of which the last may be incomplete. Each element
+    belongs to one stretch at most, that of the shortest period. Takes time linear in
+    `len(sequence) * longest_period`.
+
+    Yields:
+        (first, last, period), shorter periods first.
+    """
+    values = np.asarray(sequence)
+    taken = np.zeros(len(values) + 1, bool)
+    for period in range(1, longest_period + 1):
+        if len(values) <= period * (fewest_rounds - 1):
+            return
+        same = np.zeros(len(values) - period + 2, bool)
+        same[1:-1] = values[period:] == values[:-period]
+        edges = np.flatnonzero(same[1:] != same[:-1])
+        firsts, lasts = edges[::2], edges[1::2] + period
+        long_enough = lasts - firsts > period * (fewest_rounds - 1)
+        for first, last in np.stack([firsts, lasts], 1)[long_enough].tolist():
+            if not taken[first:last].any():
+                taken[first:last] = True
+                yield first, last, period

@@ -1,0 +1,92 @@
+"""Owners of code, places in the source, and grouping by place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain, compress
+from typing import TypeVar, cast
+
+from tidy.trace import Event, EventKind, rows_of
+
+from .frames import Owner, owner_by_name
+
+_NUMBERED_STEP = re.compile(r"ProfilerStep#\d+")
+T = TypeVar("T")
+
+
+def is_step(event: Event) -> bool:
+    """Tell whether an event is the range of a step that the profiler marks."""
+    return _NUMBERED_STEP.fullmatch(event.name) is not None
+
+
+def owner_of(event: Event) -> Owner:
+    """Tell whose code an event belongs to; the user's where nothing says otherwise."""
+    frames = event.trace.call_stack(event.row).split(";")
+    above = (each.name for each in event.ancestors())
+    for name in chain(map(str.strip, frames), above):
+        owner = owner_by_name(name)
+        if owner is not None:
+            return owner
+    return Owner.USER
+
+
+def place_of(event: Event) -> Hashable:
+    """Tell what events of one name at one place of the source share.
+
+    That is the line or, without Python stacks, the names above except the number of the step.
+    """
+    location = event.location
+    if location is not None:
+        return location, event.name
+    above = (each.name for each in event.ancestors())
+    return event.name, *(name for name in above if not _NUMBERED_STEP.fullmatch(name))
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Items with one key together; both groups and items in the order in which they came."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+def parts(
+    items: Iterable[T], key: Callable[[T], Hashable], event_of: Callable[[T], Event] | None = None
+) -> list[list[T]]:
+    """Items with one key together; those that the window leaves out are a group of their own.
+
+    Args:
+        event_of: as for `by_window`.
+    """
+    return [part for same in grouped(items, key) for part in by_window(same, event_of)]
+
+
+def by_line(events: Iterable[Event]) -> list[list[Event]]:
+    """Parts of one line of the source; events whose line is not known are together."""
+    return parts(events, lambda event: event.location)
+
+
+def by_window(items: Sequence[T], event_of: Callable[[T], Event] | None = None) -> list[list[T]]:
+    """Items in the window of their trace, and items outside of it; only groups that hold some.
+
+    Args:
+        event_of: gives the event that tells when an item is; without it the items are events.
+    """
+    if not items:
+        return []
+    events = cast("Sequence[Event]", items) if event_of is None else list(map(event_of, items))
+    inside = events[0].trace.in_window(rows_of(events))
+    if inside.all():
+        return [list(items)]
+    groups = list(compress(items, inside)), list(compress(items, ~inside))
+    return [group for group in groups if group]
+
+
+def within_range(events: Sequence[Event]) -> str:
+    """` in NAME` for events without a line, where the user marked a range around them; else ""."""
+    if events[0].location is None:
+        for above in events[0].ancestors():
+            if above.kind == EventKind.Annotation and not _NUMBERED_STEP.fullmatch(above.name):
+                return f" in {above.name}" if above.name else ""
+    return ""

@@ -1,0 +1,227 @@
+"""The host while no device works, or all the time where there is none, by the account.
+
+    device   ####................####....................####
+    host     [launch][py][launch]    [ Python, 400 us ][launch]
+             `-- from op to op --'   `---- a stretch --'
+
+Between two launches the host runs Python, operators that compute on the CPU, or both. Where that
+takes long it is a stretch, which has a function that most of it is in; what is shorter is what it
+takes to get from one operator to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.account import HostTime, Stretches, host_in_window
+from tidy.account import host_kinds as kinds
+from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace.kept import kept_of_window
+
+from ..device import devices
+from ..device.launches import ops_around
+
+Numbers = NDArray[np.int32]
+
+# Shorter than this, Python is on its way from one operator to the next.
+LONG_NS = 500_000
+# An op that takes longer for each launch does something else besides: it is called for the first
+# time, asks for memory, or computes on the CPU.
+_LONGEST_LAUNCH_NS = 200_000
+# A function is where a stretch is spent if so much of it is in the function.
+_MOST = 0.6
+_FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall)
+_IN_PYTHON = [
+    kinds.CODE_OF[kind] for kind in (kinds.PYTHON, kinds.PREPROCESSING, kinds.OTHER_PROCESS)
+]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A long time in which the host launches nothing.
+
+    Attributes:
+        event: the innermost that the longest part of it is in; None where nothing was open.
+        functions: the frames and calls of Python that most of it is in, from the innermost out.
+        op: the operator on the CPU that takes most of it; None where Python does.
+    """
+
+    start_ns: int
+    end_ns: int
+    track: int
+    event: Event | None
+    functions: tuple[Event, ...]
+    op: Event | None
+
+
+@dataclass(frozen=True)
+class HostIdle:
+    """The host's time in the window while no device works, or without devices all of it.
+
+    Attributes:
+        launching: it launches, one operator after the other, and a launch is on its way.
+        python: it is on its way from one operator to the next, by thread (its track).
+        stretches: it does something else, for long.
+    """
+
+    launching: Intervals
+    python: Mapping[int, Intervals]
+    stretches: tuple[Stretch, ...]
+
+
+def host_idle(trace: Trace) -> HostIdle:
+    """Tell what the host does in the window while the devices wait for it."""
+    launching, python, stretches = _host_idle(trace)
+    return HostIdle(launching, python, tuple(_made(trace, each) for each in stretches))
+
+
+@kept_of_window
+def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Rows, ...]]:
+    device = max(trace.devices_used, key=lambda d: len(trace.rows_of_device(d)), default=None)
+    pieces = host_in_window(trace, device)
+    if len(trace.devices_used) > 1:
+        pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
+    ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
+    is_hook, in_op = (
+        pieces.kind == kinds.CODE_OF[kinds.HOOK],
+        (ops >= 0) | (pieces.row >= trace.tree_count),
+    )
+    is_launching = (pieces.kind == kinds.CODE_OF[kinds.LAUNCHING]) | (is_hook & in_op)
+    launches &= is_launching
+    # A launch that came just in time has its kernel begin when it arrives.
+    arrives = (pieces.kind == kinds.CODE_OF[kinds.GAP]) & (pieces.row >= 0)
+    arrives &= trace.end_ns[pieces.row] == pieces.start_ns
+    is_python = np.isin(pieces.kind, _IN_PYTHON) | (is_hook & ~in_op)
+    other = is_python | (pieces.kind == kinds.CODE_OF[kinds.CPU_OP])
+    if device is not None:
+        other |= is_launching & launches_nothing
+    group, chosen = _groups(pieces, other), np.flatnonzero(other)
+    spent_ns = np.bincount(group[chosen], pieces.end_ns[chosen] - pieces.start_ns[chosen])
+    is_long = np.zeros(len(other), bool)
+    is_long[chosen] = spent_ns[group[chosen]] >= LONG_NS
+    tracks = np.where(pieces.row >= 0, trace.track_id[pieces.row], HostTime(trace).main)
+    between = is_python & ~is_long
+    return (
+        _time(pieces, launches | arrives),
+        {
+            track: _time(pieces, between & (tracks == track))
+            for track in np.unique(tracks[between]).tolist()
+        },
+        tuple(_stretches(trace, pieces, ops, tracks, np.where(is_long, group, -1))),
+    )
+
+
+def _time(pieces: Stretches, chosen: NDArray[np.bool_]) -> Intervals:
+    return Intervals(pieces.start_ns[chosen], pieces.end_ns[chosen])
+
+
+def _ops_and_launches(
+    trace: Trace, pieces: Stretches
+) -> tuple[Numbers, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each piece the op in no other op, -1 for none, and how long what launches takes in it.
+
+    Returns:
+        The ops; whether they launch, within what a launch takes at the longest; whether they launch
+        nothing. A call in no op is a launch of its own.
+    """
+    count = trace.tree_count
+    op_of = np.append(ops_around(trace, np.arange(count)), -1).astype(np.int32)  # the last of none
+    is_call = pieces.row >= count
+    ops = op_of[np.where(is_call, trace.caller[pieces.row], pieces.row)]
+    launching = op_of[trace.launching_ops(trace.device_rows)]
+    launches = np.bincount(launching[launching >= 0], minlength=count)
+    takes_ns = trace.duration_ns[:count] / np.maximum(launches, 1)
+    op_is_short = np.append((launches > 0) & (takes_ns <= _LONGEST_LAUNCH_NS), False)
+    call_is_short = is_call & (trace.duration_ns[pieces.row] <= _LONGEST_LAUNCH_NS)
+    is_short = np.where(ops >= 0, op_is_short[ops], call_is_short)
+    return ops, is_short, np.where(ops >= 0, np.append(launches == 0, True)[ops], ~is_call)
+
+
+def _groups(pieces: Stretches, chosen: NDArray[np.bool_]) -> Numbers:
+    """A number for each piece, the same for chosen ones that follow each other without a gap."""
+    follows = np.zeros(len(chosen), bool)
+    follows[1:] = chosen[1:] & chosen[:-1] & (pieces.start_ns[1:] == pieces.end_ns[:-1])
+    return np.cumsum(~follows, dtype=np.int32)
+
+
+class _Rows(NamedTuple):
+    """A stretch by rows, -1 for none; see `Stretch`."""
+
+    start_ns: int
+    end_ns: int
+    track: int
+    row: int
+    functions: tuple[int, ...]
+    op: int
+
+
+def _made(trace: Trace, stretch: _Rows) -> Stretch:
+    start_ns, end_ns, track, row, functions, op = stretch
+    event, cpu_op = (trace.event(each) if each >= 0 else None for each in (row, op))
+    return Stretch(start_ns, end_ns, track, event, tuple(trace.events(functions)), cpu_op)
+
+
+def _stretches(
+    trace: Trace, pieces: Stretches, ops: Numbers, tracks: Numbers, group: Numbers
+) -> Iterator[_Rows]:
+    """The stretches that the pieces with one number are; -1 is none."""
+    chosen = np.flatnonzero(group >= 0)
+    firsts = np.flatnonzero(np.diff(group[chosen], prepend=-1))
+    for own in np.split(chosen, firsts[1:]) if len(chosen) else ():
+        spent = pieces.end_ns[own] - pieces.start_ns[own]
+        start_ns, end_ns = int(pieces.start_ns[own[0]]), int(pieces.end_ns[own[-1]])
+        longest = own[spent.argmax()]
+        in_ops = ops[own] >= 0
+        is_op = 2 * spent[in_ops].sum() > spent.sum()
+        op = int(ops[own][in_ops][spent[in_ops].argmax()]) if is_op else -1
+        row = int(pieces.row[longest])
+        functions = tuple(_functions(trace.event(row), start_ns, end_ns)) if row >= 0 else ()
+        yield _Rows(start_ns, end_ns, int(tracks[longest]), row, functions, op)
+
+
+def _functions(event: Event, start_ns: int, end_ns: int) -> Iterator[int]:
+    """Rows of the frames and calls of Python around an event that hold most of a stretch."""
+    for each in (event, *event.ancestors()):
+        held_ns = min(each.end_ns, end_ns) - max(each.start_ns, start_ns)
+        if each.kind in _FUNCTIONS and held_ns >= _MOST * (end_ns - start_ns):
+            yield each.row
+
+
+def time_of(stretches: Iterable[Stretch]) -> Intervals:
+    """All the time of stretches."""
+    times = np.array([(each.start_ns, each.end_ns) for each in stretches], np.int64).reshape(-1, 2)
+    return Intervals(times[:, 0], times[:, 1])
+
+
+def by_track(stretches: Iterable[Stretch]) -> dict[int, Intervals]:
+    """The time of stretches by the thread that they are on."""
+    threads: dict[int, list[Stretch]] = {}
+    for each in stretches:
+        threads.setdefault(each.track, []).append(each)
+    return {track: time_of(own) for track, own in threads.items()}
+
+
+def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
+    """The time of stretches without the step or round of the window that has most of it.
+
+    None counts where they are in fewer than half of the steps: what takes long now and then happens
+    once, at the end of a recording for instance, or is what else the machine does.
+    """
+    time = time_of(stretches)
+    edges = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2)
+    spent_ns = time.covered_ns(edges[:, 0], edges[:, 1])
+    if 2 * np.count_nonzero(spent_ns) < max(len(edges), 1):
+        return Intervals()
+    most = int(spent_ns.argmax())
+    return time - Intervals(edges[most : most + 1, 0], edges[most : most + 1, 1])
+
+
+def op_after(trace: Trace, stretch: Stretch) -> Event | None:
+    """The operator that comes next on its thread, within a millisecond."""
+    soon = trace.within(stretch.end_ns, stretch.end_ns + 1_000_000, stretch.track)
+    return next((each for each in soon if each.kind == EventKind.TorchOp), None)

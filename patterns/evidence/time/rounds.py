@@ -1,0 +1,46 @@
+"""The cost of a loop's rounds: their own time, and that of their backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from tidy.trace import Intervals, Rows, Trace
+
+from ..device.autograd import backward_of
+from ..python.loops import time_of_rounds
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """All rounds of some loops.
+
+    Attributes:
+        rows: their operators, and what the engine runs for the nodes that these made.
+        host: when each thread is in them, by track.
+    """
+
+    rows: Rows
+    host: dict[int, Intervals]
+
+    @property
+    def time(self) -> Intervals:
+        """Return the time in which any thread is in them."""
+        return reduce(or_, self.host.values(), Intervals())
+
+
+def with_backward(trace: Trace, loops: Sequence[Rows]) -> Rounds:
+    """The rounds of these loops, given the operators of each by start, all on one thread."""
+    forward = np.concatenate(loops)
+    backward = backward_of(trace, forward)
+    host = {int(trace.track_id[forward[0]]): time_of_rounds(trace, loops)}
+    tracks = trace.track_id[backward]
+    for track in np.unique(tracks).tolist():
+        own = backward[tracks == track]
+        own = own[np.argsort(trace.start_ns[own], kind="stable")]
+        host[track] = host.get(track, Intervals()) | time_of_rounds(trace, [own])
+    return Rounds(np.concatenate([forward, backward]), host)

@@ -1,0 +1,45 @@
+"""The cost of events, and the share of the window that is worth a warning."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tidy.trace import Intervals, Trace
+
+# What a finding costs has to be this share of the window for a warning where no replay tells what
+# its fix saves; below it is info. tidy/check/weigh.py has the share of what is saved.
+# - Most rules: the 5 % of Kineto's TensorBoard plug-in.
+# - Waits, and what can be mended in one line without a drawback: 1 %.
+# - Input and communication: 10 %, and below 5 % they are not worth a word. The first is where
+#   Kineto's plug-in warns of communication, the second where XProf calls a run input-bound.
+WORTH_A_WARNING = 0.05
+EASY_WARNING = 0.01
+LARGE_INFO, LARGE_WARNING = 0.05, 0.10
+
+
+class Cost(NamedTuple):
+    """The cost of some events where that is not their own time; see `Pattern.report`.
+
+    Attributes:
+        time: of the host or, if it is so, of devices.
+        matters: whether that is worth a warning where nothing is replayed.
+    """
+
+    time: Intervals
+    matters: bool
+    on_device: bool = False
+
+
+NO_COST = Cost(Intervals(), matters=False)  # what is found takes no time, or none that is known
+
+
+def part_of_window(trace: Trace, time: Intervals) -> float:
+    """The share of the window, or of what is outside of it alone: its length in windows.
+
+    So a floor is the same for what counts and for what does not. 1 where there is no window.
+    """
+    share = trace.step_share(time)
+    if share is not None:
+        return share
+    window_ns = trace.step_time.total_ns
+    return time.total_ns / window_ns if window_ns else 1.0

@@ -1,0 +1,165 @@
+"""Copies that a program asks for, from pageable or from pinned memory, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidy.finding import NotChecked, Obstacle
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace
+
+from ..device.copies import ASKED, PAGEABLE, PINNED, copy_op, fill_copied_by, nbytes_of
+from ..device.launches import outermost_op
+from ..device.lookups import index_made_for
+from ..device.obstacles import without_device
+from ..python import places
+from ..python.frames import MOVES_A_MODULE
+from .timing import Cost
+from .waits import synchronizing_calls
+
+_BACK_TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)*"
+_SCALAR_NBYTES = 8
+_LARGE_NBYTES = 1 << 20  # of which the rate does not depend on the size
+# By major compute capability.
+_PINNED_GB_PER_S = {6: (8, 13), 7: (8, 13), 8: (5, 26), 9: (22, 55), 10: (22, 58)}
+# Of the time of copies, where neither their size nor the device's link is known.
+_USUALLY_LEFT = 0.35, 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A copy to a device or from one, its `aten::copy_`, and the outermost op around that."""
+
+    work: Event
+    copy: Event
+    op: Event
+    nbytes: int
+
+
+def uploads(trace: Trace, name: str) -> Iterator[Upload]:
+    """Copies of one kind (`PAGEABLE`, `PINNED`) that the program asks for, by start.
+
+    Left out are scalars, tensors that were filled on the CPU just before, modules that move, and
+    what an index is made of that the next op looks up.
+    """
+    for each in _copies(trace, name):
+        if each.op.name not in ASKED or fill_copied_by(each.op):
+            continue
+        if name == PAGEABLE and index_made_for(each.op, each.copy):
+            continue
+        if not any(MOVES_A_MODULE.search(above.name) for above in each.op.ancestors()):
+            yield each
+
+
+def downloads(trace: Trace) -> Iterator[Upload]:
+    """Copies from a device into a pageable tensor that the program has: it calls `copy_` itself."""
+    return (each for each in _copies(trace, _BACK_TO_PAGEABLE) if each.op.row == each.copy.row)
+
+
+def _copies(trace: Trace, name: str) -> Iterator[Upload]:
+    """Copies with a name that `aten::copy_` makes, by start; without scalars."""
+    for work in trace.events(trace.rows_named(name)):
+        copy = copy_op(work) if work.kind == EventKind.Memcpy else None
+        if copy is not None and not _is_scalar(work, copy):
+            yield Upload(work, copy, outermost_op(copy), nbytes_of(work, copy))
+
+
+def _is_scalar(work: Event, copy: Event) -> bool:
+    shapes = copy.input_shapes
+    return (len(shapes) > 1 and shapes[1] == ()) or 0 < work.nbytes <= _SCALAR_NBYTES
+
+
+def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float) -> Cost:
+    """The time of the copies and the waits for them in which no device does anything else.
+
+    It matters from `warning_from` of the window on. Before the first device work it is not known
+    what the devices did, because the profiler had just begun.
+    """
+    rows = _blocked_rows(trace, copies)
+    others = np.setdiff1d(trace.device_rows, np.asarray(rows, np.int64))
+    busy = Intervals(trace.start_ns[others], trace.end_ns[others])
+    first_ns = int(trace.start_ns[trace.device_rows].min())
+    known = Intervals([first_ns], [first_ns + trace.span_ns])
+    time = (trace.time_of(rows) & known & trace.step_time) - busy
+    return Cost(time, matters=time.total_ns >= warning_from * trace.window.time_ns)
+
+
+def part_from_pinned(trace: Trace, work: Rows) -> tuple[tuple[float, float], str]:
+    """The part of the copies' time that they take from pinned memory, at best and at worst.
+
+    By the generation of PCIe that devices of each compute capability have, all 16 lanes of it: some
+    12, 25 and 50 GB/s are measured (CUDA's bandwidthTest, nvbandwidth), less on older hosts and on
+    virtual machines, where 5 to a device and 9 from it were measured with an A100.
+
+    Returns:
+        The parts, and in words the two rates, which the trace does not tell; "" where it does.
+    """
+    devices = (trace.devices.get(index) for index in np.unique(trace.device[work]).tolist())
+    majors = [each.compute[0] if each is not None and each.compute else 0 for each in devices]
+    rates = [_PINNED_GB_PER_S[major] for major in majors if major in _PINNED_GB_PER_S]
+    nbytes, took_s = trace.nbytes[work].sum(), trace.duration_ns[work].sum() / 1e9
+    if not (nbytes and took_s) or not majors:
+        return _USUALLY_LEFT, ""
+    seen = _rate_from_pinned(trace)
+    if seen is not None:
+        part = min(float(nbytes / (1e9 * seen) / took_s), 1.0)
+        return (part, part), ""
+    if not rates or len(rates) < len(majors):
+        return _USUALLY_LEFT, ""
+    slowest, fastest = min(low for low, _ in rates), max(high for _, high in rates)
+    worst, best = (min(float(nbytes / (1e9 * r) / took_s), 1.0) for r in (slowest, fastest))
+    now = nbytes / took_s / 1e9
+    slow = f"the {now:.2g} GB/s of now" if worst == 1.0 else f"{slowest} GB/s"
+    return (best, worst), (
+        f"the rate after pinning is not in the trace: {slow}, or up to {fastest} GB/s"
+    )
+
+
+def _rate_from_pinned(trace: Trace) -> float | None:
+    """Return the GB/s of large copies from pinned memory in this trace; None where it has none."""
+    rows = trace.rows_named(PINNED)
+    rows = rows[trace.nbytes[rows] >= _LARGE_NBYTES]
+    took_ns = int(trace.duration_ns[rows].sum())
+    return float(trace.nbytes[rows].sum()) / took_ns if took_ns else None
+
+
+def by_window(
+    trace: Trace, same: Sequence[Upload], warning_from: float
+) -> Iterator[tuple[list[Event], Cost, str]]:
+    """Copies at one place of the source, those in the window apart from those outside of it.
+
+    Yields:
+        The ops that copy, what they cost, and ` in NAME` where only a range tells the place.
+    """
+    for part in places.by_window(same, lambda each: each.op):
+        events = [each.op for each in part]
+        yield events, cost_of_uploads(trace, part, warning_from), places.within_range(events)
+
+
+def _blocked_rows(trace: Trace, copies: Iterable[Upload]) -> Sequence[int]:
+    """Rows of the copies and of the calls in which the host waits for them."""
+    waits = set(synchronizing_calls(trace).tolist())
+    rows: set[int] = set()
+    for each in copies:
+        rows.add(each.work.row)
+        call = each.work.parent
+        if call is not None and call.kind == EventKind.Runtime:
+            rows.add(call.row)
+        rows.update(waits.intersection(trace.runtime_rows_under(each.copy.row).tolist()))
+    return sorted(rows)
+
+
+def unknown_memory(trace: Trace) -> Obstacle | None:
+    """Say why one cannot tell the kind of host memory; None where one can, or nothing is copied."""
+    obstacle = without_device(trace)
+    if obstacle is not None:
+        return obstacle
+    told = len(trace.rows_named(PAGEABLE, PINNED))
+    if not told and len(trace.rows_named("Memcpy HtoD (Host -> *", "Memcpy HtoD (Unknown -> *")):
+        return NotChecked(
+            "the trace does not say whether copies are from pinned memory, as on ROCm",
+            "look for pin_memory=True at the DataLoader",
+        )
+    return None
