@@ -1,4 +1,4 @@
-"""When the profiler records, and what it says where it cannot."""
+"""The profiler records as scheduled, and says why where it cannot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tidy.runtime as rt
 from tidy.errors import TidyError
 from tidy.profiler import profile, record_function, schedule
-from tidy.profiler.step_tracker import StepTracker
+from tidy.profiler.schedule import StepTracker
 
 _SMALL = st.integers(0, 4)
 _SCHEDULES = st.fixed_dictionaries(
@@ -41,7 +41,7 @@ def test_actions_are_those_of_pytorch(options: dict[str, int]) -> None:
 
 
 def _follow(module: Any, tensors: Any, options: dict[str, int], steps: int) -> list[Any]:
-    """What `on_trace_ready` meets at each call: the step, and the ranges of steps in the trace."""
+    """Return what `on_trace_ready` meets at each call: the step, and ranges of steps."""
     met: list[Any] = []
 
     def ready(prof: Any) -> None:

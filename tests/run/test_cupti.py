@@ -1,4 +1,4 @@
-"""What is set in the environment while a profiler may let go of CUPTI; C reads it, not Python."""
+"""The environment while a profiler may let go of CUPTI; C reads it, not Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tidy.run.child.cupti import may_be_let_go
+from tidy.run.child.torch_backend import cupti_may_be_let_go
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="getenv of the C library")
 
@@ -33,7 +33,7 @@ def test_it_is_set_meanwhile_where_cuda_can(
     cuda: str | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TEARDOWN_CUPTI", raising=False)
-    with may_be_let_go(_torch(cuda)):
+    with cupti_may_be_let_go(_torch(cuda)):
         assert _seen_by_c() == expected
         assert "TEARDOWN_CUPTI" not in os.environ
     assert _seen_by_c() is None
@@ -42,7 +42,7 @@ def test_it_is_set_meanwhile_where_cuda_can(
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_what_the_script_has_set_stays(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEARDOWN_CUPTI", value)
-    with may_be_let_go(_torch("13.0")):
+    with cupti_may_be_let_go(_torch("13.0")):
         assert _seen_by_c() == value
     assert _seen_by_c() == value
 
@@ -50,6 +50,6 @@ def test_what_the_script_has_set_stays(value: str, monkeypatch: pytest.MonkeyPat
 def test_what_is_set_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As PyTorch does when a profiler starts beside CUDA graphs."""
     monkeypatch.delenv("TEARDOWN_CUPTI", raising=False)
-    with may_be_let_go(_torch("13.0")):
+    with cupti_may_be_let_go(_torch("13.0")):
         monkeypatch.setenv("TEARDOWN_CUPTI", "0")
     assert _seen_by_c() == "0"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tidy.run import RunOptions, time_once
-from tidy.run.child.graph_steps import GraphSteps
+from tidy.run.child.backend import GraphSteps
 from tidy.trace import EventKind
 
 from .running import record, tidy_run, write_script
@@ -89,7 +89,7 @@ def test_they_are_timed(tmp_path: Path) -> None:
 
 
 class _Cuda:
-    """What is asked of `torch.cuda`."""
+    """The part of `torch.cuda` that is asked."""
 
     def __init__(self, is_initialized: bool = True) -> None:
         class CUDAGraph:

@@ -182,19 +182,19 @@ class Recorder:
 
     @property
     def is_started(self) -> bool:
-        """Whether it was started and not stopped."""
+        """Tell whether it was started and not stopped."""
         return self._child is not None
 
     @property
     def is_recording(self) -> bool:
-        """Whether it was started, and has not yet recorded all it was to record."""
+        """Tell whether it was started, and has not yet recorded all it was to record."""
         return self._child is not None and self._child.state != "ended"
 
     # -- what was recorded ------------------------------------------------------------------------
 
     @property
     def trace(self) -> Trace:
-        """What was recorded; it is put together when it is first asked for.
+        """Return the recorded trace, which is put together when it is first asked for.
 
         Raises:
             UsageError: it is still being recorded, or nothing was.
@@ -217,7 +217,7 @@ class Recorder:
         sources: str | os.PathLike[str] | None = None,
         baseline: str | os.PathLike[str] | None = None,
     ) -> Report:
-        """What the rules find in it; see `tidy.check` for the arguments.
+        """Return what the rules find in it; see `tidy.check` for the arguments.
 
         Raises:
             UsageError: it is still being recorded, or nothing was.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,15 @@ from .host import Numbers
 from .layout import Table
 from .table import FunctionEventAvg, TableOptions, build_table, self_device_ns
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _METRICS = tuple(f"self_{device}_time_total" for device in ("cpu", "device", "cuda", "xpu"))
 # Separators of the format of folded stacks; PyTorch replaces the same ones.
 _REPLACED = str.maketrans({" ": "_", ";": "_", "\t": "_", "\n": "_", "\r": "_"})
 
 
 class EventList(list[FunctionEventAvg]):
-    """What `key_averages()` gives: a list of averages, in the order of their first events."""
+    """The list that `key_averages()` gives: averages, in the order of their first events."""
 
     def __init__(self, averages: Iterable[FunctionEventAvg], events: FunctionEvents) -> None:
         super().__init__(averages)
@@ -191,6 +193,18 @@ def key_averages(
         for average, index in zip(averages, first.tolist(), strict=True):
             setattr(average, name, list(values[int(number[index])]))
     return EventList(averages, events)
+
+
+def of_averages(
+    method: Callable[Concatenate[EventList, _P], _R],
+) -> Callable[Concatenate[Any, _P], _R]:
+    """Make a method of averages one of what has `key_averages()`: a trace, or a profiler."""
+
+    @wraps(method)
+    def call(owner: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        return method(owner.key_averages(), *args, **kwargs)
+
+    return call
 
 
 def _averages(events: FunctionEvents, first: Numbers, group: Numbers) -> list[FunctionEventAvg]:

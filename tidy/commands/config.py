@@ -20,6 +20,7 @@ from .configured import settings_for
 
 SCHEMA_VERSION = 1
 _DEFAULT = "default"
+_toml = json.dumps  # texts, lists of them, and numbers are written alike in both
 
 
 def show_config(
@@ -30,7 +31,7 @@ def show_config(
     form: str,
     schema: bool,
 ) -> str:
-    """What holds for a script, or in the working directory, as text or JSON; or the schema.
+    """Return what holds for a script, or in the working directory, as text or JSON; or the schema.
 
     Raises:
         TidyError: there is no such script, or a configuration cannot be read or says what makes no
@@ -81,11 +82,6 @@ def _lines(settings: Settings, rules: Sequence[type[Pattern]]) -> Iterator[str]:
                 yield f"{name} = {_toml(option.default)}  # {_DEFAULT}"
             else:
                 yield f"{name} = {_toml(value.value)}  # {shown(value.file)}"
-
-
-def _toml(value: Any) -> str:
-    """A value of a key as TOML: texts, lists of them, and numbers are written as in JSON."""
-    return json.dumps(value)
 
 
 def _document(settings: Settings, rules: Sequence[type[Pattern]]) -> dict[str, Any]:

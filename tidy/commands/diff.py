@@ -12,9 +12,8 @@ from ..diff.wording import difference_text
 from ..errors import TidyError, UsageError
 from ..progress import say
 from .files import check_output, find_files, opened
-from .outputs import Output
 from .report import run_rules_once
-from .report_options import ReportOptions
+from .report_options import Output, ReportOptions
 
 FORMS = ("text", "json", "markdown", "github")
 
@@ -77,7 +76,7 @@ def _side(path: str, options: ReportOptions) -> Side:
 
 
 def _report_in(path: str) -> bytes | None:
-    """What stands in a file that is a report; None for traces, folders and what is not there."""
+    """Return what is in a report; None for a trace, a folder, and a file that is not there."""
     try:
         with Path(path).open("rb") as file:
             head = file.read(4096)

@@ -1,6 +1,4 @@
-"""What the commands end with, as their help says it."""
-
-from __future__ import annotations
+"""The exit codes of the commands, as their help says them."""
 
 REPORT = """\b
 Exit codes:

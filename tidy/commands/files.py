@@ -118,7 +118,6 @@ def opened(output: str | None, *, even_empty: bool = False) -> Iterator[IO[str]]
     """Standard output for None and "-", else a text that becomes the file once it is complete.
 
     Args:
-        output: the file.
         even_empty: whether an empty text becomes a file, too.
 
     Raises:

@@ -1,7 +1,5 @@
 """Options that several commands have."""
 
-from __future__ import annotations
-
 import click
 
 from ..check.keys import FORMS, SAVINGS, SEVERITIES
@@ -60,15 +58,11 @@ report_options = together(
     _REPORT_FORMAT,
     _OUTPUTS,
     codes_option(
-        "--select",
-        "Run only these rules: codes, prefixes (TDY4) or names, separated by commas.",
+        "--select", "Run only these rules: codes, prefixes (TDY4) or names, separated by commas."
     ),
     codes_option("--ignore", "Leave these rules out."),
     choice_option(
-        "--fail-on",
-        SEVERITIES,
-        "The least severity that makes the exit code 1.",
-        default="warning",
+        "--fail-on", SEVERITIES, "The least severity that makes the exit code 1.", default="warning"
     ),
     choice_option(
         "--savings",
@@ -88,16 +82,14 @@ report_options = together(
         "--name", metavar="REGEX", help="Also list the events whose name matches (TDY000)."
     ),
     number_option(
-        "--top",
-        "Show the N findings that matter most; 0 shows all. JSON always has all.",
-        20,
+        "--top", "Show the N findings that matter most; 0 shows all. JSON always has all.", 20
     ),
     WIDTH,
     flag_option("--quiet -q", "Print a line for each finding and nothing else."),
     flag_option("--verbose -v", "Name each rule that does not apply, with the reason."),
     path_option(
         "--baseline",
-        "Only what is new, or clearly dearer than in this file, counts: `tidy baseline` writes it"
+        "Only what is new, or clearly costlier than in this file, counts: `tidy baseline` writes it"
         " (docs/baseline.md).",
     ),
     flag_option(
@@ -251,9 +243,7 @@ table_options = together(
     ),
     flag_option("--group-by-shape", "A row for each combination of input shapes."),
     number_option(
-        "--group-by-stack",
-        "A row for each combination of the N innermost Python frames.",
-        0,
+        "--group-by-stack", "A row for each combination of the N innermost Python frames.", 0
     ),
     number_option("--rows", "Show N rows; 0 shows all. 20 by default, and all in JSON and CSV."),
     flag_option("--top-level", "Leave out what only runs inside other rows."),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..check.baseline import Baseline, Entry, read_baseline
 from ..check.checked_trace import CheckedTrace
-from ..check.known import found_entries, gone_entries, is_dearer
+from ..check.known import found_entries, gone_entries, is_costlier
 from ..check.pipeline import CheckSettings
 from ..check.toml import shown
 from ..finding import Severity
@@ -39,7 +39,7 @@ class Project:
             options.settings.path_ignores,
             folders,
             None if named is None else read_baseline(Path(named).absolute()),
-            options.dearer_from / 100,
+            options.costlier_from / 100,
             options.savings,
             None if options.warn_from is None else options.warn_from / 100,
         )
@@ -103,8 +103,8 @@ class Project:
             for key, each in found.items():
                 # What is as it was stays as it is: the next review is of changes alone.
                 old = entries.get(key)
-                worth, dearer_from = self.settings.worth, self.settings.dearer_from
-                if old is None or is_dearer(each, old, worth, dearer_from):
+                worth, costlier_from = self.settings.worth, self.settings.costlier_from
+                if old is None or is_costlier(each, old, worth, costlier_from):
                     entries[key] = each
         after = Baseline(target, entries)
         if after.entries != before.entries or not target.exists():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -14,6 +15,7 @@ from ..check.checked_trace import CheckedTrace
 from ..check.overlap import Overlaps
 from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
+from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
 from ..report.changes import OneOfSeveral, changes_text
@@ -21,10 +23,11 @@ from ..report.json_report import reports_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
 from .files import check_output, find_files, opened
-from .named import say_where_no_name_matches
-from .outputs import Output
 from .project import Project, entry_text
-from .report_options import ReportOptions
+from .report_options import Output, ReportOptions
+
+_NAMED_EVENT = "TDY000"
+_MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
 
 
 def check_trace(trace: Trace, options: ReportOptions) -> CheckedTrace:
@@ -72,7 +75,7 @@ def run_report(
         reports = judge(checked, project.settings)
     inputs.say_what_is_missing()
     if options.name is not None and checked:
-        say_where_no_name_matches(options.name, checked)
+        _say_where_no_name_matches(options.name, checked)
     codes = [report.exit_code(options.threshold) for report in reports]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     exit_code = script_status or exit_code
@@ -94,6 +97,25 @@ def run_report(
         if reports or each.is_document:
             _write(results, each, options, recordings)
     return exit_code
+
+
+def _say_where_no_name_matches(
+    regex: str, checked: Iterable[tuple[Trace, Mapping[str, Outcome]]]
+) -> None:
+    """Say on stderr that no event of any trace has such a name, with those that are like it."""
+    names: dict[str, str] = {}
+    for trace, outcomes in checked:
+        outcome = outcomes.get(_NAMED_EVENT)
+        if isinstance(outcome, Checked) and outcome.findings:
+            return
+        for name in trace.names:
+            if len(name) <= _LONGEST and len(names) < _MOST_NAMES:
+                names[name.lower()] = name
+                names.setdefault(name.lower().rpartition("::")[2], name)
+    alike = [names[each] for each in get_close_matches(regex.lower(), names, n=3)]
+    known = f"did you mean {' or '.join(dict.fromkeys(alike))}? " if alike else ""
+    todo = "`tidy table TRACE --rows 0` lists names"
+    say(printable(f"--name {regex}: no event has a name that matches: {known}{todo}"))
 
 
 def _write_baseline(

@@ -5,14 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..api import prepare
 from ..check.baseline import read_baseline
+from ..check.keys import FORMS
 from ..check.settings import Settings
+from ..errors import UsageError
 from ..finding import Severity
 from ..patterns.base import Pattern
 from .files import check_output
-from .outputs import Output, outputs_of
+
+_ENDINGS = {".json": "json", ".sarif": "sarif", ".md": "markdown", ".markdown": "markdown"}
+
+
+class Output(NamedTuple):
+    """One form of the report; `path` is None for standard output."""
+
+    form: str
+    path: str | None
+
+    @property
+    def is_document(self) -> bool:
+        """Tell whether programs read it as a whole, also where no trace could be read."""
+        return self.form in ("json", "sarif", "markdown")
 
 
 @dataclass(frozen=True)
@@ -32,7 +48,7 @@ class ReportOptions:
         verbose: each rule that does not apply, with the reason.
         script: the script that is recorded.
         baseline: a file with the findings that are accepted.
-        dearer_from: how many percent more than then such a finding has to cost to count again.
+        costlier_from: how many percent more than then such a finding has to cost to count again.
         baseline_to: a file that the findings are written to, in place of a report.
         prune: take out of that file what is gone, and write nothing new into it.
         add_ignores: whether comments are written at the findings that make the exit code 1.
@@ -56,7 +72,7 @@ class ReportOptions:
     verbose: bool = False
     script: str | None = None
     baseline: str | None = None
-    dearer_from: float = 200.0
+    costlier_from: float = 200.0
     baseline_to: str | None = None
     prune: bool = False
     add_ignores: bool = False
@@ -90,13 +106,41 @@ class ReportOptions:
 
     @property
     def outputs(self) -> list[Output]:
-        """Where the report goes, and in which form."""
-        return outputs_of(self.form, self.output)
+        """Return where the report goes, and in which form."""
+        return _outputs_of(self.form, self.output)
 
     @property
     def uses_stdout_alone(self) -> bool:
-        """Whether standard output is to hold a document and nothing else."""
+        """Tell whether standard output is to hold a document and nothing else."""
         return any(each.path is None and each.is_document for each in self.outputs)
+
+
+def _outputs_of(form: str, files: Sequence[str]) -> list[Output]:
+    """Return what `--format FORM` and each `--output` ask for.
+
+    A file has the form that stands before it (`sarif=report.out`), else that of its ending, else
+    `form`. Without a file the report is printed. Annotations are always printed: the log of a run
+    is where they are read.
+
+    Raises:
+        UsageError: a file is named twice.
+    """
+    outputs = [_output(form, each) for each in files]
+    written = [each.path for each in outputs if each.path is not None]
+    for path in written:
+        if written.count(path) > 1:
+            raise UsageError(f"--output {path}: named twice; each form needs a file of its own")
+    if not outputs or (form == "github" and all(each.form != "github" for each in outputs)):
+        outputs.append(Output(form, None))
+    return outputs
+
+
+def _output(form: str, given: str) -> Output:
+    name, equals, path = given.partition("=")
+    if equals and name in FORMS:
+        return Output(name, None if path in ("", "-") else path)
+    ending = _ENDINGS.get(Path(given).suffix.lower(), form)
+    return Output(form if given == "-" else ending, None if given == "-" else given)
 
 
 def _codes(choices: Iterable[str]) -> list[str]:

@@ -18,11 +18,7 @@ _INDENT = " " * 8
 
 
 def list_rules(sources: Sequence[str], form: str) -> str:
-    """All rules, as text or JSON.
-
-    Args:
-        sources: files or modules with further rules.
-        form: "text" or "json".
+    """All rules, those of further files or modules too, as "text" or "json".
 
     Raises:
         PatternLoadError: one of them does not load.
@@ -51,7 +47,7 @@ def list_rules(sources: Sequence[str], form: str) -> str:
 
 
 def explain_rules(choices: Sequence[str], sources: Sequence[str]) -> str:
-    """What the chosen rules look for, one after the other.
+    """Return what the chosen rules look for, one after the other.
 
     Args:
         choices: codes, beginnings of codes, or names.

@@ -48,7 +48,7 @@ class TableChoice:
         return self.sort_by or default
 
     def asked_for(self) -> list[Capability]:
-        """What has to be recorded for the options to have an effect."""
+        """Return what has to be recorded for the options to have an effect."""
         asked = [Capability.SHAPES] if self.group_by_shape else []
         asked += [Capability.STACKS] if self.group_by_stack else []
         if self.sort_by is not None:
@@ -125,8 +125,6 @@ def table_text(trace: Trace, choice: TableChoice, heading: bool, width: int | No
     """The table as PyTorch prints it, "" where there are no events.
 
     Args:
-        trace: the trace.
-        choice: what to show.
         heading: whether the path of the trace stands above the table.
         width: the width of the terminal, which the table is made to fit; None for any width.
     """

@@ -16,11 +16,4 @@ from .from_traces import side_of_traces
 from .setting import WHATS
 from .side import Side
 
-__all__ = [
-    "WHATS",
-    "Comparison",
-    "Side",
-    "is_report",
-    "side_of_report",
-    "side_of_traces",
-]
+__all__ = ["WHATS", "Comparison", "Side", "is_report", "side_of_report", "side_of_traces"]

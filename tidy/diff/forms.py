@@ -23,7 +23,6 @@ def to_json(pair: Comparison, exit_code: int, allowed: float | None) -> dict[str
     """The comparison as docs/diff.md describes it. Changes are parts: 0.05 stands for 5 %.
 
     Args:
-        exit_code: of the command.
         allowed: by what part steps may grow; None where nothing is asked.
     """
     made: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""How much longer one series of steps is than another: an estimate, and an interval around it.
+"""The difference of two series of steps: an estimate, and an interval around it.
 
 The estimate is that of Hodges and Lehmann: the median of all ratios of a step of the one to a step
 of the other. A few steps that another program made long do not move it, and no shape of the
@@ -58,7 +58,6 @@ def independent_count(series: Series, timed: int | None = None) -> float:
     """As how many independent values a series counts.
 
     Args:
-        series: the values in order.
         timed: how many of them were measured, where others repeat them; None for all.
     """
     count = len(series)
@@ -82,7 +81,6 @@ def growth(
     Args:
         base, new: lengths, none of the two empty.
         counts: as how many independent values each counts.
-        confidence: of the interval.
     """
     logs = [np.log(np.maximum(thinned(each), _LEAST)) for each in (base, new)]
     ratios = np.sort(np.subtract.outer(logs[1], logs[0]).ravel())

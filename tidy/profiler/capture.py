@@ -39,11 +39,10 @@ from .calls import backward_line, is_formula, line_of
 from .device_part import wait_for_work
 from .garbage import GarbageCollections
 from .memory_log import MemoryLog
-from .pure_python import PurePython
-from .python_functions import PythonFunctions
+from .python_functions import PurePython, PythonFunctions
 from .python_monitoring import MonitoredFunctions
+from .schedule import tracker
 from .signatures import describe_all
-from .step_tracker import tracker
 
 clock, unix_clock = time.perf_counter_ns, time.time_ns
 Place = tuple[CodeType, int]  # code, and the offset of the instruction in it
@@ -162,11 +161,11 @@ class EventCapture:
         self._keep_range(context, clock())
 
     def is_inside(self, prefix: str) -> bool:
-        """Whether a range with a name that begins so is open."""
+        """Tell whether a range with a name that begins so is open."""
         return any(each[0].name.startswith(prefix) for each in list(self._open_ranges.values()))
 
     def is_inside_operator(self) -> bool:
-        """Whether this thread is in an operator or a node."""
+        """Tell whether this thread is in an operator or a node."""
         frame: FrameType | None = getframe(1)
         codes = {self.op.__code__, self.node.__code__}
         while frame is not None and frame.f_code not in codes:
@@ -234,7 +233,7 @@ class EventCapture:
         return op
 
     def internal(self, run: Any, *args: Any) -> Any:
-        """What is ours is not traced."""
+        """Run what is ours, untraced."""
         tracing = getprofile() if self.stacks else None
         if tracing is None or self.python is None or tracing is not self.python.trace:
             return run(*args)

@@ -1,4 +1,4 @@
-"""What a modelled device did during a capture, from the log that the runtime filled."""
+"""The work of a modelled device during a capture, from the log that the runtime filled."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 from ..runtime.modelled import ActivityLog, RuntimeCall, clock, logs
 from ..trace.kinds import EventKind
-from .open_spans import OpenSpans
 from .piece import DevicePart, HostEvent, Shadow
-from .timeline import SystemThreads
+from .timeline import OpenSpans, SystemThreads
 
 # In the order in which they are written.
 KIND_OF_WORK = {
@@ -101,7 +100,7 @@ def wait_for_work() -> None:
 
 
 def device_header(properties: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the header of a trace says of the devices: plainly that they are modelled.
+    """Return what the header of a trace says of devices: plainly that they are modelled.
 
     `tidy_modelled_device` is no key of Kineto's. A device's rows were computed, not measured.
     """

@@ -21,11 +21,10 @@ from .capture import EventCapture
 from .device_part import device_header, finish_device, link_calls
 from .garbage import COLLECT
 from .memory_log import Memory
-from .open_spans import OpenSpans
 from .piece import PYTHON_KINDS, DevicePart, HostEvent, Piece
 from .processors import threads_header
 from .signatures import InputTable
-from .timeline import SystemThreads, Timeline
+from .timeline import OpenSpans, SystemThreads, Timeline
 from .worker_ranges import with_times, worker_header, worker_names
 
 # An event and the next sequence number that its thread had when it ended, where that is known.

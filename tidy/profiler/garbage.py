@@ -19,11 +19,7 @@ COLLECT = "<built-in function collect>"  # as PyTorch's frames name it
 
 
 class GarbageCollections:
-    """Notes those from `start` to `stop` of all threads: start, end, thread, place.
-
-    Args:
-        thread_id: the system's number of this thread.
-    """
+    """Notes those from `start` to `stop` of all threads: start, end, thread, place."""
 
     def __init__(self, thread_id: Callable[[], int]) -> None:
         self.records: list[tuple[int, int, int, Any]] = []

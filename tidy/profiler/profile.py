@@ -13,26 +13,40 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..averages import EventList, FunctionEventAvg, FunctionEvents, key_averages
-from ..errors import UsageError
+from ..averages import EventList, FunctionEvents, key_averages
+from ..averages.event_list import of_averages
+from ..errors import UsageError, reason_of
 from ..runtime.observe.record_function import record_function
-from .schedule import ProfilerAction, Schedule, always
-from .step_tracker import tracker
+from .schedule import ProfilerAction, Schedule, always, tracker
 
 if TYPE_CHECKING:
     from ..trace import Trace
     from .capture import EventCapture
     from .piece import Piece
-    from .pure_python import PurePython
+    from .python_functions import PurePython
 
 _KEEPS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _REQUESTER = "ProfilerStep"
 _OPTIONS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
 _running: list[Any] = []  # the one profiler that observes, if any
+
+
+class ProfilerActivity(Enum):
+    """The things that can be recorded: the CPU, and CUDA where there are modelled devices."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
 
 
 class profile:  # noqa: N801 - PyTorch's name
@@ -200,7 +214,7 @@ class profile:  # noqa: N801 - PyTorch's name
 
     @property
     def trace(self) -> Trace:
-        """What was recorded, as `tidy.load` reads it from the exported file."""
+        """Return what was recorded, as `tidy.load` reads it from the exported file."""
         from .piece_rows import to_trace
 
         if self._trace is None:
@@ -228,41 +242,14 @@ class profile:  # noqa: N801 - PyTorch's name
         """Sums over all events with the same name (and shapes, and innermost Python frames)."""
         return key_averages(self.events(), group_by_input_shape, group_by_stack_n)
 
-    def total_average(self) -> FunctionEventAvg:
-        """The sum of all averages."""
-        return self.key_averages().total_average()
-
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int | None = 100,
-        max_src_column_width: int | None = 75,
-        max_name_column_width: int | None = 55,
-        max_shapes_column_width: int | None = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        """`key_averages().table(...)`."""
-        return self.key_averages().table(
-            sort_by,
-            row_limit,
-            max_src_column_width,
-            max_name_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
-            time_unit,
-        )
+    total_average = of_averages(EventList.total_average)
+    table = of_averages(EventList.table)
+    export_stacks = of_averages(EventList.export_stacks)
 
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds on the CPU, in all."""
         return self.key_averages().self_cpu_time_total
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write folded stacks for a flame graph (needs `with_stack`)."""
-        self.trace.export_stacks(path, metric)
 
     def _repr_html_(self) -> str:
         if self._stopped is None and self._piece is None:
@@ -270,11 +257,11 @@ class profile:  # noqa: N801 - PyTorch's name
         return self.key_averages()._repr_html_()
 
     def is_inside(self, prefix: str) -> bool:
-        """Whether a range with a name that begins so is open, in any thread."""
+        """Tell whether a range with a name that begins so is open, in any thread."""
         return self._capture is not None and self._capture.is_inside(prefix)
 
     def is_inside_operator(self) -> bool:
-        """Whether this thread is in an operator or a node, which would be lost if it ended now."""
+        """Tell whether this thread is in an operator or a node, which would be lost if it ended."""
         return self._capture is not None and self._capture.is_inside_operator()
 
     def add_metadata(self, key: str, value: str) -> None:
@@ -304,3 +291,35 @@ class profile:  # noqa: N801 - PyTorch's name
             "framework_version": __version__,
             "host_name": socket.gethostname(),
         }
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """Return what can be recorded of tidy.runtime: CUDA where modelled devices are configured."""
+    from ..runtime.cuda import is_available
+
+    return {ProfilerActivity.CPU} | ({ProfilerActivity.CUDA} if is_available() else set())
+
+
+def tensorboard_trace_handler(
+    dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
+    """Write each trace to a file of its own in a folder, under TensorBoard's name for it.
+
+    Args:
+        worker_name: of this process, different from all others'; by default host and process.
+
+    Raises:
+        UsageError: when a trace is ready and the folder cannot be made.
+    """
+    worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+    suffix = ".pt.trace.json.gz" if use_gzip else ".pt.trace.json"
+
+    def write(prof: profile) -> None:
+        folder = Path(dir_name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{folder}: the folder cannot be made: {reason_of(error)}") from error
+        prof.export_chrome_trace(folder / f"{worker}.{time.time_ns()}{suffix}")
+
+    return write

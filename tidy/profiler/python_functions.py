@@ -15,6 +15,7 @@ from _thread import get_ident  # this and the next as they are now: scripts may 
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from sys import _getframe as getframe
 from sys import getprofile, gettrace, setprofile
 from time import perf_counter_ns
@@ -25,7 +26,6 @@ from ..runtime.modelled.memory_statistics import empty_cache
 from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
 from .calls import ByFile, is_library, is_own, is_standard_library, line_of
-from .pure_python import PurePython
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
 # The functions of tidy's own files that are kept: the name of a file in code objects -> names.
@@ -45,6 +45,11 @@ def _kind(file: str) -> int:
 
 
 KINDS = ByFile(_kind)
+_FEWEST_CALLS = 32
+_SHORT_NS = 20_000
+_FEWEST_EVENTS = 8  # in a call for which it is worth to trace nothing
+_MANY_EVENTS = 200  # for each operator: worth more than to know the functions it runs in
+_GENERATOR = 0x20 | 0x80 | 0x200  # flags of code that is left before it has ended
 # Trace functions that were replaced. Python 3.11 does not own the function that it is about to
 # call: before it does, it makes an object for the frame, which may collect garbage, and what runs
 # then (a callback, a finalizer, a pending call of ours) may set another function. The one before
@@ -53,8 +58,55 @@ _replaced = deque[Any](maxlen=1000 if sys.version_info < (3, 12) else 0)
 
 
 def is_shown(code: CodeType) -> bool:
-    """Whether a function of a file of kind OWN is kept."""
+    """Tell whether a function of a file of kind OWN is kept."""
     return code.co_name in _SHOWN[code.co_filename]
+
+
+@dataclass
+class _Calls:
+    code: CodeType  # keeps its identity from being used again
+    count: int = 0
+    duration_ns: int = 0
+    events: int = 0
+    ops: int = 0
+
+
+@dataclass
+class PurePython:
+    """The functions that are left out of a recording: pure Python, and many.
+
+    `tidy run` records so, piece after piece; `tidy.profile` records all functions there are. The
+    time of a function that is left out is that of its caller. Functions go by the identity of their
+    code.
+
+    Attributes:
+        left_out: short ones in which no operator ran.
+        alone: those in which nothing is traced, since it hardly ever gives an operator.
+    """
+
+    left_out: set[int] = field(default_factory=set)
+    alone: set[int] = field(default_factory=set)
+    _calls: dict[int, _Calls] = field(default_factory=dict)
+
+    def ended(self, code: CodeType, duration_ns: int, events: int, ops: int) -> None:
+        """Note a call: how many events of Python it had, and how many operators."""
+        calls = self._calls.get(id(code))
+        if calls is None:
+            calls = self._calls[id(code)] = _Calls(code)
+        calls.count += 1
+        calls.duration_ns += duration_ns
+        calls.events += events
+        calls.ops += ops
+        if calls.count < _FEWEST_CALLS:
+            return
+        if not calls.ops and calls.duration_ns < _SHORT_NS * calls.count:
+            self.left_out.add(id(code))
+        is_generator = code.co_flags & _GENERATOR
+        is_large = calls.events >= _FEWEST_EVENTS * calls.count and not is_generator
+        if is_large and calls.events >= _MANY_EVENTS * calls.ops:
+            self.alone.add(id(code))
+        else:
+            self.alone.discard(id(code))
 
 
 class PythonFunctions:
@@ -65,7 +117,6 @@ class PythonFunctions:
     `place` is the line of the call, where that is wanted: code and offset.
 
     Args:
-        thread_id: the system's number of this thread.
         pure: which functions are left out; None for none of them.
         op_count: how many operators have run so far.
     """

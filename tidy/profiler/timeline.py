@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from .piece import HostEvent
 
 Turn = tuple[int, int]  # (real, modelled), both on the scale of time.perf_counter_ns
 Numbers = NDArray[np.int64]
+T = TypeVar("T")
 
 
 def interpolated(recorded: Numbers, given: Numbers, times_ns: Numbers) -> Numbers:
@@ -80,3 +82,31 @@ class SystemThreads:
         if not tids:
             return self._latest.get(ident, ident)
         return tids[max(bisect_right(starts, time_ns) - 1, 0)]
+
+
+class OpenSpans(Generic[T]):
+    """Walks through the spans on one thread, each (start, end, value), in ascending order of time.
+
+    They are given by start, and the outer of two that start at one time first.
+    """
+
+    def __init__(self, spans: Iterable[tuple[int, int, T]] = ()) -> None:
+        self._coming = [*spans][::-1]
+        self._open: list[tuple[int, T]] = []
+
+    def innermost(self, time_ns: int) -> T | None:
+        """The value of the span that was opened last; None where none is open."""
+        while self._coming and self._coming[-1][0] <= time_ns:
+            start, end, value = self._coming.pop()
+            self._close(start)
+            self._open.append((end, value))
+        self._close(time_ns)
+        return self._open[-1][1] if self._open else None
+
+    def add(self, end_ns: int, value: T) -> None:
+        """Open one now, within those that are open."""
+        self._open.append((end_ns, value))
+
+    def _close(self, time_ns: int) -> None:
+        while self._open and self._open[-1][0] < time_ns:
+            self._open.pop()

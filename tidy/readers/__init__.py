@@ -92,6 +92,3 @@ def _open(name: str) -> IO[bytes]:
         return Path(name).open("rb")
     except ValueError as error:  # a NUL in the name
         raise OSError(str(error)) from error
-
-
-__all__ = ["read_trace"]

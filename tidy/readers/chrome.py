@@ -24,12 +24,7 @@ _OF_KINETO = {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeN
 def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = None) -> Trace:
     """Read a trace of PyTorch's profiler.
 
-    What is damaged is left out and counted in `trace.info.warnings`.
-
-    Args:
-        file: the file, open for reading.
-        path: its name in messages.
-        progress: called with the number of bytes read so far.
+    What is damaged is left out and counted in `trace.info.warnings`. Messages name the file `path`.
 
     Raises:
         TraceFormatError: the file is not a trace.
@@ -60,7 +55,7 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
 
 
 def _notes(header: dict[str, Any]) -> list[str]:
-    """What `tidy run` had to say of its recording."""
+    """Return what `tidy run` had to say of its recording."""
     notes = header.get("tidy_notes")
     return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
 

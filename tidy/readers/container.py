@@ -18,7 +18,7 @@ from .unzip import unzip
 BLOCK_NBYTES = 1 << 19
 
 Blocks = Iterator[bytes]
-Warn = Callable[[str], None]
+Warn = Callable[[str], None]  # takes a sentence about damage
 Progress = Callable[[int], None]  # bytes of the file read so far
 
 _OTHER_PACKINGS = {
@@ -37,13 +37,7 @@ _BOMB_NBYTES = 1 << 28
 
 
 def read_blocks(file: IO[bytes], path: str, warn: Warn, progress: Progress | None = None) -> Blocks:
-    """The text of `file` in blocks, unpacked and without a byte order mark.
-
-    Args:
-        file: the file, open for reading.
-        path: its name in messages.
-        warn: called with a sentence about damage.
-        progress: called with the number of bytes read so far.
+    """The text of `file`, which messages call `path`, unpacked and without a byte order mark.
 
     Raises:
         TraceFormatError: the file is packed in a way that tidy does not read.

@@ -41,13 +41,6 @@ class EventText(Generic[T]):
     """
 
     def __init__(self, blocks: Blocks, decode: DecodeEvents[T], repairs: Counter[str]) -> None:
-        """Open a trace.
-
-        Args:
-            blocks: its text.
-            decode: decodes events that are separated by commas.
-            repairs: counts the damage that was met.
-        """
         self._blocks = blocks
         self._decode = decode
         self._salvage = Salvage(decode, repairs)

@@ -1,4 +1,4 @@
-"""What a file that is not a trace looks like: one phrase for the error message."""
+"""The looks of a file that is not a trace: one phrase for the error message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOOKED_AT_NBYTES = 1 << 20
 
 
 def describe(head: bytes) -> str:
-    """What a file without a list of events is, told by its first bytes."""
+    """Say what a file without a list of events is, told by its first bytes."""
     if head.lstrip()[:1] in (b"{", b"["):
         return describe_json(head)
     return _describe_magic(head) or _describe_text(head)
@@ -76,12 +76,7 @@ def _describe_text(head: bytes) -> str:
 
 
 def describe_foreign(header: Mapping[str, object], categories: Counter[str]) -> str:
-    """What a trace is that has events, and none of them PyTorch's.
-
-    Args:
-        header: its keys beside the events.
-        categories: how many events are of each category.
-    """
+    """Say what a trace is that has events, and none of them PyTorch's."""
     names = [tool for key, tool in _FOREIGN_KEYS.items() if key in header]
     names += [tool for key, tool in _FOREIGN_CATEGORIES.items() if key in categories]
     if names:
@@ -92,7 +87,7 @@ def describe_foreign(header: Mapping[str, object], categories: Counter[str]) -> 
 
 
 def describe_json(text: bytes) -> str:
-    """What a JSON document without a usable list of events is."""
+    """Say what a JSON document without a usable list of events is."""
     start = text[:_LOOKED_AT_NBYTES].lstrip()
     if b"speedscope.app" in start or b"speedscope.app" in text[-_LOOKED_AT_NBYTES:]:
         return "a speedscope profile"

@@ -7,21 +7,53 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace.kinds import ACCELERATORS, DEVICE_KINDS, KIND_OF_CATEGORY, EventKind
-from ..trace.raw_columns import Interner, RawColumns, Strings
-from .identity import Signatures, TrackIds, small, stream_of
+from ..trace.raw_columns import Interner, RawColumns, Strings, Track
 from .schema import AnyEvent, Args, ExactFileEvent
 from .times import Clock
 
 _MEMORY = {"[memory]": EventKind.Allocation, "[OutOfMemory]": EventKind.OutOfMemory}
 _SPANS = ("trace", "iteration")  # of Kineto itself
 # The autograd profiler of 2020 wrote no categories; its two "processes" tell.
-_KIND_OF_LEGACY_PID = {
-    "CPU functions": EventKind.TorchOp,
-    "CUDA functions": EventKind.Kernel,
-}
+_KIND_OF_LEGACY_PID = {"CPU functions": EventKind.TorchOp, "CUDA functions": EventKind.Kernel}
 _BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
+
+
+class _TrackIds(dict[tuple[Any, Any], int]):
+    """The track id of each (pid, tid) as written; "25738" and 25738 are one thread."""
+
+    def __init__(self, strings: Strings) -> None:
+        super().__init__()
+        self._tracks = strings.tracks
+
+    def __missing__(self, written: tuple[Any, Any]) -> int:
+        pid, tid = written
+        self[written] = found = self._tracks[Track(_plain(pid), _plain(tid))]
+        return found
+
+
+class _Signatures(dict[tuple[bytes, bytes, bytes, bytes], int]):
+    """The index into `Strings.signatures` of (dims, types, concrete inputs, strides) as JSON."""
+
+    def __init__(self, strings: Strings) -> None:
+        super().__init__()
+        self._strings = strings
+        self[(b"",) * 4] = -1
+
+    def __missing__(self, texts: tuple[bytes, bytes, bytes, bytes]) -> int:
+        numbers = self._strings.texts
+        self[texts] = found = self._strings.signatures[tuple(numbers[text] for text in texts)]
+        return found
+
+    def ids(self, args: list[Args]) -> NDArray[np.int32]:
+        """The signature of each op, -1 where no inputs were recorded."""
+        found = [
+            self[bytes(a.dims or a.dims_2021), bytes(a.types), bytes(a.concrete), bytes(a.strides)]
+            for a in args
+        ]
+        return np.array(found, np.int32)
 
 
 class RowWriter:
@@ -39,8 +71,8 @@ class RowWriter:
         self.unknown: Counter[str] = Counter()  # categories that no PyTorch profiler writes
         self.known_count = 0  # events of a category, or a name, that PyTorch's profiler does write
         self._clock = Clock(lost)
-        self._track_ids = TrackIds(self.raw.strings)
-        self._signatures = Signatures(self.raw.strings)
+        self._track_ids = _TrackIds(self.raw.strings)
+        self._signatures = _Signatures(self.raw.strings)
         self._flow_categories = Interner()
 
     def add(self, events: Sequence[AnyEvent]) -> None:
@@ -102,7 +134,7 @@ class RowWriter:
             "tie": _indexes(args),
             "external_id": [a.external_id or a.external_id_2021 for a in args],
             "sequence_nr": [a.sequence_nr for a in args],
-            "forward_thread": [small(a.forward_thread, 0) for a in args],
+            "forward_thread": [_small(a.forward_thread, 0) for a in args],
         }
         return columns | self._stack_column(args)
 
@@ -116,8 +148,8 @@ class RowWriter:
         tracks = list(self.raw.strings.tracks)
         places = [(a, tracks[track_id]) for a, track_id in zip(args, track_ids, strict=True)]
         return {
-            "device": [small(a.device if a.device >= 0 else t.pid, 0) for a, t in places],
-            "stream": [a.stream if a.stream >= 0 else stream_of(t.tid) for a, t in places],
+            "device": [_small(a.device if a.device >= 0 else t.pid, 0) for a, t in places],
+            "stream": [a.stream if a.stream >= 0 else _stream_of(t.tid) for a, t in places],
             "nbytes": [a.nbytes for a in args],
         }
 
@@ -134,7 +166,7 @@ class RowWriter:
             start_ns=starts,
             duration_ns=durations,
             nbytes=[a.memory_nbytes for a in args],
-            device=[small(a.memory_device, -1) if a.memory_device_type else -1 for a in args],
+            device=[_small(a.memory_device, -1) if a.memory_device_type else -1 for a in args],
             **self._identity(events),
         )
         self.raw.append_memory(
@@ -179,3 +211,22 @@ def _by_kind(category: str, events: list[AnyEvent]) -> Iterator[tuple[EventKind,
 
 def _indexes(args: list[Args]) -> list[int]:
     return [a.index if a.index >= 0 else a.index_2022 for a in args]
+
+
+def _plain(identity: Any) -> int | str:
+    if isinstance(identity, str):
+        return int(identity) if identity.isdecimal() and len(identity) < 19 else identity
+    return "" if identity is None else int(identity)
+
+
+def _stream_of(tid: int | str) -> int:
+    """The number of a stream whose row is 7 or "stream 7", else -1."""
+    if isinstance(tid, int):
+        return tid
+    number = tid.rpartition(" ")[2]
+    return int(number) if number.isdecimal() and len(number) < 18 else -1
+
+
+def _small(value: int | str, default: int) -> int:
+    """The value where it is a number that fits 32 bits, else the default."""
+    return value if isinstance(value, int) and abs(value) < 1 << 31 else default

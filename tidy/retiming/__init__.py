@@ -7,5 +7,5 @@ time_map.py       from times of full steps to those of light ones, by what both 
 unrecorded.py     what light recording adds, taken off
                   stopped_clock.py: how;  parts.py: for each part of a step by itself
 disturbed.py      steps that other work of the machine made longer
-retimed_piece.py, batch_times.py   pieces and batches of workers with other times
+batch_times.py    batches of workers with other times
 """

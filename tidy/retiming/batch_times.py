@@ -1,4 +1,4 @@
-"""When batches of worker processes were ready, on the times of lightly recorded steps.
+"""Batches of worker processes, and when they were ready on the times of lightly recorded steps.
 
     recorded in full     fetch 3 |.|      its batch was ready long before
     recorded lightly     fetch 9 |.......73 ms.......|
@@ -58,9 +58,7 @@ def fetched(
     """The fetches of a recording.
 
     Args:
-        table, strings: the rows.
         steps: on the same times.
-        main: the track of the steps.
         batches: on the same times, all that may have been taken.
         span: start and end of the recording.
     """
@@ -111,7 +109,7 @@ def _epochs(
 
 
 def _one_after_another(epochs: Sequence[tuple[Epoch, Key]], by_key: dict[Key, WorkerBatch]) -> bool:
-    """Whether no epoch begins before the one before it has ended: else fetches may be of either."""
+    """Tell whether each epoch ends before the next begins: else fetches may be of either."""
     ends = dict[tuple[int, int], int]()
     for (loader, number, _), each in by_key.items():
         ends[loader, number] = max(ends.get((loader, number), 0), each.end_ns)

@@ -56,29 +56,27 @@ class LightSteps:
 
     @cached_property
     def moments(self) -> dict[Track, Moments]:
-        """Of each track."""
         return moments_of(self.table, self.strings, self.recorded, self.names, self.given)
 
     @cached_property
     def lengths_ns(self) -> Numbers:
-        """Of each step."""
         return np.array([end - start for start, end in self.steps], np.int64)
 
     @property
     def has_device(self) -> bool:
-        """Whether a device worked."""
+        """Tell whether a device worked."""
         return bool(np.isin(self.table["kind"], DEVICE_WORK).any())
 
 
 def usual(lengths_ns: ArrayLike) -> NDArray[np.bool_]:
-    """Which steps were not disturbed: rare ones that are twice as long as nearly all others."""
+    """Tell which steps are usual: no rare ones that are twice as long as nearly all others."""
     lengths = np.asarray(lengths_ns)
     most = np.quantile(lengths, _NEARLY_ALL, method="lower") if len(lengths) else 0
     return np.asarray(lengths <= _UNUSUAL * most)
 
 
 def typical_ns(lengths_ns: ArrayLike) -> float:
-    """How long a step takes: the median, or the mean of usual ones where they are of two kinds.
+    """Return how long a step takes: the median, or the mean of usual ones that are of two kinds.
 
     Two workers that are too slow give two batches at a time: every second step waits.
     """
@@ -93,10 +91,8 @@ def light_steps(raw: RawColumns, ends_ns: list[list[int]], main: Track) -> Light
     """The lightly recorded steps; None where they are too few.
 
     Args:
-        raw: what was recorded.
         ends_ns: the ends of steps, a list for each piece. What came before the first of them only
             warmed up.
-        main: the track of the steps.
     """
     steps = [pair for ends in ends_ns for pair in pairwise(ends)]
     if len(steps) < FEWEST_STEPS:

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,43 @@ from ..errors import UsageError, reason_of
 from ..runtime.cuda import VARIABLE
 from .folders import SETTINGS
 from .options import RunOptions
-from .witness import Witness
 
 _HOOK = Path(__file__).with_name("child") / "hook"
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGBREAK")
 _MEANT_FOR_IT = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+# It reads pairs of a letter and a number: `s 15` asks whether that signal came, and is answered
+# with Y or N; `c 1234` names the child that ends when its input does; `c 0` takes that back.
+_PROGRAM = """
+import os, signal, sys, time
+numbers = {%s}
+if hasattr(signal, "pthread_sigmask"):
+    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+else:
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
+os.write(1, b"Y")
+child = 0
+for line in iter(sys.stdin.readline, ""):
+    what, number = line.split()
+    if what == "c":
+        child = int(number)
+        continue
+    came = int(number) in signal.sigpending()
+    if came:
+        signal.sigwait({int(number)})
+    os.write(1, b"Y" if came else b"N")
+try:
+    if child:
+        os.kill(child, signal.SIGTERM)
+    if child and os.name != "nt":  # where SIGTERM ends it at once
+        for _ in range(100):
+            time.sleep(0.1)
+            os.kill(child, 0)
+        os.kill(child, signal.SIGKILL)
+except OSError:
+    pass  # it has ended
+"""
+_ON_THE_WAY_S = 0.01  # a signal reaches the processes of a group one after another
 
 
 def run_child(options: RunOptions, folder: Path) -> int:
@@ -73,7 +106,7 @@ def _signals(keep_running: bool) -> Iterator[Callable[[subprocess.Popen[bytes]],
     early: list[int] = []
     named = {getattr(signal, name): name for name in _MEANT_FOR_IT if hasattr(signal, name)}
     numbers = [number for number in named if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-    witness = Witness(numbers)
+    witness = _Witness(numbers)
 
     def hand_on(number: int, frame: Any) -> None:
         if not child:
@@ -101,3 +134,73 @@ def _signals(keep_running: bool) -> Iterator[Callable[[subprocess.Popen[bytes]],
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
         witness.close()
+
+
+class _Witness:
+    """A small process beside us, in the same group, that outlives us.
+
+    It tells whether a signal was sent to this process alone, or to its whole group: a terminal,
+    `timeout` and `kill -- -GROUP` send a signal to all processes of a group, so that the script has
+    it already, and to pass it on would be to send it twice. How it was sent cannot be learnt from
+    the signal, so the witness is asked whether it got it, too.
+
+    And it ends the script if this process is killed: its input ends then without a farewell. It
+    sends SIGTERM, as a supervisor does, and SIGKILL to a script that is there ten seconds later.
+
+    Args:
+        numbers: the signals that it may be asked about, which do not end it.
+    """
+
+    def __init__(self, numbers: list[int]) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        with suppress(OSError):
+            self._process = subprocess.Popen(  # noqa: S603 - this Python, with the program above
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-c",
+                    _PROGRAM % ", ".join(map(str, map(int, numbers))),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+            )
+        self._is_ready = False
+
+    def saw(self, number: int) -> bool | None:
+        """Return whether the group got the signal since this was asked last; None if unknown."""
+        process = self._process
+        if process is None or process.stdout is None or os.name == "nt":
+            return None
+        try:
+            if not self._is_ready:
+                self._is_ready = True
+                if not process.stdout.read(1):  # it ended before it could hold the signal back
+                    return process.wait() == -number or None
+            time.sleep(_ON_THE_WAY_S)
+            self._tell("s", number)
+            return {b"Y": True, b"N": False}.get(process.stdout.read(1) or b"")
+        except OSError:
+            return None
+
+    def end_with_us(self, pid: int) -> None:
+        """Have a child of ours ended if this process ends before `close` is called."""
+        with suppress(OSError):
+            self._tell("c", pid)
+
+    def close(self) -> None:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        with suppress(OSError):
+            self._tell("c", 0)
+        with suppress(OSError):
+            process.stdin.close()
+            process.stdout.close()
+        process.wait()
+
+    def _tell(self, what: str, number: int) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.write(f"{what} {int(number)}\n".encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +15,8 @@ from typing import NamedTuple
 from ..errors import UsageError, reason_of
 from ..profiler.kineto import TraceFile
 from ..progress import say
-from ..trace import Trace
+from ..trace import Trace, count_text
+from .assembly import Assembly
 from .child.notes import NO_TORCH, PROBLEM, read_note
 from .child.stages import steps_of_round
 from .child.stopwatch import TIMES
@@ -23,9 +25,9 @@ from .made import assemble
 from .options import RunOptions
 from .process import run_child
 from .recording import Recording, find_recordings
-from .shortfalls import shortfalls, why_no_ops
 
 _FEWEST_STEPS = 3  # to compare
+_MARK_ROUNDS = "in a loop without an optimizer, step() of tidy.record marks the rounds"
 
 
 class Made(NamedTuple):
@@ -189,7 +191,7 @@ def assemble_trace(
     try:
         first = recording.first_step() if recording.round else options.after
         made = assemble(recording, first + options.warmup, options.quickest)
-        notes = shortfalls(recording, made.full, options, None if options.is_launcher else status)
+        notes = _shortfalls(recording, made.full, options, None if options.is_launcher else status)
         if made.full.op_count:
             more = {"traceName": recording.state.get("script", "")}
             trace = made.trace(title, more, notes)
@@ -204,12 +206,12 @@ def assemble_trace(
             file.close()
     lines = [f"{title}: {note}" for note in notes]
     if not recording.lost and recording.end(None) is None:
-        lines.append(f"{title}: {why_no_ops(recording, options)}")
+        lines.append(f"{title}: {_why_no_ops(recording, options)}")
     raise NothingRecorded(lines)
 
 
 def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
-    """Where the trace of a process is wanted; `number` is that of the recording."""
+    """Make the file where the trace of a process is wanted; `number` is the recording's."""
     target = Path(str(options.trace))
     if options.every:
         name, dot, rest = target.name.partition(".")
@@ -219,3 +221,88 @@ def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
             target.mkdir(parents=True, exist_ok=True)
         target = target / f"{rank or 'trace'}.pt.trace.json.gz"
     return TraceFile(target)
+
+
+def _shortfalls(
+    recording: Recording, full: Assembly, options: RunOptions, status: int | None
+) -> list[str]:
+    """Say what a recording lacks, why, and what to do about it, in a line each for the report.
+
+    Args:
+        full: its fully recorded pieces.
+        status: how the process ended, as a shell counts it; None where that is not known.
+    """
+    ended_early = recording.end(status)
+    notes = [] if ended_early is None else [f"the recording ended early: {ended_early}"]
+    notes += [lost.text(reason) for reason, lost in recording.lost.items()]
+    if options.device is not None:
+        notes += _of_device(recording, full, options.device)
+    if recording.state.get("own_profiler"):
+        notes.append("the recording ended when the script started a profiler of its own")
+    elif ended_early is None and not recording.lost and full.op_count:
+        notes += _of_steps(recording, full, options)
+    return notes
+
+
+def _why_no_ops(recording: Recording, options: RunOptions) -> str:
+    """Say why there is nothing to report where nothing went wrong."""
+    why = "no op ran while it was recorded"
+    counted = recording.state.get("counted", 0)
+    if options.after and counted <= options.after:
+        steps = count_text(counted, "optimizer step")
+        return f"{why}: there were {steps}, and --after {options.after} leaves out the first ones"
+    if recording.state.get("steps_elsewhere"):
+        return f"{why}: the steps ran on another thread than the main one; --all-threads records it"
+    other = recording.state.get("also_imported")
+    if other is not None:
+        name = {"torch": "PyTorch", "runtime": "tidy.runtime"}[other]
+        return f"{why}; {name} is imported, too: --framework {other} records that"
+    return f"{why}: nothing to report"
+
+
+def _of_device(recording: Recording, full: Assembly, device: str) -> Iterator[str]:
+    if recording.framework == "torch":
+        yield (
+            "--device has no effect on PyTorch; --framework runtime runs the script on tidy.runtime"
+        )
+    elif not full.has_modelled_work:
+        yield (
+            f"--device {device}: nothing ran on the modelled device while it was recorded;"
+            ' .to("cuda") moves a model and its batches there'
+        )
+
+
+def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iterator[str]:
+    """Steps that were wanted and are not there."""
+    count = full.step_count
+    wanted = options.warmup + options.steps
+    is_time_over, is_large = (
+        recording.round in recording.state.get(why, []) for why in ("out_of_time", "large")
+    )
+    time = f"{options.seconds:g} s"
+    if not count and is_time_over:
+        yield (
+            f"no optimizer stepped in the {time} that were recorded, so no steps are marked;"
+            f" --seconds records longer, and {_MARK_ROUNDS}"
+        )
+    elif not count:
+        yield (
+            f"no optimizer stepped while it was recorded, so no steps are marked; {_MARK_ROUNDS}"
+        )
+    elif count < wanted and is_time_over:
+        steps = count_text(options.steps, "step")
+        yield (
+            f"{max(count - options.warmup, 0)} of {steps} recorded when the {time} were over;"
+            " --seconds records longer"
+        )
+    elif count < wanted and is_large:
+        steps = count_text(options.steps, "step")
+        yield (
+            f"{count - options.warmup} of {steps} recorded, since they are large; a larger"
+            " --max-size records more"
+        )
+    elif count <= options.warmup:
+        yield (
+            f"the script ended after {count_text(count, 'step')}, which --warmup {options.warmup}"
+            " does not count; --warmup 0 does"
+        )

@@ -2,7 +2,6 @@
 
 plugin.py   pytest's hooks; it imports nothing of tidy until a test asks for it
 session.py  what a test recorded, and what is asserted of it
-syncs.py    how often the host waits for a device
 
 `tidy.testing.TidyFixture` is what the fixture `tidy` gives, for annotations.
 """

@@ -1,4 +1,4 @@
-"""What one test recorded, and what is asserted of it."""
+"""The recordings of one test, and what is asserted of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import pytest
 
 from .. import api
@@ -19,8 +20,9 @@ from ..attach import Recorder
 from ..check.settings import find_settings
 from ..errors import TidyError
 from ..finding import Severity
+from ..patterns.evidence.time.waits import waiting_calls
 from ..report.text import render, summary
-from ..trace import time_text
+from ..trace import Capability, Intervals, Location, Trace, time_text
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -30,6 +32,9 @@ _NO_STEP = (
     "no step was recorded, since no optimizer stepped: in a loop without one, step() of what"
     " `with tidy.profile() as` gives ends a step; without_steps=True checks all as one run"
 )
+# Reading the value of a tensor: `.item()`, `float(x)`, `if x:`.
+_READS = ("aten::_local_scalar_dense",)
+_OPTIMIZERS = "Optimizer.step#*"
 
 
 def recorded_test(
@@ -253,19 +258,40 @@ def _unknown(name: str, methods: Iterable[Callable[..., Any]]) -> str:
 
 
 def _limits(report: Report, max_step_ms: float | None, max_syncs: int | None) -> Iterator[str]:
-    """What is above a limit, or cannot be compared with it."""
+    """Say what is above a limit, or cannot be compared with it."""
     step_ns = report.summary.median_ns
     if max_step_ms is not None and step_ns is None:
         yield "no steps were recorded, so that max_step_ms cannot be checked"
     elif max_step_ms is not None and step_ns is not None and step_ns > max_step_ms * 1e6:
         yield f"a step takes {time_text(step_ns)}, and {max_step_ms:g} ms are allowed"
     if max_syncs is not None:
-        from .syncs import count_syncs
-
-        count, words, first = count_syncs(report.trace)
+        count, words, first = _count_syncs(report.trace)
         if count > max_syncs:
             where = f", first at {first}" if first else ""
             yield f"{words} {count} times{where}, and {max_syncs} are allowed"
+
+
+def _count_syncs(trace: Trace) -> tuple[int, str, Location | None]:
+    """Count how often the host waits for a device in the steps; say what waits, and where first.
+
+    These are the operators of all steps, or without steps of the whole recording, each once.
+    Without a device they are reads of a tensor's value, but for those of optimizers, which read
+    their own counters.
+    """
+    if Capability.DEVICE in trace.capabilities:
+        words, calls = "the host waits for the device", waiting_calls(trace)
+        callers = trace.caller[calls].astype(np.int64)
+        rows = np.unique(np.where(callers >= 0, callers, calls))
+    else:
+        words, rows = "a tensor's value is read", trace.rows_named(*_READS)
+        steps = trace.rows_named(_OPTIMIZERS)
+        inside = Intervals(trace.start_ns[steps], trace.end_ns[steps])
+        rows = rows[~inside.contains(trace.start_ns[rows])]
+    if trace.steps:
+        of_steps = Intervals([s.start_ns for s in trace.steps], [s.end_ns for s in trace.steps])
+        rows = rows[of_steps.contains(trace.start_ns[rows])]
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    return len(rows), words, trace.location(int(rows[0])) if len(rows) else None
 
 
 def _file_name(test: str) -> str:

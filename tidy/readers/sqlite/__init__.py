@@ -15,16 +15,9 @@ from .database import Database
 from .nsys import NsysReader
 from .nvprof import NvprofReader
 
-__all__ = ["read_sqlite"]
-
 
 def read_sqlite(file: str, path: str, progress: Progress | None = None) -> Trace:
-    """Read a profile of nvprof or Nsight Systems.
-
-    Args:
-        file: where the database is.
-        path: its name in messages.
-        progress: called with the number of bytes read so far, as far as that can be told.
+    """Read a profile of nvprof or Nsight Systems from `file`, which messages call `path`.
 
     Raises:
         TraceFormatError: it is not a profile of either, or it is damaged beyond use.

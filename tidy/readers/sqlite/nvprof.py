@@ -9,7 +9,10 @@ Times are nanoseconds since 1970.
 
 from __future__ import annotations
 
+import shutil
 import struct
+import subprocess
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,6 @@ from ...trace.raw_columns import Column
 from .activities import Integers, named
 from .cupti_names import DRIVER_CALLS, MEMORY_KINDS, RUNTIME_CALLS, sync_name
 from .database import Columns, Database
-from .demangle import demangle
 from .profile_reader import ProfileReader, device_properties
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
@@ -32,6 +34,8 @@ _COPIES = (f"{_CUPTI}MEMCPY", f"{_CUPTI}MEMCPY2")
 _FILLS = (f"{_CUPTI}MEMSET",)
 _INSTANT, _START, _END = 1, 2, 4
 _OF_A_THREAD = 2
+_MANGLED = "_Z"  # how names begin that a C++ compiler mangled
+_DEMANGLING_SECONDS = 20
 _OF_MEMORY = ("correlationId", "start", "bytes", "streamId")
 _DEVICE_COLUMNS = (
     "id", "name", "globalMemorySize", "computeCapabilityMajor", "computeCapabilityMinor",
@@ -56,7 +60,7 @@ class NvprofReader(ProfileReader):
 
     @staticmethod
     def accepts(database: Database) -> bool:
-        """Whether there are the tables that nvprof writes."""
+        """Tell whether there are the tables that nvprof writes."""
         return database.has("StringTable", "_id_", "value") and any(
             table.startswith(_CUPTI) for table in database.tables
         )
@@ -153,7 +157,7 @@ class NvprofReader(ProfileReader):
             key = ("correlationId", "start", "deviceId", "streamId", "gridId")
             kept = self._once("kernels", columns, key)
             new = self.texts(np.setdiff1d(kept["name"], list(self._kernels)))
-            self._kernels |= demangle(new)
+            self._kernels |= _demangle(new)
             name_of = named(self._kernels, "kernel")
             self.activities.add_device_work(EventKind.Kernel, kept, kept["name"], name_of)
 
@@ -171,6 +175,28 @@ class NvprofReader(ProfileReader):
         names = self.texts(each["name"] for each in devices if isinstance(each["name"], int))
         rows = [{**each, "name": names.get(each["name"], "")}.values() for each in devices]
         return device_properties(rows) | {"profiler": "nvprof"}
+
+
+def _demangle(names: Mapping[int, str]) -> dict[int, str]:
+    """The kernels' names as they stood in the source; without `c++filt`, as they are given."""
+    mangled = [name for name in names.values() if name.startswith(_MANGLED) and "\n" not in name]
+    readable = dict(zip(mangled, _demangled(mangled), strict=False))
+    return {key: readable.get(name, name) for key, name in names.items()}
+
+
+def _demangled(mangled: list[str]) -> list[str]:
+    tool = shutil.which("c++filt") if mangled else None
+    if tool is None:
+        return []
+    text = "\n".join(mangled).encode("utf-8", "replace")
+    try:
+        done = subprocess.run(  # noqa: S603  # names are given on stdin, not as arguments
+            [tool], input=text, capture_output=True, timeout=_DEMANGLING_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return lines if len(lines) == len(mangled) else []
 
 
 def _hash(columns: list[Column]) -> NDArray[np.uint64]:

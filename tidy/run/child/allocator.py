@@ -8,8 +8,6 @@ both limits are set to the most that glibc raises them to by itself. Source: mal
 mallopt(3).
 """
 
-from __future__ import annotations
-
 from .kept import os
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of the parameters

@@ -1,11 +1,56 @@
-"""What the profilers of both frameworks have in common for the recorder."""
+"""The base of what records with the profilers of both frameworks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .kept import time
+from .kept import time, weakref
+from .patches import Patches
+
+
+class GraphSteps:
+    """Tells when a CUDA graph is replayed that holds an optimizer's step.
+
+    A step that an optimizer makes while a graph is captured does not run, but each replay does.
+
+    Args:
+        cuda: the framework's module `torch.cuda`.
+        on_replay: is called before each such replay: the round before it is over.
+    """
+
+    def __init__(self, cuda: Any, on_replay: Callable[[], object]) -> None:
+        self._cuda, self._on_replay = cuda, on_replay
+        self._patches = Patches()
+        self._has_step = False  # the graph that is being captured
+        self._graphs: list[Any] = []  # weak references
+
+    def is_captured(self) -> bool:
+        """Tell whether the step that an optimizer just made becomes part of a graph."""
+        cuda = self._cuda
+        if not cuda.is_initialized() or not cuda.is_current_stream_capturing():
+            return False
+        if not self._has_step:
+            self._has_step = True
+            self._patches.call_first(cuda.CUDAGraph, "capture_end", self._captured)
+        return True
+
+    def _captured(self, graph: Any) -> None:
+        if not self._has_step:
+            return
+        self._has_step = False
+        if not self._graphs:
+            self._patches.call_first(self._cuda.CUDAGraph, "replay", self._replayed)
+        self._graphs.append(weakref.ref(graph))
+
+    def _replayed(self, graph: Any) -> None:
+        if any(each() is graph for each in self._graphs):
+            self._on_replay()
+
+    def forget(self) -> None:
+        """Put back what was there."""
+        self._patches.undo()
 
 
 class Backend:
@@ -20,13 +65,27 @@ class Backend:
 
     _profiler: Any = None
     has_all_threads = has_moved = False
+    _graph_steps: GraphSteps | None = None
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+
+    def forget_steps(self) -> None:
+        """Call nothing of ours after steps any more."""
+        if self._graph_steps is not None:
+            self._graph_steps.forget()
+
+    def close(self) -> None:
+        """Take away all that was put into the framework."""
+        self.forget_steps()
+        self._patches.undo()
 
     def can_stop(self, at_step: bool) -> bool:
-        """Whether the profiler can be stopped right here."""
+        """Tell whether the profiler can be stopped right here."""
         raise NotImplementedError
 
     def is_between_ops(self, at_step: bool) -> bool:
-        """Whether no op is under way on this thread; a cut in it would lose it, or crash."""
+        """Tell whether no op is under way on this thread; a cut in it would lose it, or crash."""
         raise NotImplementedError
 
     def pause(self) -> int:

@@ -1,4 +1,4 @@
-"""Where steps, and the parts of a step, begin and end while nothing is recorded.
+"""The ends of steps, and of the parts of a step, while nothing is recorded.
 
 Fetches of loaders and steps of optimizers are ranges, also where no profiler looks. Entering and
 leaving them is noted with the time, and nothing else: some hundred nanoseconds a range.
@@ -28,7 +28,6 @@ class BareStages:
         self._patches = Patches()
 
     def begin(self) -> None:
-        """A stage begins, on this thread."""
         self._landmarks.append([])
         for number, method in enumerate(("__enter__", "__exit__")):
             self._patches.call_first(self._backend.ranges, method, self._noting(number))
@@ -46,7 +45,6 @@ class BareStages:
         return note
 
     def add(self, end_ns: int) -> None:
-        """A step ended."""
         self._ends_ns[-1].append(end_ns)
 
     def stop(self) -> None:
@@ -54,5 +52,5 @@ class BareStages:
         self._patches.undo()
 
     def noted(self) -> dict[str, Any]:
-        """What the state of the recording says of all of them."""
+        """Return what the state of the recording says of all of them."""
         return {"unrecorded_ns": self._ends_ns, "landmarks": self._landmarks}

@@ -155,7 +155,7 @@ def call_in_main_thread(function: Callable[[], None]) -> bool:
 
 
 def _is_deep() -> bool:
-    """Whether the main thread may have less left than half of the calls that it may be in.
+    """Tell whether the main thread may have less left than half of the calls it may be in.
 
     Calls of C count as well, but only those of Python can be seen.
     """
@@ -212,7 +212,6 @@ class Ticker:
             os.register_at_fork(before=self._before_fork, after_in_parent=self._after_fork)
 
     def stop(self) -> None:
-        """Call no more."""
         self.pause()
         self._is_stopped = True
         self._function = lambda: False  # it holds on to nothing

@@ -1,11 +1,9 @@
-"""What the recorder uses of Python and the system, as it was before the script could change it.
+"""Python and the system as the recorder uses them: as they were before the script.
 
 A script may replace `time.time_ns`, `os.getpid` or `os.replace`, or have a library do so, as tests
 do and as freezegun does. These are copies of the modules' contents, made before the script runs. Of
 built-in functions (`open`, `len`) the hook keeps a copy in the same way: see hook/sitecustomize.py.
 """
-
-from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` is left to the script to import
 if TYPE_CHECKING:

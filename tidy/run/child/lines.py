@@ -1,4 +1,4 @@
-"""Which line of the user's files runs when.
+"""The lines of the user's files, and when each runs.
 
 Kineto's frames know the first line of a function, not the line that runs. What is written here is
 a log per thread, as flat int64 triples (time_ns, code, line):
@@ -16,6 +16,7 @@ those functions are logged that the rules look for (library.py), when they begin
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -26,9 +27,9 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
-from .garbage import ManualCollections
-from .kept import time
+from .kept import thread, time
 from .library import LIBRARY, MODULE, MODULE_CALL, USER, LibraryFunctions, in_package
+from .patches import Patches
 
 # What stands in place of a line.
 UNSURE = 1 << 30  # added to a line: from here on it may be another line of the same frame
@@ -42,7 +43,7 @@ _OURS = os.path.dirname(os.path.abspath(__file__))
 
 
 class UserFiles(dict[str, bool]):
-    """Whether a file, named as in a code object, is the user's own."""
+    """By the name of a file, as in a code object, whether it is the user's own."""
 
     def __init__(self, folders: list[str], ours: str) -> None:
         super().__init__()
@@ -70,8 +71,56 @@ def _folder(path: str) -> str:
     return path.rstrip(os.sep) + os.sep
 
 
+class ManualCollections:
+    """Notes calls of `gc.collect()` from `start` to `stop`, of all threads.
+
+    They are what PyTorch's profiler shows with Python stacks alone. What Python collects by itself
+    is left out: it begins when more objects were made than a threshold says, and recording makes
+    some. Nothing of ours is called in it either. It may come anywhere, also at the limit of
+    recursion, and Python would print that ours cannot be called there.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, int, int]] = []
+        self._patches = Patches()
+        self._begun_ns, self._is_on = 0, False  # there is one at a time
+
+    def start(self) -> None:
+        self._is_on = True
+        self._patches.call_first(gc, "collect", self._expect)
+
+    def stop(self) -> None:
+        self._is_on = False  # somebody may have kept what stood for it
+        self._patches.undo()
+        self._end()  # it may be in one
+
+    def taken(self) -> list[tuple[int, int, int]]:
+        """Those since the last time: the system's number of the thread, start and end."""
+        found, self._found = self._found, []
+        return found
+
+    def _expect(self, _: object) -> None:
+        self._end()
+        if self._is_on:
+            gc.callbacks.append(self._passes)
+
+    def _passes(self, phase: str, _: dict[str, Any]) -> None:
+        if phase == "start":
+            self._begun_ns = time.time_ns()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """The callback that goes is the last one: no other one is left out for it."""
+        if self._begun_ns:
+            self._found.append((thread.get_native_id(), self._begun_ns, time.time_ns()))
+        self._begun_ns = 0
+        if self._passes in gc.callbacks:
+            gc.callbacks.remove(self._passes)
+
+
 class Log(NamedTuple):
-    """What was logged since the last time, ready to be written.
+    """The log since the last time, ready to be written.
 
     Attributes:
         codes: [file, function, first line, kind] of what was logged, all since the beginning; of a
@@ -159,7 +208,7 @@ class Logs:
 
     def _take(self) -> Log:
         threads, parts, codes = list[tuple[int, int]](), list[bytes](), self._codes
-        for thread, log in self._logs:
+        for ident, log in self._logs:
             some = log[:]
             del log[: len(some)]
             if not some:
@@ -167,7 +216,7 @@ class Logs:
             for code in {id(each): each for each in some[1::3]}.values():
                 codes.setdefault(code, len(codes))
             some[1::3] = [codes[code] for code in some[1::3]]
-            threads.append((thread, len(some) // 3))
+            threads.append((ident, len(some) // 3))
             parts.append(array("q", some).tobytes())
         named = [self._named(each) for each in codes]
         return Log(named, threads, parts, self._garbage.taken())

@@ -96,7 +96,6 @@ class TraceLines(Logs):
             self.back(away, frame)
 
     def trace_with(self, function: Any) -> None:
-        """Set the trace function of this thread."""
         self._is_ours = True
         settrace(function)
         self._is_ours = False
@@ -125,7 +124,7 @@ class TraceLines(Logs):
         return functions.call
 
     def is_users(self, module: Any) -> bool:
-        """Whether a module is one of the script's own."""
+        """Tell whether a module is one of the script's own."""
         top = str(module).partition(".")[0]
         folders = self.user.folders
         return any(os.path.exists(f"{f}{top}{end}") for f in folders for end in ("", ".py"))
@@ -164,7 +163,7 @@ class TraceLines(Logs):
         self.trace_with(functions.call)
 
     def place_of(self, frame: FrameType | None) -> tuple[int, int]:
-        """Which frame of the user's is nearest, and its line."""
+        """Find the nearest frame of the user's, and its line."""
         while frame is not None and not self.user[frame.f_code.co_filename]:
             frame = frame.f_back
         return (0, 0) if frame is None else (id(frame), frame.f_lineno or 0)
@@ -185,7 +184,7 @@ class Away:
         self.came_from = lines.place_of(frame.f_back)
 
     def is_open(self, frame: FrameType | None) -> bool:
-        """Whether the frame is still open, seen from an inner one."""
+        """Tell whether the frame is still open, seen from an inner one."""
         while frame is not None:
             if id(frame) == self._frame:
                 return True

@@ -1,4 +1,4 @@
-"""How long threads of this process had a processor or waited for one; Linux alone tells."""
+"""The times that threads of this process had a processor or waited for one, on Linux."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ class ProcessorTimes:
         self._before: dict[str, tuple[int, int]] = {}
 
     def begin(self) -> None:
-        """The piece begins."""
         self._before = _of_threads()
 
     def header(self) -> dict[str, int]:
-        """What the facts of a piece say, in nanoseconds.
+        """Return what the facts of a piece say, in nanoseconds.
 
         `queued_ns` is how long threads that are still there have waited for a processor, and
         `beside_ns` how long threads that the script started from Python had one, without this

@@ -6,10 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .backend import Backend
-from .graph_steps import GraphSteps
+from .backend import Backend, GraphSteps
 from .kept import os, time
-from .patches import Patches
 
 _EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
 
@@ -23,18 +21,17 @@ class RuntimeBackend(Backend):
 
     def __init__(self, settings: dict[str, Any]) -> None:
         from tidy.profiler import profile
-        from tidy.profiler.pure_python import PurePython
+        from tidy.profiler.python_functions import PurePython
         from tidy.runtime.core.thread_state import thread as per_thread
         from tidy.runtime.modelled import clock
         from tidy.runtime.observe.record_function import record_function
 
+        super().__init__()
         self._modelled_clock = clock
         self.ranges = record_function  # the class of ranges
         self._profile, self._settings, self._per_thread = profile, settings, per_thread
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
         self._hook: Any = None
-        self._graph_steps: GraphSteps | None = None
-        self._patches = Patches()
         self._forward_lines: Any = {}
         self._pure_python = PurePython()
         # Loads all that is needed to save. To import it when the script has ended would be too
@@ -62,11 +59,9 @@ class RuntimeBackend(Backend):
         self._hook = register_optimizer_step_post_hook(stepped)
 
     def forget_steps(self) -> None:
-        """Call nothing of ours after steps any more."""
         if self._hook is not None:
             self._hook.remove()
-        if self._graph_steps is not None:
-            self._graph_steps.forget()
+        super().forget_steps()
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -77,13 +72,8 @@ class RuntimeBackend(Backend):
 
         self._patches.call_first(self._profile, "start", give_way)
 
-    def close(self) -> None:
-        """Take away all that `on_step` and `watch_own_profiler` put into the framework."""
-        self.forget_steps()
-        self._patches.undo()
-
     def has_profiler(self) -> bool:
-        """Whether a profiler runs; where one does, making this backend has failed before."""
+        """Tell whether a profiler runs; where one does, making this backend has failed before."""
         return False
 
     def can_stop(self, at_step: bool) -> bool:
@@ -137,7 +127,6 @@ class RuntimeBackend(Backend):
         return self.now_ns()
 
     def resume(self) -> None:
-        """The script goes on."""
         self._take_off()
         self._paused_ns = 0
 

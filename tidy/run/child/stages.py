@@ -33,7 +33,7 @@ _ENOUGH_STEPS, _USUAL_STEPS, _LARGE = 4, 10, 1 / 8
 
 
 class Stage(NamedTuple):
-    """How so many steps are recorded, for so long at the most.
+    """So many steps, recorded in one way, for so long at the most.
 
     Where `steps` of them would be more than `nbytes`, `enough` do, which is 0 where none do.
     """
@@ -64,7 +64,7 @@ def stages_of(settings: dict[str, Any]) -> Iterator[Stage]:
 
 
 def steps_of_round(settings: dict[str, Any]) -> int:
-    """How many steps one recording takes with all its stages."""
+    """Count how many steps one recording takes with all its stages."""
     return sum(stage.steps for stage in _recording(settings))
 
 
@@ -107,25 +107,23 @@ class StageRun:
 
     @property
     def has_all_steps(self) -> bool:
-        """Whether it is over: it has all its steps, or enough that are large."""
+        """Tell whether it is over: it has all its steps, or enough that are large."""
         return self.step_count >= self.stage.steps or self.is_large
 
     @property
     def is_large(self) -> bool:
-        """Whether fewer steps than were asked for are enough."""
+        """Tell whether fewer steps than were asked for are enough."""
         enough = self.stage.enough
         return 0 < enough <= self.step_count and self.nbytes > self.stage.nbytes
 
     def set_end(self) -> None:
-        """Its time begins now."""
         self.end_ns = time.time_ns() + int(self.stage.seconds * 1e9)
 
     def is_late(self, now_ns: int = 0) -> bool:
-        """Whether its time is over."""
         return (now_ns or time.time_ns()) > self.end_ns
 
     def why_short(self) -> str:
-        """Why it ends with fewer steps than it was to have; "" where it does not."""
+        """Say why it ends with fewer steps than it was to have; "" where it does not."""
         if self.step_count >= self.stage.steps:
             return ""
         return "out_of_time" if self.is_late() else "large" if self.is_large else ""
@@ -164,7 +162,6 @@ class PieceLength:
         self._began_ns = self.cut_ns = self.late_ns = 0
 
     def begin(self) -> None:
-        """A piece begins now."""
         self._began_ns = time.time_ns()
         self.cut_ns = self._began_ns + self.piece_ns
         self.late_ns = self.cut_ns
@@ -179,5 +176,5 @@ class PieceLength:
         self.piece_ns = min(self._fitting_ns, 2 * self.piece_ns)
 
     def begin_stage(self) -> None:
-        """What is recorded now may take another size."""
+        """Begin anew with what fits: what is recorded now may take another size."""
         self.piece_ns = self._fitting_ns

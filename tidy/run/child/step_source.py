@@ -1,4 +1,4 @@
-"""Whose steps are those of the recording, and which thread is recorded.
+"""The source of a recording's steps, and the thread that is recorded.
 
 PyTorch's profiler records one thread, must be stopped on it, and ends with it: the process would
 crash later. Those that record all threads may be stopped anywhere.
@@ -24,7 +24,7 @@ class StepSource:
         self._optimizer: Any = None
 
     def counts(self, optimizer: Any) -> bool:
-        """Whether a step of this optimizer is one."""
+        """Tell whether a step of this optimizer is one."""
         if self._is_loop:
             return False
         known = self._optimizer() if self._optimizer is not None else None
@@ -57,12 +57,12 @@ class RecordedThread:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is this one."""
+        """Tell whether it is this one."""
         return thread.get_ident() == self._ident
 
     @property
     def is_free(self) -> bool:
-        """Whether no other thread may have a profiler that only it can stop."""
+        """Tell whether no other thread may have a profiler that only it can stop."""
         return self._ident == 0 or self.is_here
 
     def begin(self) -> None:
@@ -75,11 +75,10 @@ class RecordedThread:
 
     @property
     def may_stop(self) -> bool:
-        """Whether the profiler may be stopped on this thread."""
         return self.is_here or self._has_all
 
     def must_move(self) -> bool:
-        """Whether the recording has to go on here, where a step just ended."""
+        """Tell whether the recording has to go on here, where a step just ended."""
         self._of_steps = thread.get_native_id()
         self._stepped |= self._has_all or self.is_here
         self.steps_elsewhere |= not self._stepped

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from . import cupti, worker_reports
-from .backend import Backend
-from .graph_steps import GraphSteps
+from . import worker_reports
+from .backend import Backend, GraphSteps
 from .kept import gc, os, thread, time
-from .kineto_log import KinetoLog
-from .patches import Patches
 from .torch_frames import TorchFrames
+
+_TEARDOWN = "TEARDOWN_CUPTI"
+# Before it, a process that launched CUDA graphs crashed when CUPTI was taken up again.
+_SOUND_FROM = (12, 6)
+_LOG_LEVEL, _SILENT = "KINETO_LOG_LEVEL", 6
+_ERRORS = 4  # what PyTorch sets without the variable, by suppressLogMessages()
+_LEVEL = "_ZN9libkineto6Logger14severityLevel_E"  # libkineto::Logger::severityLevel_
+_LIBRARIES = "libtorch_cpu.so", "libtorch_cpu.dylib"
 
 
 class TorchBackend(Backend):
@@ -23,13 +28,12 @@ class TorchBackend(Backend):
     has_lines = False
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__()
         self._settings = settings
         self.has_all_threads = bool(settings["all_threads"])
         self._torch = sys.modules["torch"]
         self._hooks: dict[int, Any] = {}
         self._hook_id = -1
-        self._graph_steps: GraphSteps | None = None
-        self._patches = Patches()
         self._starting = self._started = False
         self._frames, self._owner = TorchFrames(self._torch), 0
         self._log = KinetoLog(self._torch)
@@ -61,8 +65,7 @@ class TorchBackend(Backend):
         """
         if self._hook_id in self._hooks:
             self._hooks[self._hook_id] = lambda *_: None
-        if self._graph_steps is not None:
-            self._graph_steps.forget()
+        super().forget_steps()
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
         """Call back before the script starts a profiler of its own; there can be only one."""
@@ -77,13 +80,11 @@ class TorchBackend(Backend):
                 self._patches.call_first(module, name, give_way)
 
     def close(self) -> None:
-        """Take away all that `on_step` and `watch_own_profiler` put into the framework."""
-        self.forget_steps()
+        super().close()
         self._hooks.pop(self._hook_id, None)
-        self._patches.undo()
 
     def has_profiler(self) -> bool:
-        """Whether a profiler of this thread runs."""
+        """Tell whether a profiler of this thread runs."""
         return bool(self._torch.autograd._profiler_enabled())
 
     def can_stop(self, at_step: bool) -> bool:
@@ -96,7 +97,6 @@ class TorchBackend(Backend):
 
     @property
     def ranges(self) -> Any:
-        """The class of ranges."""
         return self._torch.autograd.profiler.record_function
 
     def start(self, light: bool) -> None:
@@ -143,7 +143,7 @@ class TorchBackend(Backend):
         """
         cut_ns = time.time_ns()
         worker_reports.take_down()
-        let_go = cupti.may_be_let_go(self._torch) if is_last else nullcontext()
+        let_go = cupti_may_be_let_go(self._torch) if is_last else nullcontext()
         try:
             with self._log, let_go:
                 self._profiler.stop()
@@ -156,7 +156,7 @@ class TorchBackend(Backend):
         return self._start_ns, cut_ns
 
     def starts_ns(self) -> list[int]:
-        """When operators and ranges of the piece that was ended began, ascending."""
+        """Return when operators and ranges of the piece that was ended began, ascending."""
         results = self._profiler.profiler.kineto_results
         return sorted(each.start_ns() for each in results.events())
 
@@ -236,8 +236,82 @@ class TorchBackend(Backend):
         return header
 
 
+class KinetoLog:
+    """`with log:` around what starts, stops or exports a profiler of ours keeps Kineto silent.
+
+    Kineto reads KINETO_LOG_LEVEL when the first profiler starts, and keeps the level from then on.
+    It is put back right after, so that profilers of the script's say what they always say; where
+    the level cannot be found, they stay silent.
+    """
+
+    def __init__(self, torch: Any) -> None:
+        self._folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+        self._level: Any = None
+        self._is_first = True
+        self._before = 0
+        self._is_ours = _LOG_LEVEL not in os.environ
+        if self._is_ours:
+            os.putenv(_LOG_LEVEL, str(_SILENT))  # os.environ does not show it to the script
+
+    def __enter__(self) -> None:
+        if not self._is_ours:
+            return
+        if self._is_first:
+            self._level = self._find()
+        if self._level is not None:
+            self._before, self._level.value = self._level.value, _SILENT
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_ours:
+            return
+        if self._is_first:
+            self._is_first = False
+            self._before = self._before or _ERRORS
+            os.unsetenv(_LOG_LEVEL)
+        if self._level is not None:
+            self._level.value = self._before
+
+    def _find(self) -> Any:
+        import ctypes
+
+        for name in _LIBRARIES:
+            with suppress(OSError, ValueError, AttributeError):
+                library = ctypes.CDLL(os.path.join(self._folder, name))
+                return ctypes.c_int.in_dll(library, _LEVEL)
+        return None
+
+
+@contextmanager
+def cupti_may_be_let_go(torch: Any) -> Iterator[None]:
+    """Let a profiler that stops meanwhile let go of NVIDIA's CUPTI.
+
+    It makes each launch slower for as long as a process has it loaded. Kineto keeps it after a
+    profiler has stopped, unless TEARDOWN_CUPTI is 1 in the environment then. It must not be while
+    one starts: what was to be recorded would be lost.
+
+    What the script, or PyTorch for it, has set itself is left as it is. Programs that the script
+    starts later do not see ours.
+    """
+    if _TEARDOWN in os.environ or not _can_let_go(torch):
+        yield
+        return
+    os.putenv(_TEARDOWN, "1")
+    try:
+        yield
+    finally:
+        if _TEARDOWN not in os.environ:
+            os.unsetenv(_TEARDOWN)
+
+
+def _can_let_go(torch: Any) -> bool:
+    """Tell whether it has CUDA, and one that can."""
+    version = getattr(getattr(torch, "version", None), "cuda", None)
+    numbers = str(version).split(".")[:2]
+    return all(each.isdigit() for each in numbers) and tuple(map(int, numbers)) >= _SOUND_FROM
+
+
 def _is_of_a_device(error: RuntimeError) -> bool:
-    """Whether a device has failed: all that is asked of it from then on does, too."""
+    """Tell whether a device has failed: all that is asked of it from then on does, too."""
     words = "CUDA error", "HIP error"
     return type(error).__name__ == "AcceleratorError" or any(each in f"{error}" for each in words)
 

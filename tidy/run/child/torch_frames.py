@@ -1,4 +1,4 @@
-"""What the frames that are open tell of PyTorch: operators that may be open, and other threads."""
+"""Open frames, which tell of PyTorch: operators that may be open, and other threads."""
 
 from __future__ import annotations
 
@@ -23,19 +23,12 @@ _BETWEEN_OPS = (
 )
 _DISPATCH = "__torch_dispatch__"
 # What PyTorch does in threads of its own: pinning batches, and compiling.
-_ITS_OWN = (
-    ("utils", "data", "_utils", "pin_memory.py"),
-    ("_inductor", ""),
-    ("_dynamo", ""),
-)
+_ITS_OWN = (("utils", "data", "_utils", "pin_memory.py"), ("_inductor", ""), ("_dynamo", ""))
 _THREADING = os.path.join("", "threading.py")
 
 
 class TorchFrames:
     """Looks at the frames of threads.
-
-    Args:
-        torch: the module.
 
     Attributes:
         others: threads that were seen in functions of PyTorch, beside the one that is recorded.
@@ -52,7 +45,7 @@ class TorchFrames:
         self.others: set[int] = set()
 
     def are_between_ops(self, frame: FrameType | None) -> bool:
-        """Whether no operator can be open below this frame, its thread's innermost.
+        """Tell whether no operator can be open below this frame, its thread's innermost.
 
         An operator writes its end into the event that it began, and where the profiler was stopped
         meanwhile and another one started, that is memory which was freed: the process crashes.
@@ -87,7 +80,7 @@ class TorchFrames:
                 self.others.add(ident)
 
     def _is_in_torch(self, frame: FrameType | None) -> bool:
-        """Whether a thread that Python started is within a function of PyTorch's."""
+        """Tell whether a thread that Python started is within a function of PyTorch's."""
         found, name = False, ""
         while frame is not None:
             name = frame.f_code.co_filename

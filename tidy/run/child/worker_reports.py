@@ -67,7 +67,7 @@ class ReportingLoop:
 
 
 class _Reports:
-    """What one worker says."""
+    """The reports of one worker."""
 
     def __init__(self, folder: str, worker: int, count: int, seed: int) -> None:
         self._path = os.path.join(folder, str(os.getpid()))
@@ -76,13 +76,11 @@ class _Reports:
         self._batch = -1
 
     def begin(self, task: Any) -> None:
-        """It got a task."""
         self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
         self._start_ns = time.time_ns()
         self._started = time.thread_time_ns(), processor_ns("thread-self")[1]
 
     def end(self, answer: Any) -> None:
-        """It made a batch."""
         if self._batch < 0 or not self._left or answer[0] != self._batch:
             return
         end_ns, (ran_ns, waited_ns) = time.time_ns(), self._started
@@ -102,7 +100,7 @@ class _Reports:
 
 
 def processor_ns(thread: str) -> tuple[int, int]:
-    """How long a thread had a processor and waited for one; only Linux tells, else it is (0, 0).
+    """Return how long a thread had a processor and waited for one; on Linux alone, else (0, 0).
 
     Workers of tidy.runtime have much the same function. Neither can have that of the other: this
     file is loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who
