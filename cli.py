@@ -160,8 +160,8 @@ def baseline(command: Sequence[str], **options: Any) -> int:
 
     The file is for the repository: sorted, a finding an entry, with the source and the cost. Named
     by --baseline or by the configuration, it makes `tidy run` and `tidy report` count only what it
-    does not have, or what is clearly dearer now. Called again, it puts in what is new; entries that
-    these traces say nothing about stay.
+    does not have, or what is clearly costlier now. Called again, it puts in what is new; entries
+    that these traces say nothing about stay.
     """  # noqa: D301 - as above
     from tidy.commands.baseline import run_baseline
 

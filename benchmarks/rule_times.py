@@ -50,11 +50,11 @@ def _seconds(run) -> float:  # type: ignore[no-untyped-def]
 
 
 def print_shares(runs: list[dict[str, float]]) -> None:
-    """Medians of several runs: all rules, the evidence that they share, the dearest rules."""
+    """Medians of several runs: all rules, the evidence that they share, the costliest rules."""
     usual = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
     own = {code: share for code, share in usual.items() if code != _ALL}
-    dearest = sorted(own, key=lambda code: -own[code])
-    shown = ", ".join(f"{code} {own[code]:.3f}" for code in dearest if own[code] >= _LEAST)
+    costliest = sorted(own, key=lambda code: -own[code])
+    shown = ", ".join(f"{code} {own[code]:.3f}" for code in costliest if own[code] >= _LEAST)
     shared = usual[_ALL] - sum(own.values())
     print(f"    of reading: all rules {usual[_ALL]:.2f}, shared evidence {shared:.2f},", end=" ")
     print(f"own parts {sum(own.values()):.2f}: {shown}")

@@ -1,4 +1,4 @@
-"""`tidy.load` and `tidy.check`: what the command line does, from Python."""
+"""`tidy.load` and `tidy.check`: the functions of the command line, for Python."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def check(
         settings.path_ignores,
         folders=[] if sources is None else [Path(sources)],
         baseline=None if baseline is None else read_baseline(Path(baseline).absolute()),
-        dearer_from=settings.get("dearer-from") / 100,
+        costlier_from=settings.get("costlier-from") / 100,
         savings=savings or settings.get("savings"),
         warn_from=warn_from,
     )

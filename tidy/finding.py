@@ -1,4 +1,4 @@
-"""What a rule says: findings, and the outcome of each rule."""
+"""Findings, and the outcome of each rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Severity(IntEnum):
-    """How much a finding matters; ordered."""
+    """The weight of a finding; ordered."""
 
     INFO = 1  # worth knowing, or moot on this hardware
     WARNING = 2  # costs time in this run
@@ -30,7 +30,7 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a replay says that a step gets shorter by after the fix of a finding.
+    """The time that a step loses after the fix of a finding, by a replay.
 
     Attributes:
         low_ns, high_ns: the range, of one step; of the whole run where it has no steps.
@@ -54,7 +54,7 @@ class Saving:
 
     @property
     def step_ns_after(self) -> tuple[int, int]:
-        """How long a step takes after the fix, at best and at worst."""
+        """The time of a step after the fix in ns, at best and at worst."""
         return self.step_ns - self.high_ns, self.step_ns - self.low_ns
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Who says that a finding does not count.
+    """The comment or baseline by which a finding does not count.
 
     Attributes:
         by: "comment", in the source; or "baseline".
@@ -82,10 +82,10 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a baseline knows of a finding.
+    """The entry of a baseline about a finding.
 
     Attributes:
-        state: "new", "unchanged", or "updated": it is clearly dearer now.
+        state: "new", "unchanged", or "updated": it is clearly costlier now.
         cost_share: the part of the steps that it cost then; None where that is not known.
     """
 
@@ -95,7 +95,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class CostOfFinding:
-    """What a step would be shorter by, at the most, if what was matched took no time.
+    """The time that a step would lose, at the most, if what was matched took none.
 
     A rule says how long it takes, overlaps counted once; a replay, how much of that the step gets
     longer by.
@@ -118,7 +118,7 @@ class CostOfFinding:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to write instead, and what that changes in the recorded run.
+    """The text of a fix, and its change to the recorded run.
 
     Attributes:
         text: what to write, one line.
@@ -136,7 +136,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """One anti-pattern at one place of the user's source, as its rule says it.
+    """One anti-pattern at one location of the user's source, as its rule describes it.
 
     Attributes:
         code: the rule's code, `TDY404`.
@@ -190,7 +190,7 @@ class Finding:
         """The finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning: ...`.
 
         Args:
-            run: what stands for the place where that is not known.
+            run: what stands for the location where that is not known.
         """
         where = str(self.location or run)
         what = f"{self.code} {self.name} {self.severity.label}: {self.message}"
@@ -218,7 +218,7 @@ class Judged(Finding):
 
     Attributes:
         saving: what a replay says that the fix saves; None where nothing was replayed.
-        acceptance: who says that it does not count: neither for the exit code, nor in what all
+        acceptance: the reason why it does not count: neither for the exit code, nor in what all
             fixes save; None where it does.
         known: what the baseline knows of it; None where there is no baseline.
     """
@@ -259,7 +259,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """What the rule is about had no part in the run."""
+    """The run has nothing that the rule is about."""
 
     reason: str
 

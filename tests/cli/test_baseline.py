@@ -1,4 +1,4 @@
-"""The baseline: what was accepted does not count, what is new or dearer does."""
+"""The baseline: what was accepted does not count, what is new or costlier does."""
 
 from __future__ import annotations
 
@@ -144,14 +144,14 @@ def _step(rounds: int) -> list[Event]:
         ((), 100, "unchanged"),
         ((), 140, "unchanged"),  # 40 % of the step before, 56 % now
         ((), 170, "updated"),  # 68 %
-        (("dearer-from = 30",), 140, "updated"),
-        (("dearer-from = 300",), 170, "unchanged"),
-        (("dearer-from = 0", "warn-from = 20"), 140, "unchanged"),
-        (("dearer-from = 0", "warn-from = 5"), 140, "updated"),
+        (("costlier-from = 30",), 140, "updated"),
+        (("costlier-from = 300",), 170, "unchanged"),
+        (("costlier-from = 0", "warn-from = 20"), 140, "unchanged"),
+        (("costlier-from = 0", "warn-from = 5"), 140, "updated"),
         ((), 20, "unchanged"),
     ],
 )
-def test_what_is_clearly_dearer_counts(
+def test_what_is_clearly_costlier_counts(
     tmp_path: Path, options: tuple[str, ...], rounds: int, state: str
 ) -> None:
     project = _project(tmp_path, _step(100))
@@ -162,7 +162,7 @@ def test_what_is_clearly_dearer_counts(
     assert _states(project) == {3: state}
     result = tidy("report", "trace.json", "--baseline", _FILE, cwd=project)
     assert result.code == int(state == "updated")
-    is_said = "dearer than in the baseline: it was 39.9% of the" in " ".join(result.out.split())
+    is_said = "costlier than in the baseline: it was 39.9% of the" in " ".join(result.out.split())
     assert is_said == (state == "updated")
     _baseline(project)
     assert ((project / _FILE).read_bytes() == before) == (state == "unchanged")
@@ -374,7 +374,7 @@ def test_a_script(tmp_path: Path) -> None:
     ]
     (tmp_path / "train.py").write_text("\n".join(script))
     # How much of three short steps the loop takes is the machine's affair.
-    (tmp_path / "tidy.toml").write_text("dearer-from = 1e9")
+    (tmp_path / "tidy.toml").write_text("costlier-from = 1e9")
     options = ("--select", "TDY404", "--steps", "3")
     result = tidy_process("baseline", "--run", *options, "train.py", "x", cwd=tmp_path)
     assert result.code == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidy.patterns.evidence.products import Precision, precision_of
+from tidy.patterns.evidence.device.products import Precision, precision_of
 from tidy.runtime.modelled.cost import Operand
 from tidy.runtime.modelled.specs import DeviceSpec, find_spec
 

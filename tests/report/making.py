@@ -40,7 +40,7 @@ def finding(
     on_device: bool = False,
     **more: Any,
 ) -> Judged:
-    """A finding whose place is the line of a call; `at` "" is a place unknown."""
+    """A finding whose location is the line of a call; `at` "" is an unknown location."""
     file, _, line = at.partition(":")
     event = (run or trace()).event(0)
     return Judged(

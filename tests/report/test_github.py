@@ -66,7 +66,7 @@ def test_a_place_elsewhere_is_no_file_of_github(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("severity", [Severity.WARNING, Severity.INFO, Severity.ERROR])
 def test_ten_of_a_kind_are_shown(severity: Severity) -> None:
-    """The dearest nine, and how many more; as many as ten are all shown."""
+    """The costliest nine, and how many more; as many as ten are all shown."""
     for count in (10, 23):
         *lines, _ = to_annotations(results(count=count, severity=severity))
         parsed = [_parsed(line) for line in lines]

@@ -63,5 +63,5 @@ def test_so_many_devices_have_no_account_each(tmp_path: Path) -> None:
     path = write(tmp_path / "many.json", _devices(200))
     report = tidy.check(tidy.load(path))
     assert len(report.accounts) == 64
-    assert report.summary.warnings == ("200 devices: only the 64 with most work have an account",)
+    assert report.summary.warnings == ("200 devices: only the 64 busiest have an account",)
     assert report.summary.devices == (("GPU", 200),)

@@ -197,7 +197,7 @@ def test_two_of_one_line_have_fingerprints_of_their_own(tmp_path: Path) -> None:
 
 
 def test_as_much_as_github_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dearest stay, and the loss is said."""
+    """The costliest stay, and the loss is said."""
     found = results(count=60)
     packed = len(gzip.compress(json.dumps(sarif.to_sarif(found)).encode()))
     for limit, value in (("MOST_RESULTS", 25), ("MOST_NBYTES", packed - 100)):

@@ -59,11 +59,11 @@ def test_a_report_as_a_whole() -> None:
         "    -> do without",
         "",
         "XYZ001 rule-001 info",
-        _row("  (place unknown)", "x1"),
+        _row("  (location unknown)", "x1"),
         "    odd",
         "    -> do without",
         "",
-        "Places are unknown: no Python stacks recorded; record with with_stack=True",
+        "Locations are unknown: no Python stacks recorded; record with with_stack=True",
         "",
         "Not checked",
         "  XYZ003, XYZ005: no input shapes recorded; record with record_shapes=True",
@@ -161,7 +161,7 @@ def test_top(top: int, shown: list[str], more: str | None) -> None:
 def test_places_known_or_recorded_are_not_complained_about() -> None:
     stacks = trace("train.py(3): train\n  aten::mul")
     for made in (report(finding()), report(finding(at=""), run=stacks)):
-        assert not [line for line in _lines(made) if line.startswith("Places are unknown")]
+        assert not [line for line in _lines(made) if line.startswith("Locations are unknown")]
 
 
 def test_totals_over_several_traces() -> None:
@@ -266,7 +266,7 @@ def test_a_replay_that_is_far_off_says_so_and_no_more() -> None:
 def test_device_work_that_may_be_missing_makes_upper_bounds() -> None:
     graph = "cudaGraphLaunch\n  => kernel 3us\n"
     lines = _lines(report(run=trace(graph)))
-    assert "note: device work may be missing in the file: idle time and savings are upper" in lines
+    assert "note: device activity may be missing in the file: idle time and savings are" in lines
     assert "GPU busy at least" in " ".join(lines)
     assert "upper" not in " ".join(_lines(report(run=trace("cudaLaunchKernel\n  => k 3us\n"))))
 

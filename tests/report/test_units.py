@@ -140,7 +140,7 @@ def test_shortened() -> None:
 @pytest.mark.parametrize(
     ("location", "text"),
     [
-        (None, "(place unknown)"),
+        (None, "(location unknown)"),
         (Location("train.py", 42, "train", is_call_line=True), "train.py:42"),
         (Location("train.py", 40, "train"), "train.py:40 in train()"),
         (Location("train.py", 1, "<module>"), "train.py:1 in <module>"),

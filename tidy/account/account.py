@@ -23,7 +23,7 @@ class Part:
         tensor_cores: of products whether they run on Tensor Cores; None of all else.
         kinds: the finer kinds that it is made of, each with its time, the longest first.
         share: of the window, 0 to 1.
-        places: the dearest, by time.
+        places: the costliest, by time.
         mostly_in: the innermost function or operator that most of it is in, "" for none; of causes
             for which the place alone says little.
     """

@@ -167,7 +167,7 @@ class Accountant:
                 tuple((names[code], times[code]) for code in longest_first),
                 total,
                 total / whole_ns,
-                self._places.dearest(rows[mine], spent[mine], _MOST_PLACES),
+                self._places.costliest(rows[mine], spent[mine], _MOST_PLACES),
                 self._places.mostly_in(pieces.row[mine], spent[mine])
                 if cause.word in _NAMED_BY_FUNCTION
                 else "",

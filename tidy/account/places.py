@@ -104,7 +104,7 @@ class Places:
                 column[rows] = np.where(column[rows] >= 0, column[rows], column[up])
         return forward, above
 
-    def dearest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
+    def costliest(self, rows: Rows, spent_ns: NDArray[np.int64], most: int) -> tuple[Place, ...]:
         """The places with the most time, given rows of any kind (-1 for none) and their time."""
         sums = self._sums(rows, spent_ns)
         times = sums[sums > 0]
@@ -114,7 +114,7 @@ class Places:
         return tuple(found[:most])
 
     def sums(self, rows: Rows, spent_ns: NDArray[np.int64]) -> Iterator[Place]:
-        """Every place with its time; arguments as for `dearest`."""
+        """Every place with its time; arguments as for `costliest`."""
         return self._places(self._sums(rows, spent_ns), 1)
 
     def _places(self, sums: NDArray[np.float64], least_ns: float) -> Iterator[Place]:

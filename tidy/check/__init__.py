@@ -1,4 +1,4 @@
-"""From traces to what is said of each of them: the one way that all commands and `tidy.check` go.
+"""From traces to the reports on them: the one way that all commands and `tidy.check` go.
 
 pipeline                   the steps: rules, ignored paths, comments, the baseline, other ranks
   checked_trace            a trace and the outcome of each rule

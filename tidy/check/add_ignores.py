@@ -21,7 +21,7 @@ _WITH_END = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 
 @dataclass(slots=True)
 class WrittenIgnores:
-    """What was written.
+    """The comments that were written, and the findings for which none was.
 
     Attributes:
         counts: number of findings that were accepted, by file.
@@ -112,7 +112,7 @@ class _LinesOfSource:
         return True
 
     def for_comment(self, line: int) -> int | None:
-        """The line at whose end a comment is about another line; None where there is none."""
+        """Return the line at whose end a comment is about `line`; None if there is none."""
         holding = [s for s in self._source.statements if begin_of(s) <= line <= (s.end_lineno or 0)]
         statement = max(holding, key=begin_of, default=None)  # the innermost
         if statement is None or not self._is_read:

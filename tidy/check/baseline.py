@@ -22,13 +22,13 @@ class Entry:
 
     Attributes:
         file: its source, relative to the folder of the baseline where it lies below that; "" for
-            a finding without a place.
+            a finding without a location.
         function: that it is in.
         code, name: of the rule.
         source: the line as it stood, or what was seen where no source was read: for people.
         cost_share: the part of the steps that it took, 0 to 1; None where that is not known.
         severity: "error", "warning" or "info".
-        fingerprint: which finding it is, and which of those that are alike.
+        fingerprint: identifies the finding, and numbers those that are alike.
     """
 
     file: str
@@ -86,7 +86,7 @@ class _Version(msgspec.Struct):
 
 
 def read_baseline(file: Path) -> Baseline:
-    """What a file says.
+    """Read the baseline in a file.
 
     Raises:
         UsageError: it cannot be read, or is no baseline.

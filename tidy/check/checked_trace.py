@@ -26,7 +26,7 @@ class CheckedTrace:
         outcomes: the outcome of each rule, by its code.
         title: the name that reports give the trace; None for the path it was read from.
         waits: how long its collectives wait for other ranks, where their traces tell it.
-        everywhere: code and place of the findings that all these ranks have.
+        everywhere: code and location of the findings that all these ranks have.
         notes: what is to be said of it before the warnings of its reader.
         savings: "replay", or "off" where nothing is to be replayed.
         warn_from: the share of the window from which a finding is a warning; None for that of
@@ -62,12 +62,12 @@ class CheckedTrace:
 
     @cached_property
     def accounts(self) -> tuple[Account, ...]:
-        """Where the time of the window went: one account a device, or that of the host."""
+        """The accounts of the window's time: one for each device, or that of the host."""
         return make_accounts(self.trace, waits=self.waits)
 
     @cached_property
     def summary(self) -> RunSummary:
-        """What ran and what was recorded of it."""
+        """The facts about the run and its recording."""
         return summarize(self.trace, self.title, self.notes)
 
     def _of(self, kind: type[Kind]) -> dict[str, Kind]:

@@ -51,7 +51,7 @@ def comments_of(source: SourceFile) -> list[IgnoreComment]:
 
 
 def _found(source: SourceFile) -> Iterator[tuple[int, bool, re.Match[str]]]:
-    """Line, whether the comment stands alone there, and what it says."""
+    """Yield the line of each comment, whether it stands alone there, and its match."""
     try:
         for token in source.tokens():
             if token.type == tokenize.COMMENT:

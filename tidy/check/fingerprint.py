@@ -1,4 +1,4 @@
-"""Which finding it is: the same number for the same finding of another run."""
+"""Fingerprints of findings: the same finding has the same one in each run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def without_numbers(message: str) -> str:
 
 
 def fingerprint_at(finding: Finding, where: SourcePlace) -> str:
-    """The same of a finding that is at a place; of files elsewhere the name alone counts."""
+    """Return the fingerprint of a finding at a location; of outside files the name alone counts."""
     function = finding.location.function if finding.location else ""
     path = where.path if where.in_project else PurePosixPath(where.path.replace("\\", "/")).name
     return fingerprint(finding.code, path, function, where.statement, finding.message)

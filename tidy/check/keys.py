@@ -39,7 +39,7 @@ class Key(NamedTuple):
         return {"format": "form"}.get(self.name, self.name.replace("-", "_"))
 
     def problem_of(self, value: object) -> str | None:
-        """Why the key cannot have a value; None where it can."""
+        """Say why the key cannot have a value; None if it can."""
         is_of_kind, what = _KINDS[self.kind]
         is_right = is_of_kind(value) and (not self.choices or value in self.choices)
         if is_right and isinstance(value, (int, float)):
@@ -54,7 +54,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_address(value: object) -> bool:
-    """Whether SARIF takes it with `#CODE` behind it: absolute, and without a place in a page."""
+    """Tell whether SARIF takes it with `#CODE` appended: an absolute URL without a fragment."""
     return isinstance(value, str) and re.fullmatch(ADDRESS, value) is not None
 
 
@@ -70,7 +70,7 @@ def _is_number(value: object) -> bool:
     return _is_count(value) or isinstance(value, float)
 
 
-# What tells whether a value is of a kind, and the kind in words.
+# For each kind the test of a value, and the kind in words.
 _KINDS = {
     "text": (_is_text, "text"),
     "file": (_is_text, "file name"),
@@ -125,7 +125,7 @@ KEYS = {
         ),
         Key("baseline", "file", None, "findings that are accepted, as `tidy baseline` writes them"),
         Key(
-            "dearer-from",
+            "costlier-from",
             "number",
             200.0,
             "percent that a finding of the baseline has to cost more than it did, against the rest"

@@ -1,4 +1,4 @@
-"""Which findings a baseline knows, which of them are dearer now, and which are gone."""
+"""Comparison with a baseline: findings that are new, known, costlier now, or gone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _share(findings: Iterable[Finding]) -> float | None:
 
 
 def found_entries(reports: Iterable[Iterable[Judged]], sources: Sources) -> dict[str, Entry]:
-    """The entries for the findings of several traces; of ranks that share one the dearest."""
+    """Return the entries for findings of several traces; the costliest of ranks that share one."""
     entries: dict[str, Entry] = {}
     for findings in reports:
         counting = [f for f in findings if f.acceptance is None or f.acceptance.by != "comment"]
@@ -74,13 +74,13 @@ def marked(
     sources: Sources,
     *,
     worth: float,
-    dearer_from: float,
+    costlier_from: float,
 ) -> dict[str, Outcome]:
-    """The outcomes, with each finding marked as new, as known, or as known and dearer now.
+    """The outcomes, with each finding marked as new, as known, or as known and costlier now.
 
     Args:
         worth: the share of the steps that a warning has to be about.
-        dearer_from: what a known finding has to cost more to count again, as a part of what it
+        costlier_from: what a known finding has to cost more to count again, as a part of what it
             cost, both against the rest of the steps; and no less than `worth` more.
     """
     findings = [f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings]
@@ -88,7 +88,7 @@ def marked(
     for now, alike in _spots(findings, sources):
         entry = baseline.entries.get(now.fingerprint)
         state = "new" if entry is None else "unchanged"
-        if entry is not None and is_dearer(now, entry, worth, dearer_from):
+        if entry is not None and is_costlier(now, entry, worth, costlier_from):
             state = "updated"
         share = None if entry is None else entry.cost_share
         for each in alike:
@@ -100,17 +100,17 @@ def marked(
     return with_findings(outcomes, lambda found: (states[id(each)] for each in found))
 
 
-def is_dearer(now: Entry, then: Entry, worth: float, dearer_from: float) -> bool:
-    """Whether a finding is clearly dearer than it was, or became an error; as for `marked`."""
+def is_costlier(now: Entry, then: Entry, worth: float, costlier_from: float) -> bool:
+    """Tell whether a finding is clearly costlier than it was, or became an error; see `marked`."""
     if now.severity == Severity.ERROR.label != then.severity:
         return True
     before, after = then.cost_share or 0.0, now.cost_share or 0.0
-    is_much = _against_the_rest(after) >= (1 + dearer_from) * _against_the_rest(before)
+    is_much = _against_the_rest(after) >= (1 + costlier_from) * _against_the_rest(before)
     return is_much and after > before and after - before >= worth
 
 
 def _against_the_rest(share: float) -> float:
-    """What takes a share of the steps, as a multiple of the rest of them."""
+    """Return a share of the steps as a multiple of the rest of them."""
     return share / max(1 - share, 0.001)
 
 
@@ -143,7 +143,7 @@ def gone_entries(
 
 
 def _is_removed(entry: Entry, baseline: Baseline) -> bool:
-    """Whether the file of an entry, or its function, is no more; only files of the project."""
+    """Tell whether the file of an entry, or its function, is gone; only files of the project."""
     path = Path(entry.file)
     file = Sources(baseline.root).file(entry.file)
     if path.is_absolute() or ".." in path.parts or path.suffix != ".py":

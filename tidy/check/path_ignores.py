@@ -39,7 +39,7 @@ class PathIgnore:
         return re.compile("".join(map(_regex_of, parts)), re.DOTALL)
 
     def matches(self, path: str) -> bool:
-        """Whether a file, as a trace names it, is meant."""
+        """Tell whether the pattern matches a file, as a trace names it."""
         posix = path.replace("\\", "/").removeprefix("./")
         folder = self.file.parent.as_posix().rstrip("/") + "/"
         inside = posix.removeprefix(folder)
@@ -47,7 +47,7 @@ class PathIgnore:
         return self._regex.fullmatch(meant) is not None
 
     def is_about(self, finding: Finding) -> bool:
-        """Whether it leaves out the rule of a finding, in the finding's file."""
+        """Tell whether it leaves out the rule of a finding in the finding's file."""
         choices = split_choices(self.codes)
         names = any(is_named(each, finding.code, finding.name) for each in choices)
         return names and finding.location is not None and self.matches(finding.location.file)

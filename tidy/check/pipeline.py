@@ -1,4 +1,4 @@
-"""The steps from traces to their reports, each in one place."""
+"""The steps from traces to their reports, one function each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Checking = Sequence[tuple[Trace, Mapping[str, Outcome]]]
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """What is looked for, and what bears on how much it counts.
+    """The settings of a check: the rules to run, and all that decides how much findings count.
 
     Attributes:
         rules: the rules to run.
@@ -33,7 +33,8 @@ class CheckSettings:
         folders: where the sources of the project are, whose comments accept findings; paths are
             from the first of them. Empty where no source is read.
         baseline: findings that are accepted until they cost clearly more; None for none.
-        dearer_from: what such a finding has to cost more to count again, as a part of what it cost.
+        costlier_from: what such a finding has to cost more to count again, as a part of what it
+            cost.
         savings: "replay", or "off" where findings are weighed by what they cost.
         warn_from: the share of the window from which a finding is a warning; None for WARN_FROM.
     """
@@ -42,7 +43,7 @@ class CheckSettings:
     path_ignores: Sequence[PathIgnore] = ()
     folders: Sequence[Path] = ()
     baseline: Baseline | None = None
-    dearer_from: float = 2.0
+    costlier_from: float = 2.0
     savings: str = "replay"
     warn_from: float | None = None
 
@@ -88,8 +89,8 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
         if comments is not None:
             outcomes = suppressed(trace, outcomes, settings.rules, comments)
         if baseline and below:
-            worth, dearer_from = settings.worth, settings.dearer_from
-            outcomes = marked(outcomes, baseline, below, worth=worth, dearer_from=dearer_from)
+            worth, costlier_from = settings.worth, settings.costlier_from
+            outcomes = marked(outcomes, baseline, below, worth=worth, costlier_from=costlier_from)
         savings, warn_from = settings.savings, settings.warn_from
         judged.append(CheckedTrace(trace, outcomes, savings=savings, warn_from=warn_from))
     return among_ranks(judged)

@@ -1,4 +1,4 @@
-"""Places of findings as files of the project: relative paths, and the statement at a line.
+"""Locations of findings as files of the project: relative paths, and the statement at a line.
 
 Only sources under the project's folder are read: the path in a trace is what a stranger wrote.
 """
@@ -38,7 +38,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where a finding is.
+    """The location of a finding in the sources of a project.
 
     Attributes:
         path: relative to the project's folder, with slashes; or as the trace has it.
@@ -101,13 +101,13 @@ class Sources:
             return None
 
     def text_of(self, file: Path) -> SourceFile | None:
-        """What stands in a file that `file` gave; None where it cannot be read."""
+        """Return the content of a file that `file` gave; None if it cannot be read."""
         if file not in self._files:
             self._files[file] = _read(file)
         return self._files[file]
 
     def place(self, location: Location) -> SourcePlace:
-        """Where a location is in the project."""
+        """Return the path and the statement of a location in the project."""
         path, in_project = self._path(location.file)
         line = max(location.line, 1)
         source = self.text_of(self._root / path) if in_project else None
@@ -117,7 +117,7 @@ class Sources:
         return SourcePlace(path, True, source.region(line), text, statement)
 
     def place_of_file(self, file: str) -> SourcePlace:
-        """The beginning of a file, for what has no place in it."""
+        """Return the beginning of a file, for a finding without a location in it."""
         path, in_project = self._path(file)
         return SourcePlace(path, in_project, Region(1, 1))
 
@@ -186,7 +186,7 @@ class SourceFile:
         self.lines = _LINE_END.split(self.text)
 
     def tokens(self) -> Iterator[tokenize.TokenInfo]:
-        """What Python reads it as, up to where it cannot.
+        """Yield the tokens of the source.
 
         Raises:
             SyntaxError: it cannot be read to the end.
@@ -201,7 +201,7 @@ class SourceFile:
     def _tree(self) -> ast.Module:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python warns of is not ours to say
+                warnings.simplefilter("ignore")  # warnings of Python are not ours to print
                 return ast.parse(_LINE_END.sub("\n", self.text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return ast.Module([], [])
@@ -216,9 +216,9 @@ class SourceFile:
         return max(holding, key=lambda each: each.lineno, default=None)
 
     def meaning(self, line: int) -> str:
-        """What the statement that a line belongs to does, in whatever variables.
+        """Return the statement that a line belongs to, with its variables numbered.
 
-        Of one that holds others it is the head alone. "" where Python cannot read it.
+        Of one that holds others it is the head alone. "" if Python cannot read it.
         """
         statement = self._innermost(line)
         if statement is None:

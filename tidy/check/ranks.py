@@ -1,4 +1,4 @@
-"""Reports of several ranks of a job: each is told what it waits for the others."""
+"""Reports of several ranks of a job: each gets the time that it waits for the others."""
 
 from __future__ import annotations
 

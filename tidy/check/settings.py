@@ -30,13 +30,13 @@ class Value:
     key: str
 
     def error(self, problem: str) -> ConfigError:
-        """What is wrong with the value, with its place before it."""
+        """Make the error about the value, with its file and key before the problem."""
         return ConfigError(f"{shown(self.file)}: {self.key}: {problem}")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for a project beside the command line.
+    """The configuration of a project, without the command line.
 
     Attributes:
         file: the file that was found; None where there is none.
@@ -100,7 +100,7 @@ class Settings:
 
 
 def find_settings(*starts: Path) -> Settings:
-    """What holds for a place: the first file that is found from one of the folders upwards.
+    """Load the first file that is found from one of the folders upwards.
 
     Raises:
         ConfigError: a file cannot be read or says what makes no sense.
@@ -113,7 +113,7 @@ def find_settings(*starts: Path) -> Settings:
 
 
 def load_settings(file: Path) -> Settings:
-    """What a file and those that it extends say.
+    """Load the settings of a file and of those that it extends.
 
     Raises:
         ConfigError: one cannot be read, or says what makes no sense.

@@ -1,4 +1,4 @@
-"""One line about a run, as plain values: what the text and the JSON report both say first."""
+"""One line about a run, as plain values: the text and the JSON report both begin with it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MODELLED_NOTE = "device times are modelled, not measured"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What ran and what was recorded of it.
+    """The facts about a run and its recording.
 
     Attributes:
         path: the name of the trace, most often the path of its file.
-        devices: (name, number of devices with that name) of the devices that did work; the names
+        devices: (name, number of devices with that name) of the devices that were busy; the names
             of modelled devices end with "(modelled)".
         device_is_modelled: whether the times of the devices were computed and not measured.
-        step_count: how many steps (or rounds that repeat) were recorded.
+        step_count: how many steps (or iterations that repeat) were recorded.
         counted: how many of them are in the window.
         unit: "step", "round" or "run": what the window is made of.
         step_ns: how long a step of the window takes, in the mean; None where it has none.
@@ -31,9 +31,9 @@ class RunSummary:
         window_ns: the time of the window, which all shares are of.
         left_out: what the window leaves out, by start.
         span_ns: time from the first event to the last.
-        busy_share: part of the window in which the average device had work, 0 to 1; None where no
-            device did work.
-        busy_is_lower_bound: whether device work may be missing in the trace.
+        busy_share: part of the window in which the average device was busy, 0 to 1; None where no
+            device was.
+        busy_is_lower_bound: whether device activity may be missing in the trace.
         recorded: what the profiler was asked to keep, as `Capability` names it.
         device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
         warnings: notes about the recording, and what its reader had to leave out or doubts.
@@ -129,7 +129,7 @@ def _own_notes(trace: Trace) -> Iterator[str]:
         yield f"ops of {threads} were not recorded; tidy run --all-threads records them"
     if len(trace.devices_used) > MOST_DEVICES:
         many = f"{len(trace.devices_used):,} devices"
-        yield f"{many}: only the {MOST_DEVICES} with most work have an account"
+        yield f"{many}: only the {MOST_DEVICES} busiest have an account"
 
 
 def _busy_share(trace: Trace) -> float | None:

@@ -1,4 +1,4 @@
-"""Reading TOML, and finding the file that holds for a place."""
+"""Reading TOML, and finding the configuration file for a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What findings weigh: how much shorter a step gets after each fix, and after all of them.
+"""The cost and the saving of findings: how much shorter a step gets after each fix, and all.
 
 A finding's edit is replayed over the steps of the window: with nothing left of what it changes,
 which is what the finding costs, and as the fix would have it, which is what it saves. Both are of
@@ -24,7 +24,7 @@ from ..trace import EventKind, Location, Rows, Trace
 # `tidy.check(warn_from=...)` set another.
 WARN_FROM = 0.01
 _SURE_PART = 0.5  # of that share: what a warning saves at the least
-_BEYOND = 2.0**63  # what an integer of numpy does not hold
+_BEYOND = 2.0**63  # too large for an integer of numpy
 # A machine that does other things besides makes single steps longer, in whatever op it stops; the
 # next run has other such steps. So what is saved is sure only where WARN_FROM of it is saved in
 # this part of the quicker half of the steps, or much in some: then they are no accident.
@@ -43,7 +43,7 @@ class Weighed:
         step_ns_after: the same with all fixes made, at best and at worst; None where the replay
             abstains or no finding says what its fix changes.
         fidelity: of the replay; None where nothing was replayed.
-        is_upper_bound: whether work of the devices is missing in the trace, so that more of the
+        is_upper_bound: whether device activity is missing in the trace, so that more of the
             host's time may be hidden than the replay knows.
     """
 
@@ -69,7 +69,7 @@ def weigh(
         savings: "replay", or "off": then findings are weighed by what they cost.
         warn_from: the share of the window from which a finding is a warning; None for WARN_FROM.
         waits: how long collectives wait for other ranks, where their traces tell it.
-        everywhere: code and place of the findings that all these ranks have.
+        everywhere: code and location of the findings that all these ranks have.
     """
     warn_from = WARN_FROM if warn_from is None else warn_from
     steps, step_ns = trace.window.step_ranges, trace.window.step_ns
@@ -94,7 +94,7 @@ def weigh(
 
 
 def _is_beyond_numbers(trace: Trace) -> bool:
-    """Whether times of a damaged file are so long that a replay could not add them up."""
+    """Tell whether times of a damaged file are too long for a replay to add up."""
     in_all = float(trace.duration_ns.sum(dtype=np.float64)) + float(trace.span_ns)
     return abs(trace.start_ns_first) + 2 * in_all >= _BEYOND
 
@@ -113,7 +113,7 @@ def _by_cost(finding: Judged, warn_from: float) -> Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """What findings are weighed against.
+    """The steps and the replays that findings are weighed against.
 
     Attributes:
         lengths: of the recorded steps.
@@ -157,7 +157,7 @@ class _Scale:
         return replace(self._costing(finding, cost), saving=saving, severity=severity)
 
     def _cost(self, finding: Judged, edit: Edit) -> Rows:
-        """What each step would be shorter by without what the fix changes.
+        """Return the time in ns that each step would lose if what the fix changes took none.
 
         A wait costs no more than a device idles because of it.
         """
@@ -169,7 +169,7 @@ class _Scale:
         return cost
 
     def _with_cost(self, finding: Judged) -> Judged:
-        """The finding with what the steps would be shorter by without its rows, where known."""
+        """Return the finding with the time that steps would lose without its rows, if known."""
         rows = finding.cost.rows
         if rows is None or not len(rows):
             return finding
@@ -183,7 +183,7 @@ class _Scale:
         return replace(finding, cost=replace(finding.cost, ns=ns, share=share))
 
     def _recurs(self, saved: NDArray[np.float64]) -> bool:
-        """Whether steps save much that are no accident of this run."""
+        """Tell whether enough steps save much for it to be no accident of this run."""
         quicker = np.argsort(self.lengths, kind="stable")
         quicker = quicker[: max(_FEWEST_QUICK, (len(saved) + 1) // 2)]
         enough = saved[quicker] >= self.warn_from * self.lengths[quicker]

@@ -1,4 +1,4 @@
-"""Reports: what came of the rules on traces, for people and for programs.
+"""Reports on the outcomes of rules, for people and for programs.
 
 report                     a checked trace with ways to show it, as `tidy.check` gives it
 text, json_report, sarif,  one form each

@@ -31,7 +31,7 @@ _STYLES = {
     "idle": "yellow",
     "host": "cyan",
 }
-# Full and dark blocks where a device works, light ones where it idles.
+# Full and dark blocks where a device is busy, light ones where it idles.
 _WORKS = "\u2588\u2593"
 _FILLS = {
     **dict.fromkeys(("compute", "communication", "copy"), _WORKS),
@@ -39,7 +39,7 @@ _FILLS = {
     "host": "\u2588\u2593\u2592\u2591",
 }
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
-# What a person can do about a cause.
+# A remedy for each cause.
 REMEDIES = {
     kinds.LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
     kinds.WORKERS: "more workers (num_workers, prefetch_factor), or cheaper transforms",
@@ -94,7 +94,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         console.show(Text(said, "dim"))
     if account.idle_is_upper_bound:
         idle = share_text(sum(part.share for part in account.parts if part.part == "idle"))
-        said = f"  idle for {idle} at the most: work of the {account.sort} is not in the recording"
+        said = f"  idle for {idle} at the most: {account.sort} activity is not in the recording"
         console.show(Text(said, "dim"))
     if others:
         console.show(Text(f"  {count_text(others, 'further device')}: see --format json", "dim"))
@@ -102,7 +102,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
 
 
 def idle_text(account: Account) -> str | None:
-    """What a report says of a device that idles though no rule found why; None where it is busy."""
+    """Describe a device that idles though no rule found why; None if it is busy."""
     idle = [part for part in account.parts if part.part == "idle"]
     share = sum(part.share for part in idle)
     if not idle or share < _WORTH_SAYING:

@@ -1,4 +1,4 @@
-"""What changed between recordings that were made one after another of the same run."""
+"""Changes between recordings that were made one after another of the same run."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PlaceOfFinding(NamedTuple):
     location: str | None
 
     def __str__(self) -> str:
-        return f"{self.code} {self.name} at {self.location or 'a place unknown'}"
+        return f"{self.code} {self.name} at {self.location or 'an unknown location'}"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """How a recording differs from the one before.
+    """The differences between a recording and the one before.
 
     Attributes:
         longer: by what part of its length a step grew, None where that may be chance.

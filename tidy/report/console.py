@@ -1,4 +1,4 @@
-"""Where a text report is printed: a terminal, a pipe, a file, or a string."""
+"""The console of a text report: a terminal, a pipe, a file, or a string."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReportConsole(Console):
         raise BrokenPipeError
 
     def room(self, columns: int) -> int:
-        """How long a path may be that has so many columns."""
+        """Return the longest length of a path: `columns` if lines are cut, else no limit."""
         return columns if self.cuts else _NO_LIMIT
 
     def fitted(self, path: str, columns: int) -> str:

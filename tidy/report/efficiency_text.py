@@ -1,4 +1,4 @@
-"""How fast a device computed, in two lines at the most."""
+"""The speed of a device in two lines at the most."""
 
 from __future__ import annotations
 

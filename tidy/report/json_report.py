@@ -17,14 +17,14 @@ SCHEMA_VERSION = 2
 
 
 def written_by() -> dict[str, str]:
-    """Which program wrote a document, and its version."""
+    """Return the name and the version of the program that wrote a document."""
     return {"name": "tidy", "version": __version__}
 
 
 def document(
     schema_version: int, unreadable: Mapping[str, str], traces: list[dict[str, Any]], **more: Any
 ) -> dict[str, Any]:
-    """What a command writes as JSON: who wrote it, what could not be read, and the traces.
+    """Return the JSON document of a command.
 
     Args:
         schema_version: of the document.
@@ -115,7 +115,7 @@ def report_to_json(report: CheckedTrace) -> dict[str, Any]:
 
 
 def account_to_json(account: Account) -> dict[str, Any]:
-    """Where the window went on one device; the times of the parts add up to the window's."""
+    """Return the account of one device; the times of its parts add up to the window's."""
     window = account.window
     return {
         "device": "host" if account.device is None else account.device,
@@ -157,7 +157,7 @@ def account_to_json(account: Account) -> dict[str, Any]:
 
 
 def _efficiency(efficiency: Efficiency) -> dict[str, Any]:
-    """How fast a device computed and read memory, and what it can do at the most."""
+    """Return the rates that a device reached, computing and reading memory, and its peaks."""
     rates = efficiency.rates
     return {
         "products": [
@@ -185,7 +185,7 @@ def _efficiency(efficiency: Efficiency) -> dict[str, Any]:
 
 
 def _replay(weighed: Weighed) -> dict[str, Any] | None:
-    """How well the replay gives the recorded steps back, and the step after all fixes."""
+    """Return the errors of the replay, and the length of a step after all fixes."""
     if weighed.fidelity is None:
         return None
     return {

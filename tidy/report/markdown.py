@@ -1,6 +1,6 @@
 """The report as Markdown, for a comment on a pull request or the summary of a CI job.
 
-What stands in a trace is written so that it shows as it is: no markup, no HTML, no mention of a
+Texts from a trace are escaped so that they show as they are: no markup, no HTML, no mention of a
 person and no reference to an issue comes from it.
 """
 
@@ -113,7 +113,7 @@ def _table(section: Section, places: Sequence[PlaceOnRanks]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for place in places:
         finding = place.finding
-        where = "place unknown" if finding.location is None else escaped(str(finding.location))
+        where = "location unknown" if finding.location is None else escaped(str(finding.location))
         said = f"{escaped(message_of(section, place))}<br>→ {escaped(finding.fix)}"
         cells = (
             finding.severity.label,

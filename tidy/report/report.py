@@ -9,7 +9,7 @@ from ..check.checked_trace import CheckedTrace
 
 
 class Report(CheckedTrace):
-    """What was found in one trace, and what could not be looked for."""
+    """The findings of one trace, and the rules that could not be checked."""
 
     @classmethod
     def of(cls, checked: CheckedTrace) -> Report:

@@ -1,4 +1,4 @@
-"""What a command found, for whatever form it is written in."""
+"""The results of a command, for all forms of its report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Results:
 
     @cached_property
     def sections(self) -> list[Section]:
-        """What is said of each job, ranks together."""
+        """One section for each job, ranks together."""
         return make_sections(self.reports)
 
     @property

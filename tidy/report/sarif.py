@@ -68,7 +68,7 @@ def _log(results: Results, made: Sequence[Json], lost: int) -> Json:
 
 
 def _category(results: Results) -> str:
-    """What tells the results of one script or trace from those of others, up to the slash."""
+    """Return the id that separates the results of one script or trace from others."""
     paths = (
         [results.script] if results.script else sorted({r.summary.path for r in results.reports})
     )
@@ -111,7 +111,7 @@ def _results(results: Results) -> list[Json]:
     made = []
     for section, place in [*results.places, *results.accepted]:
         finding = place.finding
-        source = results.script or section.runs[0].path  # of what has no place in the source
+        source = results.script or section.runs[0].path  # of a finding without a location
         at = finding.location
         where = sources.place_of_file(source) if at is None else sources.place(at)
         key = fingerprint_at(finding, where)

@@ -19,7 +19,7 @@ SMALL_SHARE = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class PlaceOnRanks:
-    """One line of a report: all findings that say the same of one place, on all ranks.
+    """One line of a report: all findings with the same message at one location, on all ranks.
 
     Attributes:
         finding: the costliest of them.
@@ -39,10 +39,10 @@ class PlaceOnRanks:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is not worth lines of its own: it costs and saves next to nothing."""
+        """True if it costs and saves next to nothing, so that it gets no lines of its own."""
         finding, saving = self.finding, self.finding.saving
         if self.cost_share is None or finding.severity > Severity.INFO or finding.code == "TDY000":
-            return False  # what costs no time that is known says something else
+            return False  # a finding without a known cost says something else
         if saving is not None and saving.why:
             return False
         saved = 0.0 if saving is None else saving.high_ns / max(saving.step_ns, 1)
@@ -74,7 +74,7 @@ class AfterAll:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What is said about one trace, or about the ranks of one job together.
+    """The contents of a report on one trace, or on the ranks of one job together.
 
     Attributes:
         runs: the summary of each trace, by rank.
@@ -154,7 +154,7 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[Pla
         own = (p for p in _places_of(report) if (p.finding.acceptance is not None) == accepted)
         for place in sorted(own, key=lambda place: place.finding.message):
             finding = place.finding
-            # What ranks have in common is said of one place, with numbers of each.
+            # Findings that ranks have in common are said of one location, with numbers of each.
             said = re.sub(r"\d+", "#", finding.message)
             key = (finding.code, finding.severity, finding.location, said)
             seen[key] += 1
@@ -171,9 +171,9 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[Pla
 
 
 def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
-    """The findings of one rank; those that say the same of one place are added up.
+    """The findings of one rank; those with the same message at one location are added up.
 
-    What the window leaves out is not shown where the same happens there in the window too.
+    Findings outside of the window are left out where the window has the same at that location.
     """
     groups: dict[Hashable, list[Judged]] = {}
     inside = {(f.code, f.location) for f in report.findings if f.in_window}

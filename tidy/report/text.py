@@ -22,8 +22,8 @@ from .units import location_text
 
 _MOST_PATHS = 4
 _MOST_NAMED = 3  # rules that do not apply
-_LOST_WORK = "device work may be missing in the file: idle time and savings are upper bounds"
-_UNASKED = {"TDY000", "TDY010"}  # rules about what only some ask for or write
+_LOST_WORK = "device activity may be missing in the file: idle time and savings are upper bounds"
+_UNASKED = {"TDY000", "TDY010"}  # rules about things that only some ask for or write
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -114,9 +114,9 @@ def _title(finding: Judged) -> tuple[str, str, Severity]:
 
 
 def _print_rule(console: ReportConsole, section: Section, places: Sequence[PlaceOnRanks]) -> None:
-    """Print neighbours of one rule: its heading, the places, and what to write instead.
+    """Print neighbours of one rule: its heading, the locations, and the fix.
 
-    What is saved stands in the heading, or below each of several places.
+    The saving stands in the heading, or below each of several locations.
     """
     code, name, severity = _title(places[0].finding)
     title = Text(printable(f"{code} {name} "), "bold")
@@ -185,7 +185,7 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
     if any(p.finding.location is None for p in section.places) and not any(
         stacks in run.recorded for run in section.runs
     ):
-        line = f"Places are unknown: no Python stacks recorded; {Capability.STACKS.remedy}"
+        line = f"Locations are unknown: no Python stacks recorded; {Capability.STACKS.remedy}"
         console.wrapped(line)
         console.show()
     if section.not_checked:

@@ -27,7 +27,7 @@ def rate_text(per_s: float, noun: str) -> str:
 def location_text(location: Location | None, width: int) -> str:
     """`train.py:42` for the line of a call, `train.py:40 in train()` for that of its function."""
     if location is None:
-        return "(place unknown)"
+        return "(location unknown)"
     file, after = printable(location.file), f":{location.line}"
     if not location.is_call_line:
         called = printable(location.function) + ("" if location.function[-1:] == ">" else "()")

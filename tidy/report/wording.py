@@ -1,4 +1,4 @@
-"""What a report says, as plain sentences: for the terminal, and for the other forms."""
+"""The sentences of a report: for the terminal, and for the other forms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run_line(section: Section) -> str:
 
 
 def _left_out(run: RunSummary) -> list[str]:
-    """What the file holds besides the window, with its time."""
+    """List the parts of the recording outside of the window, with their times."""
     named = [f"{each.label} ({time_text(each.time_ns)})" for each in run.left_out]
     if len(named) > _MOST_LEFT_OUT:
         time_ns = sum(each.time_ns for each in run.left_out)
@@ -76,10 +76,10 @@ def _devices(run: RunSummary) -> str:
 
 
 def message_of(section: Section, place: PlaceOnRanks) -> str:
-    """What was seen, whether the baseline has it cheaper, and on which of several ranks it is."""
+    """Return the message of a finding, with a note if it is costlier than before, and its ranks."""
     said, known = place.finding.message, place.finding.known
     if known is not None and known.state == "updated":
-        said += "; dearer than in the baseline"
+        said += "; costlier than in the baseline"
         if known.cost_share is not None:
             said += f": it was {share_text(known.cost_share)} of the time that counts"
     return f"{said} ({ranks_label(place.ranks)})" if section.rank_count > 1 else said
@@ -94,7 +94,7 @@ def saving_text(saving: Saving) -> str:
 
 
 def saving_of(place: PlaceOnRanks) -> str:
-    """What is saved, and what keeps it small or uncertain; "" where that is not known."""
+    """Return the saving, and the reason why it is small or uncertain; "" if it is not known."""
     saving = place.finding.saving
     if saving is None:
         return ""
@@ -117,7 +117,7 @@ def cost_text(place: PlaceOnRanks, section: Section) -> str:
 
 
 def _count_text(place: PlaceOnRanks, run: RunSummary) -> str:
-    """How often it is in a step, of one rank in the mean; or in all, where that is not once."""
+    """Return the matches a step, the mean over ranks; or in all, if less than one a step."""
     steps = run.counted * len(place.ranks)
     if not steps or place.count < steps:
         return f"x{place.count:,}"
@@ -131,7 +131,7 @@ def crashed_text(code: str, crash: Crashed) -> str:
 
 
 def replay_is_off_text(error: float, unit: str) -> str:
-    """Why no saving is said."""
+    """Say that the replay is off by too much to estimate savings."""
     said = "savings are not estimated: a replay of the recorded run is off by"
     return f"{said} {share_text(error)} of a {unit}"
 

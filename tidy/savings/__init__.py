@@ -1,10 +1,11 @@
-"""Replay: the recorded run as a graph of calls and device work, run again with a change in it.
+"""Replay: the recorded run as a graph of calls and device activity, run again with a change.
 
-graph.py      what waits for what: calls on host threads, work on streams, bounds of steps
-simulate.py   when each begins and ends, given how long each takes
-edit.py       what a fix changes in the graph
-savings.py    how long the steps take then
-reasons.py    why that is hardly shorter
+graph.py      the dependencies: calls on host threads, kernels and copies on streams, bounds of
+              steps
+simulate.py   start and end of each, given how long each takes
+edit.py       the change that a fix makes to the graph
+savings.py    the time of the steps after the fix
+reasons.py    the reason why that is hardly shorter
 """
 
 from .edit import Edit

@@ -1,4 +1,4 @@
-"""What a fix changes in a recorded run, as a change of its graph."""
+"""The change that a fix makes to a recorded run, as a change of its graph."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..trace import Intervals, Rows
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """A change of the graph: what gets shorter, and which waits go.
+    """A change of the graph: calls and kernels get shorter, and waits go.
 
     Attributes:
         model: in words what the change is, for the report.
         host: time of host threads (by track) that the fix saves before the calls that follow it.
-        work: rows of device work that gets shorter.
+        work: rows of device activity (kernels, copies) that gets shorter.
         waits: rows of calls that no longer wait for the device.
         left: the part of `host` and `work` that stays, at best and at worst, 0 to 1.
         work_left: the same of `work` alone, where that is another part.

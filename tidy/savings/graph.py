@@ -1,16 +1,16 @@
-"""The recorded run as a graph: what each call and each piece of device work waits for.
+"""The recorded run as a graph: what each call and each device activity waits for.
 
-Nodes are calls of the driver on host threads, and the bounds of steps; works are kernels, copies
-and fills. Each begins at the latest of what it waits for:
+Nodes are calls of the driver on host threads, and the bounds of steps; activities (`work` in the
+code) are kernels, copies and fills. Each begins at the latest of what it waits for:
 
-    a call    the call before it on its thread (or on the thread that handed over to it), and the
-              time that the host needed in between
-    a work    its launch, and a launch's delay; the work before it on its stream; the work on
-              another stream that it was seen to follow
-    the return of a call that waits    the end of the work that it waits for
+    a call         the call before it on its thread (or on the thread that handed over to it), and
+                   the time that the host needed in between
+    an activity    its launch, and a launch's delay; the activity before it on its stream; the
+                   activity on another stream that it was seen to follow
+    the return of a call that waits    the end of the activity that it waits for
 
-The host's time between two calls stays as recorded, and so does the length of each work. Sources:
-Daydream (Zhu et al., USENIX ATC 2020), Lumos (Liang et al., MLSys 2025).
+The host's time between two calls stays as recorded, and so does the length of each activity.
+Sources: Daydream (Zhu et al., USENIX ATC 2020), Lumos (Liang et al., MLSys 2025).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Rows, Trace
 from .waits import find_waits
 
-Numbers = NDArray[np.int32]  # of rows, nodes, works: a graph of a whole run is long
+Numbers = NDArray[np.int32]  # of rows, nodes, activities: a graph of a whole run is long
 _LONG_AGO = np.iinfo(np.int64).min // 2
 _NEVER = np.iinfo(np.int64).max
-# A launch arrives within microseconds, and a stream turns to its next work within one or two. What
-# takes longer than these waited for something else.
+# A launch arrives within microseconds, and a stream turns to its next kernel within one or two.
+# A kernel that takes longer to begin waited for something else.
 _LONGEST_DELAY_NS = 60_000
 _LONGEST_TURN_NS = 12_000
 _USUAL_DELAY_NS, _USUAL_TURN_NS = 5_000, 1_000
 _LONGEST_USUAL_TURN_NS = 4_000
 _LATE_NS = 3_000
-# A thread that made no call for this long while another did was handed its work by that one.
+# A thread that made no call for this long while another did takes over from that one.
 _HANDED_OVER_NS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by their recorded start, shape (n,); works by their launch, shape (m,). -1 is none.
+    """Nodes by recorded start, shape (n,); device activities by launch, shape (m,). -1 is none.
 
     Attributes:
         row: of a call; -1 for the bound of a step.
@@ -48,15 +48,15 @@ class Graph:
         before: the node that this one follows on the host.
         gap_ns: the host's time between that one's end and this one's start.
         length_ns: how long a call takes that has nothing to wait for.
-        waits_for: the work whose end the call waits for.
+        waits_for: the activity whose end the call waits for.
         return_ns: from that end to the call's return.
-        first_work, last_work: the works [first, last) that a call launches.
-        work_row, work_length_ns, stream: of each work; streams are numbered from 0.
-        launcher: the node that launches a work.
-        delay_ns: from the start of that to the start of the work, at the least.
-        turn_ns: from the end of the work before it on its stream to its start, at the least.
-        follows: the work on another stream whose end it waits for.
-        not_before_ns: when other ranks let a work begin, at the earliest; long ago for most.
+        first_work, last_work: the activities [first, last) that a call launches.
+        work_row, work_length_ns, stream: of each activity; streams are numbered from 0.
+        launcher: the node that launches an activity.
+        delay_ns: from the start of that to the start of the activity, at the least.
+        turn_ns: from the end of the activity before it on its stream to its start, at the least.
+        follows: the activity on another stream whose end it waits for.
+        not_before_ns: when other ranks let an activity begin, at the earliest; long ago for most.
         bounds: the nodes that are bounds of steps, by time.
     """
 
@@ -148,9 +148,9 @@ def _previous(groups: Rows, by: Rows) -> Rows:
 
 
 def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
-    """Device work by launch, and the node that launched each.
+    """Return the rows of device activities by launch, and the node that launched each.
 
-    Work whose launch is not known is given to the last node before it.
+    An activity whose launch is not known is given to the last node before it.
     """
     work = trace.device_rows if len(row) else np.empty(0, np.int64)
     node_of_row = np.full(len(trace), -1, np.int32)
@@ -164,7 +164,12 @@ def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
 
 
 def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, Rows]:
-    """The least delay after the launch and after the stream's last work, and work to follow."""
+    """Return the least times in ns from the events that each activity waits for to its start.
+
+    Returns:
+        From its launch; from the end of the activity before it on its stream; and the activity on
+        another stream that it follows, -1 for none.
+    """
     began, ended = trace.start_ns[work], trace.end_ns[work]
     previous = _previous(trace.track_id[work].astype(np.int64), began)
     has = previous >= 0
@@ -177,7 +182,7 @@ def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, R
     alone = follows < 0
     most_delay = np.where(by_launch & alone, _LONGEST_DELAY_NS, usual_delay)
     most_turn = np.where(~by_launch & alone, _LONGEST_TURN_NS, usual_turn)
-    # Kernels of a graph run at once; what was recorded late followed others that were not.
+    # Kernels of a graph run at once; those recorded late followed others that were not recorded.
     in_graph = np.isin(trace.caller[work], trace.rows_named("*GraphLaunch*"))
     most_turn = np.where(in_graph & has & ~by_launch, _NEVER, most_turn)
     most_delay = np.where(in_graph & by_launch, _NEVER, most_delay)
@@ -190,7 +195,7 @@ def _usual(values: Rows, longest: int, default: int) -> int:
 
 
 def _followed(trace: Trace, work: Rows, expected: Rows) -> Rows:
-    """For work that begins later than expected: the work of another stream that ended just then."""
+    """Return, for an activity that begins late, the one on another stream that ended just then."""
     result = np.full(len(work), -1, np.int64)
     tracks, began, ended = trace.track_id[work], trace.start_ns[work], trace.end_ns[work]
     late = np.flatnonzero(began - expected > _LATE_NS)

@@ -1,4 +1,4 @@
-"""How much of the host's time before and in each call edits save."""
+"""The host's time before and in each call that edits save."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Saved = tuple[Rows, Rows, Rows]
 
 
 class HostSaved:
-    """Asked for the same edits once for each end of their range; the last answer is kept."""
+    """The host time that edits save; the last answer is kept for the other end of their range."""
 
     def __init__(self, graph: Graph, tracks: NDArray[np.int32]) -> None:
         """Take the unchanged graph and the thread of each node."""

@@ -1,17 +1,17 @@
-"""Why a fix saves little of what its finding costs, in words for a report."""
+"""Reasons why a fix saves little of what its finding costs, in words for a report."""
 
 from __future__ import annotations
 
 from ..trace import Intervals, Trace, time_text
 from .edit import Edit
 
-# A device that works during this part of some host time hides it.
+# A device that is busy during this part of some host time hides it.
 HIDES_FROM = 0.9
-_WORTH_A_REASON = 0.01  # of the window: what takes less saves little, as its cost says
+_WORTH_A_REASON = 0.01  # of the window: less time saves little, as its cost says
 
 
 def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
-    """Whether a busy device hides what an edit changes, and why it saves hardly anything."""
+    """Tell whether a busy device hides what an edit changes, and why it saves hardly anything."""
     if not trace.devices_used:
         return False, ""
     window_ns, sort = trace.window.time_ns, trace.devices[trace.devices_used[0]].sort

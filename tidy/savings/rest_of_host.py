@@ -1,4 +1,4 @@
-"""What a fix does to the host's time that it does not change."""
+"""The effect of a fix on the rest of the host's time, which its edit does not change."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..trace import EventKind, Trace
 from .edit import Edit
 from .graph import Graph
 
-# What a fix takes from the host leaves caches and the clock rate to what remains; and work that
-# goes to other processes takes memory and cores from it. Over measured pairs (docs/savings.md) the
+# Host time that a fix removes leaves caches and the clock rate to the rest; and work that goes to
+# other processes takes memory and cores from it. Over measured pairs (docs/savings.md) the
 # rest of the host's time was up to a fifth shorter, or some hundredths longer where work was moved,
 # when a quarter of the step and more was taken away; less in proportion.
 _FASTER, _SLOWER = 0.2, 0.08
 _IN_FULL_FROM = 0.25
-# What recording added to the steps is taken off them, but where these wait for a device nothing
+# Time that recording added to steps is taken off them, but where these wait for a device nothing
 # tells how much that is: elsewhere it is 1.5 to 4 us for an event, most often around this.
 _RECORDING_NS, _MOST_RECORDING = 2_500, 0.2
 _RECORDED = EventKind.TorchOp, EventKind.Annotation, EventKind.Runtime
 
 
 class RestOfHost:
-    """By what part it may get shorter or longer.
+    """The part by which the rest of the host's time may get shorter or longer.
 
     Attributes:
         recording: the part that recording it may be, where nothing told how much that is.
@@ -37,12 +37,12 @@ class RestOfHost:
         self.recording = _recording(trace, graph)
 
     def slower(self, edits: Sequence[Edit]) -> float:
-        """By what part it gets longer at worst."""
+        """Return the part by which it gets longer at worst."""
         moved = (time.total_ns for edit in edits if edit.moves for time in edit.host.values())
         return _SLOWER * min(1.0, sum(moved) / self._full_ns)
 
     def faster(self, edits: Sequence[Edit], saved_ns: int) -> float:
-        """By what part it gets shorter at best.
+        """Return the part by which it gets shorter at best.
 
         A host that waits less, as the kernels for which it waits are shorter, is eased like one
         that no longer waits.

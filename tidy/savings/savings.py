@@ -1,4 +1,4 @@
-"""How long the steps take after a fix: the recorded graph with the fix's edit, run again.
+"""The time of the steps after a fix: the recorded graph with the fix's edit, run again.
 
 All edits together are run as one, so that what two fixes would save twice counts once.
 """
@@ -25,19 +25,19 @@ MOST_ERROR = 0.05
 # A replay gives recorded steps back within a tenth of a percent. Savings that were measured
 # (docs/savings.md) were up to 8 % less than what is replayed with the most that stays.
 _SURELY = 0.92
-_HARDLY = 0.005  # of the host's time; what changes by less is left as it is
+_HARDLY = 0.005  # of the host's time; a smaller change is left out
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """How far the unchanged replay is from what was recorded, as shares of a step's time."""
+    """The errors of the unchanged replay against the recording, as shares of a step's time."""
 
     median_error: float
     p90_error: float
 
     @property
     def abstains(self) -> bool:
-        """Whether the replay is too far off to say anything about changes."""
+        """True if the replay is too far off to say anything about changes."""
         return self.median_error > MOST_ERROR or self.p90_error > 2 * MOST_ERROR
 
 
@@ -61,7 +61,7 @@ class Savings:
         self._steps, self._is_run = steps, is_run
         self._marks = sorted({time for step in steps for time in step})
         self._graph = graph = build_graph(trace, self._marks, track)
-        # No host waits for the end of such a run: it is the end of its last work.
+        # No host waits for the end of such a run: it is the end of its last kernel.
         last_ns = trace.end_ns[trace.device_rows].max(initial=0)
         self._ends_with_work = is_run and bool(self._marks) and self._marks[-1] == last_ns
         tracks = np.where(graph.row >= 0, trace.track_id[graph.row], track)
@@ -93,7 +93,7 @@ class Savings:
         return Fidelity(float(np.median(errors)), float(np.quantile(errors, 0.9)))
 
     def saved(self, edits: Iterable[Edit], *, alike: bool = False) -> tuple[Rows, Rows]:
-        """What each step gets shorter by with all of these edits: at the least, at the most.
+        """Return the ns that each step loses with all of these edits, at the least and at the most.
 
         Args:
             alike: whether all ranks are corrected alike; else the others may stay as they are.
@@ -112,7 +112,7 @@ class Savings:
         return (_SURELY * least).astype(np.int64), most
 
     def unrecorded(self, edits: Iterable[Edit]) -> tuple[Rows, Rows]:
-        """The same where nobody records: the rest of the host's work may get faster as well."""
+        """Return the same for a run without a profiler: the rest of the host may get faster too."""
         edits = tuple(edits)
         least, most = self.saved(edits)
         best, faster = self._edited(edits, 0), self._rest.faster(edits, int(most.sum()))
@@ -125,7 +125,7 @@ class Savings:
         return least, most
 
     def cost(self, edits: Iterable[Edit]) -> Rows:
-        """What each step would be shorter by if what the edits change took no time at all."""
+        """Return the ns that each step would lose if what the edits change took no time at all."""
         return self._shorter(self._edited([_to_nothing(edit) for edit in edits], 0))
 
     def _among_others(self, graph: Graph, others: tuple[Rows, Rows]) -> Graph:
@@ -140,10 +140,10 @@ class Savings:
         return replace(graph, not_before_ns=not_before)
 
     def _shorter(self, graph: Graph) -> Rows:
-        """What each step is shorter by in an edited graph.
+        """Return the ns that each step loses in an edited graph.
 
         A host that waits for nothing runs ahead of the devices, in the recorded steps and no
-        further: in the long run a step takes as long as the devices take to finish its work.
+        further: in the long run a step takes as long as the devices take to finish its kernels.
         """
         before, after = self._unchanged, self._step_lengths(graph)
         saved = np.maximum(*before) - np.maximum(*after)
@@ -155,7 +155,7 @@ class Savings:
         return clipped
 
     def _step_lengths(self, graph: Graph) -> tuple[Rows, Rows]:
-        """How long the host takes for each step, and from the end of one's work to the next's."""
+        """Return the ns of each step on the host, and from the end of its kernels to the next's."""
         times = self._simulator.run(graph)
         starts = times.start_ns[graph.bounds]
         finished = np.maximum.accumulate(np.append(starts[:1], times.work_end_ns))
@@ -172,7 +172,7 @@ class Savings:
         return each.sum(keepdims=True) if self._is_run else each
 
     def _edited(self, edits: Sequence[Edit], end: int) -> Graph:
-        """The graph after the edits; where two save the same time, what saves more of it counts."""
+        """Return the graph after the edits; if two save the same time, the larger saving counts."""
         graph = self._graph
         if end:
             edits = [edit.at_worst or edit for edit in edits]
@@ -192,7 +192,7 @@ class Savings:
             part = (edit.work_left or edit.left)[end]
             shorter = (part * graph.work_length_ns[work]).astype(np.int64)
             work_ns[work] = np.minimum(work_ns[work], shorter)
-            # What is launched no more takes no turn of its stream.
+            # A kernel that is launched no more takes no turn of its stream.
             turn = (call_left[graph.launcher[work]] * graph.turn_ns[work]).astype(np.int64)
             turn_ns[work] = np.minimum(turn_ns[work], turn)
             waits[self._known(self._node_of_row, edit.waits)] = -1
@@ -223,6 +223,6 @@ def _is_range(edit: Edit) -> bool:
 
 
 def _to_nothing(edit: Edit) -> Edit:
-    """The edit of which nothing stays, but for work that the fix leaves as it is."""
+    """Return the edit with nothing left of its changes, but for kernels that the fix keeps."""
     kept = edit.work_left if edit.work_left == (1.0, 1.0) else None
     return replace(edit, left=(0.0, 0.0), work_left=kept, at_worst=None)

@@ -1,4 +1,4 @@
-"""When each call and each piece of work begins and ends, given a graph and its lengths.
+"""Start and end of each call and each device activity, given a graph and its lengths.
 
 Nodes are taken in stretches in which the host waits for nothing: there the host's times are a
 running sum, and a stream's are a running maximum,
@@ -26,7 +26,7 @@ _LONG = 1 << 13  # nodes whose columns a processor's cache holds
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Replayed times: starts and ends of nodes and of device work."""
+    """Replayed times in ns: starts and ends of nodes, shape (n,), and of activities, shape (m,)."""
 
     start_ns: Rows
     end_ns: Rows
@@ -43,7 +43,7 @@ class Simulator:
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int]]:
-        """[first, last) of the nodes of each stretch; the last may wait, the others do not."""
+        """The nodes [first, last) of each stretch; the last may wait, the others do not."""
         graph = self._graph
         count = len(graph.row)
         cut = np.zeros(count + 1, bool)
@@ -51,20 +51,20 @@ class Simulator:
         cut[:count] |= graph.before != np.arange(count) - 1
         cut[1:] |= graph.waits_for >= 0
         launcher = graph.launcher
-        # Work that follows work of the same stretch on another stream begins a stretch of its own.
+        # An activity that follows one of the same stretch on another stream begins another stretch.
         foreign = np.flatnonzero(graph.follows >= 0)
         bounds = np.flatnonzero(cut)
         stretch = np.searchsorted(bounds, launcher, side="right")
         same = stretch[foreign] == stretch[graph.follows[foreign]]
         cut[launcher[foreign[same]]] = True
-        # So does work that follows work of the same call: a stretch of one node is run by a loop.
+        # So does one that follows another of the same call: a stretch of one node is run by a loop.
         own = foreign[launcher[foreign] == launcher[graph.follows[foreign]]]
         cut[launcher[own]] = cut[launcher[own] + 1] = True
         bounds = np.flatnonzero(cut)
         return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
     def run(self, graph: Graph | None = None) -> Times:
-        """Let it run; `graph` is the same one with other lengths, gaps or fewer waits."""
+        """Run the graph; `graph` is the same one with other lengths, gaps or fewer waits."""
         g = self._graph if graph is None else graph
         count, works = len(g.row), len(g.work_row)
         times = Times(*(np.zeros(n, np.int64) for n in (count, count, works, works)))
@@ -87,12 +87,12 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class _Works:
-    """What stays the same of a stretch's works, whichever lengths they have.
+    """The structure of a stretch's device activities, whichever lengths they have.
 
     Attributes:
-        foreign: those that follow work of another stream.
-        others: the work that each of these follows.
-        streams: each stream and its works.
+        foreign: those that follow an activity of another stream.
+        others: the activity that each of these follows.
+        streams: each stream and its activities.
     """
 
     foreign: Rows
@@ -151,7 +151,7 @@ class _Run:
             t.work_start_ns[first:last][mine] = ends - took
 
     def each(self, low: int, high: int) -> None:
-        """Node by node."""
+        """Run nodes [low, high) one by one."""
         g, t = self.graph, self.times
         first, last = int(g.first_work[low]), int(g.last_work[high - 1])
         cut = slice(low, high)

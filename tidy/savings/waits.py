@@ -1,7 +1,7 @@
-"""Which calls wait for which work.
+"""Calls that wait for the device, and the kernel or copy that each waits for.
 
-Those that synchronise do, copies that return when done, and launches that a full queue has no room
-for until the device has finished some of what stands in it.
+These are calls that synchronise, copies that return when done, and launches that a full queue has
+no room for until the device has finished some of those in it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..trace import Rows, Trace
 
-# A call that returns this soon after the end of some work waited for it.
+# A call that returns this soon after the end of a kernel waited for it.
 _LONGEST_RETURN_NS = 120_000
 # CUDA's queue holds 1024 launches. A launch this long, with at least half as many ahead of it, that
 # returns as one of them ends waits for room. The clocks of both sides may be so far apart.
@@ -22,11 +22,15 @@ _CLOCKS_NS = 5_000
 def find_waits(
     trace: Trace, row: Rows, start: Rows, end: Rows, launcher: Rows, work: Rows
 ) -> tuple[Rows, Rows, Rows]:
-    """How long each call takes without waiting, the work it waits for, and its return after that.
+    """Find the activity that each call waits for.
 
     Args:
         row, start, end: of the nodes.
-        launcher, work: the node that launched each work, and its row.
+        launcher, work: the node that launched each device activity, and its row.
+
+    Returns:
+        For each node the ns that it takes without waiting, the activity that it waits for (-1 for
+        none), and the ns from the end of that to its return.
     """
     length, waits_for = end - start, np.full(len(row), -1, np.int64)
     return_ns = np.zeros(len(row), np.int64)
@@ -54,7 +58,7 @@ def find_waits(
     ahead = np.searchsorted(launcher, full) - np.searchsorted(ends, start[full], side="right")
     full = full[ahead >= _FULL_QUEUE]
     ended_then = _nearest_end(ends, by_end, end[full], length[full])
-    # On another stream that may be work which is launched only later.
+    # On another stream that may be a kernel which is launched only later.
     known = (ended_then >= 0) & (launcher[ended_then] < full)
     waits_for[full[known]] = ended_then[known]
     waiting = np.flatnonzero(waits_for >= 0)
@@ -64,7 +68,7 @@ def find_waits(
 
 
 def _nearest_end(ends: Rows, by_end: Rows, returned: Rows, length: Rows) -> Rows:
-    """The work whose end is nearest to the return of each call, -1 where none is near."""
+    """Return the activity whose end is nearest to the return of each call, -1 if none is near."""
     if not len(returned):
         return returned
     after = np.minimum(np.searchsorted(ends, returned), len(ends) - 1)
