@@ -76,19 +76,20 @@ class Accountant:
 
     def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
         """The accounts of each step that counts."""
-        edges = np.unique(np.array(self._window.step_ranges, np.int64))
+        ranges = self._window.finished_ranges
+        edges = np.unique(np.array(ranges, np.int64))
         cut = {
             device: [cut_at(each, edges) for each in pieces]
             for device, pieces in self._pieces.items()
         }
-        for step in self._window.steps:
-            time = Intervals([step.start_ns], [step.end_ns]) & self._window.time
+        for step, (start_ns, end_ns) in zip(self._window.steps, ranges, strict=True):
+            time = Intervals([start_ns], [end_ns]) & self._window.time
             window = Window((step,), time, (), self._window.unit)
             accounts = (
-                self._account(device, window, [_of(each, step) for each in pieces])
+                self._account(device, window, [_between(each, start_ns, end_ns) for each in pieces])
                 for device, pieces in cut.items()
             )
-            yield step, tuple(accounts)
+            yield replace(step, start_ns=start_ns, end_ns=end_ns), tuple(accounts)
 
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""
@@ -174,6 +175,6 @@ class Accountant:
             )
 
 
-def _of(pieces: Stretches, step: Step) -> Stretches:
-    inside = (pieces.start_ns >= step.start_ns) & (pieces.start_ns < step.end_ns)
+def _between(pieces: Stretches, start_ns: int, end_ns: int) -> Stretches:
+    inside = (pieces.start_ns >= start_ns) & (pieces.start_ns < end_ns)
     return pieces.at(inside)

@@ -87,7 +87,7 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
     labels = (trace.devices[index].label for index in trace.devices_used)
     if modelled:
         labels = (label.removesuffix(_MODELLED) + _MODELLED for label in labels)
-    durations = tuple(step.duration_ns for step in trace.window.steps)
+    durations = tuple(end - start for start, end in trace.window.finished_ranges)
     keys = ("timed_steps", "times", "light_slowdown")
     timed, times, slowdown = (trace.info.header.get(f"tidy_{key}") for key in keys)
     kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)

@@ -78,11 +78,19 @@ def weigh(
         return Weighed(_ordered(judged), step_ns)
     others = None if waits is None else (waits.rows, waits.earliest_ns)
     stretches = steps or list(trace.window.time)
-    replays = Savings(trace, stretches, HostTime(trace).main, others, is_run=not steps)
+    replays = Savings(
+        trace,
+        stretches,
+        HostTime(trace).main,
+        others,
+        is_run=not steps,
+        behind=trace.window.finished is not None,
+    )
     lost = trace.may_lack_work
     if replays.fidelity.abstains:
         return Weighed(_ordered(judged), step_ns, None, replays.fidelity, lost)
-    lengths = np.array([end - start for start, end in steps] or [trace.window.time_ns], np.int64)
+    finished = trace.window.finished_ranges
+    lengths = np.array([end - start for start, end in finished] or [trace.window.time_ns], np.int64)
     scale = _Scale(trace, replays, lengths, step_ns, warn_from)
     judged = [scale.weighed(each, alike=_key(each) in everywhere) for each in judged]
     counting = [each for each in judged if each.edit is not None and each.acceptance is None]

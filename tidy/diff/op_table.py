@@ -68,9 +68,13 @@ def op_table(trace: Trace) -> OpTable:
     order = np.argsort(starts)
     table, places = OpTable(), Places(trace)
     for sort, rows, of, spent in _parts(trace):
-        at = np.searchsorted(starts[order], trace.start_ns[rows], side="right") - 1
+        # What devices do is of the step that launched it, in which they may not have begun.
+        calls = trace.caller[rows]
+        is_known = (trace.device[rows] >= 0) & (calls >= 0)
+        began_ns = trace.start_ns[np.where(is_known, calls, rows)]
+        at = np.searchsorted(starts[order], began_ns, side="right") - 1
         step = order[np.maximum(at, 0)]
-        inside = (at >= 0) & (trace.start_ns[rows] < ends[step])
+        inside = (at >= 0) & (began_ns < ends[step])
         _add(table, places, trace, sort, of[inside], spent[inside], step[inside], len(starts))
     return table
 

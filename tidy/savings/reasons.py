@@ -29,6 +29,8 @@ def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
         return False, f"the host waits for the {sort} all the same"
     on_device = trace.time_of(edit.work) & trace.step_time
     if on_device.total_ns >= _WORTH_A_REASON * window_ns:
+        if trace.devices_busy_ns(trace.step_time) >= HIDES_FROM * window_ns:
+            return False, f"other work of the {sort} takes as long"
         a_step = time_text(on_device.total_ns / max(len(trace.window.steps), 1))
         return False, f"the host sets the pace: the {sort} would idle for {a_step} more"
     return False, ""

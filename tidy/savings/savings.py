@@ -51,14 +51,16 @@ class Savings:
         track: int,
         others: tuple[Rows, Rows] | None = None,
         is_run: bool = False,
+        behind: bool = False,
     ) -> None:
         """Take the steps as times of the host, [start, end) each, and the thread they are on.
 
         Args:
             others: rows of collectives, and how early each may begin for the other ranks' sake.
             is_run: the steps are stretches of one run, whose length is one in what follows.
+            behind: a step lasts until the devices have finished its work, as `Window.finished`.
         """
-        self._steps, self._is_run = steps, is_run
+        self._steps, self._is_run, self._behind = steps, is_run, behind
         self._marks = sorted({time for step in steps for time in step})
         self._graph = graph = build_graph(trace, self._marks, track)
         # No host waits for the end of such a run: it is the end of its last kernel.
@@ -74,10 +76,10 @@ class Savings:
         self._node_of_row[graph.row[graph.row >= 0]] = np.flatnonzero(graph.row >= 0)
         self._rest = RestOfHost(trace, graph, steps)
 
-    @cached_property
+    @property
     def unchanged(self) -> Rows:
         """The replayed lengths of the steps with no edit."""
-        return self._unchanged[0]
+        return self._unchanged[self._behind]
 
     @cached_property
     def _unchanged(self) -> tuple[Rows, Rows]:
@@ -87,7 +89,7 @@ class Savings:
     def fidelity(self) -> Fidelity:
         """The errors of the unchanged replay over the steps."""
         recorded = self._lengths([end - start for start, end in self._steps]).astype(np.float64)
-        errors = np.abs(self.unchanged - recorded) / np.maximum(recorded, 1)
+        errors = np.abs(self._unchanged[0] - recorded) / np.maximum(recorded, 1)
         if not len(errors):
             return Fidelity(0.0, 0.0)
         return Fidelity(float(np.median(errors)), float(np.quantile(errors, 0.9)))
@@ -146,10 +148,14 @@ class Savings:
         further: in the long run a step takes as long as the devices take to finish its kernels.
         """
         before, after = self._unchanged, self._step_lengths(graph)
-        saved = np.maximum(*before) - np.maximum(*after)
-        most_ns = min(int((b - a).sum()) for b, a in zip(before, after, strict=True))
+        on_host, on_devices = (b - a for b, a in zip(before, after, strict=True))
         # A change never makes a step longer: where the replay says so, it is the replay's error.
-        clipped: Rows = np.clip(saved, 0, np.maximum(before[0] - after[0], 0))
+        if self._behind:
+            clipped, most_ns = np.maximum(on_devices, 0), int(on_devices.sum())
+        else:
+            saved = np.maximum(*before) - np.maximum(*after)
+            clipped = np.clip(saved, 0, np.maximum(on_host, 0))
+            most_ns = int(min(on_host.sum(), on_devices.sum()))
         if clipped.sum() > most_ns:
             clipped = (clipped * (max(most_ns, 0) / max(int(clipped.sum()), 1))).astype(np.int64)
         return clipped

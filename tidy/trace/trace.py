@@ -143,6 +143,7 @@ class Trace(EventTable):
     def in_window(self, rows: Iterable[int]) -> NDArray[np.bool_]:
         """For each row whether some of its time (its start, if it has none) is in the window.
 
+        Where the host runs ahead, what it runs of steps that count is in the window as well.
         All are where the window is empty.
         """
         index = rows if isinstance(rows, np.ndarray) else np.array(list(rows), np.int64)
@@ -151,6 +152,9 @@ class Trace(EventTable):
         starts, ends = self.start_ns[index], self.end_ns[index]
         result: NDArray[np.bool_] = self.step_time.contains(starts)
         result |= self.step_time.covered_ns(starts, ends) > 0
+        if self.window.finished is not None:  # the host ran what counts before the devices did
+            first, last = np.array(self.window.step_ranges, np.int64).T
+            result |= Intervals(first, last).contains(starts)
         return result
 
     # -- inputs, places, abilities ----------------------------------------------------------------

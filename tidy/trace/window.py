@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .event_table import EventTable
+from .finished import finished_by_devices
 from .intervals import Intervals
 from .kinds import EventKind
 from .steps import Step, steps_between
@@ -87,17 +88,22 @@ class LeftOut:
 class Window:
     """The time that counts.
 
+    Where the host runs ahead of the devices a step lasts until they have finished its work.
+
     Attributes:
-        steps: those that count, by start; empty where none were found.
+        steps: those that count, by start, as the host runs them; empty where none were found.
         time: of these steps, or without steps of the run.
         left_out: what does not count, by start.
         unit: "step", "round" or "run": what the figures are of.
+        finished: start and end of each of these steps, as devices finish them, where they are
+            behind; None where each is as the host runs it.
     """
 
     steps: tuple[Step, ...]
     time: Intervals
     left_out: tuple[LeftOut, ...]
     unit: str
+    finished: tuple[tuple[int, int], ...] | None = None
 
     def __repr__(self) -> str:
         count = f"{len(self.steps):,} {self.unit}{'' if len(self.steps) == 1 else 's'}"
@@ -122,8 +128,13 @@ class Window:
 
     @property
     def step_ranges(self) -> list[tuple[int, int]]:
-        """Start and end of each step that counts."""
+        """Start and end of each step that counts, as the host runs it."""
         return [(step.start_ns, step.end_ns) for step in self.steps]
+
+    @property
+    def finished_ranges(self) -> list[tuple[int, int]]:
+        """Start and end of each step that counts, as devices finish it where they are behind."""
+        return self.step_ranges if self.finished is None else list(self.finished)
 
     @cached_property
     def time_ns(self) -> int:
@@ -137,13 +148,21 @@ class Window:
 
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
-        gone = [step for step in self.steps if (step.start_ns, step.end_ns) in ranges]
-        left_out = [LeftOut.of_step(self.unit, step, reason) for step in gone]
+        gone = [(step.start_ns, step.end_ns) in ranges for step in self.steps]
+        finished = self.finished_ranges
+        out = [each for each, is_gone in zip(finished, gone, strict=True) if is_gone]
+        in_ = tuple(each for each, is_gone in zip(finished, gone, strict=True) if not is_gone)
+        left_out = [
+            LeftOut.of_step(self.unit, step, reason)
+            for step, is_gone in zip(self.steps, gone, strict=True)
+            if is_gone
+        ]
         return replace(
             self,
-            steps=tuple(step for step in self.steps if step not in gone),
-            time=self.time - Intervals([s.start_ns for s in gone], [s.end_ns for s in gone]),
+            steps=tuple(s for s, is_gone in zip(self.steps, gone, strict=True) if not is_gone),
+            time=self.time - Intervals([a for a, _ in out], [b for _, b in out]),
             left_out=tuple(sorted((*self.left_out, *left_out), key=lambda each: each.start_ns)),
+            finished=None if self.finished is None else in_,
         )
 
 
@@ -156,25 +175,38 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
     if not steps:
         return _of_run(trace)
+    finished = finished_by_devices(trace, steps)
+    ranges = finished or [(step.start_ns, step.end_ns) for step in steps]
+    lengths = [end_ns - start_ns for start_ns, end_ns in ranges]
     empty = _empty_steps(trace, steps)
-    durations = [s.duration_ns for s, is_empty in zip(steps, empty, strict=True) if not is_empty]
+    usual = sorted(each for each, is_empty in zip(lengths, empty, strict=True) if not is_empty)
     # Of two steps the shorter one is the better guess at what the others are like.
-    usual_ns = sorted(durations)[(len(durations) - 1) // 2]
-    once, reasons = _Once(trace, steps), dict[Step, str]()
-    for step, is_empty in zip(steps, empty, strict=True):
-        reasons[step] = "nothing ran on a device in it" if is_empty else ""
-        if step.duration_ns > _UNLIKE * usual_ns:
-            is_first = step is steps[0] and len(durations) > 2
-            reasons[step] = once.why_longer(step, usual_ns, is_first=is_first)
+    usual_ns = usual[(len(usual) - 1) // 2]
+    once, reasons = _Once(trace, steps), list[str]()
+    for step, is_empty, length_ns in zip(steps, empty, lengths, strict=True):
+        reason = "nothing ran on a device in it" if is_empty else ""
+        if length_ns > _UNLIKE * usual_ns:
+            is_first = step is steps[0] and len(usual) > 2
+            reason = once.why_longer(step, length_ns - usual_ns, usual_ns, is_first=is_first)
+        reasons.append(reason)
     # One long step among many is no part of what the others are; of two one cannot say that.
-    odd = [s for s in steps if not reasons[s] and s.duration_ns > _UNLIKE * usual_ns]
-    if len(odd) == 1 and len(steps) >= _MANY_STEPS and odd[0].duration_ns > _FAR_UNLIKE * usual_ns:
+    odd = [
+        number
+        for number, length_ns in enumerate(lengths)
+        if not reasons[number] and length_ns > _UNLIKE * usual_ns
+    ]
+    if len(odd) == 1 and len(steps) >= _MANY_STEPS and lengths[odd[0]] > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
-    kept = [step for step in steps if not reasons[step]]
-    left_out = [LeftOut.of_step(unit, step, reasons[step]) for step in steps if reasons[step]]
-    time = Intervals([s.start_ns for s in kept], [s.end_ns for s in kept])
+    left_out = tuple(
+        LeftOut(f"{unit} {step.number}", *each, reason)
+        for step, each, reason in zip(steps, ranges, reasons, strict=True)
+        if reason
+    )
+    kept = [each for each, reason in zip(ranges, reasons, strict=True) if not reason]
+    time = Intervals([start for start, _ in kept], [end for _, end in kept])
     time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
-    return Window(tuple(kept), time, tuple(left_out), unit)
+    counting = tuple(step for step, reason in zip(steps, reasons, strict=True) if not reason)
+    return Window(counting, time, left_out, unit, finished and tuple(kept))
 
 
 def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
@@ -222,8 +254,8 @@ class _Once:
     def _loads(self) -> NDArray[np.bool_]:
         return _named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
 
-    def why_longer(self, step: Step, usual_ns: int, *, is_first: bool) -> str:
-        """Why a long step is unlike the others; "" where nothing says so."""
+    def why_longer(self, step: Step, longer_ns: int, usual_ns: int, *, is_first: bool) -> str:
+        """Say why a step is longer than usual by so much; "" where nothing tells."""
         trace = self._trace
         rows = trace.rows_within(step.start_ns, step.end_ns)
         told = [(0, "")]
@@ -237,7 +269,6 @@ class _Once:
         slow = slow[_while_idle(trace, self._busy, slow)] if len(slow) else slow
         told.append((int(trace.duration_ns[slow].sum()), "first launches"))
         spent_ns, words = max(told)
-        longer_ns = step.duration_ns - usual_ns
         because = f"{time_text(spent_ns)} of it in {words}"
         if 2 * sum(each for each, _ in told) >= longer_ns:
             return because
