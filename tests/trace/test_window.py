@@ -164,3 +164,48 @@ def test_slow_calls_that_recur_count() -> None:
     frees = [_call("cudaFree", 20 * each, 10) for each in range(1, 6)]
     first, last = (_call("cudaLaunchKernel", at, 1, work_ms=2) for at in (0, 200))
     assert not _left_out(_trace(first, *frees, last))
+
+
+def _kernels(*of: tuple[str, float, float]) -> Trace:
+    """Launches of kernels by name, one after the other, with the time of each and of its kernel."""
+    raw, at = RawColumns(), 0.0
+    names, tracks = raw.strings.names, raw.strings.tracks
+    for number, (name, launch_ms, work_ms) in enumerate(of, 1):
+        row = {"correlation": [number], "name_id": [names["cudaLaunchKernel"]]}
+        row |= {"start_ns": [int(at * _MS)], "duration_ns": [int(launch_ms * _MS)]}
+        raw.append(1, kind=EventKind.Runtime, track_id=[tracks[Track(1, 1)]], **row)
+        at += launch_ms
+        row |= {"name_id": [names[name]], "start_ns": [int(at * _MS)]}
+        row |= {"duration_ns": [int(work_ms * _MS)], "device": [0], "stream": [7]}
+        raw.append(1, kind=EventKind.Kernel, track_id=[tracks[Track(0, 7)]], **row)
+        at += work_ms + 0.01
+    return build_trace(raw, TraceInfo("made"))
+
+
+def test_first_launches_are_left_out_however_many_share_the_name_of_the_call() -> None:
+    cold = [(f"kernel_{number}", 30.0, 0.1) for number in range(6)]
+    warm = [(f"kernel_{number}", 0.005, 0.1) for number in range(6)]
+    window = _kernels(*cold, *warm * 3).window
+    assert {each.reason for each in window.left_out} == {"the first launch of its kernel"}
+    assert len(window.left_out) == 5  # before the first kernel there is no window
+    assert window.time_ns < 4 * _MS
+    # A launch that takes long again is what the run does.
+    again = _kernels(*warm, *cold).window
+    assert again.left_out == ()
+
+
+def _modules(count: int, *, other_ms: float) -> Trace:
+    """Calls of a module, each with a kernel of 1 ms, and a long kernel of none of them."""
+    events = []
+    for number in range(count):
+        events.append(Host("nn.Module: Net_0", 10.0 * number, 2, EventKind.PyCall))
+        events.append(_call("cudaLaunchKernel", 10.0 * number + 0.5, 0.01, work_ms=1))
+    events.append(_call("cudaLaunchKernel", 10.0 * count, 0.01, work_ms=other_ms))
+    return _trace(*events)
+
+
+def test_rounds_hold_at_least_half_of_the_work() -> None:
+    assert _modules(8, other_ms=2).window.unit == "round"
+    alone = _modules(8, other_ms=90).window
+    assert (alone.unit, alone.steps) == ("run", ())
+    assert alone.time_ns > 90 * _MS

@@ -38,8 +38,8 @@ _FEW = 3
 _WAITS = r".*([Ss]ynchronize|[Mm]emcpy|EventWait|EventsWait|QueueFinish|::run).*"
 # A launch this long loads the kernel that it launches; so does the cudaFree(0) of a library.
 _SLOW_LAUNCH_NS = 1_000_000
-# So often something has to begin for its beginnings to be rounds.
-_FEWEST_ROUNDS = 3
+# So often something has to begin for its beginnings to be rounds, and with so much of the work.
+_FEWEST_ROUNDS, _MOST_OF_RUN = 3, 0.5
 _OF_EPOCHS = "the start of a loader"
 # What happens once: kernels and libraries are loaded, memory is taken from the driver, an algorithm
 # is searched, code is compiled, a loader starts its workers. First the words that a reason says.
@@ -290,8 +290,25 @@ def _rounds(trace: EventTable) -> tuple[Step, ...]:
         used, counts = np.unique(trace.name_id[candidates], return_counts=True)
         if len(used) and counts.max() >= _FEWEST_ROUNDS:
             mine = candidates[trace.name_id[candidates] == used[counts.argmax()]]
-            return steps_between(np.sort(trace.start_ns[mine]).tolist())
+            rounds = steps_between(np.sort(trace.start_ns[mine]).tolist())
+            return rounds if _part_in(trace, rounds) >= _MOST_OF_RUN else ()
     return ()
+
+
+def _part_in(trace: EventTable, rounds: tuple[Step, ...]) -> float:
+    """The part of all device work that is launched in rounds; without a device, of the ops."""
+    rows = trace.device_rows
+    if len(rows):
+        calls = trace.caller[rows].astype(np.int64)
+        at_ns = trace.start_ns[np.where(calls >= 0, calls, rows)]
+        lasts_ns = trace.duration_ns[rows]
+    else:
+        rows = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
+        at_ns, lasts_ns = trace.start_ns[rows], trace.self_ns[rows]
+    if not rounds or not lasts_ns.any():
+        return float(bool(rounds))
+    inside = (at_ns >= rounds[0].start_ns) & (at_ns < rounds[-1].end_ns)
+    return float(lasts_ns[inside].sum(dtype=np.float64) / lasts_ns.sum(dtype=np.float64))
 
 
 def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
@@ -303,15 +320,27 @@ def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
 def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of these long calls are no part of what a run does again and again.
 
-    Some tell it by their names. Others do (a launch that loads its kernel, the making of a stream)
-    where they are few and no device works meanwhile, and the call does not wait for one.
+    Some tell it by their names. Others do where no device works meanwhile, and the call does not
+    wait for one: those that are few, such as the making of a stream, and launches of a kernel that
+    was not launched before.
     """
     by_name = _named(trace, "|".join(pattern for _, pattern in ONCE))
     waits = _named(trace, _WAITS)
     names = trace.name_id[calls]
     few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
     idle = _while_idle(trace, trace.time_of(trace.device_rows), calls)
-    return np.logical_or(by_name[names], few & idle & ~waits[names])
+    once = few | np.isin(calls, _first_launches(trace))
+    return np.logical_or(by_name[names], once & idle & ~waits[names])
+
+
+def _first_launches(trace: EventTable) -> NDArray[np.int64]:
+    """The calls that launch a kernel, of each name, for the first time."""
+    rows = trace.device_rows
+    rows = rows[trace.caller[rows] >= 0]
+    calls = trace.caller[rows].astype(np.int64)
+    order = np.argsort(trace.start_ns[calls], kind="stable")
+    _, first = np.unique(trace.name_id[rows[order]], return_index=True)
+    return calls[order[first]]
 
 
 def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -341,12 +370,13 @@ def _of_run(trace: EventTable) -> Window:
     calls = calls[trace.duration_ns[calls] > _ONE_OFF_NS]
     calls = calls[(trace.start_ns[calls] >= start_ns) & (trace.end_ns[calls] <= end_ns)]
     calls = calls[_happens_once(trace, calls)]
+    first = set(_first_launches(trace).tolist())
     left_out = tuple(
         LeftOut(
             trace.names[trace.name_id[row]],
             int(trace.start_ns[row]),
             int(trace.end_ns[row]),
-            "a call that happens once",
+            "the first launch of its kernel" if row in first else "a call that happens once",
         )
         for row in calls.tolist()
     )
