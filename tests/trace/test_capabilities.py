@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import tidy
 from tidy.trace import Capability, DeviceProperties, TraceInfo
 from tidy.trace.outline import parse_outline
 
@@ -139,3 +140,36 @@ def test_a_trace_says_what_it_is() -> None:
     trace = parse_outline("ProfilerStep#1\n  aten::mm")
     assert repr(trace) == "<Trace 'outline': 2 events, 1 steps>"
     assert repr(trace.event(1)) == "<TorchOp 'aten::mm' 1.000+1.000 us>"
+
+
+def _allocated(device_type: int, device: int = -1) -> Written:
+    args = {"Bytes": 64, "Addr": 7, "Device Type": device_type, "Device Id": device}
+    return {**_MEMORY, "args": {**args, "Total Allocated": 64}}
+
+
+@pytest.mark.parametrize(
+    ("events", "is_cpu_run"),
+    [
+        ([op("aten::mkldnn_convolution", 0, 5)], True),
+        ([op("aten::_nnpack_spatial_convolution", 0, 5)], True),
+        ([op("aten::mm", 0, 9), _allocated(0), _allocated(0)], True),
+        ([op("aten::mm", 0, 9), _allocated(0), _allocated(1, 0)], False),
+        ([op("aten::mkldnn_convolution", 0, 5), call("cudaLaunchKernel", 6, 1, 1)], False),
+        ([op("aten::mkldnn_convolution", 0, 5), op("aten::cudnn_convolution", 6, 5)], False),
+    ],
+)
+def test_ops_and_memory_tell_where_nothing_else_does(
+    read_events: ReadEvents, events: list[Written], is_cpu_run: bool
+) -> None:
+    """As in files of old releases, which do not list the devices."""
+    assert read_events(events).is_cpu_run == is_cpu_run
+
+
+def test_an_op_of_a_gpu_tells_that_one_took_part_and_was_not_recorded(
+    read_events: ReadEvents,
+) -> None:
+    """Windows without CUPTI lists no device."""
+    trace = read_events([op("aten::cudnn_convolution", 0, 5)], deviceProperties=[])
+    assert not trace.is_cpu_run
+    unchecked = tidy.check(trace, select=["TDY402"]).not_checked
+    assert "no device activity" in unchecked["TDY402"].reason

@@ -26,6 +26,10 @@ _MOST = 1 << 53  # operations or bytes: a call with more would take hours, its s
 _FEWEST_KERNELS = 2  # of a graph: nobody captures one
 _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
+# Ops that PyTorch has for one sort of device.
+_ON_A_GPU = "aten::cudnn_*", "aten::_cudnn_*", "aten::miopen_*"
+_ON_A_CPU = "aten::mkldnn_*", "aten::_mkldnn_*", "mkldnn::*", "aten::_nnpack_*"
+
 
 class Trace(EventTable):
     """A recorded run. It is built by `build_trace` and immutable afterwards."""
@@ -260,17 +264,26 @@ class Trace(EventTable):
         }
         return frozenset(capability for capability in has if has[capability]) - self.info.lacks
 
-    @property
+    @cached_property
     def is_cpu_run(self) -> bool:
-        """Whether the profiler saw that no GPU took part.
+        """Whether no GPU took part, as far as the recording tells.
 
         That is so where the header lists the devices and there are none, or where the devices are
-        modelled, so that all their work is recorded, and did none.
+        modelled, so that all their work is recorded, and did none; and where all memory that was
+        recorded is the CPU's, or ops ran that only a CPU has. Ops that only a GPU has tell that one
+        took part, and was not recorded.
         """
         header = self.info.header
-        seen = header.get("deviceProperties") == [] or header.get("tidy_modelled_device") is True
-        seen = seen and not self.info.accelerators
-        return seen and Capability.DEVICE not in self.capabilities
+        if Capability.DEVICE in self.capabilities or self.info.accelerators:
+            return False
+        if len(self.rows_named(*_ON_A_GPU)):
+            return False
+        if header.get("deviceProperties") == [] or header.get("tidy_modelled_device") is True:
+            return True
+        if len(self.rows_of_kind(EventKind.Runtime)):
+            return False
+        memory = self.device[self.memory.row]
+        return bool(len(memory) and (memory < 0).all()) or len(self.rows_named(*_ON_A_CPU)) > 0
 
     def self_check(self) -> None:
         """Check the invariants of the table.
