@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Intervals, Trace
 from ..trace.intervals import repeated
 from . import work_kinds
+from .closures import closures
 from .pieces import NO_STRETCHES, Stretches, joined
 from .work_kinds import convolves, kernel_kind
 
@@ -70,7 +71,7 @@ def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     if len(steps):
         call = trace.caller[rows].astype(np.int64)
         launched = np.where(call >= 0, trace.start_ns[np.maximum(call, 0)], -1)
-        inside = trace.time_of(steps).contains(launched)
+        inside = (trace.time_of(steps) - closures(trace)).contains(launched)
         computes = result < CODE_OF[work_kinds.COMMUNICATION]
         result = np.where(inside & computes, CODE_OF[work_kinds.OPTIMIZER], result)
     return result

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
+from .closures import closures
 from .host_kinds import CODE_OF, HOOK, LAUNCHING, OPTIMIZER, PYTHON, RECEIVING, WORKERS
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
@@ -64,6 +65,10 @@ class HostTime:
         return reduce(or_, received, Intervals())
 
     @cached_property
+    def _closures(self) -> Intervals:
+        return closures(self._trace)
+
+    @cached_property
     def main(self) -> int:
         """The track of the thread that runs the steps; -1 where there is no host event at all.
 
@@ -102,11 +107,15 @@ class HostTime:
         if (said == CODE_OF[WORKERS]).any():
             receiving = self._receiving & trace.time_of(tree)
         of_python = self._rows.python_codes[trace.name_id[tree]]
+        of_all = _by_code(trace, tree, said)
+        if len(self._closures):
+            is_optimizer = CODE_OF[OPTIMIZER]
+            of_all = [(c, t - self._closures if c == is_optimizer else t) for c, t in of_all]
         ranges = ToldRanges(
-            _by_code(trace, tree, of_python),
-            [*_by_code(trace, tree, said), (CODE_OF[RECEIVING], receiving)],
+            _by_code(trace, tree, of_python), [*of_all, (CODE_OF[RECEIVING], receiving)]
         )
-        more = np.sort(np.concatenate([receiving.starts_ns, receiving.ends_ns]))
+        cuts = receiving, self._closures
+        more = np.sort(np.concatenate([each for c in cuts for each in (c.starts_ns, c.ends_ns)]))
         most = 1 + 2 * (len(tree) + len(calls)) + len(more)
         starts, kind = np.empty(most, np.int64), np.empty(most, np.int8)
         row = np.empty(most, np.int32)
