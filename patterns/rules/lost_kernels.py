@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidy.account import lost_launches
 from tidy.finding import Severity
 from tidy.trace import Events, Trace
+from tidy.trace.lost import kernel_launches
 
 from ..base import DevicePattern
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
@@ -51,7 +51,7 @@ class LostKernels(DevicePattern):
                 "cudaStreamEndCapture",
             ),
         ),
-        Quiet("bad-links", on_gpu(WORK, _LOST * 30)),
+        Fires("most-of-them", on_gpu(steps(WORK * 10, _LOST * 25)), events=75),
         Quiet(
             "graphs", on_gpu(steps(launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch"), WORK))
         ),
@@ -60,7 +60,7 @@ class LostKernels(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        lost, launches = lost_launches(trace)
+        lost, launches = trace.lost_launches, kernel_launches(trace)
         if len(lost) >= self.fewest and len(lost) >= self.fewest_share * len(launches):
             what = f"the profiler lost the kernels of {len(lost):,} of {len(launches):,} launches"
             yield remark(Events(trace, lost), what)

@@ -19,9 +19,9 @@ _CODES = ("TDY904", "TDY905", "TDY906", "TDY907")
 )
 def test_buffers_of_recorded_jobs(name: str, copies: int) -> None:
     """ResNets, whose batch norms have three buffers each: 53 of them, and 20."""
-    (found,) = findings(path_of(name), "TDY906")
-    assert found.count == 3
-    assert f"{copies} tensors" in found.message
+    found = findings(path_of(name), "TDY906")
+    assert sum(each.count for each in found) == 3
+    assert all(f"{copies} tensors" in each.message for each in found)
 
 
 def test_the_buffers_of_a_recorded_job_cost_what_the_file_says() -> None:

@@ -22,7 +22,6 @@ from .device_rates import rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
 from .host_time import HostTime
 from .idle_time import host_in_window
-from .lost_work import lost_launches
 from .pieces import Stretches
 from .ranks import RankWaits, jobs_of, waits_for_devices, waits_for_ranks
 
@@ -41,7 +40,6 @@ __all__ = [
     "Stretches",
     "host_in_window",
     "jobs_of",
-    "lost_launches",
     "make_accounts",
     "rates_of",
     "waits_for_devices",

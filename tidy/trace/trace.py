@@ -18,6 +18,7 @@ from .inputs import Inputs
 from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
 from .location import Location, is_user_file, parse_call_stack, parse_frame
+from .lost import loses_many, lost_launches
 from .raw_columns import Rows
 from .steps import Step, find_steps
 from .window import Window, find_window
@@ -105,14 +106,25 @@ class Trace(EventTable):
         return without
 
     @cached_property
+    def lost_launches(self) -> Rows:
+        """Launches whose kernels are not in the recording, while it has others."""
+        return lost_launches(self)
+
+    @property
+    def loses_kernels(self) -> bool:
+        """Whether more kernels are lost than a few at the edges of the recording."""
+        return loses_many(self, self.lost_launches)
+
+    @cached_property
     def may_lack_work(self) -> bool:
-        """Whether device work may be missing: kernels of graphs, or what a damaged file has lost.
+        """Whether device work may be missing: kernels of graphs, or what a file has lost.
 
         What seems to be idle time of a device is an upper bound then.
         """
         said = " ".join(self.info.warnings)
         damaged = "cut off" in said or "damaged" in said
-        return bool(self.devices_used) and (len(self.graphs_without_kernels) > 0 or damaged)
+        lacks = len(self.graphs_without_kernels) > 0 or damaged or self.loses_kernels
+        return bool(self.devices_used) and lacks
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

@@ -24,6 +24,9 @@ THINNED = NotChecked(
     "the file was thinned out, so what the host did between its operators is not known",
     "give the file as the profiler wrote it",
 )
+_LOST = NotChecked(
+    "the recording lost kernels, so what looks idle need not be (TDY005)", "record fewer steps"
+)
 
 
 def not_recorded(*missing: Capability) -> NotChecked:
@@ -49,6 +52,8 @@ def idle_unknown(trace: Trace) -> Obstacle | None:
     """Say why it is not known when devices idle and what the host does then; None where it is."""
     if trace.info.is_thinned:
         return THINNED
+    if trace.loses_kernels:
+        return _LOST
     return LOST_IN_GRAPHS if lost_in_graphs(trace) else None
 
 
