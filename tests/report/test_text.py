@@ -110,6 +110,17 @@ def test_the_run_in_one_line() -> None:
     ]
 
 
+def _of_lengths(*lengths_us: int) -> str:
+    outline = "".join(f"ProfilerStep#{n} {each}us\n" for n, each in enumerate(lengths_us))
+    return " ".join(_lines(report(run=trace(outline)))[1:3])
+
+
+def test_unlike_steps_are_said_to_be_so() -> None:
+    assert "10 steps of 109 us;" in _of_lengths(*[100, 110, 120, 100, 110, 110, 100, 120, 110, 110])
+    unlike = _of_lengths(*[100, 200, 100, 210, 100, 190, 100, 200, 100, 100, 100])
+    assert "11 steps of 136 us in the mean (100 to 210)" in unlike
+
+
 def test_a_world_without_ranks_names_none() -> None:
     made = trace('# distributedInfo {"world_size": 2}\n')
     assert "rank" not in _lines(report(run=made))[1]

@@ -143,8 +143,10 @@ class Accountant:
         parts = tuple(sorted(made, key=lambda each: (-each.time_ns, str(each.name))))
         if device is None:
             return Account(device, window, parts, "host")
-        lacks = self._trace.info.is_thinned or any(
-            kind in _LACKING for part in parts for kind, _ in part.kinds
+        lacks = (
+            self._trace.info.is_thinned
+            or self._trace.loses_kernels
+            or any(kind in _LACKING for part in parts for kind, _ in part.kinds)
         )
         return Account(device, window, parts, self._trace.devices[device].sort, lacks)
 

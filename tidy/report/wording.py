@@ -11,6 +11,8 @@ from .sections import PlaceOnRanks, Section
 from .units import ranges_text, share_text
 
 _MOST_LEFT_OUT = 2
+# Steps of which nine of ten are not shorter than so much of the median are unlike.
+_FEWEST_UNLIKE, _OF_TEN, _UNLIKE = 3, 9, 1.3
 # Time besides the window that is less than this part of all goes without saying.
 _WORTH_SAYING = 0.001
 # Two recordings of the same code differ by more (docs/savings.md): less is no promise.
@@ -32,9 +34,10 @@ def run_line(section: Section) -> str:
     if run.unit != "step":
         parts.append("no steps marked")
     if run.step_count and run.step_ns is not None:
-        count, length = count_text(run.step_count, run.unit), time_text(run.step_ns)
+        count, length = count_text(run.step_count, run.unit), _length_text(run)
         if run.counted < run.step_count:
-            parts.append(f"{count} of which {run.counted:,} count, {length} each")
+            each = "" if " " in length.partition(" ")[2] else " each"
+            parts.append(f"{count} of which {run.counted:,} count, {length}{each}")
         else:
             parts.append(f"{count} of {length}")
     else:
@@ -48,6 +51,18 @@ def run_line(section: Section) -> str:
     recorded = ", ".join(run.recorded) or "names and times only"
     left_out = f"left out: {', '.join(_left_out(run))}; " if _left_out(run) else ""
     return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
+
+
+def _length_text(run: RunSummary) -> str:
+    """How long a step is, and how unlike they are where they are: `115 ms in the mean (28.5 to 411)`."""
+    length = time_text(run.step_ns or 0)
+    ordered = sorted(run.steps_ns)
+    if len(ordered) < _FEWEST_UNLIKE or not run.median_ns:
+        return length
+    long_ns = ordered[min(int(_OF_TEN * len(ordered) / 10), len(ordered) - 1)]
+    if long_ns <= _UNLIKE * run.median_ns:
+        return length
+    return f"{length} in the mean ({range_text(ordered[0], ordered[-1], run.step_ns or 0)})"
 
 
 def _left_out(run: RunSummary) -> list[str]:
