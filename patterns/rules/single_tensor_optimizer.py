@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of
@@ -16,6 +18,7 @@ from ..base import Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python.op_names import aten
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 from ..match import Match
 from ..option import Option
@@ -84,7 +87,9 @@ class SingleTensorOptimizer(Pattern):
             if not explained.overlaps(step.start_ns, step.end_ns)
             and _most_updates(step) >= self.fewest_updates
         ]
-        return self.by_place([*trace.events(frames), *steps])
+        for match in self.by_place([*trace.events(frames), *steps]):
+            own = trace.time_of(rows_of(match.events)) - closures(trace)
+            yield replace(match, cost=Cost(own, matters=True)) if len(closures(trace)) else match
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
@@ -94,11 +99,13 @@ class SingleTensorOptimizer(Pattern):
         if not trace.devices_used and not _has_fused_on_cpu(trace, events):
             return None
         ops = np.concatenate([optimizers.rows_in(event) for event in events])
-        host_ns = trace.time_of(rows_of(events)).total_ns
+        host = edits.host_time(trace, rows_of(events))
+        host = {track: time - closures(trace) for track, time in host.items()}
+        host_ns = sum(time.total_ns for time in host.values())
         is_all_calling = not trace.devices_used and host_ns < _SHORT_OP_NS * len(ops)
         return Edit(
             "one op for all parameters",
-            host=edits.host_time(trace, rows_of(events)),
+            host=host,
             work=edits.work_below(trace, ops),
             left=(0.03, 0.2) if is_all_calling else (0.05, 0.35),
             work_left=(0.3, 1.0),
@@ -115,8 +122,9 @@ class SingleTensorOptimizer(Pattern):
             return f"pass foreach=True to {name}"
         return self.fix
 
-    def message(self, events: Iterable[Event]) -> str:
-        return f"{' and '.join(sorted(_names(events)))} updates one tensor at a time"
+    def message(self, events: Sequence[Event]) -> str:
+        classes = {each.lower() for each in _classes(events) if each in _CLASSES}
+        return f"{' and '.join(sorted(classes or _names(events)))} updates one tensor at a time"
 
 
 def _names(events: Iterable[Event]) -> set[str]:

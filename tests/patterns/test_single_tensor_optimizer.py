@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidy
-from tidy.patterns.examples import FRAME, under
+from tidy.patterns.examples import FRAME, steps, under
 from tidy.trace.outline import parse_outline
 
 _FUNCTION = "torch/optim/adam.py(347): _single_tensor_adam"
@@ -58,3 +58,15 @@ def test_each_optimizer_of_a_report_has_its_own_fix() -> None:
     }
     places = [line.partition(":")[2][0] for line in shown if "train.py:" in line][-2:]
     assert [line for line in shown if line.startswith("->")] == [fixes[place] for place in places]
+
+
+def test_a_closure_is_no_part_of_it() -> None:
+    """Forward and backward run within the optimizer's step; its own updates take 100 us."""
+    node = under("autograd::engine::evaluate_function: MmBackward0", "aten::mm 300us")
+    closure = under("train.py(6): closure", "aten::mm 300us", node)
+    updates = "aten::mul_ 10us\naten::add_ 10us\n" * 5
+    step = under("train.py(9): train > Optimizer.step#SGD.step", closure, updates)
+    trace = parse_outline("# deviceProperties []\n" + steps(step, lasts_us=None))
+    (finding,) = tidy.check(trace, select=["TDY601"]).findings
+    assert "sgd updates" in finding.message
+    assert finding.cost_ns < 150_000

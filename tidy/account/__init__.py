@@ -18,6 +18,7 @@ accountant.py    makes accounts
 from .account import Account, LineTime, Part
 from .accountant import MOST_DEVICES, Accountant, make_accounts
 from .causes import PartName
+from .closures import closures
 from .device_rates import rates_of
 from .efficiency import Efficiency, OpWork, ProductRate
 from .host_time import HostTime
@@ -38,6 +39,7 @@ __all__ = [
     "ProductRate",
     "RankWaits",
     "Stretches",
+    "closures",
     "host_in_window",
     "jobs_of",
     "make_accounts",

@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace import EventKind, Intervals, Rows, Trace
+from ..trace.kept import kept
 from ..trace.location import is_user_file, parse_frame
 
 _STEP, _ZERO_GRAD = "Optimizer.step#*", "Optimizer.zero_grad#*"
 _BACKWARD = "autograd::engine::evaluate_function*"
 
 
+@kept
 def closures(trace: Trace) -> Intervals:
     """Find when optimizers run a closure, without the gradients that they zero in it.
 

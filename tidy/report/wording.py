@@ -54,7 +54,7 @@ def run_line(section: Section) -> str:
 
 
 def _length_text(run: RunSummary) -> str:
-    """How long a step is, and how unlike they are where they are: `115 ms in the mean (28.5 to 411)`."""
+    """Say how long a step is and, where they are unlike, `115 ms in the mean (28.5 to 411)`."""
     length = time_text(run.step_ns or 0)
     ordered = sorted(run.steps_ns)
     if len(ordered) < _FEWEST_UNLIKE or not run.median_ns:

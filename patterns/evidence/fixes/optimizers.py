@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from tidy.account import closures
 from tidy.trace import Event, EventKind, Rows, Trace
 
 from ..device.launches import has_name, innermost, rows_matching
@@ -28,9 +29,11 @@ def optimizer_steps(trace: Trace, names: re.Pattern[str]) -> Iterator[Event]:
 
 
 def rows_in(step: Event) -> Rows:
-    """Rows of what runs on the thread of a range while it lasts, by start."""
-    track = int(step.trace.track_id[step.row])
-    return step.trace.rows_within(step.start_ns, step.end_ns, track)
+    """Rows of what runs on the thread of a range while it lasts, by start, but for a closure's."""
+    trace = step.trace
+    rows = trace.rows_within(step.start_ns, step.end_ns, int(trace.track_id[step.row]))
+    in_closure = closures(trace)
+    return rows[~in_closure.contains(trace.start_ns[rows])] if len(in_closure) else rows
 
 
 def names_in(step: Event) -> dict[str, int]:
