@@ -150,15 +150,14 @@ class Savings:
         before, after = self._unchanged, self._step_lengths(graph)
         on_host, on_devices = (b - a for b, a in zip(before, after, strict=True))
         # A change never makes a step longer: where the replay says so, it is the replay's error.
-        if self._behind:
-            clipped, most_ns = np.maximum(on_devices, 0), int(on_devices.sum())
-        else:
-            saved = np.maximum(*before) - np.maximum(*after)
-            clipped = np.clip(saved, 0, np.maximum(on_host, 0))
-            most_ns = int(min(on_host.sum(), on_devices.sum()))
-        if clipped.sum() > most_ns:
-            clipped = (clipped * (max(most_ns, 0) / max(int(clipped.sum()), 1))).astype(np.int64)
-        return clipped
+        saved: Rows = np.maximum(on_devices, 0)
+        most_ns = int(on_devices.sum())
+        if not self._behind:
+            saved = np.clip(np.maximum(*before) - np.maximum(*after), 0, np.maximum(on_host, 0))
+            most_ns = min(most_ns, int(on_host.sum()))
+        if saved.sum() > most_ns:
+            saved = (saved * (max(most_ns, 0) / max(int(saved.sum()), 1))).astype(np.int64)
+        return saved
 
     def _step_lengths(self, graph: Graph) -> tuple[Rows, Rows]:
         """Return the ns of each step on the host, and from the end of its kernels to the next's."""

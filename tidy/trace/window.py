@@ -206,7 +206,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     time = Intervals([start for start, _ in kept], [end for _, end in kept])
     time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
     counting = tuple(step for step, reason in zip(steps, reasons, strict=True) if not reason)
-    return Window(counting, time, left_out, unit, finished and tuple(kept))
+    return Window(counting, time, left_out, unit, None if finished is None else tuple(kept))
 
 
 def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
