@@ -15,7 +15,7 @@ from tidy import Finding
 from .shared import FOLDER, NO_TRACES, PACKED
 
 _PLACES = (PACKED / "pairs", FOLDER.parent / "pairs")
-_NEAR = 0.15
+_NEAR = 0.02  # two recordings of unchanged code differ by as much
 
 
 def _before(pair: str, code: str) -> list[Finding]:
@@ -42,19 +42,29 @@ def _step_after_ms(finding: Finding) -> tuple[float, float]:
 )
 def test_the_step_is_near_the_measured_one(pair: str, code: str, measured_ms: float) -> None:
     low_ms, high_ms = _step_after_ms(_before(pair, code)[0])
-    assert (low_ms + high_ms) / 2 == pytest.approx(measured_ms, rel=_NEAR)
+    assert (1 - _NEAR) * low_ms <= measured_ms <= (1 + _NEAR) * high_ms
 
 
 def test_the_whole_step_can_be_captured() -> None:
     (found,) = _before("cuda_graph_manual_capture", "TDY402")
     assert "the same in each" in found.message
     assert found.fix.startswith("capture the step in a CUDA graph")
+    assert found.saving is not None
+    assert "the model's forward and backward alone" in found.saving.why
+    # The same training with only these captured went from 2.32 to 1.33 ms.
+    low_ms, high_ms = (each / found.saving.step_ns for each in found.saving.step_ns_after)
+    assert low_ms <= 1.33 / 2.32 <= high_ms
 
 
 def test_pinned_memory_is_within_its_range() -> None:
-    """How fast copies are after pinning is not in the trace, so the range is wide."""
-    low_ms, high_ms = _step_after_ms(_before("copy_pin_memory", "TDY103")[0])
+    """How fast copies are after pinning is not in the trace: the range is wide, and says so."""
+    (found,) = _before("copy_pin_memory", "TDY103")
+    low_ms, high_ms = _step_after_ms(found)
     assert low_ms <= 30.80 <= high_ms
+    assert found.saving is not None
+    assert found.saving.why == (
+        "the rate after pinning is not in the trace: 5 GB/s, or up to 26 GB/s"
+    )
 
 
 def test_without_pinned_memory_nothing_is_promised_of_non_blocking() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tidy
 from tidy import Severity, Trace
-from tidy.account import Account, Accountant
+from tidy.account import Account, Accountant, HostTime
 from tidy.report.text import render
+from tidy.savings import Savings
 
 from ..conftest import ReadEvents
 from ..oracle.shared import FOLDER, TRACES, load
@@ -93,6 +97,29 @@ def test_the_account_is_of_these_steps(read_events: ReadEvents) -> None:
 
 def window_ns(account: Account) -> int:
     return sum(part.time_ns for part in account.parts)
+
+
+def test_what_was_launched_before_the_recording_runs_before_it(read_events: ReadEvents) -> None:
+    """Its kernels have no launch in the file, and are no part of the steps."""
+    before = [kernel("gemm", ts, 500) for ts in (-500, 0, 500, 1000)]
+    trace = _later(_ahead, read_events, before)
+    window = trace.window
+    savings = Savings(trace, window.step_ranges, HostTime(trace).main, finished=window.finished)
+    assert savings.unchanged.tolist() == [1_000_000] * len(window.steps)
+    assert savings.fidelity.median_error == 0
+
+
+def _later(made: Callable[..., Trace], read_events: ReadEvents, before: list[Written]) -> Trace:
+    """The same steps, whose first kernel waits for those that were launched before."""
+
+    def read(written: list[Written], **header: Any) -> Trace:
+        moved = [
+            {**each, "ts": each["ts"] + 1480} if each["cat"] == "kernel" else each
+            for each in written
+        ]
+        return read_events([*moved, *before], **header)
+
+    return made(read)
 
 
 def test_shorter_kernels_make_the_steps_shorter(read_events: ReadEvents) -> None:

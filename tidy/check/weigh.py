@@ -84,7 +84,7 @@ def weigh(
         HostTime(trace).main,
         others,
         is_run=not steps,
-        behind=trace.window.finished is not None,
+        finished=trace.window.finished,
     )
     lost = trace.may_lack_work
     if replays.fidelity.abstains:

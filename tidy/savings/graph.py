@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,11 +157,28 @@ def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
     node_of_row = np.full(len(trace), -1, np.int32)
     node_of_row[row[row >= 0]] = np.flatnonzero(row >= 0)
     call = trace.caller[work].astype(np.int64)
-    launcher = np.where(call >= 0, node_of_row[np.maximum(call, 0)], -1)
+    launcher = np.where(call >= 0, node_of_row[np.maximum(call, 0)], -1).astype(np.int64)
     latest = np.maximum(np.searchsorted(start, trace.start_ns[work], side="right") - 1, 0)
-    launcher = np.where(launcher >= 0, launcher, latest)
+    launcher = np.where(
+        launcher >= 0, launcher, np.minimum(latest, _next_known(trace, work, launcher))
+    )
     order = np.lexsort((trace.start_ns[work], launcher))
     return work[order], launcher[order]
+
+
+def _next_known(trace: Trace, work: Rows, launcher: Rows) -> Rows:
+    """Return for each activity the earliest launcher known of those after it on its stream.
+
+    A stream runs them in the order of their launches: what was launched before the recording began
+    runs before what is launched in it, however late.
+    """
+    order = np.lexsort((trace.start_ns[work], trace.track_id[work]))
+    known = np.where(launcher >= 0, launcher, _NEVER)[order]
+    result = np.full(len(work), _NEVER, np.int64)
+    streams = trace.track_id[work][order]
+    for first, last in pairwise([0, *(np.flatnonzero(np.diff(streams)) + 1).tolist(), len(work)]):
+        result[order[first:last]] = np.minimum.accumulate(known[first:last][::-1])[::-1]
+    return result
 
 
 def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, Rows]:

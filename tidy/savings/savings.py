@@ -51,16 +51,18 @@ class Savings:
         track: int,
         others: tuple[Rows, Rows] | None = None,
         is_run: bool = False,
-        behind: bool = False,
+        finished: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """Take the steps as times of the host, [start, end) each, and the thread they are on.
 
         Args:
             others: rows of collectives, and how early each may begin for the other ranks' sake.
             is_run: the steps are stretches of one run, whose length is one in what follows.
-            behind: a step lasts until the devices have finished its work, as `Window.finished`.
+            finished: the same in time of the devices, where a step lasts until they have finished
+                it; see `Window.finished`.
         """
-        self._steps, self._is_run, self._behind = steps, is_run, behind
+        self._steps, self._is_run = steps, is_run
+        self._behind, self._finished = finished is not None, finished or steps
         self._marks = sorted({time for step in steps for time in step})
         self._graph = graph = build_graph(trace, self._marks, track)
         # No host waits for the end of such a run: it is the end of its last kernel.
@@ -88,8 +90,8 @@ class Savings:
     @cached_property
     def fidelity(self) -> Fidelity:
         """The errors of the unchanged replay over the steps."""
-        recorded = self._lengths([end - start for start, end in self._steps]).astype(np.float64)
-        errors = np.abs(self._unchanged[0] - recorded) / np.maximum(recorded, 1)
+        recorded = self._lengths([end - start for start, end in self._finished])
+        errors = np.abs(self.unchanged - recorded.astype(np.float64)) / np.maximum(recorded, 1)
         if not len(errors):
             return Fidelity(0.0, 0.0)
         return Fidelity(float(np.median(errors)), float(np.quantile(errors, 0.9)))

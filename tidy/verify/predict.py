@@ -24,8 +24,7 @@ def predict(trace: Trace, findings: Sequence[Finding], measured_ns: int) -> tupl
     steps = trace.window.step_ranges
     if not edits or not steps:
         return None
-    behind = trace.window.finished is not None
-    savings = Savings(trace, steps, HostTime(trace).main, behind=behind)
+    savings = Savings(trace, steps, HostTime(trace).main, finished=trace.window.finished)
     if savings.fidelity.abstains:
         return None
     low, high = savings.unrecorded(edits)
