@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -195,6 +196,9 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
         return
     order = np.lexsort((kernels, trace.start_ns[ops], trace.track_id[ops]))
     kernels, ops = kernels[order], ops[order]
+    # An operator on very large tensors runs as several kernels, each on a part of them.
+    fresh = np.flatnonzero(np.diff(ops, prepend=-1))
+    ops, bounds = ops[fresh], np.append(fresh, len(kernels))
     calls = _CallMoves(trace)
     size = trace.by_call(ops, calls.elements)
     steps = trace.rows_named(_OPTIMIZER)
@@ -203,8 +207,9 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
     new_track = np.append(True, np.diff(trace.track_id[ops]) != 0)
     for first, last in _stretches(size.tolist(), new_track.tolist(), fewest_elements):
         if last - first >= fewest_ops:
+            own = [kernels[slice(*each)].tolist() for each in pairwise(bounds[first : last + 1])]
             part = slice(first, last)
-            yield from _made(trace, ops[part], kernels[part], size[part], calls, fewest_ops)
+            yield from _made(trace, ops[part], own, size[part], calls, fewest_ops)
 
 
 class _CallMoves:
@@ -263,7 +268,12 @@ def _stretches(
 
 
 def _made(
-    trace: Trace, ops: Rows, kernels: Rows, size: Rows, calls: _CallMoves, fewest_ops: int
+    trace: Trace,
+    ops: Rows,
+    kernels: list[list[int]],
+    size: Rows,
+    calls: _CallMoves,
+    fewest_ops: int,
 ) -> Iterator[_Chain]:
     """The chains of a stretch; of a loop over tensors of one size that of each round."""
     sizes = size.tolist()
@@ -281,7 +291,8 @@ def _made(
         if sizes[part].count(whole) < fewest_ops:
             continue
         moves = calls.moved_by(tuple(zip(names[part], inputs[part], strict=True)))
-        yield _Chain(tuple(ops[part].tolist()), tuple(kernels[part].tolist()), moves)
+        rows = tuple(row for own in kernels[part] for row in own)
+        yield _Chain(tuple(ops[part].tolist()), rows, moves)
 
 
 def _period(names: Sequence[str]) -> int:
