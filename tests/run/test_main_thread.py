@@ -32,13 +32,14 @@ def test_each_call_is_there_until_the_main_thread_comes_to_it(tmp_path: Path) ->
 
 
 _IMPORTED_IN_A_THREAD = """
-import threading
+import threading, time
 def use():
     global torch
     import {module} as torch
 thread = threading.Thread(target=use)
 thread.start()
 thread.join()
+time.sleep(0.3)  # a busy machine takes as long: nobody asks to begin what has begun
 weight = torch.ones(4, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=0.1)
 for _ in range(5):

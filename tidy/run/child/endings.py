@@ -170,11 +170,15 @@ class _Pending:
     """Calls what there is to call when its truth is asked for, and is false."""
 
     def __bool__(self) -> bool:
-        global _is_asked
-        _is_asked = False
-        with suppress(RecursionError):
-            if has_room():
-                _call_all()
+        global _is_asked, _calling
+        try:
+            _calling = True  # before: another thread may ask as soon as it can
+            _is_asked = False
+            with suppress(RecursionError):
+                if has_room():
+                    _call_all()
+        finally:
+            _calling = False  # no other thread runs between this and the end
         return False
 
 
@@ -182,17 +186,12 @@ _pending = _Pending()
 
 
 def _call_all() -> None:
-    global _calling
-    _calling = True
     functions = _to_call[:]  # what they ask for is called later
     _to_call.clear()
-    try:
-        for function in functions:
-            # SystemExit comes again at the next step, where it can be raised.
-            with suppress(SystemExit), interrupts_later():
-                function()
-    finally:
-        _calling = False  # no other thread runs between this and the end
+    for function in functions:
+        # SystemExit comes again at the next step, where it can be raised.
+        with suppress(SystemExit), interrupts_later():
+            function()
 
 
 class Ticker:

@@ -57,6 +57,7 @@ class Recorder(Harmless):
         # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
         self._due = ""
         self.state = "new"
+        self._has_begun = False  # `state` tells of it when that is done
         self._length, self._processors = PieceLength(), ProcessorTimes()
         self._lines: Any = None
         if settings["stack"] and not backend.has_lines:
@@ -70,7 +71,14 @@ class Recorder(Harmless):
 
     @harmless
     def begin(self) -> None:
-        """Begin the first stage, on this thread."""
+        """Begin the first stage, on this thread.
+
+        Again does nothing: it may be asked for anew while it is under way, and be called when it is
+        done, or when all has ended.
+        """
+        if self._has_begun or self.state != "new":
+            return
+        self._has_begun = True
         try:
             self._backend.on_step(self._step, self.step)
             self._backend.watch_own_profiler(self.yield_to_script)

@@ -39,8 +39,10 @@ def record(framework: str, settings: dict[str, Any]) -> None:
         return
 
     def ask() -> bool:
+        if recorder.state != "new":
+            return False
         endings.call_in_main_thread(recorder.begin)
-        return recorder.state == "new"
+        return True
 
     ask()
     endings.Ticker(0.05, ask)  # that thread may have been too deep in calls for it
