@@ -90,7 +90,7 @@ def test_every_as_json(tmp_path: Path) -> None:
     assert first["changes"] is None
     alone = [tidy.check(tidy.load(tmp_path / f"kept-{number}.json")) for number in (1, 2)]
     for one, said in zip(alone, (first, second), strict=True):
-        assert said["step_ns"] == one.summary.step_ns
+        assert said["step_ns"] == one.summary.median_ns
         for severity in tidy.Severity:
             assert said[severity.label] == one.counts[severity]
     costly = [{(f.code, str(f.location)) for f in one.findings if f.in_window} for one in alone]

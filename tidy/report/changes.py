@@ -91,7 +91,7 @@ def changes_to_json(recordings: Sequence[OneOfSeveral]) -> list[dict[str, Any]]:
     return [
         {
             "steps": each.steps and {"first": each.steps[0], "last": each.steps[1]},
-            "step_ns": each.report.summary.step_ns,
+            "step_ns": each.report.summary.median_ns,
             **{severity.label: each.report.counts[severity] for severity in Severity},
             "changes": each.changes
             and {
@@ -110,7 +110,7 @@ def changes_to_json(recordings: Sequence[OneOfSeveral]) -> list[dict[str, Any]]:
 
 def _line(one: OneOfSeveral) -> str:
     which = "no steps" if one.steps is None else f"steps {one.steps[0]}-{one.steps[1]}"
-    step_ns = one.report.summary.step_ns
+    step_ns = one.report.summary.median_ns
     length = "length unknown" if step_ns is None else f"{time_text(step_ns)} a step"
     return f"{which}: {length}, {summary([one.report])}"
 
@@ -128,7 +128,7 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 def _changes(before: CheckedTrace, after: CheckedTrace) -> Changes:
     longer, parts = None, list[ChangedPart]()
-    old_ns, new_ns = before.summary.step_ns, after.summary.step_ns
+    old_ns, new_ns = before.summary.median_ns, after.summary.median_ns
     if old_ns and new_ns:
         change = new_ns / old_ns - 1
         longer = change if abs(change) >= _LONGER else None
