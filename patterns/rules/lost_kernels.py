@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tidy.finding import Severity
 from tidy.trace import Events, Trace
-from tidy.trace.lost import kernel_launches
+from tidy.trace.lost import FEWEST_LOST, FEWEST_LOST_SHARE, kernel_launches
 
 from ..base import DevicePattern
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
@@ -37,8 +37,8 @@ class LostKernels(DevicePattern):
     severity = Severity.INFO
     fix = "record fewer steps, with no other profiler (nsys, ncu, DCGM) using CUPTI"
     why_no_edit = "it is about the recording, not the run"
-    fewest = Option(10, "at the edges of a recording a few are lost as a rule")
-    fewest_share = share(0.01, "so is a smaller part of the launches than this")
+    fewest = Option(FEWEST_LOST, "at the edges of a recording a few are lost as a rule")
+    fewest_share = share(FEWEST_LOST_SHARE, "so is a smaller part of the launches than this")
     examples = (
         Fires("a-third", on_gpu(steps(WORK * 10, _LOST * 5)), events=15),
         Quiet("none", on_gpu(steps(WORK * 10))),

@@ -217,7 +217,7 @@ def test_time_before_a_wait_for_a_busy_device_is_hidden() -> None:
 
 
 def test_time_that_a_device_idles_in_is_not_hidden() -> None:
-    """It costs nothing, as the step lasts as long all the same; but no work hides it."""
+    """The host sorts after the kernel that it waited for: the step gets shorter by all of it."""
     waits = launch("aten::mm", "gemm 700us"), "cudaStreamSynchronize 705us", "aten::sort 100us"
     trace = parse_outline(on_gpu(steps(*waits, count=5, lasts_us=990)))
     saving = _saving(_weighed(trace, Edit("gone", host=_host(trace, "aten::sort"))))
@@ -251,7 +251,7 @@ def test_a_warning_has_to_save_a_share_of_the_step(warn_from: float, severity: S
 
 
 def test_a_warning_saves_half_of_that_at_the_least() -> None:
-    """Of 300 us some 1 to 100 % stay: the middle saves 15 % of the step, the least nothing."""
+    """Of 300 us, 0 to 90 % stay: the middle saves 16 % of the step, and the least 3 %."""
     edit = Edit("less", host=_host(_on_cpu(), "aten::sort"), left=(0.0, 0.9))
     assert _weighed(_on_cpu(), edit, warn_from=0.1).severity == Severity.INFO
     half = replace(edit, left=(0.0, 0.7))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..account import HostTime, RankWaits
 from ..finding import Finding, Judged, Saving, Severity
+from ..patterns.evidence.fixes.edits import host_time
 from ..savings import Edit, Fidelity, Savings, why_little
 from ..trace import EventKind, Location, Rows, Trace
 
@@ -206,8 +207,7 @@ class _Scale:
 def _without(trace: Trace, rows: Rows) -> Edit:
     """The run without the time of these rows, and without the waits in them."""
     on_host = rows[trace.device[rows] < 0]
-    tracks = trace.track_id[on_host]
-    host = {int(each): trace.time_of(on_host[tracks == each]) for each in np.unique(tracks)}
+    host = host_time(trace, on_host)
     calls = on_host[trace.kind[on_host] == EventKind.Runtime]
     return Edit("none of it", host=host, work=rows[trace.device[rows] >= 0], waits=calls)
 

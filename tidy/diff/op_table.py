@@ -69,9 +69,7 @@ def op_table(trace: Trace) -> OpTable:
     table, places = OpTable(), Places(trace)
     for sort, rows, of, spent in _parts(trace):
         # What devices do is of the step that launched it, in which they may not have begun.
-        calls = trace.caller[rows]
-        is_known = (trace.device[rows] >= 0) & (calls >= 0)
-        began_ns = trace.start_ns[np.where(is_known, calls, rows)]
+        began_ns = trace.launched_ns(rows)
         at = np.searchsorted(starts[order], began_ns, side="right") - 1
         step = order[np.maximum(at, 0)]
         inside = (at >= 0) & (began_ns < ends[step])

@@ -11,7 +11,7 @@ from .sections import PlaceOnRanks, Section
 from .units import ranges_text, share_text
 
 _MOST_LEFT_OUT = 2
-# Steps of which nine of ten are not shorter than so much of the median are unlike.
+# Steps of which one in ten is longer than so much of the median are unlike.
 _FEWEST_UNLIKE, _OF_TEN, _UNLIKE = 3, 9, 1.3
 # Time besides the window that is less than this part of all goes without saying.
 _WORTH_SAYING = 0.001
@@ -34,12 +34,12 @@ def run_line(section: Section) -> str:
     if run.unit != "step":
         parts.append("no steps marked")
     if run.step_count and run.step_ns is not None:
-        count, length = count_text(run.step_count, run.unit), _length_text(run)
+        count, length = count_text(run.step_count, run.unit), time_text(run.step_ns)
+        unlike = _unlike_text(run)
         if run.counted < run.step_count:
-            each = "" if " " in length.partition(" ")[2] else " each"
-            parts.append(f"{count} of which {run.counted:,} count, {length}{each}")
+            parts.append(f"{count} of which {run.counted:,} count, {length}{unlike or ' each'}")
         else:
-            parts.append(f"{count} of {length}")
+            parts.append(f"{count} of {length}{unlike}")
     else:
         parts.append(f"{time_text(run.window_ns)} of the run")
     busy = [r.busy_share for r in section.runs if r.busy_share is not None]
@@ -53,16 +53,14 @@ def run_line(section: Section) -> str:
     return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
 
 
-def _length_text(run: RunSummary) -> str:
-    """Say how long a step is and, where they are unlike, `115 ms in the mean (28.5 to 411)`."""
-    length = time_text(run.step_ns or 0)
+def _unlike_text(run: RunSummary) -> str:
+    """Say how unlike the steps are, ` in the mean (28.5 to 411)`; "" if they are alike."""
     ordered = sorted(run.steps_ns)
-    if len(ordered) < _FEWEST_UNLIKE or not run.median_ns:
-        return length
-    long_ns = ordered[min(int(_OF_TEN * len(ordered) / 10), len(ordered) - 1)]
-    if long_ns <= _UNLIKE * run.median_ns:
-        return length
-    return f"{length} in the mean ({range_text(ordered[0], ordered[-1], run.step_ns or 0)})"
+    if len(ordered) < _FEWEST_UNLIKE or not run.median_ns or not run.step_ns:
+        return ""
+    if ordered[_OF_TEN * len(ordered) // 10] <= _UNLIKE * run.median_ns:
+        return ""
+    return f" in the mean ({range_text(ordered[0], ordered[-1], run.step_ns)})"
 
 
 def _left_out(run: RunSummary) -> list[str]:

@@ -151,7 +151,8 @@ def _previous(groups: Rows, by: Rows) -> Rows:
 def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
     """Return the rows of device activities by launch, and the node that launched each.
 
-    An activity whose launch is not known is given to the last node before it.
+    An activity whose launch is not known is given to the last node before it, or to one so early
+    that it stays before those that follow it on its stream.
     """
     work = trace.device_rows if len(row) else np.empty(0, np.int64)
     node_of_row = np.full(len(trace), -1, np.int32)
@@ -159,9 +160,9 @@ def _launched(trace: Trace, row: Rows, start: Rows) -> tuple[Rows, Rows]:
     call = trace.caller[work].astype(np.int64)
     launcher = np.where(call >= 0, node_of_row[np.maximum(call, 0)], -1).astype(np.int64)
     latest = np.maximum(np.searchsorted(start, trace.start_ns[work], side="right") - 1, 0)
-    launcher = np.where(
-        launcher >= 0, launcher, np.minimum(latest, _next_known(trace, work, launcher))
-    )
+    if (launcher < 0).any():
+        latest = np.minimum(latest, _next_known(trace, work, launcher))
+    launcher = np.where(launcher >= 0, launcher, latest)
     order = np.lexsort((trace.start_ns[work], launcher))
     return work[order], launcher[order]
 

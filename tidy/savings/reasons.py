@@ -6,7 +6,7 @@ from ..trace import Intervals, Trace, time_text
 from .edit import Edit
 
 # A device that is busy during this part of some host time hides it.
-HIDES_FROM = 0.9
+_HIDES_FROM = 0.9
 _WORTH_A_REASON = 0.01  # of the window: less time saves little, as its cost says
 
 
@@ -20,16 +20,14 @@ def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
         on_host = on_host | time
     on_host = on_host & trace.step_time
     if on_host.total_ns >= _WORTH_A_REASON * window_ns:
-        busy = Intervals()
-        for device in trace.devices_used:
-            busy = busy | trace.device_busy(device)
-        part = (on_host & busy).total_ns / on_host.total_ns
-        if part >= HIDES_FROM:
+        part = (on_host & trace.time_of(trace.device_rows)).total_ns / on_host.total_ns
+        if part >= _HIDES_FROM:
             return True, f"hidden: the {sort} is busy for {part:.0%} of it"
         return False, f"the host waits for the {sort} all the same"
     on_device = trace.time_of(edit.work) & trace.step_time
     if on_device.total_ns >= _WORTH_A_REASON * window_ns:
-        if trace.devices_busy_ns(trace.step_time) >= HIDES_FROM * window_ns:
+        busy_ns = trace.devices_busy_ns(trace.step_time)
+        if busy_ns >= _HIDES_FROM * window_ns * len(trace.devices_used):
             return False, f"other work of the {sort} takes as long"
         a_step = time_text(on_device.total_ns / max(len(trace.window.steps), 1))
         return False, f"the host sets the pace: the {sort} would idle for {a_step} more"

@@ -223,6 +223,13 @@ class EventTable:
         busy = self.device_busy(device)
         return Intervals(busy.ends_ns[:-1], busy.starts_ns[1:])
 
+    def launched_ns(self, rows: Rows) -> Rows:
+        """When each row was launched, for device rows; its own start where no launch is known."""
+        calls = self.caller[rows]
+        is_known = (self.device[rows] >= 0) & (calls >= 0)
+        times: Rows = self.start_ns[np.where(is_known, calls, rows)]
+        return times
+
     def launching_ops(self, rows: Rows) -> Rows:
         """For each device row the innermost tree row that launched it, -1 if that is not known."""
         launch = self.caller[rows]

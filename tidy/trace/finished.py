@@ -33,8 +33,7 @@ def finished_by_devices(trace: EventTable, steps: Sequence[Step]) -> list[tuple[
     work = trace.device_rows
     if not len(work):
         return None
-    calls = trace.caller[work].astype(np.int64)
-    launched = np.where(calls >= 0, trace.start_ns[np.maximum(calls, 0)], trace.start_ns[work])
+    launched = trace.launched_ns(work)
     order = np.argsort(launched, kind="stable")
     finished = np.maximum.accumulate(trace.end_ns[work[order]])
     starts = np.array([step.start_ns for step in steps], np.int64)

@@ -12,7 +12,7 @@ from .raw_columns import Rows
 # Where fewer kernels than this have their launch, it is the links of the file that are bad.
 _FEWEST_LINKED = 0.5
 # A few are lost at the edges of a recording as a rule.
-_FEWEST, _FEWEST_SHARE = 10, 0.01
+FEWEST_LOST, FEWEST_LOST_SHARE = 10, 0.01
 _BEGIN_CAPTURE, _END_CAPTURE = "*StreamBeginCapture*", "*StreamEndCapture*"
 
 
@@ -42,7 +42,7 @@ def lost_launches(trace: EventTable) -> Rows:
 
 def loses_many(trace: EventTable, lost: Rows) -> bool:
     """Whether so many are lost that the file does not tell when the devices idle."""
-    return len(lost) >= max(_FEWEST, _FEWEST_SHARE * len(kernel_launches(trace)))
+    return len(lost) >= max(FEWEST_LOST, FEWEST_LOST_SHARE * len(kernel_launches(trace)))
 
 
 def _capturing(trace: EventTable) -> Intervals:

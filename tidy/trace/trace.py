@@ -110,7 +110,7 @@ class Trace(EventTable):
         """Launches whose kernels are not in the recording, while it has others."""
         return lost_launches(self)
 
-    @property
+    @cached_property
     def loses_kernels(self) -> bool:
         """Whether more kernels are lost than a few at the edges of the recording."""
         return loses_many(self, self.lost_launches)

@@ -74,9 +74,9 @@ class LeftOut:
     reason: str
 
     @classmethod
-    def of_step(cls, unit: str, step: Step, reason: str) -> LeftOut:
-        """A step that is left out."""
-        return cls(f"{unit} {step.number}", step.start_ns, step.end_ns, reason)
+    def of_step(cls, unit: str, step: Step, lasts: tuple[int, int], reason: str) -> LeftOut:
+        """A step that is left out, from its start to its end or, if behind, the devices'."""
+        return cls(f"{unit} {step.number}", *lasts, reason)
 
     @property
     def time_ns(self) -> int:
@@ -148,21 +148,20 @@ class Window:
 
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
-        gone = [(step.start_ns, step.end_ns) in ranges for step in self.steps]
-        finished = self.finished_ranges
-        out = [each for each, is_gone in zip(finished, gone, strict=True) if is_gone]
-        in_ = tuple(each for each, is_gone in zip(finished, gone, strict=True) if not is_gone)
+        both = list(zip(self.steps, self.finished_ranges, strict=True))
+        kept = [each for each in both if (each[0].start_ns, each[0].end_ns) not in ranges]
         left_out = [
-            LeftOut.of_step(self.unit, step, reason)
-            for step, is_gone in zip(self.steps, gone, strict=True)
-            if is_gone
+            LeftOut.of_step(self.unit, step, lasts, reason)
+            for step, lasts in both
+            if (step.start_ns, step.end_ns) in ranges
         ]
         return replace(
             self,
-            steps=tuple(s for s, is_gone in zip(self.steps, gone, strict=True) if not is_gone),
-            time=self.time - Intervals([a for a, _ in out], [b for _, b in out]),
+            steps=tuple(step for step, _ in kept),
+            time=self.time
+            - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out]),
             left_out=tuple(sorted((*self.left_out, *left_out), key=lambda each: each.start_ns)),
-            finished=None if self.finished is None else in_,
+            finished=None if self.finished is None else tuple(lasts for _, lasts in kept),
         )
 
 
@@ -198,7 +197,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and lengths[odd[0]] > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
     left_out = tuple(
-        LeftOut(f"{unit} {step.number}", *each, reason)
+        LeftOut.of_step(unit, step, each, reason)
         for step, each, reason in zip(steps, ranges, reasons, strict=True)
         if reason
     )
@@ -211,9 +210,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
 
 def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
     """Which steps are short and launch nothing, while others do: a recording was cut in them."""
-    rows = trace.device_rows
-    calls = trace.caller[rows].astype(np.int64)
-    launched = np.sort(trace.start_ns[np.where(calls >= 0, calls, rows)], kind="stable")
+    launched = np.sort(trace.launched_ns(trace.device_rows), kind="stable")
     bounds = np.searchsorted(launched, [(s.start_ns, s.end_ns) for s in steps])
     counts = bounds[:, 1] - bounds[:, 0]
     lengths = np.array([step.duration_ns for step in steps])
@@ -299,9 +296,7 @@ def _part_in(trace: EventTable, rounds: tuple[Step, ...]) -> float:
     """The part of all device work that is launched in rounds; without a device, of the ops."""
     rows = trace.device_rows
     if len(rows):
-        calls = trace.caller[rows].astype(np.int64)
-        at_ns = trace.start_ns[np.where(calls >= 0, calls, rows)]
-        lasts_ns = trace.duration_ns[rows]
+        at_ns, lasts_ns = trace.launched_ns(rows), trace.duration_ns[rows]
     else:
         rows = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
         at_ns, lasts_ns = trace.start_ns[rows], trace.self_ns[rows]
