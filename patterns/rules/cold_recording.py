@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from tidy.finding import Severity
-from tidy.trace import Intervals, Trace
-from tidy.trace.window import ONCE
+from tidy.trace import Intervals, Trace, time_text
+from tidy.trace.first_calls import ONCE
 
 from ..base import DevicePattern
 from ..evidence.device import launches
@@ -20,6 +20,7 @@ from ..option import share
 _SHORTEST_LOAD_NS = 10_000
 
 _LOADS = under("aten::mm > cuModuleLoadData 90us")
+_SLOW = under("aten::mm > cudaLaunchKernel 2000us > => first_of_its_name 3us")
 _ASKS = joined(under("aten::mm > cudaFuncGetAttributes 3us"), WORK)
 
 
@@ -27,9 +28,11 @@ class ColdRecording(DevicePattern):
     """The steps that count hold first calls, which later steps do not make.
 
     What it does: It adds up the loading of kernels and libraries in the steps that count, in calls
-    of 10 us or more, where it is 5 % of these steps or more. Steps that are longer than others for
-    that are left out already; this is about recordings of a step or two, in which no other step
-    tells what is usual.
+    of 10 us or more, and launches and operators that take many times as long as their like because
+    they are the first, where it is 5 % of these steps or more. Steps that are longer than others
+    for that are left out already; this is about recordings of a step or two, in which no other step
+    tells what is usual. Where no steps are marked, such calls are left out of the run; then it
+    speaks where they take longer than all that counts.
     Why it costs: It costs nothing in a long run. Shares and savings of this report are off by it.
     Example: A schedule without a warm-up, recorded as
 
@@ -51,6 +54,8 @@ class ColdRecording(DevicePattern):
     )
     examples = (
         Fires("one-cold-step", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=200))),
+        Fires("one-slow-launch", on_gpu(steps(_SLOW, WORK * 4, count=1, lasts_us=4000))),
+        Fires("mostly-left-out", on_gpu(_SLOW, _SLOW.replace("its_name", "another"), WORK * 9)),
         Quiet("asked-before-each-launch", on_gpu(steps(_ASKS * 9, count=1, lasts_us=200))),
         Quiet("a-small-part", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=3000))),
         Quiet(
@@ -61,21 +66,27 @@ class ColdRecording(DevicePattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        cold = _first_calls(trace)
+        cold, window = _first_calls(trace), trace.window
         share = trace.step_share(cold) or 0.0
-        if share < self.worth_a_word:
+        left_out_ns = 0 if window.steps else sum(each.time_ns for each in window.left_out)
+        if share >= self.worth_a_word:
+            said = f"{share:.0%} of {window.whole} goes into loading kernels and libraries"
+        elif left_out_ns > window.time_ns:
+            said = (
+                f"first calls take {time_text(left_out_ns)}, all else {time_text(window.time_ns)}"
+            )
+        else:
             return
-        first = next(iter(trace.within(trace.window.start_ns, trace.window.end_ns)))
         yield Match(
-            [first],
-            message=f"{share:.0%} of {trace.window.whole} goes into loading kernels and libraries",
+            [next(iter(trace.within(window.start_ns, window.end_ns)))],
+            message=said,
             location=None,
             cost=timing.Cost(cold, matters=False),
         )
 
 
 def _first_calls(trace: Trace) -> Intervals:
-    """The time of the window in which kernels and libraries were loaded.
+    """The time of the window in which kernels and libraries were loaded, or something began.
 
     A short call loads nothing: some libraries ask for properties of a device, or of a kernel that
     is loaded already, before each launch.
@@ -83,4 +94,4 @@ def _first_calls(trace: Trace) -> Intervals:
     pattern = next(pattern for words, pattern in ONCE if words == "first launches")
     rows = launches.rows_matching(trace, re.compile(pattern))
     rows = rows[trace.duration_ns[rows] >= _SHORTEST_LOAD_NS]
-    return trace.time_of(rows) & trace.step_time
+    return trace.time_of([*rows.tolist(), *trace.first_calls]) & trace.step_time

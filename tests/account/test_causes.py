@@ -98,6 +98,22 @@ def test_why_a_device_idles(between: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "cause"), [("gemm", "first-calls"), ("elementwise_kernel", "launching")]
+)
+def test_a_long_launch_is_a_first_call_where_its_kernel_is_new(kernel: str, cause: str) -> None:
+    assert _idle_for(f"aten::mm\n  cudaLaunchKernel 3000us\n    => {kernel} 2us")[cause] >= 3e6
+
+
+def test_what_is_not_counted_has_parts_where_it_is_much() -> None:
+    loading = "data/dataloader.py(9): __next__"
+    account = _account(
+        f"# device 0 NVIDIA A100 8.0\ntrain.py(7): run\n  torch/utils/{loading} 900us\n" + _launch()
+    )
+    assert [part.cause for part in account.not_counted][:1] == ["data-loading"]
+    assert not _account(_HEAD + _launch()).not_counted
+
+
+@pytest.mark.parametrize(
     "between",
     [
         "torch/utils/checkpoint.py(9): unpack_hook 900us",

@@ -194,6 +194,23 @@ def test_first_launches_are_left_out_however_many_share_the_name_of_the_call() -
     assert again.left_out == ()
 
 
+def test_the_first_call_of_an_operator_that_loads_a_library_is_left_out_of_a_run() -> None:
+    """Nothing says what it does in that time, which is the operator's own."""
+    op = EventKind.TorchOp
+    loads = Host("aten::conv2d", 10, 500, op), _call("cudaLaunchKernel", 505, 0.01, work_ms=1)
+    usual = [
+        event
+        for at in range(520, 600, 10)
+        for event in (Host("aten::conv2d", at, 2, op), _call("cudaLaunchKernel", at + 1, 0.01, 3))
+    ]
+    begin = Host("aten::copy_", 0, 1, op), _call("cudaLaunchKernel", 0.5, 0.01, work_ms=1)
+    assert _left_out(_trace(*begin, *loads, *usual)) == {
+        "aten::conv2d": "the first call of it, others take 2.00 ms"
+    }
+    # One that takes long later on is not the first.
+    assert not _left_out(_trace(*begin, *usual[:8], Host("aten::conv2d", 590, 500, op)))
+
+
 def _modules(count: int, *, other_ms: float) -> Trace:
     """Calls of a module, each with a kernel of 1 ms, and a long kernel of none of them."""
     events = []

@@ -63,6 +63,8 @@ class Account:
     Attributes:
         sort: what a report calls the device: "GPU", "MTIA", "accelerator", "host".
         idle_is_upper_bound: whether the recording lacks work of the device.
+        not_counted: the parts of the recording outside of the window, where that is much of it;
+            their shares are of that time.
         efficiency: how fast the device computed; None for the host, and in accounts of steps.
     """
 
@@ -72,6 +74,7 @@ class Account:
     sort: str = "GPU"
     idle_is_upper_bound: bool = False
     efficiency: Efficiency | None = None
+    not_counted: tuple[Part, ...] = ()
 
     def of(self, part: str) -> int:
         """Nanoseconds in all parts of one sort."""

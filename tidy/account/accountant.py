@@ -22,6 +22,8 @@ from .places import Place, Places
 from .ranks import RankWaits, told_apart
 
 _MOST_PLACES = 5
+# From this part of a recording on what the window leaves out has parts, too.
+_WORTH_PARTS = 0.1
 # Of more devices those with most work have an account: no machine has as many, and each account
 # looks at all the host's time.
 MOST_DEVICES = 64
@@ -68,11 +70,25 @@ class Accountant:
 
     def accounts(self) -> tuple[Account, ...]:
         """One account for each device that had work, or one of the host."""
-        made = []
+        made, not_counted = [], self._not_counted()
         for device, pieces in self._pieces.items():
             known = None if device is None else efficiency_of(self._trace, device, self._window)
-            made.append(replace(self._account(device, self._window, pieces), efficiency=known))
+            account = self._account(device, self._window, pieces)
+            rest = not_counted.get(device, ())
+            made.append(replace(account, efficiency=known, not_counted=rest))
         return tuple(made)
+
+    def _not_counted(self) -> dict[int | None, tuple[Part, ...]]:
+        """The parts of what the window leaves out, where that is much of the recording."""
+        start_ns, span_ns = self._trace.start_ns_first, self._trace.span_ns
+        rest = Intervals([start_ns], [start_ns + span_ns]) - self._window.time
+        if rest.total_ns < _WORTH_PARTS * span_ns:
+            return {}
+        window = Window((), rest, (), "run")
+        return {
+            device: self._account(device, window, pieces).parts
+            for device, pieces in self._pieces_of(window).items()
+        }
 
     def by_step(self) -> Iterator[tuple[Step, tuple[Account, ...]]]:
         """The accounts of each step that counts."""
@@ -112,22 +128,25 @@ class Accountant:
 
     @cached_property
     def _pieces(self) -> dict[int | None, list[Stretches]]:
+        return self._pieces_of(self._window)
+
+    def _pieces_of(self, window: Window) -> dict[int | None, list[Stretches]]:
         """For each device time with work and idle time; for the host of a CPU run all its time."""
-        trace, time = self._trace, self._window.time
+        trace, time = self._trace, window.time
         if Capability.DEVICE not in trace.capabilities:
-            return {None: [self._host_pieces(None, time)]}
+            return {None: [self._host_pieces(None, window, time)]}
         pieces: dict[int | None, list[Stretches]] = {}
         for device in devices_with_most_work(trace):
             busy = busy_pieces(trace, device, time)
             if self._waits is not None:
                 busy = told_apart(trace, busy, self._waits)
             idle = time - Intervals(busy.start_ns, busy.end_ns)
-            pieces[device] = [busy, self._host_pieces(device, idle)]
+            pieces[device] = [busy, self._host_pieces(device, window, idle)]
         return pieces
 
-    def _host_pieces(self, device: int | None, time: Intervals) -> Stretches:
+    def _host_pieces(self, device: int | None, window: Window, time: Intervals) -> Stretches:
         trace, host = self._trace, self._host
-        if self._window is trace.window:
+        if window is trace.window:
             return host_in_window(trace, device, host)
         if device is None:
             return cut_by_host(host, host.main, time.starts_ns, time.ends_ns)

@@ -20,7 +20,7 @@ from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
 from .closures import closures
-from .host_kinds import CODE_OF, HOOK, LAUNCHING, OPTIMIZER, PYTHON, RECEIVING, WORKERS
+from .host_kinds import CODE_OF, COMPILING, HOOK, LAUNCHING, OPTIMIZER, PYTHON, RECEIVING, WORKERS
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
@@ -148,6 +148,9 @@ class HostTime:
         keeps = (around == CODE_OF[OPTIMIZER]) | (around == CODE_OF[HOOK])
         plain = np.where(keeps, around, CODE_OF[LAUNCHING])
         kind[in_call] = np.where(of_call < 0, plain, of_call)
+        if trace.first_calls:
+            innermost = np.where(in_call, call, row)
+            kind[np.isin(innermost, list(trace.first_calls))] = CODE_OF[COMPILING]
         return kind
 
 

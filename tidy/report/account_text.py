@@ -20,6 +20,7 @@ _BUILT_IN = re.compile(r"<built-in (function |method )?(?P<name>\w+)[ >].*")
 _MOST_LINES = 8
 _HANG = 21  # behind the share and the time
 _NARROWEST_PLACE = 12
+_PLACE = 40  # of a place among words
 _MOST_LEFT_OUT = 3
 # An idle share from which "nothing found" would mislead.
 _WORTH_SAYING = 0.1
@@ -70,12 +71,8 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     """
     whose = "" if account.device is None else f"{account.sort}'s "
     console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
-    for left_out in account.window.left_out[:_MOST_LEFT_OUT]:
-        said = f"{left_out.label} left out: {time_text(left_out.time_ns)}, {left_out.reason}"
+    for said in _left_out_texts(account):
         console.show(Text(shortened(printable(f"  {said}"), console.room(console.width)), "dim"))
-    if len(account.window.left_out) > _MOST_LEFT_OUT:
-        more = len(account.window.left_out) - _MOST_LEFT_OUT
-        console.show(Text(f"  and {more} more left out", "dim"))
     steps = max(len(account.window.steps), 1)
     bar = Text("  ")
     for part, blocks in _stretches_of_bar(account, console.width - 2):
@@ -99,6 +96,36 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     if others:
         console.show(Text(f"  {count_text(others, 'further device')}: see --format json", "dim"))
     console.show()
+
+
+def _left_out_texts(account: Account) -> Iterator[str]:
+    """What the window leaves out, the longest first, and where the time outside of it went."""
+    alike = dict[tuple[str, str], list[int]]()
+    for each in account.window.left_out:
+        alike.setdefault((each.label, each.reason), []).append(each.time_ns)
+    longest = sorted(alike, key=lambda key: -sum(alike[key]))
+    for label, reason in longest[:_MOST_LEFT_OUT]:
+        times = alike[label, reason]
+        often = f" in {len(times)} calls" if len(times) > 1 else ""
+        yield f"{label} left out: {time_text(sum(times))}{often}, {reason}"
+    if rest := sum(len(alike[key]) for key in longest[_MOST_LEFT_OUT:]):
+        yield f"and {rest} more left out"
+    if account.not_counted:
+        whole_ns = sum(part.time_ns for part in account.not_counted)
+        most = [p for p in account.not_counted if p.share >= _WORTH_SAYING][:_MOST_LEFT_OUT]
+        named = (f"{time_text(p.time_ns)} {p.text}{_at(p)}" for p in most)
+        yield f"not counted: {time_text(whole_ns)}, of it {'; '.join(named)}"
+
+
+def _at(part: Part) -> str:
+    """Name the place with most of a part: ` (train.py:12 in load)`; "" if there is none."""
+    place = part.places[0] if part.places else None
+    if place is None or not (place.location or place.name):
+        return ""
+    where = (
+        location_text(place.location, _PLACE) if place.location else _short_name(place.name, _PLACE)
+    )
+    return f" ({where})"
 
 
 def idle_text(account: Account) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from .._version import __version__
-from ..account import Account, Efficiency
+from ..account import Account, Efficiency, Part
 from ..check.checked_trace import CheckedTrace
 from ..check.weigh import Weighed
 from ..finding import Judged, Severity
@@ -131,29 +131,34 @@ def account_to_json(account: Account) -> dict[str, Any]:
                 for each in window.left_out
             ],
         },
-        "parts": [
-            {
-                "part": part.part,
-                "cause": part.cause,
-                "tensor_cores": part.tensor_cores,
-                "kinds": [{"kind": kind, "time_ns": time_ns} for kind, time_ns in part.kinds],
-                "time_ns": part.time_ns,
-                "share": part.share,
-                "mostly_in": part.mostly_in or None,
-                "places": [
-                    {
-                        "location": place.location and asdict(place.location),
-                        "name": place.name,
-                        "time_ns": place.time_ns,
-                        "share": place.time_ns / window.time_ns,
-                    }
-                    for place in part.places
-                ],
-            }
-            for part in account.parts
-        ],
+        "parts": _parts(account.parts, window.time_ns),
+        "not_counted": _parts(account.not_counted, sum(p.time_ns for p in account.not_counted)),
         "efficiency": account.efficiency and _efficiency(account.efficiency),
     }
+
+
+def _parts(parts: Iterable[Part], whole_ns: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "part": part.part,
+            "cause": part.cause,
+            "tensor_cores": part.tensor_cores,
+            "kinds": [{"kind": kind, "time_ns": time_ns} for kind, time_ns in part.kinds],
+            "time_ns": part.time_ns,
+            "share": part.share,
+            "mostly_in": part.mostly_in or None,
+            "places": [
+                {
+                    "location": place.location and asdict(place.location),
+                    "name": place.name,
+                    "time_ns": place.time_ns,
+                    "share": place.time_ns / whole_ns,
+                }
+                for place in part.places
+            ],
+        }
+        for part in parts
+    ]
 
 
 def _efficiency(efficiency: Efficiency) -> dict[str, Any]:

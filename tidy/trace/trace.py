@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .check import check_table
 from .event import Event, Events
 from .event_table import EventTable
+from .first_calls import first_calls
 from .info import Capability, DeviceProperties, read_devices
 from .inputs import Inputs
 from .intervals import Intervals
@@ -132,9 +133,14 @@ class Trace(EventTable):
         return find_steps(self)
 
     @cached_property
+    def first_calls(self) -> dict[int, str]:
+        """Rows that take long because they are the first of their kind, with the reason."""
+        return first_calls(self)
+
+    @cached_property
     def window(self) -> Window:
         """The time that all shares are of: the steps that are alike; see window.py."""
-        return find_window(self, self.steps)
+        return find_window(self, self.steps, self.first_calls)
 
     def without_steps(self, ranges: Set[tuple[int, int]], reason: str) -> Trace:
         """The same recording with a window that leaves out the steps that start and end so."""

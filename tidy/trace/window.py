@@ -8,8 +8,7 @@ unless epochs are short.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from .event_table import EventTable
 from .finished import finished_by_devices
+from .first_calls import OF_EPOCHS, ONCE, ONE_OFF_NS, named, while_idle
 from .intervals import Intervals
 from .kinds import EventKind
 from .steps import Step, steps_between
@@ -32,36 +32,10 @@ _FAR_UNLIKE = 2.5
 _RECURS = 0.1
 # So much of what a first step takes longer is worth naming.
 _PART_OF_MORE = 0.1
-# Without steps, a call of the driver this long is no part of what a run does again and again.
-_ONE_OFF_NS = 5_000_000
-_FEW = 3
-_WAITS = r".*([Ss]ynchronize|[Mm]emcpy|EventWait|EventsWait|QueueFinish|::run).*"
 # A launch this long loads the kernel that it launches; so does the cudaFree(0) of a library.
 _SLOW_LAUNCH_NS = 1_000_000
 # So often something has to begin for its beginnings to be rounds, and with so much of the work.
 _FEWEST_ROUNDS, _MOST_OF_RUN = 3, 0.5
-_OF_EPOCHS = "the start of a loader"
-# What happens once: kernels and libraries are loaded, memory is taken from the driver, an algorithm
-# is searched, code is compiled, a loader starts its workers. First the words that a reason says.
-ONCE = (
-    (
-        "first launches",
-        r"Lazy Function Loading|Runtime Triggered Module Loading|(cuda|hip)GetDeviceProperties\w*"
-        r"|(cuda|cu|hip)(Module(?!Launch|Occupancy)|Library)\w*|cudaFuncGetAttributes",
-    ),
-    (
-        "allocator growth",
-        r"(cuda|hip)(Malloc|MallocAsync|HostAlloc|MallocHost)\w*|cuMem(Create|Map)",
-    ),
-    ("algorithm search", r"cudnnFind\w*|cudnnGet\w*Algorithm\w*|miopenFind\w*|.*[Aa]utotun.*"),
-    (
-        "compilation",
-        r".*(_compile|compile_fx|inductor_codecache|dynamo_timed|CompiledFxGraph.*compile"
-        r"|triton\.compile|backend_compile|entire_frame_compile).*"
-        r"|.*torch/_(dynamo|inductor)/(?!eval_frame|external_utils)[^(]*\(\d+\): .*",
-    ),
-    (_OF_EPOCHS, r".*: _get_iterator|enumerate\(DataLoader\)#\w+\.__init__"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +139,16 @@ class Window:
         )
 
 
-def find_window(trace: EventTable, marked: tuple[Step, ...]) -> Window:
+def find_window(trace: EventTable, marked: tuple[Step, ...], first: Mapping[int, str]) -> Window:
     """The steps that are alike, else rounds that repeat, else the run between its device work.
 
     Args:
         marked: the steps that were marked in the recording.
+        first: rows that take long because they are first calls, with the reason.
     """
     unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
     if not steps:
-        return _of_run(trace)
+        return _of_run(trace, first)
     finished = finished_by_devices(trace, steps)
     ranges = finished or [(step.start_ns, step.end_ns) for step in steps]
     lengths = [end_ns - start_ns for start_ns, end_ns in ranges]
@@ -228,7 +203,7 @@ class _Once:
 
     @cached_property
     def _names(self) -> list[tuple[str, NDArray[np.bool_]]]:
-        names = [(words, _named(self._trace, pattern)) for words, pattern in ONCE]
+        names = [(words, named(self._trace, pattern)) for words, pattern in ONCE]
         return [(words, which) for words, which in names if not self._recurs(words, which)]
 
     def _recurs(self, words: str, names: NDArray[np.bool_]) -> bool:
@@ -241,7 +216,7 @@ class _Once:
         rows = np.flatnonzero(names[trace.name_id])
         spent_ns = trace.time_of(rows).covered_ns(starts, ends)
         often = int(np.count_nonzero(spent_ns > _RECURS * (ends - starts)))
-        return 4 * often >= len(starts) if words == _OF_EPOCHS else 2 * often > len(starts)
+        return 4 * often >= len(starts) if words == OF_EPOCHS else 2 * often > len(starts)
 
     @cached_property
     def _busy(self) -> Intervals:
@@ -249,7 +224,7 @@ class _Once:
 
     @cached_property
     def _loads(self) -> NDArray[np.bool_]:
-        return _named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
+        return named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
 
     def why_longer(self, step: Step, longer_ns: int, usual_ns: int, *, is_first: bool) -> str:
         """Say why a step is longer than usual by so much; "" where nothing tells."""
@@ -263,7 +238,7 @@ class _Once:
         slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
         slow = slow[self._loads[trace.name_id[slow]]]
         # A launch that waits for room in the queue of a busy device loads nothing.
-        slow = slow[_while_idle(trace, self._busy, slow)] if len(slow) else slow
+        slow = slow[while_idle(trace, self._busy, slow)] if len(slow) else slow
         told.append((int(trace.duration_ns[slow].sum()), "first launches"))
         spent_ns, words = max(told)
         because = f"{time_text(spent_ns)} of it in {words}"
@@ -306,45 +281,7 @@ def _part_in(trace: EventTable, rounds: tuple[Step, ...]) -> float:
     return float(lasts_ns[inside].sum(dtype=np.float64) / lasts_ns.sum(dtype=np.float64))
 
 
-def _named(trace: EventTable, pattern: str) -> NDArray[np.bool_]:
-    """For each name of the trace whether it fits wholly."""
-    fits = re.compile(pattern).fullmatch
-    return np.array([fits(name) is not None for name in trace.names], bool)
-
-
-def _happens_once(trace: EventTable, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these long calls are no part of what a run does again and again.
-
-    Some tell it by their names. Others do where no device works meanwhile, and the call does not
-    wait for one: those that are few, such as the making of a stream, and launches of a kernel that
-    was not launched before.
-    """
-    by_name = _named(trace, "|".join(pattern for _, pattern in ONCE))
-    waits = _named(trace, _WAITS)
-    names = trace.name_id[calls]
-    few = np.bincount(names, minlength=len(trace.names))[names] <= _FEW
-    idle = _while_idle(trace, trace.time_of(trace.device_rows), calls)
-    once = few | np.isin(calls, _first_launches(trace))
-    return np.logical_or(by_name[names], once & idle & ~waits[names])
-
-
-def _first_launches(trace: EventTable) -> NDArray[np.int64]:
-    """The calls that launch a kernel, of each name, for the first time."""
-    rows = trace.device_rows
-    rows = rows[trace.caller[rows] >= 0]
-    calls = trace.caller[rows].astype(np.int64)
-    order = np.argsort(trace.start_ns[calls], kind="stable")
-    _, first = np.unique(trace.name_id[rows[order]], return_index=True)
-    return calls[order[first]]
-
-
-def _while_idle(trace: EventTable, busy: Intervals, calls: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """In which of these calls no device works for more than half of their time."""
-    worked = busy.covered_ns(trace.start_ns[calls], trace.end_ns[calls])
-    return np.less(2 * worked, trace.duration_ns[calls])
-
-
-def _of_run(trace: EventTable) -> Window:
+def _of_run(trace: EventTable, first: Mapping[int, str]) -> Window:
     """From the operator that launched the first device work to the end of the last, or of its own.
 
     Long calls that happen once are left out.
@@ -355,24 +292,27 @@ def _of_run(trace: EventTable) -> Window:
         return Window((), Intervals([start_ns], [start_ns + trace.span_ns]), (), "run")
     ends = rows[[0, -1]]
     ops = trace.launching_ops(ends)
-    first, last = np.where((ops >= 0) & (trace.kind[ops] == EventKind.TorchOp), ops, ends)
-    start_ns = min(trace.start_ns[rows].min(), trace.start_ns[first])
-    end_ns = max(trace.end_ns[rows].max(), trace.end_ns[last])
+    begin, end = np.where((ops >= 0) & (trace.kind[ops] == EventKind.TorchOp), ops, ends)
+    start_ns = min(trace.start_ns[rows].min(), trace.start_ns[begin])
+    end_ns = max(trace.end_ns[rows].max(), trace.end_ns[end])
     time = Intervals([start_ns], [end_ns])
     if not len(time):
         return Window((), time, (), "run")
+    # Some tell by their names that they happen once.
     calls = trace.rows_of_kind(EventKind.Runtime)
-    calls = calls[trace.duration_ns[calls] > _ONE_OFF_NS]
-    calls = calls[(trace.start_ns[calls] >= start_ns) & (trace.end_ns[calls] <= end_ns)]
-    calls = calls[_happens_once(trace, calls)]
-    first = set(_first_launches(trace).tolist())
+    calls = calls[trace.duration_ns[calls] > ONE_OFF_NS]
+    calls = calls[named(trace, "|".join(pattern for _, pattern in ONCE))[trace.name_id[calls]]]
+    reasons = dict.fromkeys(calls.tolist(), "a call that happens once") | first
+    rows = np.array(sorted(reasons, key=trace.start_ns.__getitem__), np.int64)
+    rows = rows[(trace.start_ns[rows] >= start_ns) & (trace.end_ns[rows] <= end_ns)]
+    rows = rows[trace.end_ns[rows] > np.append(0, np.maximum.accumulate(trace.end_ns[rows]))[:-1]]
     left_out = tuple(
         LeftOut(
             trace.names[trace.name_id[row]],
             int(trace.start_ns[row]),
             int(trace.end_ns[row]),
-            "the first launch of its kernel" if row in first else "a call that happens once",
+            reasons[row],
         )
-        for row in calls.tolist()
+        for row in rows.tolist()
     )
-    return Window((), time - trace.time_of(calls), left_out, "run")
+    return Window((), time - trace.time_of(rows), left_out, "run")
