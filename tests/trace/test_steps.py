@@ -72,6 +72,34 @@ def test_of_several_optimizers_the_busiest_counts(read_events: ReadEvents) -> No
     assert [end for _, _, end in _steps(trace)] == [40_000, 60_000]
 
 
+def _turns(read_events: ReadEvents, *names_and_ops: tuple[str, int]) -> list[int]:
+    """Where steps end, in us, if optimizers that run so many operators each take turns."""
+    events = []
+    for turn, (name, ops) in enumerate(names_and_ops):
+        events.append(mark(f"Optimizer.step#{name}.step", 100 * turn, 90))
+        events += [op("aten::add_", 100 * turn + 5 * number, 4) for number in range(ops)]
+    return [end // 1000 for _, _, end in _steps(read_events(events))]
+
+
+def test_optimizers_that_take_turns_share_a_step(read_events: ReadEvents) -> None:
+    assert _turns(read_events, *[("Adam", 4), ("Adam", 9)] * 4) == [190, 390, 590, 790]
+    assert _turns(read_events, *[("Adam", 4), ("SGD", 4)] * 3) == [190, 390, 590]
+    critics = [("Adam", 4)] * 5
+    assert _turns(read_events, *[*critics, ("Adam", 9)] * 3) == [590, 1190, 1790]
+    # In its first step an optimizer makes its state.
+    assert _turns(read_events, ("Adam", 9), *[("Adam", 4)] * 5) == [90, 190, 290, 390, 490, 590]
+    # One that does not always do the same is one all the same.
+    ops = 4, 9, 9, 4, 4, 4, 9
+    assert len(_turns(read_events, *[("Adam", count) for count in ops])) == 7
+
+
+def test_an_optimizer_that_wraps_another_steps_once(read_events: ReadEvents) -> None:
+    outer = [mark("Optimizer.step#Sharded.step", at, 90) for at in range(0, 400, 100)]
+    inner = [mark("Optimizer.step#Adam.step", at + 10, 50) for at in range(0, 400, 100)]
+    ends = [end for _, _, end in _steps(read_events([*outer, *inner]))]
+    assert ends == [90_000, 190_000, 290_000, 390_000]
+
+
 def test_no_steps_at_all() -> None:
     trace = parse_outline("aten::mm\nOptimizer.zero_grad#SGD.zero_grad")
     assert trace.steps == ()

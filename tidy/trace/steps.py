@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from .kinds import EventKind
 
 _PROFILER_STEP = re.compile(r"ProfilerStep#(\d+)")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#(.+)\.step")
+_MOST_OPTIMIZERS = 16  # in one step, an optimizer that steps several times counted as often
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,16 @@ class Step:
         return self.end_ns - self.start_ns
 
 
-def find_steps(trace: EventTable) -> tuple[Step, ...]:
+def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[Step, ...]:
     """The steps of a trace by time.
 
     `prof.step()` marks them (`ProfilerStep#N`). Where the script did not call it, a step reaches
     from the end of one optimizer step to the end of the next; the first begins with the trace.
+    Where several optimizers take turns, as those of a generator and its critic do, a step has a
+    turn of each: they are told apart by name, location, and what they run.
+
+    Args:
+        location: gives the user's line above a row.
     """
     names = trace.strings.names
     numbers = {
@@ -49,19 +55,44 @@ def find_steps(trace: EventTable) -> tuple[Step, ...]:
         columns = trace.name_id[rows], trace.start_ns[rows], trace.end_ns[rows]
         found = zip(*(column.tolist() for column in columns), strict=True)
         return tuple(Step(numbers[name_id], start, end) for name_id, start, end in found)
-    return _optimizer_steps(trace)
+    return _optimizer_steps(trace, location)
 
 
-def _optimizer_steps(trace: EventTable) -> tuple[Step, ...]:
-    names = trace.strings.names
-    labels = [i for name, i in names.items() if _OPTIMIZER_STEP.fullmatch(name)]
+def _optimizer_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[Step, ...]:
+    labels = [i for name, i in trace.strings.names.items() if _OPTIMIZER_STEP.fullmatch(name)]
+    host, first_ns = trace.kind[: trace.tree_count], trace.start_ns_first
     rows = np.flatnonzero(np.isin(trace.name_id[: trace.tree_count], labels))
     if not len(rows):
         return ()
-    # An optimizer may wrap another, and a step may use several: the most frequent one counts.
-    used, counts = np.unique(trace.name_id[rows], return_counts=True)
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    # An optimizer may wrap another.
+    ends_ns = np.maximum.accumulate(trace.end_ns[rows])
+    rows = rows[trace.start_ns[rows] >= np.append(0, ends_ns)[:-1]]
+    ops_upto = np.append(0, np.cumsum(host == EventKind.TorchOp))
+    names = trace.name_id[rows].tolist()
+    places = list(zip(names, map(location, rows.tolist()), strict=True))
+    ops = (ops_upto[trace.subtree_end[rows]] - ops_upto[rows]).tolist()
+    kernels = [len(trace.device_rows_under(row)) for row in rows.tolist()]
+    runs = list(zip(ops, kernels, strict=True))
+    for period in (_period(places, runs), _period(places), _period(names)):
+        if period:
+            return steps_between([first_ns, *trace.end_ns[rows[period - 1 :: period]].tolist()])
+    # Of optimizers in no order the most frequent one counts.
+    used, counts = np.unique(names, return_counts=True)
     rows = rows[trace.name_id[rows] == used[np.argmax(counts)]]
-    return steps_between([trace.start_ns_first, *np.sort(trace.end_ns[rows]).tolist()])
+    return steps_between([first_ns, *trace.end_ns[rows].tolist()])
+
+
+def _period(labels: Sequence[object], runs: Sequence[object] = ()) -> int:
+    """After how many labels they begin anew, three times at least; 0 if they do not.
+
+    Args:
+        runs: what each runs, which has to begin anew, too, but for the first time: an optimizer
+            makes its state then.
+    """
+    most = min(_MOST_OPTIMIZERS, len(labels) // 3)
+    fit = (n for n in range(1, most + 1) if labels[:-n] == labels[n:])
+    return next((n for n in fit if runs[n:-n] == runs[2 * n :]), 0)
 
 
 def steps_between(times_ns: Sequence[int]) -> tuple[Step, ...]:

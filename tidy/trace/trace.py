@@ -130,7 +130,7 @@ class Trace(EventTable):
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The training steps by time, () where none were marked; see steps.py."""
-        return find_steps(self)
+        return find_steps(self, self.location)
 
     @cached_property
     def first_calls(self) -> dict[int, str]:
