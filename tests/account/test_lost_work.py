@@ -95,3 +95,21 @@ def test_a_file_from_which_operators_were_taken(tmp_path: Path) -> None:
     report = tidy.check(tidy.load(tmp_path / "b.json"))
     assert any("40 of 274 operators" in each for each in report.summary.warnings)
     assert "at the most" in str(report)
+
+
+def test_a_snippet_tells_nothing_of_idle_time(tmp_path: Path) -> None:
+    """Some operators, picked by hand out of many, and what they launched."""
+    snippet = _steps("cudaLaunchKernel", late_us=200, count=6, ids_apart=900)
+    assert _account(tmp_path / "a.json", snippet).idle_is_upper_bound
+    not_checked = tidy.check(tidy.load(tmp_path / "a.json")).not_checked
+    assert {"TDY401", "TDY402"} <= set(not_checked)
+
+
+def test_a_file_that_is_cut_off_tells_nothing_of_idle_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert not _account(path, _steps("cudaLaunchKernel", late_us=0)).idle_is_upper_bound
+    path.write_text(path.read_text("utf-8")[:-200], "utf-8")
+    trace = tidy.load(path)
+    (account,) = make_accounts(trace)
+    assert account.idle_is_upper_bound
+    assert {"TDY401", "TDY402"} <= set(tidy.check(trace).not_checked)

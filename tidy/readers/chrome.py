@@ -50,7 +50,8 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
     rows.raw.shift(base_time(header.get("baseTimeNanoseconds"), warnings))
     refine(rows.raw)
     notes = [*_notes(header), *warnings]
-    info = TraceInfo(path, header, notes, accelerators=frozenset(rows.accelerators))
+    accelerators, is_cut = frozenset(rows.accelerators), text.tail is None
+    info = TraceInfo(path, header, notes, accelerators=accelerators, is_thinned=is_cut)
     return build_trace(rows.raw, info)
 
 

@@ -16,9 +16,10 @@ from .raw_columns import RawColumns, Rows, Track
 from .trace import Trace
 from .tree import Tree, build_tree
 
-# Gaps in the numbers of operators from which a file was thinned out, and how many numbers there are
-# then for each operator at the least: ranges and ops of other threads have numbers of their own.
-_FEWEST_GAPS = 20
+# Gaps in the numbers of operators from which a file was thinned out: of few operators, of many; and
+# how many numbers there are then for each operator at the least: ranges and ops of other threads
+# have numbers of their own.
+_FEWEST_GAPS, _OPS_A_GAP = (3, 20), 5
 _NUMBERS_EACH = 4
 
 
@@ -54,11 +55,12 @@ def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInf
     """Say so where the numbers of operators, which PyTorch counts up, have many gaps.
 
     A recording has few. Where most numbers are missing, somebody took operators out of the file,
-    and their device work with them.
+    and their device work with them. A snippet has a gap after every few operators.
     """
     ids = np.unique(external_ids[external_ids > 0])
     kept, numbered = len(ids), int(ids[-1] - ids[0]) + 1 if len(ids) else 0
-    has_gaps = np.count_nonzero(np.diff(ids) > 1) >= _FEWEST_GAPS
+    fewest, most = _FEWEST_GAPS
+    has_gaps = np.count_nonzero(np.diff(ids) > 1) >= min(max(fewest, kept // _OPS_A_GAP), most)
     if not has_gaps or numbered < _NUMBERS_EACH * kept:
         return info
     said = (

@@ -122,9 +122,8 @@ class Trace(EventTable):
 
         What seems to be idle time of a device is an upper bound then.
         """
-        said = " ".join(self.info.warnings)
-        damaged = "cut off" in said or "damaged" in said
-        lacks = len(self.graphs_without_kernels) > 0 or damaged or self.loses_kernels
+        lacks = self.info.is_thinned or "damaged" in " ".join(self.info.warnings)
+        lacks = lacks or len(self.graphs_without_kernels) > 0 or self.loses_kernels
         return bool(self.devices_used) and lacks
 
     @cached_property

@@ -21,7 +21,8 @@ _NO_FUNCTIONS = NotChecked(
     "record with_stack=True with PyTorch 1.12 or newer",
 )
 THINNED = NotChecked(
-    "the file was thinned out, so what the host did between its operators is not known",
+    "the file holds a part of what was recorded, so what the host did between its operators is not"
+    " known",
     "give the file as the profiler wrote it",
 )
 _LOST = NotChecked(
