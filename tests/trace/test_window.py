@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import NamedTuple
 
+import pytest
+
+from tidy.errors import UsageError
 from tidy.trace import EventKind, Trace, TraceInfo, build_trace
 from tidy.trace.raw_columns import RawColumns, Track
 
@@ -164,6 +167,18 @@ def test_slow_calls_that_recur_count() -> None:
     frees = [_call("cudaFree", 20 * each, 10) for each in range(1, 6)]
     first, last = (_call("cudaLaunchKernel", at, 1, work_ms=2) for at in (0, 200))
     assert not _left_out(_trace(first, *frees, last))
+
+
+def test_one_step_alone() -> None:
+    trace = _steps(100, 10, 11, 12, 10, extra=(Host("dynamo_timed backend_compile", 1, 80),))
+    slowest = trace.only_step("slowest").window
+    assert ([step.number for step in slowest.steps], slowest.time_ns) == ([3], 12 * _MS)
+    assert len(slowest.left_out) == 4
+    assert trace.only_step("0").window.time_ns == 100 * _MS  # though it does not count otherwise
+    with pytest.raises(UsageError, match="no step 7: it has steps 0 to 4"):
+        trace.only_step("7")
+    with pytest.raises(UsageError, match="it has no steps"):
+        _trace(_call("cudaLaunchKernel", 0, 1, work_ms=2)).only_step("slowest")
 
 
 def _kernels(*of: tuple[str, float, float]) -> Trace:

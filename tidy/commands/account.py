@@ -29,6 +29,7 @@ def run_account(
     by_line: bool,
     rows: int,
     width: int | None = None,
+    step: str | None = None,
 ) -> int:
     """Read, account and print. Gives the exit code.
 
@@ -40,13 +41,14 @@ def run_account(
         by_line: the lines of source that take most, besides.
         rows: how many lines.
         width: of the text, in columns; None for that of the terminal.
+        step: the number of the step that alone counts, or "slowest"; None for all.
 
     Raises:
         TidyError: the output cannot be written.
     """
     inputs = find_files(traces)
     check_output(output, sources=[path for path, _ in inputs.files])
-    read = list(inputs.read())
+    read = [each.only_step(step) if step else each for each in inputs.read()]
     accountants = [
         (trace, Accountant(trace, waits=waits))
         for trace, waits in zip(read, waits_for_ranks(read), strict=True)

@@ -10,8 +10,8 @@ HEADINGS = {
     "The script and how it is run": "module python framework device keep_running runs",
     "What is recorded": "steps warmup after every seconds max_size stop_after trace no_stack"
     " no_shapes no_memory quickest all_threads",
-    "Which rules, and what counts": "codes select ignore patterns name fail_on savings warn_from"
-    " baseline prune add_ignores fail_on_regression allow",
+    "Which rules, and what counts": "codes select ignore patterns name step fail_on savings"
+    " warn_from baseline prune add_ignores fail_on_regression allow",
     "The report": "form output top width quiet verbose",
     "Configuration": "config_file no_config",
 }

@@ -44,6 +44,9 @@ WIDTH = number_option(
     "Columns of the text; by default those of the terminal or of COLUMNS, else 80.",
     least=40,
 )
+_STEP = click.option(
+    "--step", metavar="N|slowest", help="Of one step alone: a number, or the slowest that counts."
+)
 # Which configuration holds (docs/configuration.md).
 CONFIG = together(
     path_option(
@@ -189,6 +192,7 @@ verify_options = together(
 )
 # What `account` shows.
 account_options = together(
+    _STEP,
     FORMAT,
     OUTPUT,
     WIDTH,
@@ -258,6 +262,7 @@ report_traces = together(
     flag_option(
         "--recover", "TRACE is a folder that a killed tidy run left; without one, the latest."
     ),
+    _STEP,
 )
 # A place for which a configuration holds, and how to show it.
 config_options = together(

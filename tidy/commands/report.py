@@ -36,10 +36,17 @@ def check_trace(trace: Trace, options: ReportOptions) -> CheckedTrace:
     return report
 
 
-def run_rules_once(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
-    """Run the rules; of steps that several files hold the first file counts, and a line says so."""
+def run_rules_once(
+    traces: Iterable[Trace], rules: Sequence[Pattern], step: str | None = None
+) -> Checking:
+    """Run the rules; of steps that several files hold the first file counts, and a line says so.
+
+    Args:
+        step: the one that alone counts; None for all.
+    """
     overlaps = Overlaps()
-    checked = run_rules(overlaps.apart(traces), rules)
+    apart = overlaps.apart(traces)
+    checked = run_rules((each.only_step(step) for each in apart) if step else apart, rules)
     for note in overlaps.notes:
         say(note)
     return checked
@@ -68,7 +75,7 @@ def run_report(
     for each in options.outputs:
         check_output(each.path, sources=[path for path, _ in inputs.files])
     known = (each for each in traces if isinstance(each, Trace))
-    checked = run_rules_once(chain(known, inputs.read()), rules)
+    checked = run_rules_once(chain(known, inputs.read()), rules, options.step)
     project = Project(options, rules)
     reports = judge(checked, project.settings)
     if options.add_ignores and project.write_ignores(reports):

@@ -52,6 +52,7 @@ class ReportOptions:
         baseline_to: a file that the findings are written to, in place of a report.
         prune: take out of that file what is gone, and write nothing new into it.
         add_ignores: whether comments are written at the findings that make the exit code 1.
+        step: the number of the step that alone counts, or "slowest"; None for all that are alike.
         rules_url: where the page of the rules is published; None where nobody says so.
         settings: the configuration that holds, for what is no option: those of rules, and rules
             that are left out in some files.
@@ -76,6 +77,7 @@ class ReportOptions:
     baseline_to: str | None = None
     prune: bool = False
     add_ignores: bool = False
+    step: str | None = None
     rules_url: str | None = None
     settings: Settings = field(default_factory=Settings)
 

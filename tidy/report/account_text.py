@@ -11,7 +11,7 @@ from rich.text import Text
 from ..account import Account, Part
 from ..account import host_kinds as kinds
 from ..account.work_kinds import COMMUNICATION
-from ..trace import Window, count_text, printable, time_text
+from ..trace import LeftOut, Window, count_text, printable, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
 from .units import location_text, share_text, shortened
@@ -100,14 +100,16 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
 
 def _left_out_texts(account: Account) -> Iterator[str]:
     """What the window leaves out, the longest first, and where the time outside of it went."""
-    alike = dict[tuple[str, str], list[int]]()
+    alike = dict[tuple[str, str], list[LeftOut]]()
     for each in account.window.left_out:
-        alike.setdefault((each.label, each.reason), []).append(each.time_ns)
-    longest = sorted(alike, key=lambda key: -sum(alike[key]))
-    for label, reason in longest[:_MOST_LEFT_OUT]:
-        times = alike[label, reason]
-        often = f" in {len(times)} calls" if len(times) > 1 else ""
-        yield f"{label} left out: {time_text(sum(times))}{often}, {reason}"
+        alike.setdefault(("" if each.step else each.label, each.reason), []).append(each)
+    of_all = {key: sum(each.time_ns for each in them) for key, them in alike.items()}
+    longest = sorted(of_all, key=lambda key: -of_all[key])
+    for what, reason in longest[:_MOST_LEFT_OUT]:
+        count, label = len(alike[what, reason]), alike[what, reason][0].label
+        if count > 1:
+            label = f"{count} calls of {what}" if what else f"{count} {account.window.unit}s"
+        yield f"{label} left out: {time_text(of_all[what, reason])}, {reason}"
     if rest := sum(len(alike[key]) for key in longest[_MOST_LEFT_OUT:]):
         yield f"and {rest} more left out"
     if account.not_counted:
@@ -144,7 +146,10 @@ def idle_text(account: Account) -> str | None:
 def _window_text(window: Window) -> str:
     if not window.steps:
         return f"{time_text(window.time_ns)} of the run"
-    return f"{count_text(len(window.steps), window.unit)} of {time_text(window.step_ns)}"
+    length = time_text(window.step_ns)
+    if len(window.steps) == 1:
+        return f"{window.unit} {window.steps[0].number}, {length}"
+    return f"{count_text(len(window.steps), window.unit)} of {length}"
 
 
 def bar_text(account: Account, width: int) -> str:

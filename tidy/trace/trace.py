@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import UsageError
 from .check import check_table
 from .event import Event, Events
 from .event_table import EventTable
@@ -143,9 +144,23 @@ class Trace(EventTable):
 
     def without_steps(self, ranges: Set[tuple[int, int]], reason: str) -> Trace:
         """The same recording with a window that leaves out the steps that start and end so."""
+        return self._with(self.window.without(ranges, reason))
+
+    def only_step(self, which: str) -> Trace:
+        """The same recording with a window of one step: a number, or "slowest".
+
+        Raises:
+            UsageError: it has no such step.
+        """
+        try:
+            return self._with(self.window.only(which))
+        except ValueError as error:
+            raise UsageError(f"{self.info.path}: no step {which}: it has {error}") from error
+
+    def _with(self, window: Window) -> Trace:
         other = copy(self)
         # What was computed before stays, but for what is of the window.
-        other.__dict__["window"] = self.window.without(ranges, reason)
+        other.__dict__["window"] = window
         return other
 
     @property

@@ -8,7 +8,7 @@ unless epochs are short.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +28,7 @@ _UNLIKE = 1.5
 # So many steps make one that is this much longer than the median an exception.
 _MANY_STEPS = 6
 _FAR_UNLIKE = 2.5
+NOT_ASKED_FOR = "not asked for"
 # What takes this much of a step in most of the steps does not happen once.
 _RECURS = 0.1
 # So much of what a first step takes longer is worth naming.
@@ -46,11 +47,12 @@ class LeftOut:
     start_ns: int
     end_ns: int
     reason: str
+    step: Step | None = None
 
     @classmethod
     def of_step(cls, unit: str, step: Step, lasts: tuple[int, int], reason: str) -> LeftOut:
         """A step that is left out, from its start to its end or, if behind, the devices'."""
-        return cls(f"{unit} {step.number}", *lasts, reason)
+        return cls(f"{unit} {step.number}", *lasts, reason, step)
 
     @property
     def time_ns(self) -> int:
@@ -138,8 +140,34 @@ class Window:
             finished=None if self.finished is None else tuple(lasts for _, lasts in kept),
         )
 
+    def only(self, which: str) -> Window:
+        """The window of one step alone: that of a number, or the slowest of those that count.
 
-def find_window(trace: EventTable, marked: tuple[Step, ...], first: Mapping[int, str]) -> Window:
+        Raises:
+            ValueError: there is no such step; the message says which there are.
+        """
+        counting = list(zip(self.steps, self.finished_ranges, strict=True))
+        others = [(each.step, (each.start_ns, each.end_ns)) for each in self.left_out if each.step]
+        both = sorted(counting + others, key=lambda each: each[0].start_ns)
+        if which == "slowest":
+            chosen = max(counting, key=lambda each: each[1][1] - each[1][0], default=None)
+        else:
+            chosen = next((each for each in both if str(each[0].number) == which), None)
+        if chosen is None:
+            ends = [str(both[at][0].number) for at in (0, -1)] if both else []
+            raise ValueError(f"{self.unit}s {' to '.join(ends)}" if both else "no steps")
+        left_out = [
+            LeftOut.of_step(self.unit, step, lasts, NOT_ASKED_FOR)
+            for step, lasts in both
+            if step is not chosen[0]
+        ]
+        step, lasts = chosen
+        finished = None if self.finished is None else (lasts,)
+        time = Intervals([lasts[0]], [lasts[1]])
+        return Window((step,), time, tuple(left_out), self.unit, finished)
+
+
+def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, str]) -> Window:
     """The steps that are alike, else rounds that repeat, else the run between its device work.
 
     Args:
@@ -281,7 +309,7 @@ def _part_in(trace: EventTable, rounds: tuple[Step, ...]) -> float:
     return float(lasts_ns[inside].sum(dtype=np.float64) / lasts_ns.sum(dtype=np.float64))
 
 
-def _of_run(trace: EventTable, first: Mapping[int, str]) -> Window:
+def _of_run(trace: EventTable, first: dict[int, str]) -> Window:
     """From the operator that launched the first device work to the end of the last, or of its own.
 
     Long calls that happen once are left out.
