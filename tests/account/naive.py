@@ -20,6 +20,7 @@ Interval = tuple[int, int]
 # Among what runs at once the first of these has the time.
 COMPUTE, COMMUNICATION, COPY = range(3)
 _WORK = ("kernel", "concurrent_kernel", "gpu_memcpy", "memcpy", "gpu_memset", "memset")
+_RANGES = ("user_annotation", "cpu_op", "operator")
 _MTIA = "mtia_ccp_events"
 
 
@@ -58,6 +59,35 @@ def device_work(raw: dict[str, Any]) -> dict[int, list[tuple[int, int, int]]]:
         device = event.get("args", {}).get("device", event["pid"])
         result[int(device)].append((start, end, _sort_of(event["cat"].lower(), event["name"])))
     return dict(result)
+
+
+def steps_in(raw: dict[str, Any]) -> tuple[dict[int, Interval], dict[int, Interval]]:
+    """Start and end of each marked step by its number: as the host runs it, and as devices end it.
+
+    The second is from the last end of the work launched before it to that of the work launched in
+    it; but not before it begins, and not before it ends on the host.
+    """
+    base_ns = int(raw.get("baseTimeNanoseconds", 0))
+    host, works, launched = dict[int, Interval](), [], dict[Any, int]()
+    for event in raw["traceEvents"]:
+        if event.get("ph") != "X":
+            continue
+        start = base_ns + round(Decimal(event["ts"]) * 1000)
+        end = start + round(Decimal(event.get("dur", 0)) * 1000)
+        category, args = event.get("cat", "").lower(), event.get("args", {})
+        if category in _WORK:
+            works.append((start, end, args.get("correlation")))
+        elif event["name"].startswith("ProfilerStep#") and category in _RANGES:
+            host[int(event["name"][13:])] = start, end
+        elif "runtime" in category or "driver" in category:
+            launched[args.get("correlation")] = start
+    devices = {}
+    for number, (start, end) in host.items():
+        ends = [(launched.get(each, begin), finish) for begin, finish, each in works]
+        before = max([start, *(finish for at, finish in ends if at < start)])
+        upto = max([end, *(finish for at, finish in ends if at < end)])
+        devices[number] = before, max(upto, before)
+    return host, devices
 
 
 def _sort_of(category: str, name: str) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import tidy
 from tidy.account import Account, make_accounts
 from tidy.trace import Capability
 
 from ..environment import SOAK
 from ..oracle.shared import OWN, TRACES, load, published, raw_events
-from .naive import device_time, device_work, read_raw
+from .naive import device_time, device_work, read_raw, steps_in
 
 _EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traces").glob("*.json.gz"))
 _LARGEST_NBYTES = 3_000_000  # compressed; the naive account of 50 MB of events takes 10 s
@@ -87,6 +89,35 @@ def test_equals_the_naive_account(path: Path) -> None:
             expected.copy_ns,
             expected.idle_ns,
         ]
+
+
+@each_trace
+def test_a_step_lasts_as_long_as_the_raw_file_says(path: Path) -> None:
+    raw_events(path)  # skips a damaged file
+    window, (host, devices) = load(path).window, steps_in(read_raw(path))
+    if not host:
+        return  # no step is marked in it
+    numbers = [step.number for step in window.steps]
+    assert window.step_ranges == [host[each] for each in numbers]
+    if window.finished is not None:
+        assert window.finished_ranges == [devices[each] for each in numbers]
+    ends = sorted((host if window.finished is None else devices)[each] for each in numbers)
+    # Where steps follow each other, the mean step is the distance of the first end from the last.
+    mean_ns = (ends[-1][1] - ends[0][0]) / len(ends)
+    if all(one[1] == other[0] for one, other in pairwise(ends)):
+        assert window.step_ns == pytest.approx(mean_ns, abs=1)
+
+
+@each_trace
+def test_the_window_holds_half_of_the_device_work(path: Path) -> None:
+    """Else a report names what it leaves out, or what was lost or not marked."""
+    trace = load(path)
+    rows = trace.device_rows
+    inside = trace.step_time.covered_ns(trace.start_ns[rows], trace.end_ns[rows]).sum()
+    in_all = trace.duration_ns[rows].sum()
+    if inside < in_all / 2:
+        said = str(tidy.check(trace))
+        assert "left out" in said or "outside of steps" in said
 
 
 @pytest.mark.slow

@@ -18,13 +18,34 @@ _PLACES = (PACKED / "pairs", FOLDER.parent / "pairs")
 _NEAR = 0.02  # two recordings of unchanged code differ by as much
 
 
-def _before(pair: str, code: str) -> list[Finding]:
-    """What a rule finds before the change, what saves most first."""
-    found = [path for place in _PLACES for path in (place / pair).glob("before.json*")]
+def _trace(pair: str, member: str) -> tidy.Trace:
+    found = [path for place in _PLACES for path in (place / pair).glob(f"{member}.json*")]
     if not found and not _PLACES[1].is_dir():
         pytest.skip(NO_TRACES)
-    path = found[0]
-    return list(tidy.check(tidy.load(path), select=[code]).findings)
+    return tidy.load(found[0])
+
+
+def _before(pair: str, code: str) -> list[Finding]:
+    """What a rule finds before the change, what saves most first."""
+    return list(tidy.check(_trace(pair, "before"), select=[code]).findings)
+
+
+@pytest.mark.parametrize(
+    ("pair", "before_ms", "after_ms"),
+    [
+        ("copy_non_blocking", 67.50, 67.95),
+        ("copy_pin_memory", 67.95, 30.80),
+        ("cuda_graph_manual_capture", 2.37, 0.90),
+        ("sam2_vectorised_rle_loop", 1361, 1131),
+        ("sam_null_comments_only", 673.4, 684.2),
+    ],
+)
+def test_steps_are_as_long_as_measured(pair: str, before_ms: float, after_ms: float) -> None:
+    """By the distance of the ends of their device work in the median, or by the call's span."""
+    for member, measured_ms in (("before", before_ms), ("after", after_ms)):
+        summary = tidy.check(_trace(pair, member)).summary
+        length_ns = summary.median_ns or summary.window_ns
+        assert length_ns / 1e6 == pytest.approx(measured_ms, rel=0.03)
 
 
 def _step_after_ms(finding: Finding) -> tuple[float, float]:

@@ -54,13 +54,15 @@ def run_line(section: Section) -> str:
 
 
 def _unlike_text(run: RunSummary) -> str:
-    """Say how unlike the steps are, ` in the mean (28.5 to 411)`; "" if they are alike."""
+    """Say how unlike they are, ` in the mean (28.5 to 411, median 39.0)`; "" if they are not."""
     ordered = sorted(run.steps_ns)
     if len(ordered) < _FEWEST_UNLIKE or not run.median_ns or not run.step_ns:
         return ""
     if ordered[_OF_TEN * len(ordered) // 10] <= _UNLIKE * run.median_ns:
         return ""
-    return f" in the mean ({range_text(ordered[0], ordered[-1], run.step_ns)})"
+    ends, middle = ((ordered[0], ordered[-1]), (run.median_ns,) * 2)
+    said = (range_text(*each, run.step_ns) for each in (ends, middle))
+    return f" in the mean ({', median '.join(said)})"
 
 
 def _left_out(run: RunSummary) -> list[str]:
