@@ -144,7 +144,7 @@ class Pattern:
             location=_place_of(events) if match.location is ... else match.location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
             cost=CostOfFinding(
-                ns=round(time.total_ns / max(len(trace.window.steps), 1)),
+                ns=round(time.total_ns / trace.window.step_count),
                 share=trace.step_share(time),
                 on_device=cost.on_device,
                 in_window=counts,

@@ -114,7 +114,7 @@ class CpuPreprocessing(Pattern):
         inside = time & trace.step_time
         if (trace.step_share(inside) or 0.0) < self.worth_a_word:
             return
-        a_step = time_text(inside.total_ns / max(len(trace.window.steps), 1))
+        a_step = time_text(inside.total_ns / trace.window.step_count)
         who = "the step" if trace.is_cpu_run else "the GPU"
         unit = "in all" if trace.window.unit == "run" else f"a {trace.window.unit}"
         yield Match(

@@ -117,7 +117,7 @@ class LaunchBound(DevicePattern):
 
     def find(self, trace: Trace) -> Iterable[Match]:
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
-        a_step = len(calls) / max(len(trace.window.steps), 1)
+        a_step = len(calls) / trace.window.step_count
         if a_step < self.fewest_kernels:
             return
         idle = host_idle(trace).launching

@@ -106,7 +106,7 @@ class LayoutCopies(Pattern):
         work = work[trace.in_window(work.tolist())]
         ops = trace.launching_ops(work)
         calls = np.unique(ops[ops >= 0])
-        step_count = max(len(trace.window.steps), 1)
+        step_count = trace.window.step_count
         share = trace.step_share(trace.time_of(work.tolist())) or 0.0
         if len(calls) < self.fewest_a_step * step_count or share < self.least_share:
             return

@@ -154,7 +154,7 @@ class PythonBound(Pattern):
     def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Match:
         time = host_idle.time_of(same)
         function, after = _function(same[0]), host_idle.op_after(trace, same[0])
-        a_step = time_text(time.total_ns / max(len(trace.window.steps), 1))
+        a_step = time_text(time.total_ns / trace.window.step_count)
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
@@ -173,7 +173,7 @@ class PythonBound(Pattern):
         time = reduce(or_, python.values(), Intervals())
         share = trace.step_share(time) or 0.0
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
-        fewest = self.fewest_kernels * max(len(trace.window.steps), 1)
+        fewest = self.fewest_kernels * trace.window.step_count
         if share < self.from_op_to_op or len(calls) < fewest:
             return
         # `tidy run` gives the times that it takes without stacks.

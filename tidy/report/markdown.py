@@ -94,7 +94,7 @@ def details(summary: str, lines: Iterable[str]) -> str:
 
 def _account(account: Account) -> Iterator[str]:
     """A row for each of the largest parts of a step."""
-    steps = max(len(account.window.steps), 1)
+    steps = account.window.step_count
     whole = "the run" if account.window.unit == "run" else f"a {account.window.unit}"
     yield f"| of {whole} | time | where it goes |"
     yield "|---:|---:|---|"

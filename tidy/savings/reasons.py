@@ -29,6 +29,6 @@ def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
         busy_ns = trace.devices_busy_ns(trace.step_time)
         if busy_ns >= _HIDES_FROM * window_ns * len(trace.devices_used):
             return False, f"other work of the {sort} takes as long"
-        a_step = time_text(on_device.total_ns / max(len(trace.window.steps), 1))
+        a_step = time_text(on_device.total_ns / trace.window.step_count)
         return False, f"the host sets the pace: the {sort} would idle for {a_step} more"
     return False, ""

@@ -118,9 +118,14 @@ class Window:
         return self.time.total_ns
 
     @property
+    def step_count(self) -> int:
+        """How many steps its figures are divided by: 1 where none were found."""
+        return max(len(self.steps), 1)
+
+    @property
     def step_ns(self) -> int:
         """How long a step takes, in the mean; without steps the run."""
-        return round(self.time_ns / max(len(self.steps), 1))
+        return round(self.time_ns / self.step_count)
 
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
