@@ -18,6 +18,7 @@ _MEMORY = {"[memory]": EventKind.Allocation, "[OutOfMemory]": EventKind.OutOfMem
 _SPANS = ("trace", "iteration")  # of Kineto itself
 # The autograd profiler of 2020 wrote no categories; its two "processes" tell.
 _KIND_OF_LEGACY_PID = {"CPU functions": EventKind.TorchOp, "CUDA functions": EventKind.Kernel}
+_ESCAPES = str.maketrans({"\n": "/n", "\t": "/t", "\f": "/f", "\b": "/b", "\r": "/r"})
 _BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
 
 
@@ -31,6 +32,23 @@ class _TrackIds(dict[tuple[Any, Any], int]):
     def __missing__(self, written: tuple[Any, Any]) -> int:
         pid, tid = written
         self[written] = found = self._tracks[Track(_plain(pid), _plain(tid))]
+        return found
+
+
+class _TextIds(dict[str, int]):
+    """The number of each text that names files, with the paths of Windows as they were meant.
+
+    PyTorch writes their backslashes as they are, and some read as escapes: `torch\\nn` holds a line
+    feed then.
+    """
+
+    def __init__(self, numbers: Interner) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def __missing__(self, text: str) -> int:
+        meant = text.translate(_ESCAPES) if ".py(" in text else text
+        self[text] = found = self._numbers[meant]
         return found
 
 
@@ -73,6 +91,8 @@ class RowWriter:
         self._clock = Clock(lost)
         self._track_ids = _TrackIds(self.raw.strings)
         self._signatures = _Signatures(self.raw.strings)
+        self._name_ids = _TextIds(self.raw.strings.names)
+        self._stack_ids = _TextIds(self.raw.strings.stacks)
         self._flow_categories = Interner()
 
     def add(self, events: Sequence[AnyEvent]) -> None:
@@ -141,7 +161,7 @@ class RowWriter:
     def _stack_column(self, args: list[Args]) -> dict[str, Any]:
         if not any(a.call_stack for a in args):
             return {}
-        stacks = self.raw.strings.stacks
+        stacks = self._stack_ids
         return {"stack_id": [stacks[a.call_stack] if a.call_stack else -1 for a in args]}
 
     def _device_columns(self, args: list[Args], track_ids: list[int]) -> dict[str, Any]:
@@ -193,7 +213,7 @@ class RowWriter:
             )
 
     def _identity(self, events: list[AnyEvent]) -> dict[str, Any]:
-        names, tracks = self.raw.strings.names, self._track_ids
+        names, tracks = self._name_ids, self._track_ids
         return {
             "name_id": [names[event.name] for event in events],
             "track_id": [tracks[event.pid, event.tid] for event in events],
