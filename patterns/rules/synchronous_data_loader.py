@@ -108,7 +108,7 @@ class SynchronousDataLoader(Pattern):
     )
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        fetches = list(trace.named(_FETCH))
+        fetches = list(trace.events(_fetches(trace)))
         known = {event.location for event in fetches}
         # Where batches are fetched, that tells more than where their iterator is made.
         iterators = [
@@ -146,10 +146,10 @@ class SynchronousDataLoader(Pattern):
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace, place = events[0].trace, events[0].location
-        counts = _count(trace, trace.rows_named(_FETCH), *_TAKE)
+        counts = _count(trace, _fetches(trace), *_TAKE)
         if events[0].name != _FETCH or not (counts >= self.fewest_rows).any():
             return self.fix
-        line = [event for event in trace.named(_FETCH) if event.location == place]
+        line = [event for event in trace.events(_fetches(trace)) if event.location == place]
         return _FIX_OF_ROWS if self._row_items(trace, line) else self.fix
 
     def _row_items(self, trace: Trace, fetches: list[Event]) -> _RowItems | None:
@@ -157,6 +157,12 @@ class SynchronousDataLoader(Pattern):
         return _rows_one_by_one(
             trace, rows_of(fetches), self.fewest_rows, 1000 * self.longest_row_us
         )
+
+
+def _fetches(trace: Trace) -> Rows:
+    """The fetches that a thread of the host ran."""
+    rows: Rows = trace.rows_named(_FETCH)
+    return rows[rows < trace.tree_count]
 
 
 def _edit(trace: Trace, fetches: NDArray[np.int64], items: _RowItems | None) -> Edit | None:

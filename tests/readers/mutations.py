@@ -9,6 +9,17 @@ _NUMBER = re.compile(rb"(?<=[:\[ ,])-?\d+(?:\.\d+)?(?=\s*[,}\]])")
 _STRING = re.compile(rb'"[^"\n]*"')
 _WORD = re.compile(rb"[\w:.]+")
 _EVENT = re.compile(rb'\{\s*"ph"')
+_LOOKED_FOR = (
+    b"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", b"Optimizer.step#SGD.step",
+    b"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", b"ProfilerStep#1",
+    b"Optimizer.zero_grad#SGD.zero_grad", b"aten::copy_", b"aten::item", b"aten::index", b"aten::cat",
+    b"cudaMemcpyAsync", b"cudaLaunchKernel", b"cudaStreamSynchronize", b"Memcpy HtoD", b"aten::mm",
+)  # fmt: skip
+_CATEGORIES = (
+    b"Trace", b"cpu_op", b"kernel", b"user_annotation", b"gpu_user_annotation", b"cuda_runtime",
+    b"python_function", b"gpu_memcpy", b"overhead",
+)  # fmt: skip
+_EVENTS = b'"traceEvents": ['
 _TOKENS = (
     b"NaN", b"inf", b"-inf", b"N/A", b"1e999", b"-1e999", b"1e-999", b'"x"', b'"1.5"', b"-1", b"0",
     b"1180591620717411303424", b"9223372036854775807", b"18446744073709551615", b"-2147483649",
@@ -104,6 +115,15 @@ def repeat_event(rng: Random, text: bytearray) -> None:
         text[found[0] : found[0]] = text[found[0] : found[1]] * rng.choice((1, 2, 50))
 
 
+def add_event(rng: Random, text: bytearray) -> None:
+    """Add an event of a name that rules look for, in whatever category: as the first, or alone."""
+    name, category = rng.choice(_LOOKED_FOR), rng.choice(_CATEGORIES)
+    event = b'{"ph": "X", "cat": "%b", "name": "%b", "pid": 1, "tid": 1, "ts": %d, "dur": %d}'
+    event %= category, name, rng.choice((0, 1, 10**6, 10**15)), rng.choice((0, 1, 10**3, 10**9))
+    head, found, tail = text.partition(_EVENTS)
+    text[:] = head + (found or _EVENTS) + event + rng.choice((b"," + tail, b"]}"))
+
+
 def minify(rng: Random, text: bytearray) -> None:
     text[:] = re.sub(rb"\s*\n\s*", b"", text)
 
@@ -129,5 +149,5 @@ def _replace(rng: Random, text: bytearray, pattern: re.Pattern[bytes], by: bytes
 MUTATIONS = (
     flip_bit, delete, insert, repeat, swap, truncate, change_number, change_number, copy_number,
     copy_number, change_string, copy_string, insert_quote, change_key, repeat_event, minify,
-    use_crlf, recode,
+    use_crlf, recode, add_event, add_event,
 )  # fmt: skip
