@@ -12,8 +12,9 @@ _EVENT = re.compile(rb'\{\s*"ph"')
 _LOOKED_FOR = (
     b"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", b"Optimizer.step#SGD.step",
     b"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", b"ProfilerStep#1",
-    b"Optimizer.zero_grad#SGD.zero_grad", b"aten::copy_", b"aten::item", b"aten::index", b"aten::cat",
-    b"cudaMemcpyAsync", b"cudaLaunchKernel", b"cudaStreamSynchronize", b"Memcpy HtoD", b"aten::mm",
+    b"Optimizer.zero_grad#SGD.zero_grad", b"aten::copy_", b"aten::item", b"aten::index",
+    b"aten::cat", b"cudaMemcpyAsync", b"cudaLaunchKernel", b"cudaStreamSynchronize", b"aten::mm",
+    b"Memcpy HtoD",
 )  # fmt: skip
 _CATEGORIES = (
     b"Trace", b"cpu_op", b"kernel", b"user_annotation", b"gpu_user_annotation", b"cuda_runtime",

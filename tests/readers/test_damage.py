@@ -53,7 +53,7 @@ def test_what_was_meant_is_plain(
 
 @INDENTS
 def test_paths_of_windows_whose_backslashes_read_as_escapes(read: Read, indent: int | None) -> None:
-    """PyTorch does not double them: `\\n` and `\\t` are a line feed and a tab for JSON."""
+    """PyTorch does not double them, so that some are a line feed or a tab for JSON."""
     text = three(indent).replace('"b"', r'"D:\proj\new\train.py(12): train_step"')
     trace = read(text.replace('"c"', r'"torch\nn\functional.py(1456): relu"'))
     meant = ["a", "D:/proj/new/train.py(12): train_step", "torch/nn/functional.py(1456): relu"]

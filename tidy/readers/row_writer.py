@@ -38,8 +38,8 @@ class _TrackIds(dict[tuple[Any, Any], int]):
 class _TextIds(dict[str, int]):
     """The number of each text that names files, with the paths of Windows as they were meant.
 
-    PyTorch writes their backslashes as they are, and some read as escapes: `torch\\nn` holds a line
-    feed then.
+    PyTorch writes their backslashes as they are, and some read as escapes: before the name of a
+    folder that begins with an n there is a line feed then.
     """
 
     def __init__(self, numbers: Interner) -> None:
