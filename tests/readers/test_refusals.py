@@ -13,8 +13,8 @@ import pytest
 from tidy.errors import TraceFormatError
 from tidy.readers import read_trace
 
-from .conftest import Refuse
-from .written import document, event
+from .conftest import Read, Refuse
+from .written import Written, document, event
 
 EXECUTION_TRACE = {"schema": "1.0.2-chakra.0.0.4", "pid": 1, "nodes": [{"id": 1, "name": "op"}]}
 SPEEDSCOPE = {
@@ -43,6 +43,10 @@ _VIZTRACER = document(
         ),
         (document([event("parse", cat="rust"), event("link", cat="rust")]).encode(), "'rust'"),
         (document([event("compile", cat="")]).encode(), "a trace of another tool"),
+        (
+            document([event("p.tile", cat="Line 0")], schemaVersion=1).encode(),
+            "a trace of another tool: its events are of category 'Line 0'",
+        ),
         (b"", "an empty file"),
         (gzip.compress(b"", mtime=0), "an empty file"),
         (b" \n\t ", "a file of blanks"),
@@ -92,6 +96,26 @@ def test_begin_and_end_events_are_another_profiler_s(refuse: Refuse) -> None:
     problem = refuse(document([begin, {**begin, "ph": "E"}]))
     assert "(ph B, E)" in problem
     assert ": 2" in problem
+
+
+def _process(pid: Any, first: int) -> list[Written]:
+    """Operators of one process, each with a call of the driver."""
+    calls = [
+        event("cudaLaunchKernel", 10 * at, 1, cat="cuda_runtime", pid=pid, args={"correlation": at})
+        for at in range(first, first + 9)
+    ]
+    return [*calls, *(event("aten::mm", 10 * at, 5, pid=pid) for at in range(first, first + 9))]
+
+
+@pytest.mark.parametrize("pids", [("[TP00] 10", "[TP01] 11"), (10, 11)])
+def test_ranks_that_were_merged_are_refused_by_name(refuse: Refuse, pids: tuple[Any, Any]) -> None:
+    problem = refuse(document([*_process(pids[0], 1), *_process(pids[1], 1)]))
+    assert f"the traces of 2 processes ({pids[0]}, {pids[1]}) were merged" in problem
+    assert "one for each rank" in problem
+
+
+def test_processes_that_one_profiler_traced_are_read(read: Read) -> None:
+    assert len(read(document([*_process(10, 1), *_process(11, 100)]))) == 36
 
 
 def test_a_refusal_says_how_to_record_a_trace(refuse: Refuse) -> None:

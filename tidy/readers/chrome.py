@@ -12,13 +12,14 @@ from .container import Progress, read_blocks
 from .decoder import EventDecoder
 from .event_text import EventText
 from .header import read_header
+from .merged import merged_ranks, refusal_of
 from .refine import refine
 from .refusal import HOW_TO_RECORD, describe, describe_foreign, describe_json
 from .row_writer import RowWriter
 from .times import base_time
 
 # Keys beside the events that PyTorch's profiler writes, and tidy's own.
-_OF_KINETO = {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds"}
+_OF_KINETO = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds"}
 
 
 def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = None) -> Trace:
@@ -52,7 +53,10 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
     notes = [*_notes(header), *warnings]
     accelerators, is_cut = frozenset(rows.accelerators), text.tail is None
     info = TraceInfo(path, header, notes, accelerators=accelerators, is_thinned=is_cut)
-    return build_trace(rows.raw, info)
+    trace = build_trace(rows.raw, info)
+    if ranks := merged_ranks(trace):
+        raise TraceFormatError(path, refusal_of(ranks))
+    return trace
 
 
 def _notes(header: dict[str, Any]) -> list[str]:
