@@ -25,7 +25,7 @@ class Cause(NamedTuple):
     Attributes:
         word: the fixed word.
         tensor_cores: of products whether they run on Tensor Cores (Matrix Cores on AMD); None of
-            all else.
+            all else, and where that is not known.
     """
 
     word: str

@@ -14,7 +14,7 @@ from ..trace.intervals import repeated
 from . import work_kinds
 from .closures import closures
 from .pieces import NO_STRETCHES, Stretches, joined
-from .work_kinds import convolves, kernel_kind
+from .work_kinds import convolves, kernel_kind, op_kind
 
 COPIES, FILLS = "copies", "fills"
 CONVOLUTIONS_ON_TENSOR_CORES = "convolutions on Tensor Cores"
@@ -26,6 +26,8 @@ KINDS = (
     work_kinds.ORDINARY,
     CONVOLUTIONS_ON_TENSOR_CORES,
     CONVOLUTIONS_ON_ORDINARY,
+    work_kinds.PRODUCTS,
+    work_kinds.CONVOLUTIONS,
     work_kinds.ATTENTION,
     work_kinds.REDUCTION,
     work_kinds.ELEMENTWISE,
@@ -41,6 +43,12 @@ CODE_OF = {kind: code for code, kind in enumerate(KINDS)}
 _CONVOLUTION_OF = {
     CODE_OF[work_kinds.TENSOR_CORES]: CODE_OF[CONVOLUTIONS_ON_TENSOR_CORES],
     CODE_OF[work_kinds.ORDINARY]: CODE_OF[CONVOLUTIONS_ON_ORDINARY],
+    CODE_OF[work_kinds.PRODUCTS]: CODE_OF[work_kinds.CONVOLUTIONS],
+}
+# What a kernel whose name does not tell does is what the operator that launched it computes.
+_OF_UNNAMED = {
+    kind: CODE_OF[kind]
+    for kind in (work_kinds.PRODUCTS, work_kinds.CONVOLUTIONS, work_kinds.ATTENTION)
 }
 _IN_OPTIMIZER = "Optimizer.step#*"
 
@@ -59,8 +67,13 @@ def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each device row the index of its kind in `KINDS`."""
     result = kinds_by_name(trace, rows)
+    ops = trace.launching_ops(rows)
+    unnamed = np.flatnonzero((result == CODE_OF[work_kinds.OTHER]) & (ops >= 0))
+    result[unnamed] = trace.by_call(
+        ops[unnamed], lambda name, _: _OF_UNNAMED.get(op_kind(name), CODE_OF[work_kinds.OTHER])
+    )
     products = np.flatnonzero(np.isin(result, list(_CONVOLUTION_OF)))
-    products = products[_convolves(trace, rows[products])]
+    products = products[_convolves(trace, rows[products], ops[products])]
     for product, convolution in _CONVOLUTION_OF.items():
         result[products[result[products] == product]] = convolution
     kind = trace.kind[rows]
@@ -77,12 +90,11 @@ def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     return result
 
 
-def _convolves(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _convolves(trace: Trace, rows: NDArray[np.int64], op: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Of each device row whether its name, or that of the operator that launched it, is one's.
 
     A convolution may be computed by a kernel that has the name of a plain product.
     """
-    op = trace.launching_ops(rows)
     by_name = np.zeros(len(trace.names) + 1, bool)  # the last is where no operator is known
     op_name = np.where(op >= 0, trace.name_id[op], -1)
     used = np.flatnonzero(np.bincount(np.append(trace.name_id[rows], op_name[op_name >= 0])))

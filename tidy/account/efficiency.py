@@ -27,7 +27,7 @@ _PRECISION = {
     "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
 }  # fmt: skip
 _ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
-_PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY]]
+_PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY], CODE_OF[work_kinds.PRODUCTS]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Names are those of cuBLAS and cuDNN (volta_sgemm, sm80_xmma, nvjet), CUTLASS, PyTorch's own kernels,
 Triton as torch.compile writes them (triton_poi, triton_red, triton_tem), FlashAttention, rocBLAS
-(Cijk), MIOpen (igemm), NCCL and RCCL.
+(Cijk), MIOpen (igemm), NCCL and RCCL, vLLM's, FlashInfer's and Liger's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import lru_cache
 
 TENSOR_CORES = "products on Tensor Cores"
 ORDINARY = "products on ordinary cores"
+PRODUCTS, CONVOLUTIONS = "matrix products", "convolutions"  # on which cores is not known
 ATTENTION = "attention"
 REDUCTION = "normalisation and reductions"
 ELEMENTWISE = "elementwise"
@@ -44,8 +45,18 @@ class _AnyOf:
 _KINDS = tuple(
     (kind, _AnyOf(pattern))
     for kind, pattern in (
-        (COMMUNICATION, r"^(void )?(nccl\w*Kernel|rccl|msccl|hccl)|AllReduce|all_gather_kernel"),
-        (ATTENTION, r"flash|fmha|attn_(fwd|bwd)|attention(?!.*soft_?max_warp)|mha_|mem_eff"),
+        # torch.compile's say of what sort they are, then which operators are fused in them: of
+        # those of flex attention older versions name none.
+        (REDUCTION, r"^triton_(red|per|spl)_"),
+        (ELEMENTWISE, r"^triton_(poi|for)_"),
+        (ATTENTION, r"^triton_tem_fused(_\d+|)$|^triton_tem_.*attention|^triton_flex_"),
+        (PRODUCTS, r"^triton_(tem|convolution|depthwise|b2b_gemm|blackwell)"
+         r"|^triton_(\w+_|)b?mm(_|$)"),
+        (COMMUNICATION, r"^(void )?(nccl\w*Kernel|rccl|msccl|hccl)|AllReduce|all_gather_kernel"
+         r"|all_reduce_kernel|multimem_|cross_device_reduce|all_to_all_kernel"),
+        (ELEMENTWISE, r"and_cache_flash"),
+        (ATTENTION, r"flash|fmha|attn_(fwd|bwd)|attention(?!.*soft_?max_warp)|mha_|mem_eff|sdpa"
+         r"|(prefill|decode)with\w*kvcache|^_?bwd_(kernel_d|preprocess)|^_fwd_kernel_aligned"),
         (OPTIMIZER, r"(adam\w*|sgd|lamb|adagrad|rmsprop|lion|adafactor)(math)?(functor|kernel)"
          r"|fused_?(adam|sgd|adagrad|lamb)|distributed_adam"),
         # Those of sums and factors in float32 are named like the kernels of Tensor Cores.
@@ -54,22 +65,24 @@ _KINDS = tuple(
          r"|cudnn|conv)"
          r"|(884|1688|16816|161616)gemm|hmma|imma|wgmma|nvjet|xmma_\w*(bf16|f16|e4m3|int8)"
          r"|sm(80|86|89|90|100|120)_xmma|Cijk_\w*_MI\d+x|igemm_\w*gtcx|mfma|xdl|gemm_bf16|hgemm"
-         r"|(884|1688|16816)fprop|(884|1688|16816)[dw]grad|turing_h|triton_tem_|_fp8_gemm"
-         r"|deep_gemm"),
+         r"|(884|1688|16816)fprop|(884|1688|16816)[dw]grad|turing_h|deep_gemm"
+         r"|fp8_(gemm|matmul)|marlin"),
         (ORDINARY, r"gemm|gemv|gemvx|gemmk1|splitK|cutlass|Cijk_|scudnn|convolve|fprop|dgrad|wgrad"
          r"|winograd|conv(?!ert)\w*(2d|3d|depthwise|engine|fwd|bwd)|depthwise|naive_conv|dot_kernel"
-         r"|fft\w*(r2c|c2r)|flip_filter|matmul"),
+         r"|fft\w*(r2c|c2r)|flip_filter"),
+        (PRODUCTS, r"matmul|fused_moe_kernel"),
         (REDUCTION, r"batch_?norm|bn_(fw|bw)|layer_?norm|group_?norm|rms_?norm|instance_?norm"
          r"|welford"
-         r"|soft_?max|reduce|norm_(fwd|bwd)|moments|lpnorm|nll_loss|cross_entropy|triton_(red|per)"
+         r"|soft_?max|reduce|kernel_scan|norm_(fwd|bwd)|moments|lpnorm|nll(_loss|criterion)"
+         r"|cross_entropy"
          r"|cub::Device(Reduce|Scan|SegmentedReduce)|GammaBeta|ComputeInternalGradients"
          r"|compute_(grad_)?(weight|bias)|arg(max|min)|max_pool|avg_pool|adaptive_.*pool|cumsum"
          r"|MIOpenBatchNorm|logsumexp"),
-        (ELEMENTWISE, r"elementwise|CatArray|cat_?kernel|copy|transpose|permute|triton_poi"
-         r"|pointwise"
+        (ELEMENTWISE, r"elementwise|CatArray|cat_?kernel|copy|transpose|permute|pointwise"
          r"|nchwToNhwc|nhwcToNchw|dropout|masked|where|fill|index|gather|scatter|multi_tensor_apply"
          r"|distribution|triu_tril|im2col|col2im|upsample|pad\w*(1d|2d|3d)|scalePacked|AddTensor"
-         r"|op_tensor|SubTensorOp|rotary|gelu|silu|relu|convert|cast|arange"),
+         r"|op_tensor|SubTensorOp|rotary|(ge|si|re)lu|(swi|ge)glu|rope|convert"
+         r"|cast|quantize|arange|act_and_mul|elemwise"),
     )
 )  # fmt: skip
 
@@ -77,8 +90,8 @@ _KINDS = tuple(
 @lru_cache(maxsize=1 << 14)
 def kernel_kind(name: str) -> str:
     """The kind of a kernel by its name."""
-    # FBGEMM has the kernels of embeddings, which multiply nothing, beside its products.
-    lower = name.lower().replace("fbgemm_gpu", "")
+    # FBGEMM has embeddings beside its products, and FlashInfer norms beside its attention.
+    lower = name.lower().replace("fbgemm_gpu", "").replace("flashinfer", "")
     return next((kind for kind, any_of in _KINDS if any_of(lower)), OTHER)
 
 
@@ -96,7 +109,6 @@ def convolves(name: str) -> bool:
 
 
 # The same of operators that compute on the CPU; the first that fits decides.
-PRODUCTS, CONVOLUTIONS = "matrix products", "convolutions"
 MEMORY = "views, copies and new tensors"
 _OP_KINDS = tuple(
     (kind, re.compile(rf"(aten|mkldnn|quantized|torch\w*)::_?({pattern})"))
@@ -104,7 +116,7 @@ _OP_KINDS = tuple(
         (ATTENTION, r"(scaled_dot_product|flash_attention|efficient_attention"
          r"|native_multi_head)\w*"),
         (CONVOLUTIONS, r"(thnn_|slow_|mkldnn_\w*|cudnn_|miopen_)?conv(?!ert)\w*|nnpack_\w+"),
-        (PRODUCTS, r"(addmm|mm|bmm|baddbmm|addbmm|addmv|mv|dot|matmul|linear|bilinear|einsum"
+        (PRODUCTS, r"(addmm|\w*_mm|mm|bmm|baddbmm|addbmm|addmv|mv|dot|matmul|linear|bilinear|einsum"
          r"|\w*lstm\w*|\w*gru\w*)\w*"),
         (OPTIMIZER, r"(foreach|fused)_\w+"),
         (REDUCTION, r"(\w*norm\w*|\w*softmax\w*|sum|mean|var\w*|std\w*|amax|amin|max|min"
