@@ -40,6 +40,9 @@ _TF32_SMALL = _TF32.replace("400us", "2us")
 _SCUDNN = launch("aten::convolution > aten::cudnn_convolution", "volta_scudnn_128x64_relu 400us")
 _GEMV = launch("aten::mv | float[64, 64], float[64]", "gemv2T_kernel_val<int, int, float> 400us")
 _DOUBLE = launch("aten::mm | double[64, 64], double[64, 64]", "volta_dgemm_64x64_nn 400us")
+_H100 = "# device 0 NVIDIA H100 80GB HBM3 9.0"
+_NVJET = launch("aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]", "nvjet_tst_128x64 90us")
+_TEMPLATE = launch("triton_tem_fused_mm_0 | {0}[64, 64], {0}[64, 64]", "triton_tem_fused_mm_0 90us")
 _OPTIMIZER = under("Optimizer.step#Shampoo.step", _SGEMM)
 
 _GEMM = re.compile(r"(?<!implicit_)gemm_")
@@ -51,8 +54,8 @@ class Float32Products(DevicePattern):
     What it does: It adds up the kernels of matrix products and convolutions that ran in float32 (or
     TF32), by their names and, where recorded, the dtypes of the inputs. Where a run has half
     precision already it says nothing: what is left in float32 was left on purpose; so was what an
-    optimizer multiplies. Products of a vector do not count, nor what takes less than 5 % of the
-    time.
+    optimizer multiplies. Nor does it where for most of the time neither tells the precision.
+    Products of a vector do not count, nor what takes less than 5 % of the time.
     Why it costs: In float16 or bfloat16 Tensor Cores have 8 times the rate of float32 on a V100 or
     T4, 4 times on an RTX 2080 Ti, 16 times on an A100, and twice that of TF32; and there is half as
     much to read.
@@ -94,6 +97,9 @@ class Float32Products(DevicePattern):
             at=AT,
         ),
         Quiet("autocast", joined(_V100, _HALF, _SGEMM)),
+        Quiet("autocast-by-the-inputs", joined(_H100, _NVJET, _SGEMM)),
+        Quiet("templates-of-triton-in-half", on_gpu(_TEMPLATE.format("c10::Half"), _SGEMM)),
+        Fires("templates-of-triton-in-float", on_gpu(_TEMPLATE.format("float"), _SGEMM)),
         Quiet("a-vector", joined(_V100, _GEMV)),
         Quiet("in-the-optimizer", joined(_V100, _OPTIMIZER)),
         Quiet(
@@ -162,11 +168,16 @@ class _Found:
         ]
         self.kernels = np.concatenate([rows for _, rows in parts])
         self.precision = np.concatenate([np.full(len(rows), each) for each, rows in parts])
-        spent_ns = trace.duration_ns[self.kernels].sum()
         lower_ns = trace.duration_ns[by_precision[Precision.LOWER]].sum()
         self._op = self._work.op_of(self.kernels)
-        chosen = self._is_float() & ~self._in_optimizer() & ~self._falls_back()
-        chosen &= lower_ns <= already_lower * (spent_ns + lower_ns)
+        is_float, is_open = self._is_float(), self.precision == Precision.OPEN
+        is_lower = is_open & self._has_input("c10::")  # c10::Half, c10::BFloat16, ...
+        may_be_lower = is_open & ~is_float & ~self._has_input("float")
+        spent = trace.duration_ns[self.kernels]
+        lower_ns += spent[is_lower].sum()
+        chosen = is_float & ~self._in_optimizer() & ~self._falls_back()
+        chosen &= lower_ns <= already_lower * (spent[~is_lower].sum() + lower_ns)
+        chosen &= 2 * spent[may_be_lower].sum() <= spent.sum()
         inside = trace.in_window(self.kernels)
         if (chosen & inside).any():
             chosen &= inside
@@ -180,6 +191,17 @@ class _Found:
         dtypes = np.array([*self._work.dtypes, ""], object)[self._op]
         by_name = (dtypes == "") & (self.precision != Precision.OPEN)
         result: NDArray[np.bool_] = (dtypes == "float") | by_name
+        return result
+
+    def _has_input(self, dtype: str) -> NDArray[np.bool_]:
+        """Whether what launched each has an input of a dtype that begins so."""
+        trace, ops = self._trace, self._trace.launching_ops(self.kernels)
+        result, known = np.zeros(len(ops), bool), np.flatnonzero(ops >= 0)
+
+        def has(_: str, inputs_id: int) -> bool:
+            return any(each.startswith(dtype) for each in trace.inputs.dtypes(inputs_id))
+
+        result[known] = trace.by_call(ops[known], has)
         return result
 
     def _falls_back(self) -> NDArray[np.bool_]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, EventKind, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern
-from ..evidence.device import devices, obstacles, products
+from ..evidence.device import devices, launches, obstacles, products
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
@@ -23,7 +23,8 @@ from ..option import warning_share
 # GeForce RTX 3090 and 4090 and L40. Of the peak, large products reach 88 % on ordinary cores and
 # 80 % on Tensor Cores, whose last round of tiles is emptier (docs/modelled-device.md): at worst
 # they take 1.4 times what the ratio says. Smaller ones reach half of it at the least.
-_LARGE_NS, _LARGE_LEFT, _SMALL_LEFT = 300_000, 1.4, 2.0
+# Of kernels without dims it is not known whether memory holds them up.
+_LARGE_NS, _LARGE_LEFT, _SMALL_LEFT, _UNKNOWN_LEFT = 300_000, 1.4, 2.0, 0.6
 _FULL_RATE = frozenset({(8, 0), (9, 0), (10, 0), (10, 3)})
 _BYTES_PER_NS = 2_000  # A100 80GB: 2.0 TB/s
 
@@ -32,15 +33,18 @@ _HALF = "aten::mm | c10::Half[64, 64], c10::Half[64, 64]"
 _BIAS_ALONE = "aten::addmm | float[64], c10::Half[64, 64], c10::Half[64, 64]"
 _RTX_3090 = "# device 0 NVIDIA GeForce RTX 3090 8.6"
 _TF32_KERNEL = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16 9us"
+_REGION = "Torch-Compiled Region: 0/0"
+_COMPILED = joined("aten::neg | float[64]", launch(_REGION, "ampere_sgemm_64x64_nn 40us"))
 
 
 class FP32Matmul(DevicePattern):
     """A float32 matrix product runs without Tensor Cores on a GPU that could use TF32.
 
-    What it does: It looks at the kernels of float32 matrix products. The trace does not hold
-    `allow_tf32`, so the kernel that ran is the evidence, not the setting. Where some of them ran on
-    Tensor Cores the setting is on, and nothing is reported. Some products (the angles
-    of rotary embeddings) are float32 on purpose; they take next to no time.
+    What it does: It looks at the kernels of float32 matrix products, in compiled code also at those
+    without an operator, by their names. The trace does not hold `allow_tf32`, so the kernel that
+    ran is the evidence, not the setting. Where some of them ran on Tensor Cores the setting is on,
+    and nothing is reported. Some products (the angles of rotary embeddings) are float32 on
+    purpose; they take next to no time.
     Why it costs: On an A100 ordinary cores have an eighth of the rate of TF32.
     Example: `left @ right` on float32 tensors with PyTorch's default settings, recorded as
 
@@ -49,9 +53,11 @@ class FP32Matmul(DevicePattern):
 
     Instead: Call `torch.set_float32_matmul_precision("high")`, if ten bits of mantissa are enough
     for the model. What autocast to bfloat16 adds to that is TDY502.
-    Cannot see: It misses convolutions (cuDNN uses TF32 by default), and products whose kernel the
-    profiler lost. AMD and GPUs before compute capability 8.0 have no TF32, and on GeForce cards and
-    the L40 it is no faster than float32, so it does not apply to them.
+    Cannot see: It misses convolutions (cuDNN uses TF32 by default) and, in compiled code where
+    there are any, products without an operator; Triton's templates, whose names do not tell; and
+    products whose kernel the profiler lost. AMD and GPUs before compute capability 8.0 have no
+    TF32, and on GeForce cards and the L40 it is no faster than float32, so it does not apply to
+    them.
     """
 
     code = "TDY501"
@@ -64,6 +70,14 @@ class FP32Matmul(DevicePattern):
         Quiet("tf32", on_gpu(launch(_FLOAT, _TF32_KERNEL))),
         Quiet("tf32-is-on", on_gpu(launch(_FLOAT, _TF32_KERNEL), launch(_FLOAT, "sgemm 40us"))),
         Quiet("bias-under-autocast", on_gpu(launch(_BIAS_ALONE, "ampere_sgemm_64x64_nn 40us"))),
+        Fires("compiled", on_gpu(_COMPILED, frame=FRAME), at=AT),
+        Quiet(
+            "compiled-with-a-convolution", on_gpu(_COMPILED, launch("aten::convolution", "conv"))
+        ),
+        Quiet("tf32-is-on-in-compiled-code", on_gpu(_COMPILED, launch(_REGION, _TF32_KERNEL))),
+        Quiet(
+            "a-template-of-triton", on_gpu(_COMPILED.replace("ampere_sgemm", "triton_tem_fused_mm"))
+        ),
         Quiet("half", on_gpu(launch(_HALF, "ampere_fp16_s16816gemm_fp16_64x64 9us"))),
         Abstains("v100", joined("# device 0 Tesla V100 7.0", launch(_FLOAT, "volta_sgemm 40us"))),
         Abstains("geforce", joined(_RTX_3090, launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"))),
@@ -79,11 +93,11 @@ class FP32Matmul(DevicePattern):
         return NotApplicable(f"{gpu} has no TF32")
 
     def cost_rows(self, event: Event) -> Iterable[int]:
-        rows: list[int] = event.trace.device_rows_under(event.row).tolist()
-        return rows
+        return launches.work_or_op(event)
 
     def find(self, trace: Trace) -> Iterable[Match]:
-        for events in places.by_line(products.without_tf32(trace)):
+        found = products.without_tf32(trace)
+        for events in places.parts(found, lambda each: (each.location, each.kind)):
             yield Match(events, severity=self.warning_from)
 
     def message(self, events: Sequence[Event]) -> str:
@@ -99,6 +113,8 @@ class FP32Matmul(DevicePattern):
         memory = sum(map(_nbytes, events)) / _BYTES_PER_NS / spent_ns
         large = int(spent[spent >= _LARGE_NS].sum()) / spent_ns
         worst = (large * _LARGE_LEFT + (1 - large) * _SMALL_LEFT) / ratio
+        if events[0].kind == EventKind.Kernel:
+            worst = max(worst, _UNKNOWN_LEFT)
         left = min(max(1 / ratio, memory), 1.0), min(max(worst, 2 * memory), 1.0)
         return Edit("the products in TF32", work=rows, left=left)
 

@@ -46,8 +46,6 @@ _SPARED = [
 # the time that a graph would save, not all of it can be captured.
 _MOST_ELSE = 0.05
 
-_COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
-
 _CAPTURE = 'capture the step in a CUDA graph, or torch.compile(mode="reduce-overhead")'
 
 # Beside the optimizer the loss stays, with its backward, nodes of autograd and two launches: a step
@@ -152,7 +150,7 @@ class LaunchBound(DevicePattern):
             return "a static KV cache under CUDA graphs, or more sequences at once"
         if len(graphs.launched_in_steps(trace)):
             return graphs.MORE_IN_GRAPHS
-        if len(trace.rows_named(*_COMPILED)):
+        if len(trace.rows_named(*launches.COMPILED)):
             return 'torch.compile(mode="reduce-overhead"), which uses CUDA graphs'
         return self.fix if _captured_steps(trace) is None else _CAPTURE
 

@@ -73,3 +73,15 @@ def test_products_that_memory_holds_up_gain_less() -> None:
         for report in (small, large)
     ]
     assert saved[0] <= saved[1] > 0
+
+
+def test_products_of_compiled_code_count_without_an_operator() -> None:
+    """Their sizes are not known, so memory may hold them up: less is certain than of operators."""
+    region = "aten::neg | float[64]\nTorch-Compiled Region: 0/0"
+    by_op, by_kernel = (_checked(launch(op, _KERNEL), _WAIT).findings for op in (_PRODUCT, region))
+    assert [each.code for each in by_kernel] == [each.code for each in by_op]
+    assert by_kernel[0].cost_ns == by_op[0].cost_ns
+    assert by_kernel[0].saving is not None
+    assert by_op[0].saving is not None
+    assert 0 < by_kernel[0].saving.low_ns < by_op[0].saving.low_ns
+    assert "TDY501" in by_kernel[1].fix

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
 from tidy.trace.kept import kept
 
+# Ranges in which code runs that torch.compile made.
+COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
+
 # Rows to look ahead for the next op: the Python frames between two modules are fewer.
 _FARTHEST_ROWS = 256
 

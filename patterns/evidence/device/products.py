@@ -10,8 +10,15 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account.work_kinds import ATTENTION, ORDINARY, TENSOR_CORES, kernel_kind
-from tidy.trace import Event, EventKind, Trace
+from tidy.account.work_kinds import (
+    ATTENTION,
+    ORDINARY,
+    PRODUCTS,
+    TENSOR_CORES,
+    convolves,
+    kernel_kind,
+)
+from tidy.trace import Event, EventKind, Rows, Trace
 
 from . import devices, launches
 
@@ -41,7 +48,7 @@ class Precision(Enum):
     FLOAT32 = "float32 on ordinary cores"
     TF32 = "TF32 on Tensor Cores"
     LOWER = "16 bits or fewer on Tensor Cores"
-    OPEN = "what the name does not tell, on Tensor Cores"
+    OPEN = "what the name does not tell"
 
 
 _ON_TENSOR_CORES = (Precision.TF32, Precision.LOWER, Precision.OPEN)
@@ -51,7 +58,7 @@ _ON_TENSOR_CORES = (Precision.TF32, Precision.LOWER, Precision.OPEN)
 def precision_of(kernel: str) -> Precision | None:
     """Tell in what a kernel of NVIDIA's multiplies; None for others, or where it is open."""
     kind, lower = kernel_kind(kernel), kernel.lower()
-    if kind in (TENSOR_CORES, ATTENTION):
+    if kind in (TENSOR_CORES, ATTENTION, PRODUCTS):
         if _HALF.search(lower):
             return Precision.LOWER
         return Precision.TF32 if _TF32.search(lower) else Precision.OPEN
@@ -98,19 +105,44 @@ def gains_by_tf32(trace: Trace) -> bool:
 
 
 def without_tf32(trace: Trace) -> list[Event]:
-    """The float32 products that switching TF32 on would speed up.
+    """The float32 products that switching TF32 on would speed up: ops, and kernels without one.
 
     Where some product of float32 ran on Tensor Cores TF32 is on; those on ordinary cores then have
     sizes that cuBLAS has no TF32 kernel for.
     """
     if not gains_by_tf32(trace):
         return []
+    compiled = _of_compiled_code(trace)
+    if len(compiled[Precision.TF32]):
+        return []
     products = list(trace.events(trace.rows_named(*MATRIX_PRODUCTS)))
     floats = [each for each in launches.innermost(products) if _is_float(each)]
     precisions = [_precision(each) for each in floats]
     if set(precisions) & set(_ON_TENSOR_CORES):
         return []
-    return list(compress(floats, (each == Precision.FLOAT32 for each in precisions)))
+    by_op = compress(floats, (each == Precision.FLOAT32 for each in precisions))
+    return [*by_op, *trace.events(compiled[Precision.FLOAT32])]
+
+
+def _of_compiled_code(trace: Trace) -> dict[Precision, Rows]:
+    """Kernels of products that compiled code launched without an op, by precision.
+
+    Of a plain product's kernel the name does not tell that it is no convolution's: where there is
+    any, none is known.
+    """
+    known = kernels_by_precision(trace)
+    kernels = trace.rows_of_kind(EventKind.Kernel)
+    names = [trace.names[each] for each in np.unique(trace.name_id[kernels]).tolist()]
+    ranges = launches.below(trace, trace.rows_named(*launches.COMPILED))
+    if len(trace.rows_named("aten::*conv*")) or any(map(convolves, names)):
+        return dict.fromkeys(known, kernels[:0])
+    is_op = launches.has_name(trace, "*::*")
+
+    def own(rows: Rows) -> Rows:
+        ops = trace.launching_ops(rows)
+        return rows[ranges.contains(ops) & ~is_op[trace.name_id[ops]]]
+
+    return {each: own(rows) for each, rows in known.items()}
 
 
 def _is_float(product: Event) -> bool:
