@@ -24,7 +24,13 @@ _STEP_US, _TRANSFER_US = 1000, 100
 
 
 def _trace(
-    folder: Path, rank: int, arrives_us: list[int], latest_us: list[int], *, clock_us: int = 0
+    folder: Path,
+    rank: int,
+    arrives_us: list[int],
+    latest_us: list[int],
+    *,
+    clock_us: int = 0,
+    growth: int = 1,
 ) -> Trace:
     """One all-reduce a step: this rank arrives at one time, the last of the job at another."""
     events: list[dict[str, Any]] = []
@@ -35,7 +41,7 @@ def _trace(
 
     for step, (arrives, latest) in enumerate(zip(arrives_us, latest_us, strict=True)):
         at = 10_000 + step * _STEP_US
-        shapes = {"Input Dims": [[1024 * (step + 1)]], "External id": step + 1}
+        shapes = {"Input Dims": [[1024 + growth * step]], "External id": step + 1}
         add("user_annotation", f"ProfilerStep#{step}", at, _STEP_US, 77)
         add("cpu_op", "nccl:all_reduce", at + arrives - 10, 8, 77, **shapes)
         add("cuda_runtime", "cudaLaunchKernel", at + arrives - 8, 5, 77, correlation=step + 1)
@@ -73,6 +79,23 @@ def test_one_rank_cannot_tell(tmp_path: Path) -> None:
     assert waits_for_ranks([trace]) == [None]
     assert set(_kinds(trace, None)) == {"communication"}
     assert "waiting for other ranks" in str(tidy.check(trace))
+
+
+def test_one_rank_tells_what_is_above_the_shortest_of_each_collective(tmp_path: Path) -> None:
+    """Of collectives that are alike, by their order in the step, operation and size."""
+    early = [100, 300, 200]
+    alike = _trace(tmp_path, 0, early, [400, 300, 250], growth=0)
+    assert _kinds(alike, None) == {
+        "above the shortest of each collective": 300 + 0 + 50,
+        "communication": 3 * _TRANSFER_US,
+    }
+    report = tidy.check(alike)
+    assert report.accounts[0].of("communication") == 1000 * (350 + 3 * _TRANSFER_US)
+    assert "communication (waiting included)" in str(report)
+    assert "up to 117 us is above the shortest" in str(report)
+    sizes_differ = _trace(tmp_path, 0, early, [400, 300, 250])
+    assert "above the shortest of each collective" not in _kinds(sizes_differ, None)
+    assert "above the shortest" not in str(tidy.check(sizes_differ))
 
 
 def test_traces_of_different_jobs_are_not_matched(tmp_path: Path) -> None:

@@ -140,9 +140,7 @@ class Accountant:
             return {None: [self._host_pieces(None, window, time)]}
         pieces: dict[int | None, list[Stretches]] = {}
         for device in devices_with_most_work(trace):
-            busy = busy_pieces(trace, device, time)
-            if self._waits is not None:
-                busy = told_apart(trace, busy, self._waits)
+            busy = told_apart(trace, busy_pieces(trace, device, time), self._waits)
             idle = time - Intervals(busy.start_ns, busy.end_ns)
             pieces[device] = [busy, self._host_pieces(device, window, idle)]
         return pieces

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from . import host_kinds, work_kinds
 from .device_work import (
+    ABOVE_SHORTEST,
     CONVOLUTIONS_ON_ORDINARY,
     CONVOLUTIONS_ON_TENSOR_CORES,
     COPIES,
@@ -74,6 +75,7 @@ CAUSE_OF = {
     work_kinds.OTHER: Cause("other"),
     work_kinds.MEMORY: Cause("other"),
     work_kinds.COMMUNICATION: Cause("transfer"),
+    ABOVE_SHORTEST: Cause("transfer"),
     TRANSFER: Cause("transfer"),
     WAITING_FOR_RANKS: Cause("rank-wait"),
     COPIES: Cause("copy"),

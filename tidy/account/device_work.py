@@ -21,6 +21,8 @@ CONVOLUTIONS_ON_TENSOR_CORES = "convolutions on Tensor Cores"
 CONVOLUTIONS_ON_ORDINARY = "convolutions on ordinary cores"
 # What communication is where several ranks' traces tell it; see ranks.py.
 WAITING_FOR_RANKS, TRANSFER = "waiting for other ranks", "transfer"
+# With one rank's trace: what a collective takes beyond the shortest of its like in other steps.
+ABOVE_SHORTEST = "above the shortest of each collective"
 KINDS = (
     work_kinds.TENSOR_CORES,
     work_kinds.ORDINARY,
@@ -38,6 +40,7 @@ KINDS = (
     FILLS,
     WAITING_FOR_RANKS,
     TRANSFER,
+    ABOVE_SHORTEST,
 )
 CODE_OF = {kind: code for code, kind in enumerate(KINDS)}
 _CONVOLUTION_OF = {

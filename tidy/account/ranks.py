@@ -12,14 +12,14 @@ no kernels: what they record of their work on the host takes the place.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..trace import Rows, Trace, TraceInfo
 from . import work_kinds
-from .device_work import KINDS, TRANSFER, WAITING_FOR_RANKS, kinds_of
+from .device_work import ABOVE_SHORTEST, CODE_OF, TRANSFER, WAITING_FOR_RANKS, kinds_of
 from .pieces import Stretches, joined
 
 # Each rank may have a size of its own in these.
@@ -114,22 +114,51 @@ def waits_for_devices(trace: Trace) -> RankWaits | None:
     return RankWaits(rows, waiting_ns, np.full(len(rows), _ANY_TIME), last)
 
 
-def told_apart(trace: Trace, busy: Stretches, waits: RankWaits) -> Stretches:
-    """Communication of matched collectives, parted into waiting for other ranks and transfer."""
+def told_apart(trace: Trace, busy: Stretches, waits: RankWaits | None) -> Stretches:
+    """Communication, parted into waiting for other ranks and transfer.
+
+    With one rank's trace into what a collective takes beyond the shortest of its like, and that.
+    """
+    communicates = busy.kind == CODE_OF[work_kinds.COMMUNICATION]
+    if not communicates.any():
+        return busy
     wait = np.full(len(trace), -1, np.int64)
-    wait[waits.rows] = waits.waiting_ns
-    matched = (busy.kind == KINDS.index(work_kinds.COMMUNICATION)) & (wait[busy.row] >= 0)
+    if waits is not None:
+        kinds = WAITING_FOR_RANKS, TRANSFER
+        wait[waits.rows] = waits.waiting_ns
+    else:
+        kinds = ABOVE_SHORTEST, work_kinds.COMMUNICATION
+        for rows in _alike(trace):
+            wait[rows] = trace.duration_ns[rows] - trace.duration_ns[rows].min()
+    matched = communicates & (wait[busy.row] >= 0)
     mine = busy.at(matched)
     arrived = np.clip(trace.start_ns[mine.row] + wait[mine.row], mine.start_ns, mine.end_ns)
     parts = [busy.at(~matched)]
-    for code, start, end in (
-        (KINDS.index(WAITING_FOR_RANKS), mine.start_ns, arrived),
-        (KINDS.index(TRANSFER), arrived, mine.end_ns),
+    for kind, start, end in zip(
+        kinds, (mine.start_ns, arrived), (arrived, mine.end_ns), strict=True
     ):
         some = end > start
-        kind = np.full(np.count_nonzero(some), code, np.int8)
-        parts.append(Stretches(start[some], end[some], kind, mine.row[some]))
+        codes = np.full(np.count_nonzero(some), CODE_OF[kind], np.int8)
+        parts.append(Stretches(start[some], end[some], codes, mine.row[some]))
     return joined(parts)
+
+
+def _alike(trace: Trace) -> Iterator[list[int]]:
+    """Collectives of one device that are the same one of different steps, as it seems."""
+    if trace.info.is_thinned:
+        return
+    rows = _communication(trace)
+    for device in np.unique(trace.device[rows]).tolist():
+        found = _collectives(trace, device, rows[trace.device[rows] == device])
+        counts = defaultdict[str, set[int]](set)
+        for (step, operation), count in found.counts.items():
+            counts[operation].update([count] if step >= 0 else [])
+        same = defaultdict[tuple[str, int, object], list[int]](list)
+        for key, row in found.rows.items():
+            step, operation, number = key
+            if step >= 0 and len(counts[operation]) == 1:
+                same[operation, number, found.sizes[key]].append(row)
+        yield from same.values()
 
 
 def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
@@ -170,7 +199,7 @@ def _on_all(key: _Key, ranks: Sequence[_Collectives]) -> bool:
 def _communication(trace: Trace) -> Rows:
     """Kernels of collectives; where there are none, what was recorded of them on the host."""
     rows = trace.device_rows
-    rows = rows[kinds_of(trace, rows) == KINDS.index(work_kinds.COMMUNICATION)]
+    rows = rows[kinds_of(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
     return rows if len(rows) else trace.rows_named(*_ON_HOST)
 
 

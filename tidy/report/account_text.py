@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..account import Account, Part
 from ..account import host_kinds as kinds
+from ..account.device_work import ABOVE_SHORTEST
 from ..account.work_kinds import COMMUNICATION
 from ..trace import LeftOut, Window, count_text, printable, time_text
 from ..trace.location import parse_frame
@@ -86,8 +87,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         time_ns, share = sum(p.time_ns for p in rest) / steps, sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")
         console.show(Text(f"    {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
-    if any(p.kinds[0][0] == COMMUNICATION and p.share >= _WORTH_A_NOTE for p in account.parts):
-        said = "  communication may be waiting for other ranks: their traces, given too, tell"
+    for said in _waiting_lines(account, steps):
         console.show(Text(said, "dim"))
     if account.idle_is_upper_bound:
         idle = share_text(sum(part.share for part in account.parts if part.part == "idle"))
@@ -128,6 +128,22 @@ def _at(part: Part) -> str:
         location_text(place.location, _PLACE) if place.location else _short_name(place.name, _PLACE)
     )
     return f" ({where})"
+
+
+def _waiting_lines(account: Account, steps: int) -> Iterator[str]:
+    """Say what one rank's trace tells of how much of its communication is waiting."""
+    for part in account.parts:
+        if _may_wait(part) and part.share >= _WORTH_A_NOTE:
+            yield "  communication may be waiting for other ranks: their traces, given too, tell"
+            above_ns = dict(part.kinds).get(ABOVE_SHORTEST, 0)
+            if above_ns >= _WORTH_A_NOTE * part.time_ns:
+                above = time_text(above_ns / steps)
+                yield f"  of it up to {above} is above the shortest of each collective"
+
+
+def _may_wait(part: Part) -> bool:
+    """Whether it is communication of which one rank's trace does not tell what is waiting."""
+    return part.kinds[0][0] in (COMMUNICATION, ABOVE_SHORTEST)
 
 
 def idle_text(account: Account) -> str | None:
@@ -194,6 +210,8 @@ def _short_name(name: str, room: int) -> str:
 
 def _said_besides(part: Part) -> str:
     """The function that most of a part is in, or the finer kinds that it is made of."""
+    if _may_wait(part):
+        return "waiting included"
     if part.mostly_in and not (part.cause == "data-loading" and part.finer):
         return _function(part.mostly_in)
     return ", ".join(part.finer)
