@@ -74,6 +74,16 @@ def test_the_rank_that_arrives_early_waits(tmp_path: Path, clock_us: int) -> Non
     assert _kinds(second, waits[1]) == {"transfer": 3 * _TRANSFER_US}
 
 
+def test_a_device_that_waits_for_other_ranks_is_not_busy(tmp_path: Path) -> None:
+    """Two all-reduces of 100 us in 2 ms; rank 0 waits 300 us for each. Alone it cannot tell."""
+    ranks = [_trace(tmp_path, rank, [100 + 300 * rank] * 2, [400, 400]) for rank in range(2)]
+    reports = among_ranks([tidy.check(trace) for trace in ranks])
+    assert [report.summary.busy_share for report in reports] == [0.1, 0.1]
+    alone = tidy.check(ranks[0])
+    assert alone.summary.busy_share == 0.4
+    assert "GPU busy 40% (100% of it communication)" in " ".join(str(alone).split())
+
+
 def test_one_rank_cannot_tell(tmp_path: Path) -> None:
     trace = _trace(tmp_path, 0, [100, 100], [400, 400])
     assert waits_for_ranks([trace]) == [None]

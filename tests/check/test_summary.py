@@ -5,12 +5,18 @@ In an outline 1 us passes before each event, and it lasts 1 us, or 1 us more tha
 
 from __future__ import annotations
 
-from tidy.check.summary import summarize
+from tidy.account import make_accounts
+from tidy.check.summary import RunSummary, summarize
 from tidy.trace.outline import parse_outline
 
 _LAUNCH = """
   cudaLaunchKernel
     => {} {}us"""
+
+
+def _summary(outline: str) -> RunSummary:
+    trace = parse_outline(outline)
+    return summarize(trace, make_accounts(trace))
 
 
 def _step(number: int, lasts_us: int, *kernels_us: int) -> str:
@@ -23,7 +29,7 @@ def test_busy_time_is_counted_inside_steps_and_once() -> None:
     starts 2 us after the other and ends before it.
     """
     before = "aten::add" + _LAUNCH.format("kernel", 5) + "\naten::mul 20us\n"
-    run = summarize(parse_outline(before + _step(1, 30) + _step(2, 50, 10, 6)))
+    run = _summary(before + _step(1, 30) + _step(2, 50, 10, 6))
     assert (run.step_count, run.step_ns, run.window_ns) == (2, 40_000, 80_000)
     assert run.busy_share == 10 / 80
     assert run.devices == (("GPU", 1),)
@@ -35,20 +41,20 @@ def test_without_steps_it_is_the_run_from_the_first_launch_to_the_last_work() ->
     the first kernel is launched counts, as in all other figures.
     """
     launch = "aten::add" + _LAUNCH.format("kernel", 3) + "\n"
-    run = summarize(parse_outline(f"{launch}aten::mul 5us\n{launch}"))
+    run = _summary(f"{launch}aten::mul 5us\n{launch}")
     assert (run.step_count, run.step_ns) == (0, None)
     assert run.busy_share == 6 / (16 - 1)
 
 
 def test_graphs_may_hide_work() -> None:
     outline = "cudaGraphLaunch\n  => kernel 3us\n"
-    assert summarize(parse_outline(outline)).busy_is_lower_bound
+    assert _summary(outline).busy_is_lower_bound
     whole = ("cudaLaunchKernel\n  => kernel 3us\n", "cudaGraphLaunch\n  => a 3us\n  => b 3us\n")
-    assert not any(summarize(parse_outline(each)).busy_is_lower_bound for each in whole)
+    assert not any(_summary(each).busy_is_lower_bound for each in whole)
 
 
 def test_a_run_on_the_cpu() -> None:
-    run = summarize(parse_outline("aten::add 10us | float[2]\naten::mul"))
+    run = _summary("aten::add 10us | float[2]\naten::mul")
     assert (run.devices, run.busy_share, run.is_cpu_run) == ((), None, True)
     assert (run.span_ns, run.event_count) == (12_000, 2)
     assert run.recorded == ("shapes",)
@@ -58,5 +64,5 @@ def test_a_run_on_the_cpu() -> None:
 def test_the_name_and_number_of_devices() -> None:
     """A device that the trace lists but that did nothing is no device of the run."""
     listed = "# device 0 NVIDIA A100 8.0\n# device 1 NVIDIA A100 8.0\n"
-    run = summarize(parse_outline(listed + "aten::add" + _LAUNCH.format("kernel", 3)))
+    run = _summary(listed + "aten::add" + _LAUNCH.format("kernel", 3))
     assert run.devices == (("NVIDIA A100", 1),)

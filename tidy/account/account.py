@@ -76,9 +76,15 @@ class Account:
     efficiency: Efficiency | None = None
     not_counted: tuple[Part, ...] = ()
 
-    def of(self, part: str) -> int:
-        """Nanoseconds in all parts of one sort."""
-        return sum(each.time_ns for each in self.parts if each.part == part)
+    def of(self, *parts: str) -> int:
+        """Nanoseconds in all parts of these sorts."""
+        return sum(each.time_ns for each in self.parts if each.part in parts)
+
+    @property
+    def busy_ns(self) -> int:
+        """Nanoseconds with work; waiting for other ranks is none, where it is told apart."""
+        waits = sum(each.time_ns for each in self.parts if each.cause == "rank-wait")
+        return self.of("compute", "communication", "copy") - waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ..account import MOST_DEVICES
+from ..account import MOST_DEVICES, Account
 from ..trace import Capability, LeftOut, Trace, count_text
 
 _MODELLED = " (modelled)"
@@ -32,7 +32,8 @@ class RunSummary:
         left_out: what the window leaves out, by start.
         span_ns: time from the first event to the last.
         busy_share: part of the window in which the average device was busy, 0 to 1; None where no
-            device was.
+            device was. Waiting for other ranks is not, where their traces tell it.
+        communication_share: part of that time in which devices only communicated, 0 to 1.
         busy_is_lower_bound: whether device activity may be missing in the trace.
         recorded: what the profiler was asked to keep, as `Capability` names it.
         device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
@@ -61,6 +62,7 @@ class RunSummary:
     left_out: tuple[LeftOut, ...]
     span_ns: int
     busy_share: float | None
+    communication_share: float
     busy_is_lower_bound: bool
     event_count: int
     recorded: tuple[str, ...]
@@ -75,11 +77,14 @@ class RunSummary:
     is_quickest: bool = False
 
 
-def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ()) -> RunSummary:
+def summarize(
+    trace: Trace, accounts: Sequence[Account], title: str | None = None, notes: Sequence[str] = ()
+) -> RunSummary:
     """The summary of a trace.
 
     Args:
         trace: the trace.
+        accounts: those of its devices, or of the host.
         title: the name to give it; None for the path it was read from.
         notes: what is said of it before the warnings of its reader.
     """
@@ -90,6 +95,10 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
     durations = tuple(end - start for start, end in trace.window.finished_ranges)
     keys = ("timed_steps", "times", "light_slowdown")
     timed, times, slowdown = (trace.info.header.get(f"tidy_{key}") for key in keys)
+    of_devices = [each for each in accounts if each.device is not None]
+    window_ns = sum(each.window.time_ns for each in of_devices)
+    busy_ns = sum(each.busy_ns for each in of_devices)
+    transfer_ns = sum(p.time_ns for a in of_devices for p in a.parts if p.cause == "transfer")
     kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
     return RunSummary(
         path=trace.info.path if title is None else title,
@@ -105,7 +114,8 @@ def summarize(trace: Trace, title: str | None = None, notes: Sequence[str] = ())
         window_ns=trace.window.time_ns,
         left_out=trace.window.left_out,
         span_ns=trace.span_ns,
-        busy_share=_busy_share(trace),
+        busy_share=busy_ns / window_ns if window_ns else None,
+        communication_share=transfer_ns / busy_ns if busy_ns else 0.0,
         busy_is_lower_bound=trace.may_lack_work,
         event_count=len(trace),
         recorded=tuple(c.value for c in kept if c in trace.capabilities),
@@ -130,11 +140,3 @@ def _own_notes(trace: Trace) -> Iterator[str]:
     if len(trace.devices_used) > MOST_DEVICES:
         many = f"{len(trace.devices_used):,} devices"
         yield f"{many}: only the {MOST_DEVICES} busiest have an account"
-
-
-def _busy_share(trace: Trace) -> float | None:
-    """The part of the window in which a device was busy, averaged over devices."""
-    if not trace.devices_used or not trace.window.time_ns:
-        return None
-    busy_ns = trace.devices_busy_ns(trace.step_time)
-    return busy_ns / trace.window.time_ns / len(trace.devices_used)

@@ -15,6 +15,7 @@ _MOST_LEFT_OUT = 2
 _FEWEST_UNLIKE, _OF_TEN, _UNLIKE = 3, 9, 1.3
 # Time besides the window that is less than this part of all goes without saying.
 _WORTH_SAYING = 0.001
+_WORTH_A_WORD = 0.05  # of the window: communication that nothing hides
 # Two recordings of the same code differ by more (docs/savings.md): less is no promise.
 _TELLABLE = 0.01
 _EXACT = 0.01  # a replay that is off by no more needs no word
@@ -44,13 +45,20 @@ def run_line(section: Section) -> str:
         parts.append(f"{time_text(run.window_ns)} of the run")
     busy = [r.busy_share for r in section.runs if r.busy_share is not None]
     if busy:
-        low, high = f"{min(busy):.0%}", f"{max(busy):.0%}"
         at_least = "at least " if run.busy_is_lower_bound else ""
-        busy_text = low if low == high else f"{low} to {high}"
-        parts.append(f"{run.device_sort} busy {at_least}{busy_text}")
+        said = f"{run.device_sort} busy {at_least}{_percents(busy)}"
+        communicates = [r.communication_share for r in section.runs]
+        if max(busy) * max(communicates) >= _WORTH_A_WORD:
+            said += f" ({_percents(communicates)} of it communication)"
+        parts.append(said)
     recorded = ", ".join(run.recorded) or "names and times only"
     left_out = f"left out: {', '.join(_left_out(run))}; " if _left_out(run) else ""
     return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
+
+
+def _percents(shares: Sequence[float]) -> str:
+    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _unlike_text(run: RunSummary) -> str:
