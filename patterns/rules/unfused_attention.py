@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from tidy.account import rates_of
-from tidy.account.efficiency import precision_of
+from tidy.account.efficiency import path_of
 from tidy.account.op_nbytes import is_elementwise
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
@@ -160,8 +160,8 @@ def _fused(trace: Trace, found: Sequence[_Attention], rows: list[int], backward:
     """A kernel that reads queries, keys and values, and takes what rates make of its products."""
     device = trace.devices[int(trace.device[rows[0]])]
     rates, left = rates_of(device.name), _UNKNOWN
-    name = precision_of(found[0].dtype, True, device.vendor) or ""
-    peak = rates and (rates.peak(name, True) or rates.peak("float32", False))
+    path = path_of(found[0].dtype, True, device)
+    peak = rates and ((path and rates.peak(*path)) or rates.peak("float32", False))
     if rates and peak:
         needed_s = sum(
             max(each.flops / peak, each.nbytes / rates.nbytes_per_s) for each in found

@@ -52,6 +52,26 @@ def test_float32_on_tensor_cores_is_tf32() -> None:
     assert (rate.precision, rate.peak_flops_per_s) == ("tf32", 156e12)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "kernel", "device", "expected"),
+    [
+        ("c10::BFloat16", "matmul_kernel", _A100, [("bfloat16", True)]),
+        ("c10::BFloat16", "some_kernel", _A100, [("bfloat16", True)]),
+        ("c10::BFloat16", "gemmSN_NN_kernel", _A100, [("bfloat16", False)]),
+        ("float", "matmul_kernel", _A100, []),
+        ("float", "fmha_cutlassF_f32_sm70", "# device 0 Tesla V100 7.0\n", [("float32", False)]),
+        ("float", "matmul_kernel", "# device 0 Tesla V100 7.0\n", [("float32", False)]),
+    ],
+)
+def test_a_product_is_held_against_the_cores_that_it_may_have_run_on(
+    dtype: str, kernel: str, device: str, expected: list[tuple[str, bool]]
+) -> None:
+    """Float32 may be TF32 where the name does not tell, but not before TF32 there was."""
+    made = _of(device + _op(f"aten::mm | {dtype}[64, 64], {dtype}[64, 64]", f"{kernel} 10us"))
+    assert [(each.precision, each.on_matrix_cores) for each in made.products] == expected
+    assert made.uncounted_ns == (0 if expected else 10_000)
+
+
 def test_a_wrapper_of_autocast_counts_once() -> None:
     half = "c10::Half[64, 64], c10::Half[64, 64]"
     inner = _op(f"aten::mm | {half}", "cutlass_75_tensorop_f16_s1688gemm 10us")

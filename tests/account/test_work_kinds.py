@@ -43,6 +43,8 @@ from tidy.trace.outline import parse_outline
         ("bwd_kernel_dk_dv", ATTENTION),
         ("void marlin::Marlin<__half, 256, 4>", TENSOR_CORES),
         ("_w8a8_block_fp8_matmul", TENSOR_CORES),
+        ("void cutlass::device_kernel<GemmUniversal<MainloopSm90TmaGmmaWarp>>", TENSOR_CORES),
+        ("void cutlass::device_kernel<CollectiveMma<cute::MMA_Atom<SM80_16x8>>>", TENSOR_CORES),
         ("matmul_kernel", PRODUCTS),
         ("void fbgemm_gpu::_FP8rowwise_to_float_cuda_kernel<float>", OTHER),
     ],

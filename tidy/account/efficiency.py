@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Rows, Trace, Window
+from ..trace import DeviceProperties, EventKind, Rows, Trace, Window
 from ..trace.raw_columns import Interner
 from . import work_kinds
 from .device_rates import DeviceRates, rates_of
@@ -26,6 +26,7 @@ _PRECISION = {
     "c10::Float8_e4m3fn": "float8", "c10::Float8_e5m2": "float8",
     "c10::Float8_e4m3fnuz": "float8", "c10::Float8_e5m2fnuz": "float8",
 }  # fmt: skip
+_FIRST_WITH_TF32 = 8, 0
 _ON_MATRIX_CORES = [CODE_OF[work_kinds.TENSOR_CORES], CODE_OF[work_kinds.ATTENTION]]
 _PRODUCTS = [*_ON_MATRIX_CORES, CODE_OF[work_kinds.ORDINARY], CODE_OF[work_kinds.PRODUCTS]]
 
@@ -146,7 +147,7 @@ def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
     kinds = kinds_by_name(trace, rows)
     properties = trace.devices[device]
     rates = rates_of(properties.name)
-    products, uncounted_ns = _products(trace, rows, kinds, properties.vendor, rates)
+    products, uncounted_ns = _products(trace, rows, kinds, properties, rates)
     elementwise = rows[kinds == CODE_OF[work_kinds.ELEMENTWISE]]
     nbytes, counted_ns = _elementwise(trace, elementwise)
     whole_ns = int(trace.duration_ns[elementwise].sum())
@@ -155,18 +156,29 @@ def efficiency_of(trace: Trace, device: int, window: Window) -> Efficiency:
     )
 
 
-def precision_of(dtype: str, on_matrix_cores: bool, vendor: str) -> str | None:
-    """What cores compute in; None where the dtype is none that is multiplied on a GPU."""
-    precision = _PRECISION.get(dtype)
-    tf32 = precision == "float32" and on_matrix_cores and vendor == "nvidia"
-    return "tf32" if tf32 else precision
+def path_of(
+    dtype: str, on_matrix_cores: bool | None, device: DeviceProperties
+) -> tuple[str, bool] | None:
+    """In what a product of a dtype ran, and whether on matrix cores; None where nothing tells.
+
+    Args:
+        on_matrix_cores: by the names of its kernels; None where these do not tell.
+    """
+    precision, on_matrix = _PRECISION.get(dtype), on_matrix_cores
+    if precision == "float32" and device.vendor == "nvidia":
+        if device.compute is not None and device.compute < _FIRST_WITH_TF32:
+            on_matrix = False
+        precision = "tf32" if on_matrix else precision
+    elif on_matrix is None and precision not in ("float64", "float32"):
+        on_matrix = True  # all libraries use them for these
+    return None if precision is None or on_matrix is None else (precision, on_matrix)
 
 
 def _products(
     trace: Trace,
     kernels: Rows,
     kinds: NDArray[np.int8],
-    vendor: str,
+    device: DeviceProperties,
     rates: DeviceRates | None,
 ) -> tuple[tuple[ProductRate, ...], int]:
     """The products by precision, and the time of those that are not counted."""
@@ -179,13 +191,15 @@ def _products(
     sums: dict[tuple[str, bool], list[int]] = {}
     counted_ns, count = 0, len(work.rows)
     time_ns = np.bincount(op[op >= 0], spent[op >= 0], count).astype(np.int64)
-    matrix = np.isin(kinds, _ON_MATRIX_CORES) & (op >= 0)
-    on_matrix = np.bincount(op[matrix], minlength=count) > 0
-    dtypes = work.dtypes
+    on_matrix, on_ordinary = (
+        np.bincount(op[np.isin(kinds, codes) & (op >= 0)], minlength=count) > 0
+        for codes in (_ON_MATRIX_CORES, [CODE_OF[work_kinds.ORDINARY]])
+    )
+    is_known, dtypes = on_matrix | on_ordinary, work.dtypes
     for at in np.flatnonzero((time_ns > 0) & (work.flops > 0)).tolist():
-        precision = precision_of(dtypes[at], bool(on_matrix[at]), vendor)
-        if precision is not None:
-            each = sums.setdefault((precision, bool(on_matrix[at])), [0, 0])
+        path = path_of(dtypes[at], bool(on_matrix[at]) if is_known[at] else None, device)
+        if path is not None:
+            each = sums.setdefault(path, [0, 0])
             each[0] += int(work.flops[at])
             each[1] += int(time_ns[at])
             counted_ns += int(time_ns[at])

@@ -63,7 +63,7 @@ _KINDS = tuple(
         (ORDINARY, r"_f32f32_f32f32|^(?!.*tf32).*gemm_f32f32_f32_"),
         (TENSOR_CORES, r"(?<!sub)tensorop|tf32|[hsi]\d*(884|1688|16816|161616|8816|16832)\w*(gemm"
          r"|cudnn|conv)"
-         r"|(884|1688|16816|161616)gemm|hmma|imma|wgmma|nvjet|xmma_\w*(bf16|f16|e4m3|int8)"
+         r"|(884|1688|16816|161616)gemm|hmma|imma|gmma|mma_atom|nvjet|xmma_\w*(bf16|f16|e4m3|int8)"
          r"|sm(80|86|89|90|100|120)_xmma|Cijk_\w*_MI\d+x|igemm_\w*gtcx|mfma|xdl|gemm_bf16|hgemm"
          r"|(884|1688|16816)fprop|(884|1688|16816)[dw]grad|turing_h|deep_gemm"
          r"|fp8_(gemm|matmul)|marlin"),

@@ -51,6 +51,8 @@ def _products(efficiency: Efficiency) -> Iterator[str]:
 
 def _rate(each: ProductRate) -> str:
     said = f"{rate_text(each.flops_per_s, 'FLOP')} in {each.precision}"
+    if not each.on_matrix_cores and "16" in each.precision:
+        said += " on ordinary cores"
     if not each.peak_flops_per_s:
         return said
     return f"{said} ({share_text(each.flops_per_s / each.peak_flops_per_s)} of the peak)"
