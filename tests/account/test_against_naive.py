@@ -38,7 +38,7 @@ _COMPUTE = {
 _HOST = {
     *("data-loading", "device-wait", "launching", "python", "optimizer-host", "hook-host"),
     *("allocator", "first-calls", "garbage-collection", "cpu-op", "other-process", "recording"),
-    *("gap", "unknown"),
+    *("host-stall", "gap", "unknown"),
 }
 _WORDS = {
     "compute": _COMPUTE,

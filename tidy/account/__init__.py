@@ -3,6 +3,7 @@
 device_work.py   what a device does: the part each nanosecond with work belongs to
 host_kinds.py    the kinds of a host thread's time
 host_rows.py     what each event of the host says of the time in it
+host_stalls.py   operators that now and then take far longer than their like
 host_thread.py   what is open on a thread, from each time to the next
 host_time.py     what a thread does at each moment, by both
 idle_time.py     why a device has no work: what the thread that launches next was doing

@@ -26,6 +26,7 @@ class Part:
         places: the costliest, by time.
         mostly_in: the innermost function or operator that most of it is in, "" for none; of causes
             for which the place alone says little.
+        calls: of host stalls how many there are.
     """
 
     part: str
@@ -36,6 +37,7 @@ class Part:
     share: float
     places: tuple[Place, ...]
     mostly_in: str = ""
+    calls: int = 0
 
     @property
     def name(self) -> PartName:

@@ -194,6 +194,7 @@ class Accountant:
                 self._places.mostly_in(pieces.row[mine], spent[mine])
                 if cause.word in _NAMED_BY_FUNCTION
                 else "",
+                len(np.unique(pieces.row[mine])) if cause.word == "host-stall" else 0,
             )
 
 

@@ -18,6 +18,7 @@ HOST_KINDS = (
     ALLOCATOR := "allocator calls",
     COMPILING := "compiling and first calls",
     COLLECTING := "garbage collection",
+    STALLED := "host stalls",
     CPU_OP := "work on the CPU",
     PREPROCESSING := "preprocessing on the CPU",
     COPYING := "copies that hold the host",

@@ -142,9 +142,9 @@ def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
     is_frame = trace.kind[:count] == EventKind.PyCall
     frames = np.flatnonzero(is_frame)
     frames = frames[trace.parent[frames] >= 0]
-    callers = _names_that(_CALLS_HOOKS, trace, trace.parent[frames])
+    callers = names_that(_CALLS_HOOKS, trace, trace.parent[frames])
     frames = frames[callers[trace.name_id[trace.parent[frames]]]]
-    frames = frames[_names_that(_may_be_hook, trace, frames)[trace.name_id[frames]]]
+    frames = frames[names_that(_may_be_hook, trace, frames)[trace.name_id[frames]]]
     result = np.zeros(count, bool)
     result[frames] = True
     # What wraps a `forward` is none.
@@ -153,7 +153,7 @@ def calls_of_hooks(trace: Trace) -> NDArray[np.bool_]:
     return result
 
 
-def _names_that(
+def names_that(
     holds: Callable[[str], object], trace: Trace, rows: NDArray[np.signedinteger]
 ) -> NDArray[np.bool_]:
     """For each name whether it is one of these rows' and something holds of it."""

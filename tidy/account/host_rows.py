@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Capability, EventKind, Trace
-from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON
+from ..trace import Capability, EventKind, Rows, Trace
+from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON, STALLED
 from .host_names import CALLS, PYTHON_RANGES, RANGES, calls_of_hooks
+from .host_stalls import stalled_ops
 from .work_kinds import op_kind
 
 # An op that launches nothing and takes this long computes on the CPU; shorter ones are views, sizes
@@ -48,17 +49,21 @@ class HostRows:
     def _op_codes(self) -> NDArray[np.int8]:
         return np.array([CODE_OF[op_kind(name)] for name in self._trace.names] or [0], np.int8)
 
-    @cached_property
-    def _launches(self) -> NDArray[np.bool_]:
-        """For each tree row whether anything in its outermost op launches device work."""
+    def _launches(self, device_rows: Rows) -> NDArray[np.bool_]:
+        """For each tree row whether it, or anything below it, launches some of this work."""
         trace = self._trace
-        op = trace.launching_ops(trace.device_rows)
+        op = trace.launching_ops(device_rows)
         count = np.bincount(op[op >= 0], minlength=trace.tree_count)[: trace.tree_count]
         total = np.zeros(trace.tree_count + 1, np.int32)
         np.cumsum(count, out=total[1:])
-        inside: NDArray[np.bool_] = total[trace.subtree_end[: trace.tree_count]] > total[:-1]
-        outermost = self.outermost_op
-        return np.where(outermost >= 0, inside[outermost], inside)
+        return np.greater(total[trace.subtree_end[: trace.tree_count]], total[:-1])
+
+    @cached_property
+    def stalled(self) -> Rows:
+        """The tree rows of operators that stalled."""
+        trace = self._trace
+        kernels, copies = map(trace.rows_of_kind, (EventKind.Kernel, EventKind.Memcpy))
+        return stalled_ops(trace, self._launches(kernels) & ~self._launches(copies))
 
     @cached_property
     def in_ops(self) -> NDArray[np.bool_]:
@@ -78,10 +83,12 @@ class HostRows:
         if self.is_cpu_run:
             of_ops = self._op_codes[trace.name_id[: len(op)]]
         else:
-            computes = ~self._launches
+            launches = self._launches(trace.device_rows)
+            computes = ~np.where(op >= 0, launches[op], launches)
             computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
             of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
         kinds = np.where(self.in_ops[:-1], of_ops, CODE_OF[PYTHON])
+        kinds[self.stalled] = CODE_OF[STALLED]
         return np.append(kinds, CODE_OF[PYTHON]).astype(np.int8)
 
     @cached_property

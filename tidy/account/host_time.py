@@ -20,7 +20,17 @@ from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
 from .closures import closures
-from .host_kinds import CODE_OF, COMPILING, HOOK, LAUNCHING, OPTIMIZER, PYTHON, RECEIVING, WORKERS
+from .host_kinds import (
+    CODE_OF,
+    COMPILING,
+    HOOK,
+    LAUNCHING,
+    OPTIMIZER,
+    PYTHON,
+    RECEIVING,
+    STALLED,
+    WORKERS,
+)
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
@@ -133,15 +143,17 @@ class HostTime:
         for code, time in ranges.of_python:
             inside = _inside(time, times_ns)
             kind[inside[kind[inside] == CODE_OF[PYTHON]]] = code
-        own = kind.copy() if self._rows.is_cpu_run else kind
+        own = kind.copy()
         for code, time in ranges.of_all:
             kind[_inside(time, times_ns)] = code
+        in_range = (kind == CODE_OF[OPTIMIZER]) | (kind == CODE_OF[HOOK])
         if self._rows.is_cpu_run:
             # What an operator computes counts as that, in a hook and in an optimizer too.
             in_ops = self._rows.in_ops[row]
             kind = np.where(in_ops & (kind == CODE_OF[HOOK]), own, kind)
             in_ops &= kind == CODE_OF[OPTIMIZER]
             kind = np.where(in_ops, CODE_OF[OPTIMIZER_OP], kind).astype(np.int8)
+        kind[in_range & (own == CODE_OF[STALLED])] = CODE_OF[STALLED]
         in_call = call >= 0
         of_call = self._rows.call_codes[trace.name_id[call[in_call]]]
         around = kind[in_call]

@@ -41,6 +41,10 @@ _FILLS = {
     "host": "\u2588\u2593\u2592\u2591",
 }
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
+_OF_STALLS = (
+    "operators that stall take 50 times as long as others of their name, or more: too few"
+    " processors, a container's quota, or another process"
+)
 # A remedy for each cause.
 REMEDIES = {
     kinds.LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
@@ -54,6 +58,7 @@ REMEDIES = {
     kinds.HOOK: "fewer hooks, or hooks that only keep what a later step reads",
     kinds.OTHER_PROCESS: "have the other process work ahead, while the step goes on",
     kinds.COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
+    kinds.STALLED: "fewer threads and processes, or more processors (a container's quota)",
     kinds.CPU_OP: "move this work to the device, to workers, or out of the step",
     kinds.PREPROCESSING: "move this work to workers, or prepare the data once, before training",
     kinds.COPYING: "pinned memory and .to(device, non_blocking=True)",
@@ -89,6 +94,8 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         console.show(Text(f"    {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
     for said in _waiting_lines(account, steps):
         console.show(Text(said, "dim"))
+    if any(part.cause == "host-stall" and part.share >= _WORTH_A_NOTE for part in account.parts):
+        console.wrapped(_OF_STALLS, "dim", indent=2)
     if account.idle_is_upper_bound:
         idle = share_text(sum(part.share for part in account.parts if part.part == "idle"))
         said = f"  idle for {idle} at the most: {account.sort} activity is not in the recording"
@@ -212,6 +219,8 @@ def _said_besides(part: Part) -> str:
     """The function that most of a part is in, or the finer kinds that it is made of."""
     if _may_wait(part):
         return "waiting included"
+    if part.calls:
+        return f"{count_text(part.calls, 'operator')}, {time_text(part.time_ns / part.calls)} each"
     if part.mostly_in and not (part.cause == "data-loading" and part.finer):
         return _function(part.mostly_in)
     return ", ".join(part.finer)
