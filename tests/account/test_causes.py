@@ -54,6 +54,7 @@ def _idle_for(between: str) -> dict[str, int]:
         ("<built-in method wait of pybind11_builtins.pybind11_object 900us", "other-process"),
         ("subprocess.py(9): wait 900us", "other-process"),
         ("multiprocessing/connection.py(9): _poll 900us", "other-process"),
+        ("concurrent/futures/_base.py(9): result 900us", "other-process"),
         ("<built-in function waitpid> 900us", "other-process"),
         ("<built-in function system> 900us", "other-process"),
         ("torch/distributed/distributed_c10d.py(9): barrier 900us", "other-process"),
@@ -132,6 +133,42 @@ def test_preprocessing_that_launches_is_preprocessing_between_its_launches() -> 
     """What a function named so launches takes no longer to launch than elsewhere."""
     times = _idle_for("train.py(9): preprocess\n  aten::mul\n    cudaLaunchKernel 40us")
     assert times["launching"] >= 40_000
+
+
+def _waits_us(does: str) -> dict[str, int]:
+    """By name the collectives waited for, if this takes until 1010 us and Gloo until 700."""
+    gloo = "thread 2\nc10d::allreduce_ 100us\ngloo:all_reduce 599us\n"
+    account = _account(f"train 1010us\n  aten::mm 9us\n{does}\n{gloo}")
+    times = (part for part in account.parts if part.cause == "other-process")
+    return {part.mostly_in: part.time_ns // 1000 for part in times}
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        "",  # without stacks
+        "  <built-in method run_backward of torch._C._EngineBase object at 0x1> 990us",
+        "  torch/distributed/distributed_c10d.py(9): wait 990us",
+    ],
+)
+def test_a_collective_of_another_thread_is_waited_for(waits: str) -> None:
+    assert _waits_us(waits) == {"gloo:all_reduce": 599}
+
+
+@pytest.mark.parametrize("works", ["  train.py(3): busy 990us", "  aten::sort 990us"])
+def test_one_that_ends_during_other_work_is_not(works: str) -> None:
+    assert not _waits_us(works)
+
+
+def test_it_is_waited_for_since_the_last_operator_where_it_was_asked_for() -> None:
+    account = _account(
+        "train.py(3): step 900us\n  c10d::allreduce_ 300us\n"
+        "  <built-in method run_backward of torch> 500us\n"
+        "thread 2\naten::view 99us\ngloo:all_reduce 600us\n"
+    )
+    (part,) = (part for part in account.parts if part.cause == "other-process")
+    assert part.time_ns // 1000 == 700 - 302
+    assert [str(place.location) for place in part.places] == ["train.py:3"]
 
 
 def test_kinds_of_one_cause_are_one_part() -> None:

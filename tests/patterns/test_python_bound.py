@@ -10,7 +10,7 @@ from tidy.finding import NotChecked
 
 from ..conftest import ReadEvents
 from ..oracle.shared import findings, path_of, report
-from ..trace.kineto import Written, call, frame, kernel, mark, op
+from ..trace.kineto import Written, call, frame, kernel, mark, op, span
 
 _STEP_US = 5_100
 _COUNT, _TOKENIZE = "train.py(3): count", "train.py(3): tokenize"
@@ -47,6 +47,13 @@ def test_python_is_named_by_its_function(read_events: ReadEvents) -> None:
     # From the end of the first kernel, at 75 us, to the next product, at 5,010, of 5,090 us.
     assert found.cost_share == pytest.approx(4935 / 5090, abs=0.001)
     assert "for Python in count" in found.message
+
+
+def test_a_collective_of_another_thread_is_not_python(read_events: ReadEvents) -> None:
+    """Gloo's ends just before the host goes on."""
+    gloo = span("user_annotation", "gloo:all_reduce", 150, 4800, pid=1, tid=9)
+    assert _found(read_events, _steps())
+    assert not _found(read_events, _steps(gloo))
 
 
 def test_inputs_that_are_prepared_are_another_rules(read_events: ReadEvents) -> None:

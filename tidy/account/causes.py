@@ -97,6 +97,7 @@ CAUSE_OF = {
     host_kinds.CPU_OP: Cause("cpu-op"),
     host_kinds.PREPROCESSING: Cause("cpu-op"),
     host_kinds.OTHER_PROCESS: Cause("other-process"),
+    host_kinds.COLLECTIVE: Cause("other-process"),
     host_kinds.RECORDING: Cause("recording"),
     host_kinds.LOST_IN_GRAPHS: Cause("recording"),
     host_kinds.LOST: Cause("recording"),

@@ -15,6 +15,7 @@ HOST_KINDS = (
     OPTIMIZER := "optimizer's host work",
     HOOK := "hooks' host work",
     OTHER_PROCESS := "waiting for another process",
+    COLLECTIVE := "collectives",
     ALLOCATOR := "allocator calls",
     COMPILING := "compiling and first calls",
     COLLECTING := "garbage collection",

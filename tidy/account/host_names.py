@@ -112,6 +112,7 @@ RANGES = HostNames(
 # The same of frames, where they say it of Python only, and not of operators below them.
 PYTHON_RANGES = HostNames(
     (OTHER_PROCESS, r"<built-in method wait of pybind11\w*\..*"  # of a collective, or of RPC
+     r"|(.*/)?concurrent/futures/_base\.py\(\d+\): (result|exception|wait)"
      r"|.*torch/distributed/distributed_c10d\.py\(\d+\): (monitored_)?barrier"),
     (PREPROCESSING, r"(.*/)?(PIL|cv2|av|imageio|skimage|librosa|soundfile|torchaudio|albumentations"
      r"|torchvision/(transforms|io)|tokenizers|sentencepiece|tiktoken|decord)/.*\.py\(\d+\): .*"
@@ -119,13 +120,18 @@ PYTHON_RANGES = HostNames(
      r"|video_processing|audio_utils|feature_extraction|processing_)\w*\.py\(\d+\): .*"
      r"|.*\.py\(\d+\): _*(pre_?process|tokeni[sz]e|(read|decode)_(image|jpeg|video))\w*"
      r"|<built-in method \w+ of (Imaging\w*|av\.|tokenizers\.|\w*Tokenizer).*>"),
-    words=("of pybind11", "distributed_c10d.py", "pil/", "cv2/", "av/", "imageio/", "skimage/",
-           "librosa/", "soundfile/", "torchaudio/", "albumentations/", "torchvision/",
-           "sentencepiece/", "tiktoken/", "decord/", "image_", "video_", "audio_utils",
-           "feature_extraction", "/processing_", "preprocess", "pre_process", "tokeni",
-           "read_image", "read_jpeg", "read_video", "decode_image", "decode_jpeg", "decode_video",
-           "of imaging", "of av."),
+    words=("of pybind11", "futures/_base.py", "distributed_c10d.py", "pil/", "cv2/", "av/",
+           "imageio/", "skimage/", "librosa/", "soundfile/", "torchaudio/", "albumentations/",
+           "torchvision/", "sentencepiece/", "tiktoken/", "decord/", "image_", "video_",
+           "audio_utils", "feature_extraction", "/processing_", "preprocess", "pre_process",
+           "tokeni", "read_image", "read_jpeg", "read_video", "decode_image", "decode_jpeg",
+           "decode_video", "of imaging", "of av."),
 )  # fmt: skip
+# Frames that may wait for another thread; others do something themselves.
+MAY_WAIT = re.compile(
+    r"<built-in method (run_backward|wait|acquire) .*"
+    r"|(.*/)?(torch/(autograd|distributed|nn/parallel)/.*|threading)\.py\(\d+\): .*"
+).fullmatch
 _CALLS_HOOKS = re.compile(
     r".*torch/nn/modules/module\.py\(\d+\): (_call_impl|inner)"
     r"|autograd::engine::evaluate_function: .*"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..trace import Capability, EventKind, Rows, Trace
 from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON, STALLED
-from .host_names import CALLS, PYTHON_RANGES, RANGES, calls_of_hooks
+from .host_names import CALLS, MAY_WAIT, PYTHON_RANGES, RANGES, calls_of_hooks, names_that
 from .host_stalls import stalled_ops
 from .work_kinds import op_kind
 
@@ -39,6 +39,14 @@ class HostRows:
     def python_codes(self) -> NDArray[np.int8]:
         """The same of names of tree rows in `PYTHON_RANGES`."""
         return PYTHON_RANGES.codes(self._trace, slice(self._trace.tree_count))
+
+    @cached_property
+    def may_wait(self) -> NDArray[np.bool_]:
+        """For each tree row, and in the end for none, whether it may wait for another thread."""
+        trace, count = self._trace, self._trace.tree_count
+        is_frame = np.isin(trace.kind[:count], (EventKind.PyCall, EventKind.PyCCall))
+        named = names_that(MAY_WAIT, trace, np.flatnonzero(is_frame))
+        return np.append(named[trace.name_id[:count]] | ~is_frame, True)
 
     @cached_property
     def is_hook(self) -> NDArray[np.bool_]:

@@ -22,10 +22,12 @@ from ..trace.loader_fetches import find_fetches
 from .closures import closures
 from .host_kinds import (
     CODE_OF,
+    COLLECTIVE,
     COMPILING,
     HOOK,
     LAUNCHING,
     OPTIMIZER,
+    OTHER_PROCESS,
     PYTHON,
     RECEIVING,
     STALLED,
@@ -33,7 +35,10 @@ from .host_kinds import (
 )
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
+from .ranks import collectives_on_host
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
+
+_MAY_WAIT = [CODE_OF[PYTHON], CODE_OF[OTHER_PROCESS]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,37 @@ class HostTime:
             part = slice(count, count := count + len(turns.times_ns))
             starts[part], kind[part] = turns.times_ns, self._kinds(turns, ranges)
             row[part] = np.where(turns.call >= 0, turns.call, turns.row)
-        return ThreadTime(starts[:count], kind[:count], row[:count])
+        return self._with_collectives(
+            track_id, ThreadTime(starts[:count], kind[:count], row[:count])
+        )
+
+    def _with_collectives(self, track_id: int, pieces: ThreadTime) -> ThreadTime:
+        """Tell what the thread waits for: collectives of other threads that end while it does.
+
+            this thread    [op]..................[op]
+            Gloo's              [gloo:all_reduce]
+
+        One that ends during other work is not waited for.
+        """
+        trace = self._trace
+        rows = collectives_on_host(trace)
+        rows = rows[trace.track_id[rows] != track_id]
+        if not len(rows):
+            return pieces
+        rows = rows[np.argsort(trace.end_ns[rows], kind="stable")]
+        at = np.searchsorted(pieces.starts_ns, trace.end_ns[rows]) - 1
+        row = np.where(pieces.row[at] < trace.tree_count, pieces.row[at], -1)
+        waited = np.isin(pieces.kind[at], _MAY_WAIT) & self._rows.may_wait[row] & (at >= 0)
+        rows, at = rows[waited], at[waited]
+        began = np.maximum(trace.start_ns[rows], pieces.starts_ns[at])
+        ends = trace.end_ns[rows]
+        starts = np.unique(np.concatenate([pieces.starts_ns, began, ends]))
+        of = np.searchsorted(pieces.starts_ns, starts, side="right") - 1
+        kind, row = pieces.kind[of], pieces.row[of]
+        inside = _inside(Intervals(began, ends), starts)
+        kind[inside] = CODE_OF[COLLECTIVE]
+        row[inside] = rows[np.searchsorted(ends, starts[inside], side="right")]
+        return ThreadTime(starts, kind, row)
 
     def _kinds(self, turns: Turns, ranges: ToldRanges) -> NDArray[np.int8]:
         """The kind of a thread's time from each of these turns on."""

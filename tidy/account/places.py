@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Location, Trace
 from ..trace.kinds import DEVICE_WORK
 from ..trace.location import is_user_file, parse_frame
+from .ranks import collectives_on_host
 
 Rows = NDArray[np.int32]
 _FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall, EventKind.TorchOp)
@@ -43,6 +44,13 @@ class Places:
         for link in (forward, above):
             missing = (place < 0) & (link >= 0)
             place[missing] = place[link[missing]]
+        # What a backend records of a collective, on a thread of its own, has that of the last call.
+        asked = trace.rows_named("c10d::*")
+        asked = asked[np.argsort(trace.start_ns[asked], kind="stable")]
+        rows = collectives_on_host(trace)
+        before = np.searchsorted(trace.start_ns[asked], trace.start_ns[rows])
+        rows, before = rows[before > 0], before[before > 0]
+        place[rows] = place[asked[before - 1]]
 
     def _own(self) -> Rows:
         """For each tree row the number of the location that it itself gives, or -1.
@@ -180,10 +188,11 @@ class Places:
 
     @cached_property
     def _functions(self) -> tuple[NDArray[np.int64], Rows, Rows]:
-        """The rows of functions and operators, the end of each one's subtree, and its name."""
+        """The rows of functions, operators and collectives; their subtrees' ends; their names."""
         trace = self._trace
         is_function = np.isin(np.arange(256), _FUNCTIONS)
         rows = np.flatnonzero(is_function[trace.kind[: trace.tree_count]])
+        rows = np.union1d(rows, collectives_on_host(trace))
         return rows, trace.subtree_end[rows], trace.name_id[rows]
 
     def tree_rows(self, rows: Rows) -> Rows:

@@ -200,7 +200,13 @@ def _communication(trace: Trace) -> Rows:
     """Kernels of collectives; where there are none, what was recorded of them on the host."""
     rows = trace.device_rows
     rows = rows[kinds_of(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
-    return rows if len(rows) else trace.rows_named(*_ON_HOST)
+    return rows if len(rows) else collectives_on_host(trace)
+
+
+def collectives_on_host(trace: Trace) -> Rows:
+    """Find what Gloo, MPI and UCC recorded of their work, on threads of their own."""
+    rows = trace.rows_named(*_ON_HOST)
+    return rows[rows < trace.tree_count]
 
 
 def _collectives(trace: Trace, number: int, rows: Rows) -> _Collectives:

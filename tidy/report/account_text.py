@@ -57,6 +57,7 @@ REMEDIES = {
     kinds.COMPILING: "warm up before recording; keep shapes alike",
     kinds.HOOK: "fewer hooks, or hooks that only keep what a later step reads",
     kinds.OTHER_PROCESS: "have the other process work ahead, while the step goes on",
+    kinds.COLLECTIVE: "give the traces of all ranks: they tell which one comes late",
     kinds.COLLECTING: "gc.freeze() after set-up, or gc.disable() with gc.collect() now and then",
     kinds.STALLED: "fewer threads and processes, or more processors (a container's quota)",
     kinds.CPU_OP: "move this work to the device, to workers, or out of the step",
