@@ -154,15 +154,26 @@ def _allocated(device_type: int, device: int = -1) -> Written:
         ([op("aten::_nnpack_spatial_convolution", 0, 5)], True),
         ([op("aten::mm", 0, 9), _allocated(0), _allocated(0)], True),
         ([op("aten::mm", 0, 9), _allocated(0), _allocated(1, 0)], False),
+        ([op("aten::_scaled_dot_product_flash_attention_for_cpu", 0, 5)], True),
         ([op("aten::mkldnn_convolution", 0, 5), call("cudaLaunchKernel", 6, 1, 1)], False),
+        ([op("aten::mkldnn_convolution", 0, 5), call("cudaDeviceSynchronize", 6, 1, 1)], True),
+        ([op("aten::mm", 0, 9), _allocated(0), call("cudaDeviceSynchronize", 6, 1, 1)], True),
+        ([op("aten::mm", 0, 9), call("cudaDeviceSynchronize", 6, 1, 1)], True),
+        ([op("aten::mm", 0, 9), call("cudaMemcpyAsync", 6, 1, 1)], False),
         ([op("aten::mkldnn_convolution", 0, 5), op("aten::cudnn_convolution", 6, 5)], False),
     ],
 )
 def test_ops_and_memory_tell_where_nothing_else_does(
     read_events: ReadEvents, events: list[Written], is_cpu_run: bool
 ) -> None:
-    """As in files of old releases, which do not list the devices."""
+    """As in files of old releases, which do not list the devices, and on machines with a GPU."""
     assert read_events(events).is_cpu_run == is_cpu_run
+    assert read_events(events, deviceProperties=[_A100]).is_cpu_run == is_cpu_run
+
+
+def test_memory_of_a_gpu_tells_that_one_took_part(read_events: ReadEvents) -> None:
+    trace = read_events([op("aten::mm", 0, 9), _allocated(1, 0)], deviceProperties=[])
+    assert not trace.is_cpu_run
 
 
 def test_an_op_of_a_gpu_tells_that_one_took_part_and_was_not_recorded(

@@ -134,6 +134,9 @@ def summarize(
 def _own_notes(trace: Trace) -> Iterator[str]:
     if trace.device_is_modelled:
         yield MODELLED_NOTE
+    if trace.is_cpu_run and trace.devices and "tidy_modelled_device" not in trace.info.header:
+        label = trace.devices[min(trace.devices)].label
+        yield f'{label} did nothing: model and inputs are on the CPU; move both with .to("cuda")'
     if trace.info.other_threads > 0:
         threads = count_text(trace.info.other_threads, "other thread")
         yield f"ops of {threads} were not recorded; tidy run --all-threads records them"

@@ -31,7 +31,8 @@ _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
 # Ops that PyTorch has for one sort of device.
 _ON_A_GPU = "aten::cudnn_*", "aten::_cudnn_*", "aten::miopen_*"
-_ON_A_CPU = "aten::mkldnn_*", "aten::_mkldnn_*", "mkldnn::*", "aten::_nnpack_*"
+_ON_A_CPU = "aten::mkldnn_*", "aten::_mkldnn_*", "mkldnn::*", "aten::_nnpack_*", "aten::*_for_cpu*"
+_USES_A_DEVICE = "*Launch*", "*Memcpy*", "*Memset*"  # of calls
 
 
 class Trace(EventTable):
@@ -300,22 +301,23 @@ class Trace(EventTable):
     def is_cpu_run(self) -> bool:
         """Whether no GPU took part, as far as the recording tells.
 
-        That is so where the header lists the devices and there are none, or where the devices are
-        modelled, so that all their work is recorded, and did none; and where all memory that was
-        recorded is the CPU's, or ops ran that only a CPU has. Ops that only a GPU has tell that one
-        took part, and was not recorded.
+        Work, memory or ops of a GPU tell that one did, and so do calls that launch or copy. Else
+        that none did is told by modelled devices, whose work is all recorded; by a header without
+        devices; by calls that only wait, such as the profiler's own; by memory, which is the CPU's
+        alone; and by ops that only a CPU has.
         """
         header = self.info.header
         if Capability.DEVICE in self.capabilities or self.info.accelerators:
             return False
-        if len(self.rows_named(*_ON_A_GPU)):
-            return False
-        if header.get("deviceProperties") == [] or header.get("tidy_modelled_device") is True:
+        if header.get("tidy_modelled_device") is True:
             return True
-        if len(self.rows_of_kind(EventKind.Runtime)):
-            return False
+        calls = self.rows_of_kind(EventKind.Runtime)
         memory = self.device[self.memory.row]
-        return bool(len(memory) and (memory < 0).all()) or len(self.rows_named(*_ON_A_CPU)) > 0
+        uses = self.rows_named(*_USES_A_DEVICE)
+        if (memory >= 0).any() or len(self.rows_named(*_ON_A_GPU)) or np.isin(uses, calls).any():
+            return False
+        told = len(calls) or len(memory) or len(self.rows_named(*_ON_A_CPU))
+        return header.get("deviceProperties") == [] or bool(told)
 
     def self_check(self) -> None:
         """Check the invariants of the table.
