@@ -7,6 +7,9 @@ import pytest
 from tidy.account import Account, make_accounts
 from tidy.trace.outline import parse_outline
 
+from ..conftest import ReadEvents
+from ..trace.kineto import call, op, span
+
 _HEAD = "# device 0 NVIDIA A100 8.0\nProfilerStep#1\n"
 
 
@@ -133,6 +136,14 @@ def test_preprocessing_that_launches_is_preprocessing_between_its_launches() -> 
     """What a function named so launches takes no longer to launch than elsewhere."""
     times = _idle_for("train.py(9): preprocess\n  aten::mul\n    cudaLaunchKernel 40us")
     assert times["launching"] >= 40_000
+
+
+def test_in_a_cpu_run_it_is_the_profiler_that_synchronises(read_events: ReadEvents) -> None:
+    events = [op("aten::mm", 0, 50), call("cudaDeviceSynchronize", 60, 900, 1)]
+    buffers = span("overhead", "Activity Buffer Request", 10, 20)
+    (account,) = make_accounts(read_events([*events, buffers]))
+    times = {part.cause: part.time_ns // 1000 for part in account.parts}
+    assert times == {"recording": 900 + 20, "matmul": 30, "python": 10}
 
 
 def _waits_us(does: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 
 from tidy.account import Accountant, HostTime, make_accounts
 from tidy.account.device_work import busy_pieces
-from tidy.account.idle_time import idle_pieces
+from tidy.account.idle_time import host_pieces
 from tidy.trace import EventKind, Intervals, Trace, Window
 from tidy.trace.outline import parse_outline
 
@@ -73,7 +73,7 @@ def test_pieces_part_the_window(trace: Trace, intervals: list[Interval]) -> None
     host = HostTime(trace)
     for device in trace.devices_used:
         busy = busy_pieces(trace, device, time)
-        idle = idle_pieces(trace, host, device, time - Intervals(busy.start_ns, busy.end_ns))
+        idle = host_pieces(trace, host, device, time - Intervals(busy.start_ns, busy.end_ns))
         starts, ends = (np.concatenate([busy[i], idle[i]]) for i in (0, 1))
         order = np.lexsort((ends, starts))
         starts, ends = starts[order], ends[order]

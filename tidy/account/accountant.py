@@ -16,7 +16,7 @@ from .device_work import KINDS, busy_pieces
 from .efficiency import efficiency_of
 from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
 from .host_time import HostTime
-from .idle_time import cut_by_host, host_in_window, idle_pieces
+from .idle_time import cut_by_host, host_in_window, host_pieces
 from .own_code import OwnCode
 from .pieces import Stretches, cut_at, joined
 from .places import Place, Places
@@ -149,9 +149,7 @@ class Accountant:
         trace, host = self._trace, self._host
         if window is trace.window:
             return host_in_window(trace, device, host)
-        if device is None:
-            return cut_by_host(host, host.main, time.starts_ns, time.ends_ns)
-        return idle_pieces(trace, host, device, time)
+        return host_pieces(trace, host, device, time)
 
     def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
         kinds = [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]

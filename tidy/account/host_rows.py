@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Capability, EventKind, Rows, Trace
-from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON, STALLED
+from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON, RECORDING, STALLED, WAITING
 from .host_names import CALLS, MAY_WAIT, PYTHON_RANGES, RANGES, calls_of_hooks, names_that
 from .host_stalls import stalled_ops
 from .work_kinds import op_kind
@@ -27,8 +27,14 @@ class HostRows:
 
     @cached_property
     def call_codes(self) -> NDArray[np.int8]:
-        """For each name of a call its code in `CALLS`, or -1."""
-        return CALLS.codes(self._trace, self._trace.rows_of_kind(EventKind.Runtime))
+        """For each name of a call its code in `CALLS`, or -1.
+
+        In runs of the CPU there is no device to wait for: the profiler synchronises.
+        """
+        codes = CALLS.codes(self._trace, self._trace.rows_of_kind(EventKind.Runtime))
+        if self._trace.is_cpu_run:
+            codes[codes == CODE_OF[WAITING]] = CODE_OF[RECORDING]
+        return codes
 
     @cached_property
     def range_codes(self) -> NDArray[np.int8]:

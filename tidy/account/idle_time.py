@@ -51,18 +51,23 @@ def host_in_window(trace: Trace, device: int | None, host: HostTime | None = Non
     window, pieces = kept.get(device, (None, NO_STRETCHES))
     if window is not trace.window:
         host, time = HostTime(trace) if host is None else host, trace.window.time
-        if device is None:
-            pieces = cut_by_host(host, host.main, time.starts_ns, time.ends_ns)
-        else:
-            pieces = idle_pieces(trace, host, device, time - trace.device_busy(device))
+        free = time if device is None else time - trace.device_busy(device)
+        pieces = host_pieces(trace, host, device, free)
         kept[device] = trace.window, pieces
     return pieces
 
 
-def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> Stretches:
+def host_pieces(trace: Trace, host: HostTime, device: int | None, time: Intervals) -> Stretches:
+    """Tell what the host does while a device is idle, or in any time of a run without devices."""
+    if device is None:
+        pieces = cut_by_host(host, host.main, time.starts_ns, time.ends_ns)
+    else:
+        pieces = _idle_pieces(trace, host, device, time) if len(time) else NO_STRETCHES
+    return _recording_apart(trace, pieces)
+
+
+def _idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> Stretches:
     """Idle time of a device by its kind; `row` is the event that the launching thread was in."""
-    if not len(idle):
-        return NO_STRETCHES
     work = trace.rows_of_device(device)
     following = np.searchsorted(trace.start_ns[work], idle.ends_ns, side="left")
     launch = trace.caller[work[np.minimum(following, len(work) - 1)]].astype(np.int64)
@@ -82,7 +87,7 @@ def idle_pieces(trace: Trace, host: HostTime, device: int, idle: Intervals) -> S
         cut_by_host(host, int(each), idle.starts_ns[track == each], launched[track == each])
         for each in np.unique(track)
     ]
-    return _recording_apart(trace, _after_waits(trace, joined(parts)))
+    return _after_waits(trace, joined(parts))
 
 
 def _why_late(trace: Trace, before: Rows, launch: Rows) -> Rows:
