@@ -62,10 +62,10 @@ def test_a_run_on_the_cpu() -> None:
 
 
 def test_a_gpu_that_did_nothing_is_named() -> None:
-    run = summarize(parse_outline("# device 0 NVIDIA A100 8.0\naten::mkldnn_convolution 10us"))
+    run = _summary("# device 0 NVIDIA A100 8.0\naten::mkldnn_convolution 10us")
     assert (run.devices, run.is_cpu_run) == ((), True)
     assert any(each.startswith("NVIDIA A100 did nothing") for each in run.warnings)
-    assert not summarize(parse_outline("aten::mkldnn_convolution 10us")).warnings
+    assert not _summary("aten::mkldnn_convolution 10us").warnings
 
 
 def test_the_name_and_number_of_devices() -> None:

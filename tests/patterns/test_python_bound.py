@@ -23,7 +23,7 @@ def _steps(*between: Written, count: int = 4, kernel_us: float = 50) -> list[Wri
         ts = float(step * _STEP_US)
         written.append(mark(f"ProfilerStep#{step}", ts, _STEP_US - 10))
         for at, begins in enumerate((10.0, 5010.0)):
-            number = 10 * step + at + 1
+            number = 2 * step + at + 1
             written += [
                 op("aten::mm", ts + begins, 30, args={"External id": number}),
                 call("cudaLaunchKernel", ts + begins + 5, 8, number, external=number),

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pytest
 
-from tidy.errors import UsageError
 from tidy.trace import EventKind, Trace, TraceInfo, build_trace
 from tidy.trace.raw_columns import RawColumns, Track
 
@@ -175,9 +174,9 @@ def test_one_step_alone() -> None:
     assert ([step.number for step in slowest.steps], slowest.time_ns) == ([3], 12 * _MS)
     assert len(slowest.left_out) == 4
     assert trace.only_step("0").window.time_ns == 100 * _MS  # though it does not count otherwise
-    with pytest.raises(UsageError, match="no step 7: it has steps 0 to 4"):
+    with pytest.raises(ValueError, match="steps 0 to 4"):
         trace.only_step("7")
-    with pytest.raises(UsageError, match="it has no steps"):
+    with pytest.raises(ValueError, match="no steps"):
         _trace(_call("cudaLaunchKernel", 0, 1, work_ms=2)).only_step("slowest")
 
 

@@ -15,7 +15,7 @@ from ..report.efficiency_text import print_efficiency
 from ..report.json_report import account_to_json, document
 from ..report.units import location_text, shortened
 from ..trace import Trace, count_text, printable, time_text
-from .files import check_output, find_files, opened
+from .files import check_output, find_files, of_step, opened
 
 SCHEMA_VERSION = 1
 _NAME_WIDTH, _TIME_WIDTH = 44, 10
@@ -48,7 +48,7 @@ def run_account(
     """
     inputs = find_files(traces)
     check_output(output, sources=[path for path, _ in inputs.files])
-    read = [each.only_step(step) if step else each for each in inputs.read()]
+    read = [of_step(each, step) for each in inputs.read()]
     accountants = [
         (trace, Accountant(trace, waits=waits))
         for trace, waits in zip(read, waits_for_ranks(read), strict=True)

@@ -143,3 +143,15 @@ def _is(question: Callable[[], bool]) -> bool:
         return question()
     except OSError:
         return False
+
+
+def of_step(trace: Trace, step: str | None) -> Trace:
+    """The trace with the window that `--step` asks for; None asks for none.
+
+    Raises:
+        UsageError: the trace has no such step.
+    """
+    try:
+        return trace if step is None else trace.only_step(step)
+    except ValueError as error:
+        raise UsageError(f"--step {step}: {trace.info.path} has {error}") from error

@@ -22,7 +22,7 @@ from ..report.changes import OneOfSeveral, changes_text
 from ..report.json_report import reports_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
-from .files import check_output, find_files, opened
+from .files import check_output, find_files, of_step, opened
 from .project import Project, entry_text
 from .report_options import Output, ReportOptions
 
@@ -46,7 +46,7 @@ def run_rules_once(
     """
     overlaps = Overlaps()
     apart = overlaps.apart(traces)
-    checked = run_rules((each.only_step(step) for each in apart) if step else apart, rules)
+    checked = run_rules((of_step(each, step) for each in apart), rules)
     for note in overlaps.notes:
         say(note)
     return checked

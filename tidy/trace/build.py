@@ -19,7 +19,7 @@ from .tree import Tree, build_tree
 # Gaps in the numbers of operators from which a file was thinned out: of few operators, of many; and
 # how many numbers there are then for each operator at the least: ranges and ops of other threads
 # have numbers of their own.
-_FEWEST_GAPS, _OPS_A_GAP = (3, 20), 5
+_FEWEST_GAPS, _OPS_A_GAP = (3, 20), 3
 _NUMBERS_EACH = 4
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UsageError
 from .check import check_table
 from .event import Event, Events
 from .event_table import EventTable
@@ -151,12 +150,9 @@ class Trace(EventTable):
         """The same recording with a window of one step: a number, or "slowest".
 
         Raises:
-            UsageError: it has no such step.
+            ValueError: it has no such step; the message says which it has.
         """
-        try:
-            return self._with(self.window.only(which))
-        except ValueError as error:
-            raise UsageError(f"{self.info.path}: no step {which}: it has {error}") from error
+        return self._with(self.window.only(which))
 
     def _with(self, window: Window) -> Trace:
         other = copy(self)
