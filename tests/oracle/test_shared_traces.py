@@ -174,8 +174,7 @@ def test_what_is_saved_is_part_of_what_it_costs_and_decides_the_severity(path: P
 
     What is said to be hidden is host time in which a device works for nine tenths.
     """
-    trace = load(path)
-    made = report(path) if path in TRACES else tidy.check(trace)
+    trace, made = load(path), report(path)
     step_ns = trace.window.step_ns
     for finding in made.findings:
         saving = finding.saving

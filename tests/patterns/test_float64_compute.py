@@ -92,7 +92,6 @@ def _has_doubles(path: Path) -> bool:
     return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_recorded_runs_without_doubles(path: Path) -> None:
     if not _has_doubles(path):

@@ -108,7 +108,6 @@ def test_offloading_is_meant_to(read_events: ReadEvents) -> None:
     assert _found(read_events, written + around) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_runs_that_never_send_back_what_they_fetched(path: Path) -> None:
     """Where no copy of 4 KiB or more from the GPU has one of as many bytes to it."""
