@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .endings import ON_PYTORCH, TRAIN, check_ending
-from .running import Recorded, python, record, start, tidy_run, write_script
+from .running import Recorded, record, start, tidy_run, write_script
 
 pytestmark = [
     pytest.mark.oracle,
@@ -206,11 +206,9 @@ def test_full_disk(tmp_path: Path) -> None:
     )
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
     script = write_script(tmp_path, _TRAIN + first + limit + "steps(300)")
-    expected = python(script, cwd=tmp_path)
     found = record("--warmup", "0", "--steps", "1000", script, cwd=tmp_path)
-    assert found.code == expected.code == 0
-    assert found.out.startswith(expected.out)
-    assert found.err == ""
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("trained\nat exit\n\n")
     assert "left out" in found.out
     recorded = [step.number for step in found.trace.steps]
     assert recorded

@@ -178,10 +178,8 @@ def test_a_profiler_of_its_own_goes_first(tmp_path: Path) -> None:
         "print([e.count for e in prof.key_averages() if e.key == 'aten::linear'])\ntrain(1)"
     )
     script = write_script(tmp_path, text)
-    expected = python(script, cwd=tmp_path)
     found = record("--warmup", "0", script, cwd=tmp_path)
-    assert expected.out == "[1]\n"
-    assert found.out.startswith(expected.out)
+    assert found.out.startswith("[1]\n\n")
     assert len(found.trace.steps) == 2
     assert "ended when the script started a profiler of its own" in found.out
 
@@ -204,13 +202,11 @@ def test_data_loader_workers(tmp_path: Path) -> None:
             print([batch.sum().item() for (batch,) in loader])
     """
     script = write_script(tmp_path, text)
-    expected = python(script, cwd=tmp_path)
     found = tidy_run("--fail-on", "never", script, cwd=tmp_path)
-    assert found.out.startswith(expected.out)
+    assert found.out.startswith("[6.0, 22.0, 38.0]\n[6.0, 22.0, 38.0]\n\n")
     # Python's tracker of semaphores warns of one, with us and without, where the process ends
     # while another thread has removed it and not said so yet.
-    own = [_OF_THE_TRACKER.sub("", each.err) for each in (found, expected)]
-    assert (found.code, *own) == (0, "", "")
+    assert (found.code, _OF_THE_TRACKER.sub("", found.err)) == (0, "")
 
 
 _OF_THE_TRACKER = re.compile(r".*resource_tracker\.py:\d+: UserWarning: .*\n(  warnings.*\n)?")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import python, record, write_script
+from .running import record, write_script
 
 _SCRIPT = """
 import gc
@@ -38,10 +38,9 @@ print("done")
 
 
 def _is_recorded(script: Path) -> None:
-    expected = python(script, cwd=script.parent)
     found = record("--steps", "5", "--warmup", "1", script, cwd=script.parent)
-    assert (found.code, found.err) == (expected.code, expected.err) == (0, "")
-    assert found.out.startswith(expected.out)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("done\n\n")
     trace = found.trace
     assert len(trace.steps) == 5
     assert len(trace.named("<built-in function collect>")) == 6
