@@ -16,6 +16,7 @@ pytestmark = pytest.mark.oracle
 
 _OTHER_THREAD = """\
 import threading
+import time
 import torch
 from torch import nn
 
@@ -31,6 +32,7 @@ def train(steps, done=None):
 def compute(done):
     while not done.is_set():
         sum(range(1000))
+        time.sleep(0)  # or the other thread would wait 5 ms for its turn, each time
 
 done = threading.Event()
 other = threading.Thread(target={other})
