@@ -64,11 +64,16 @@ def torchtidy_events(profiler: Any) -> dict[str, list[Any]]:
 
     patterns = pytest.importorskip("torch.profiler._pattern_matcher")
     names = [name for name in vars(patterns) if name.endswith("Pattern")]
-    return {
-        name: list(getattr(patterns, name)(profiler, should_benchmark=False).matched_events())
-        for name in names
-        if name not in {"Pattern", "NamePattern"}
-    }
+    walk = patterns.Pattern.eventTreeTraversal
+    events = list(walk(patterns.Pattern(profiler)))  # once: each makes all events anew
+    found = {}
+    for name in names:
+        if name not in {"Pattern", "NamePattern"}:
+            pattern = getattr(patterns, name)(profiler, should_benchmark=False)
+            if type(pattern).eventTreeTraversal is walk:
+                pattern.eventTreeTraversal = lambda: events
+            found[name] = list(pattern.matched_events())
+    return found
 
 
 def torchtidy_matches(profiler: Any) -> dict[str, set[tuple[str, int]]]:
