@@ -1,6 +1,6 @@
 """PyTorch without its compiler, for scripts that don't compile: which take thrice as long with it.
 
-PyTorch itself imports decompositions and torch.export, the first optimizer of a process
+PyTorch itself imports decompositions, torch.export and more, the first optimizer of a process
 torch._dynamo, and the first profiler torch._inductor: 2.5 of the 4 s that a script of a few steps
 takes. Here they come once something else of them is asked for than these do.
 """
@@ -73,7 +73,8 @@ def _prepare() -> None:
     config = _Late("torch._inductor.config", triton=SimpleNamespace(cudagraphs=False))
     compiler = _Late("torch._dynamo", disable=_as_it_is, graph_break=lambda *_, **__: None)
     inductor = _Late("torch._inductor", config=config)
-    for module in (config, inductor, compiler, _Late("torch.export")):
+    others = ("torch.distributions", "torch.export", "torch.quantization")
+    for module in (config, inductor, compiler, *map(_Late, others)):
         sys.modules[module.__name__] = module
     sys.meta_path.insert(0, _WithoutDecompositions)
 
