@@ -105,6 +105,16 @@ def _subject(item: pytest.Item) -> object:
     return path if isinstance(path, Path) else item
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Cases are made, and none goes: the garbage collector would look at them a thousand times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over the thousands of cases, and come by less often.
 
