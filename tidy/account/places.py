@@ -190,9 +190,9 @@ class Places:
     def _functions(self) -> tuple[NDArray[np.int64], Rows, Rows]:
         """The rows of functions, operators and collectives; their subtrees' ends; their names."""
         trace = self._trace
-        is_function = np.isin(np.arange(256), _FUNCTIONS)
-        rows = np.flatnonzero(is_function[trace.kind[: trace.tree_count]])
-        rows = np.union1d(rows, collectives_on_host(trace))
+        is_function = np.isin(np.arange(256), _FUNCTIONS)[trace.kind[: trace.tree_count]]
+        is_function[collectives_on_host(trace)] = True
+        rows = np.flatnonzero(is_function)
         return rows, trace.subtree_end[rows], trace.name_id[rows]
 
     def tree_rows(self, rows: Rows) -> Rows:
