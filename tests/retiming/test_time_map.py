@@ -303,11 +303,18 @@ def test_work_of_a_stream_that_is_never_idle_is_paired() -> None:
     assert np.abs(table["start_ns"][work] - starts).max() <= len(table["kind"]) * 2
 
 
-def test_steps_that_are_too_unlike_keep_their_times() -> None:
+@pytest.mark.parametrize(
+    "light_ops",
+    [
+        [f"aten::other{number}" for number in range(9)],
+        [f"aten::{number}" for number in range(9)] * 3,  # what is beyond would become Python
+    ],
+)
+def test_steps_that_are_too_unlike_keep_their_times(light_ops: list[str]) -> None:
     rng = np.random.default_rng(0)
     full, light = Writer(rng, 100, with_python=True), Writer(rng, 100, with_python=False)
     ends = full.steps([Node(f"aten::{number}", []) for number in range(9)], 3)
-    light_ends = light.steps([Node(f"aten::other{number}", []) for number in range(9)], 3)
+    light_ends = light.steps([Node(name, []) for name in light_ops], 3)
     known = light_steps(light.raw, [light_ends], _MAIN)
     assert known is not None
     table, flows = full.raw.join()

@@ -19,7 +19,7 @@ import time
 import {framework} as torch
 net = torch.nn.Linear(4, 4)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range({rounds}):
+for round in range({rounds}):
     net(torch.ones(2, 4)).sum().backward()
     time.sleep({pause})
     {step}
@@ -91,6 +91,17 @@ def _notes(report: str) -> list[str]:
     """Each note of a text report on one line."""
     head = report.partition("Where the time goes")[0]
     return [" ".join(each.split()) for each in head.split("note: ")[1:]]
+
+
+def test_steps_that_grow(tmp_path: Path) -> None:
+    """Those recorded lightly hold two to four times as many operators."""
+    step = "[net(torch.ones(2, 4)) for _ in range(5 * round)]; optimizer.step()"
+    script = _script(tmp_path, "tidy.runtime", 40, step=step)
+    found = record(script, cwd=tmp_path)
+    said = "the steps that were recorded lightly hold other operators, or more or fewer of them"
+    assert [said in each for each in _notes(found.out)] == [True]
+    assert "tidy_times" not in found.header
+    assert found.header["tidy_recording_slowdown"] is None
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from .stopped_clock import laid_out
 # the same operators as a light one had nothing else to do.
 _UNLIKE = 3.0
 _LEAST_PAIRED = 0.8
+# What light steps hold beyond would become Python between the ops of full ones.
+_LEAST_COVERED = 0.95
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def time_map(
     counterparts = _counterparts(moments[main], steps, expected[main], light)
     bounds = _bounds(steps, counterparts, light)
     turns: dict[Track, list[tuple[Numbers, Numbers]]] = {main: [bounds]}
-    all_count = paired_count = 0
+    counts = np.zeros(3, np.int64)  # of full steps, of light ones, and of pairs
     # What devices did has to be paired as well, or it would stand beside what launched it.
     have_one = np.flatnonzero(np.array(counterparts) >= 0)
     devices = [each for each in moments.values() if each.is_device]
@@ -120,12 +122,12 @@ def time_map(
             later = bounds[1][2 * index] - light.steps[other][0]
             found.append((times[pairs], there[their_pairs] + later))
             if track == main:
-                all_count += len(labels)
-                paired_count += len(pairs)
+                counts += len(labels), len(their_labels), len(pairs)
             elif mine.is_device:
                 paired_on_device += len(pairs)
-    paired = paired_count / all_count if all_count else 0.0
-    if paired < _LEAST_PAIRED or paired_on_device < _LEAST_PAIRED * on_device:
+    paired, covered = (counts[2] / np.maximum(counts[:2], 1)).tolist()
+    is_alike = paired >= _LEAST_PAIRED and covered >= _LEAST_COVERED
+    if not is_alike or paired_on_device < _LEAST_PAIRED * on_device:
         return None
     by_track = {track: _joined(found) for track, found in turns.items()}
     known = {

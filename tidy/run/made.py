@@ -27,11 +27,15 @@ _BUSY = (
     ", since other work of this machine made them longer than recording can, compared to steps with"
     " nothing recorded"
 )
+_WAITED = "; other work of this machine kept threads of the script waiting"
 _DISTURBED = (
-    "; other work of this machine kept threads of the script waiting, so that each part of a step"
-    " is taken to be as long as in the quickest steps"
+    f"{_WAITED}, so that each part of a step is taken to be as long as in the quickest steps"
 )
 _SCALED = "; other work of this machine kept it waiting, so that the host's times are scaled"
+_UNLIKE = (
+    "times are as recorded in full, which makes Python and small operators slower: the steps that"
+    " were recorded lightly hold other operators, or more or fewer of them"
+)
 _QUICKEST = "; each part of a step is as long as in the quickest steps"
 
 
@@ -93,20 +97,17 @@ class Assembled:
                 true, bare_ns = light, None
             taken_off_ns = true.taken_off_ns
             self.times = self.full.retime(true, self.light)
-        self.facts["tidy_recording_slowdown"] = (
-            round(typical_ns(full_ns) / bare_ns, 3) if full_ns and bare_ns else None
-        )
-        if self.times is None or light is None:
-            by_full = typical_ns(full_ns) / bare_ns if full_ns and bare_ns else 0.0
-            if by_full >= _SLOWER:
-                self.notes.append(
-                    f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare)} not);"
-                    " times are as recorded, since no steps that are alike were recorded lightly"
-                )
+        self.facts["tidy_recording_slowdown"] = None
+        if light is None:
+            self._say_as_recorded(full_ns, bare)
+            return
+        if self.times is None:
+            self.notes.append(_UNLIKE + (_WAITED if disturbed else ""))
             return
         before_ns = light_ns if bare_ns is None else bare_ns
         by_full, by_light = typical_ns(full_ns) / before_ns, light_ns / before_ns
         has_both = bare_ns is not None and not disturbed
+        self.facts["tidy_recording_slowdown"] = round(by_full, 3) if bare_ns else None
         self.facts["tidy_light_slowdown"] = round(by_light, 3) if has_both else None
         self.facts["tidy_times"] = "light" if bare_ns is None else "unrecorded"
         self.facts["tidy_taken_off_ns"] = taken_off_ns
@@ -124,6 +125,18 @@ class Assembled:
             self.notes.append(
                 f"full recording {_slower(by_full)}{light_too}; times are those of {count} lightly"
                 f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
+            )
+
+    def _say_as_recorded(self, full_ns: list[int], bare_ns: list[int]) -> None:
+        """Say how much longer the steps are than those with nothing recorded, if they are."""
+        if not full_ns or len(bare_ns) < FEWEST_STEPS:
+            return
+        by_full = typical_ns(full_ns) / typical_ns(bare_ns)
+        self.facts["tidy_recording_slowdown"] = round(by_full, 3)
+        if by_full >= _SLOWER:
+            self.notes.append(
+                f"recording {_slower(by_full)} ({len(full_ns)} recorded, {len(bare_ns)} not);"
+                " times are as recorded, since no steps that are alike were recorded lightly"
             )
 
     def trace(self, title: str, more: Json, notes: list[str]) -> Trace:
