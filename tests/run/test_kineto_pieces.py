@@ -102,6 +102,13 @@ def test_the_wait_of_a_profiler_that_is_stopped_is_its_own(tmp_path: Path) -> No
     assert kinds == {EventKind.Runtime: _PIECES, EventKind.Overhead: _PIECES}
 
 
+def test_a_range_ends_where_its_piece_was_cut(tmp_path: Path) -> None:
+    opened = {"ph": "X", "cat": "user_annotation", "name": "open", "pid": 1, "tid": 1}
+    trace = _assembled(tmp_path, lambda _piece: 1, {**opened, "ts": 800.0, "dur": 5000.0})
+    ranges = trace.named("open")
+    assert [each.duration_ns for each in ranges] == [100_000] * _PIECES
+
+
 def test_a_call_that_no_operator_makes_has_the_line_that_made_it(tmp_path: Path) -> None:
     """Lines are reached at 0, 100 and 200 us, and the operators run in the first 45."""
     more = _call("cudaLaunchKernel", 1.0), _call("cudaGraphLaunch", 150.0)

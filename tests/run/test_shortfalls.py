@@ -156,3 +156,14 @@ def test_nothing_of_the_recorders_is_in_the_trace(framework: str, tmp_path: Path
     folders = [str(recorders / name) for name in ("run", "profiler")]
     for text in (*functions, *stacks, ended.trace.key_averages().table(row_limit=-1), ended.out):
         assert not any(each in text for each in (*folders, "_tidy_child", "built-in", "sitecustom"))
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_a_range_that_is_cut_does_not_last_for_what_the_recorder_did(
+    framework: str, tmp_path: Path
+) -> None:
+    """The recording ends with the fourth step, in a hook of the optimizer's."""
+    trace = record("--steps", "3", _script(tmp_path, framework), cwd=tmp_path).trace
+    *_, step = trace.steps
+    *_, optimizer = trace.named("Optimizer.step#SGD.step")
+    assert optimizer.end_ns == step.end_ns

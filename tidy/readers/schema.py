@@ -44,7 +44,6 @@ class Args(Struct, gc=False, frozen=True):
     index_2022: Large = field(name="Profiler Event Index", default=-1)
     dims_2021: Raw = field(name="Input dims", default=_NOTHING)
     call_stack: str = field(name="Call stack", default="")
-    finished: Raw = _NOTHING  # false for what ran when the profiler stopped
 
 
 NO_ARGS = Args()

@@ -55,7 +55,10 @@ class RuntimePieces:
 
     def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
         """Read the next piece. Raises OSError or msgspec.DecodeError where it is not whole."""
-        self._piece = Piece.read(str(path))
+        self._piece = piece = Piece.read(str(path))
+        piece.end_ns = facts["cut_ns"]
+        for each in piece.events:  # what was open then
+            each.end_ns = max(each.start_ns, min(each.end_ns, piece.end_ns))
         # They may have begun in an earlier piece: the assembly knows where that is.
         self.worker_batches, self._piece.worker_batches = self._piece.worker_batches, []
         if progress is not None:

@@ -78,7 +78,6 @@ class KinetoPieces:
         rows.in_order = []
         self._texts: list[tuple[AnyEvent, msgspec.Raw]] = []
         self._row_of: dict[int, int] = {}  # by identity of an event
-        self._unfinished: list[int] = []
         warnings: list[str] = []
         first = 0
         with path.open("rb") as file:
@@ -86,15 +85,12 @@ class KinetoPieces:
             text = EventText(blocks, self._decode, Counter())
             for pairs in text:
                 rows.add([event for event, _ in pairs])
-                for row, event in enumerate(rows.in_order, first):
-                    if event.args.finished:
-                        self._unfinished.append(row)
-                    if self._with_texts:
-                        self._row_of[id(event)] = row
+                if self._with_texts:
+                    numbered = enumerate(rows.in_order, first)
+                    self._row_of |= {id(event): row for row, event in numbered}
+                    self._texts += pairs
                 first += len(rows.in_order)
                 rows.in_order.clear()
-                if self._with_texts:
-                    self._texts += pairs
         if not text.found_events or text.tail is None:
             raise ValueError(f"{path}: cut short")
         self._logs = self._recording.read_logs(path, facts)
@@ -127,11 +123,10 @@ class KinetoPieces:
                 self._table, self._strings, flows, facts, self._logs
             )
         table = self._table
-        self._clipped = np.zeros(len(table["kind"]), bool)
-        self._clipped[self._unfinished] = True
-        self._clipped &= table["start_ns"] + table["duration_ns"] > cut_ns
+        on_host = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
         left_ns = np.maximum(cut_ns - table["start_ns"], 0)
-        table["duration_ns"] = np.where(self._clipped, left_ns, table["duration_ns"])
+        left_ns = np.minimum(table["duration_ns"], left_ns)
+        table["duration_ns"] = np.where(on_host, left_ns, table["duration_ns"])
         waits = np.isin(
             table["name_id"], [self._strings.names.get(each, -1) for each in _WAITS_AT_THE_END]
         )

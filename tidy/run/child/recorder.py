@@ -67,6 +67,7 @@ class Recorder(Harmless):
                 from .lines_trace import TraceLines as Lines
             self._lines = Lines(self._look_at_clock, settings.get("ours", ""))
         self._at_step = self._began_at_step = False
+        self._paused_ns = 0  # when the recorder was last called
         self._clock: Any = None
 
     @harmless
@@ -214,7 +215,7 @@ class Recorder(Harmless):
         if self.state == "ended" or self._pid != os.getpid():
             return
         with self._lock:
-            moment = self._backend.pause()
+            moment = self._paused_ns = self._backend.pause()
             self.step_count += 1
             self._at_step = True
             try:
@@ -289,7 +290,7 @@ class Recorder(Harmless):
         self._due, self.busy = "", True
         self._backend.has_moved |= what == "move"
         if not self._at_step:
-            self._backend.pause()
+            self._paused_ns = self._backend.pause()
         try:
             if what != "cut":
                 self.state = "ended" if is_end else "waiting"
@@ -344,12 +345,12 @@ class Recorder(Harmless):
         lines = self._lines.stop(final=what != "cut") if has_lines else None
         stopped_ns, processor_times = time.time_ns(), self._processors.header()
         is_last = what == "next" and self._stage.how == LIGHT
-        start_ns, cut_ns = self._backend.stop(is_last)
+        start_ns = self._backend.stop(is_last)
         if lines is not None:
             self._lines.learn(lines, self._backend.starts_ns)
         facts = {
             "start_ns": start_ns,
-            "cut_ns": cut_ns,
+            "cut_ns": self._paused_ns,  # what is open then has not lasted for what the recorder did
             "how": self._stage.how,
             "stage": self._stage.number,
             **processor_times,

@@ -106,12 +106,12 @@ class RuntimeBackend(Backend):
         self._take_off()
         self._profiler.start()
 
-    def stop(self, is_last: bool) -> tuple[int, int]:
-        """Ends the piece; when it began and when it was cut."""
+    def stop(self, is_last: bool) -> int:
+        """End the piece and return when it began."""
         self._take_off()
         self._profiler.stop()
-        piece = self._profiler.piece
-        return piece.start_ns, piece.end_ns
+        start_ns: int = self._profiler.piece.start_ns
+        return start_ns
 
     def save(self, path: str) -> int:
         """Write the piece; about how large its trace will be, in bytes."""

@@ -135,13 +135,12 @@ class TorchBackend(Backend):
         known = _ExperimentalConfig.__init__.__doc__ or ""
         return _ExperimentalConfig(**{k: v for k, v in wanted.items() if f"{k}:" in known})
 
-    def stop(self, is_last: bool) -> tuple[int, int]:
-        """Ends the piece; when it began and when it was cut.
+    def stop(self, is_last: bool) -> int:
+        """End the piece and return when it began.
 
         Args:
             is_last: whether no other one follows soon.
         """
-        cut_ns = time.time_ns()
         worker_reports.take_down()
         let_go = cupti_may_be_let_go(self._torch) if is_last else nullcontext()
         try:
@@ -153,7 +152,7 @@ class TorchBackend(Backend):
             raise
         finally:
             self._end_open_ranges()
-        return self._start_ns, cut_ns
+        return self._start_ns
 
     def starts_ns(self) -> list[int]:
         """Return when operators and ranges of the piece that was ended began, ascending."""
