@@ -220,7 +220,9 @@ def _line(function: Event | None, after: Event | None) -> Location | None:
     """Tell where to look: of a script itself, whose first line tells nothing, at what is next."""
     place = function.location if function is not None else None
     line = after.location if after is not None else None
-    if place is None or place.function != "<module>" or line is None or not line.is_call_line:
+    if place is None or place.is_call_line or place.function != "<module>":
+        return place
+    if line is None or not line.is_call_line:
         return place
     return line if (line.file, line.function) == (place.file, place.function) else place
 

@@ -211,3 +211,16 @@ def test_stacks_slow_the_host_unless_its_times_are_others(
     (found,) = tidy.check(read_events(written, **header), select=["TDY401"]).findings
     assert ("with Python stacks recorded" in found.message) == (not header)
     assert (found.saving is None) == (not header)
+
+
+def test_a_line_that_was_recorded_is_where_it_is(read_events: ReadEvents) -> None:
+    """And not where the next operator is."""
+    line = frame("train.py(12): <module>", 100, 4800) | {
+        "args": {"Call stack": "train.py(12): <module>"}
+    }
+    written = [frame("train.py(1): <module>", 0, 4 * _STEP_US), *_steps(line)]
+    for each in written:
+        if each["name"] == "aten::mm":
+            each["args"]["Call stack"] = "train.py(7): <module>"
+    (found,) = _found(read_events, written, "TDY401")
+    assert str(found.location) == "train.py:12"

@@ -102,6 +102,18 @@ def test_the_wait_of_a_profiler_that_is_stopped_is_its_own(tmp_path: Path) -> No
     assert kinds == {EventKind.Runtime: _PIECES, EventKind.Overhead: _PIECES}
 
 
+def test_a_line_that_takes_long_is_shown(tmp_path: Path) -> None:
+    """Operators run in the first 45 us; line 9 begins a range that is open in line 12 as well."""
+    opened = {"ph": "X", "cat": "user_annotation", "name": "open", "pid": 1, "tid": 1}
+    more = {**opened, "ts": 450.0, "dur": 100.0}
+    trace = _assembled(tmp_path, lambda _piece: 1, more, lines=(7, 8, 7, 8, 9, 12))
+    rows = [each for each in trace.of_kind(EventKind.PyCall) if each.location.line != 1]
+    shown = [(each.name.rpartition("/")[2], (each.duration_ns + 2) // 1000) for each in rows]
+    loop, line = "train.py(7): train", "train.py(12): train"
+    assert shown == [(loop, 405), (line, 50), (line, 350)] * _PIECES
+    assert all(each.location.is_call_line for each in rows)
+
+
 def test_a_range_ends_where_its_piece_was_cut(tmp_path: Path) -> None:
     opened = {"ph": "X", "cat": "user_annotation", "name": "open", "pid": 1, "tid": 1}
     trace = _assembled(tmp_path, lambda _piece: 1, {**opened, "ts": 800.0, "dur": 5000.0})

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..trace.kinds import EventKind
 from ..trace.links import find_forward_threads
 from ..trace.location import NO_LINE_KNOWN
-from ..trace.raw_columns import Column, Rows, Strings
-from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines
+from ..trace.raw_columns import Column, Rows, Strings, Track
+from .frames import NO_LINE, NONE, NOT_FOLLOWED, Began, FrameStacks, Replay, ThreadLines, long_lines
 from .python_calls import PythonCall, PythonCalls, rows_of, shown_path
 from .recording import Json, Triples
 
@@ -64,6 +64,7 @@ class CallStacks:
             _starts_by_thread(table, strings),
             facts.get("collections") or (),
         )
+        of_lines = self._long_lines(table, strings, lines, facts)
         own = rows_of(self.calls, strings)
         table = {name: np.concatenate([table[name], own[name]]) for name in table}
         start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
@@ -94,7 +95,31 @@ class CallStacks:
             some_rows = np.flatnonzero(found != NONE)
             texts = [strings.stacks[self._text(stack)] for stack in found[some_rows].tolist()]
             table["stack_id"][mine[some_rows]] = texts
+        if of_lines:
+            texts = [strings.stacks[self._text(stack)] for stack in of_lines]
+            table["stack_id"][-len(of_lines) :] = texts
         return table
+
+    def _long_lines(
+        self, table: Table, strings: Strings, lines: Mapping[int, ThreadLines], facts: Json
+    ) -> list[int]:
+        """Append the lines of the user's that take long to the calls; their stacks."""
+        found: list[int] = []
+        bounds = sorted({facts["start_ns"], *facts["steps_ns"], facts["cut_ns"]})
+        of_libraries = [each for each in self.calls if not each.is_users]
+        for thread, each in lines.items():
+            track = Track(facts["pid"], thread)
+            some = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
+            some &= table["track_id"] == strings.tracks[track]
+            calls = [(c.start_ns, c.end_ns) for c in of_libraries if c.track == track]
+            began = np.array(calls, np.int64).reshape(-1, 2).T
+            start, duration = table["start_ns"][some], table["duration_ns"][some]
+            began = np.concatenate([[start, start + duration], began], axis=1)
+            for start_ns, end_ns, stack in long_lines(each, self._stacks, Began(*began), bounds):
+                name = self._text(stack).partition(";")[0]
+                self.calls.append(self._python_calls.line(track, name, start_ns, end_ns))
+                found.append(stack)
+        return found
 
     def _replay(self, facts: Json, logs: Mapping[int, Triples]) -> dict[int, ThreadLines]:
         """What was open on each thread; one that logged nothing is still where it was."""
@@ -145,8 +170,9 @@ class CallStacks:
             while at != NONE and len(frames) < _MOST_FRAMES:
                 at, code, line = self._stacks.nodes[at]
                 file, function, first_line, _ = self._codes[code]
-                end = NO_LINE_KNOWN if line == NO_LINE else ""
-                frames.append(f"{shown_path(file)}({line or first_line}): {function}{end}")
+                end = NO_LINE_KNOWN if line <= NO_LINE else ""
+                shown = line if line > NO_LINE else first_line
+                frames.append(f"{shown_path(file)}({shown}): {function}{end}")
             text = self._texts[stack] = ";".join(frames)
         return text
 

@@ -1,7 +1,7 @@
 """Replaying a line log: which of the user's frames are open on a thread at any moment.
 
 A stack of frames is a number, an index into `FrameStacks`: its caller's stack, code and line. Calls
-that end on the way are given as well, those of libraries among them.
+that end on the way are given as well, those of libraries among them, and lines that take long.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..trace.links import innermost_open
+from ..trace.tree import build_tree
 from .child.library import MODULE, MODULE_CALL, USER
 from .child.lines import AFRESH, OFF, ON, UNKNOWN, UNSURE
 
 NONE = -1  # no frame of the user, or nothing known
-NO_LINE = 0  # as the line of a frame: it is not known
+NO_LINE = 0  # as the line of a frame: it is not known; below it, it is near that line
+SHORTEST_NS = 20_000  # that a function or a line takes to be shown for itself
 _BEFORE_NS = int(np.iinfo(np.int64).min)
 
 
@@ -144,7 +147,7 @@ class Replay:
         elif line < 0:
             self._enter(code, -line, time, time)
         else:
-            self._reach(time, code, NO_LINE if line & UNSURE else line)
+            self._reach(time, code, UNSURE - line if line & UNSURE else line)
 
     def _stack_left(self) -> int:
         """The place of what ran meanwhile, now that it is known to have come back."""
@@ -205,6 +208,64 @@ class Replay:
         while self._library and self._library[-1][2] > depth:
             code, began, _ = self._library.pop()
             self._calls.append(Call(code, began, time))
+
+
+class Began(NamedTuple):
+    """Ops, ranges and calls of libraries on one thread, in any order."""
+
+    starts_ns: NDArray[np.int64]
+    ends_ns: NDArray[np.int64]
+
+
+def long_lines(
+    lines: ThreadLines, stacks: FrameStacks, began: Began, bounds_ns: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Return the start, end and stack of stretches in which the user's lines themselves run.
+
+    One frame runs from the start to the end of a stretch, and nothing that it began is open. The
+    stack has the line that takes most of it; where that is in a loop, the loop's first line.
+
+    Args:
+        bounds_ns: no stretch goes across them; the first and the last are those of the piece.
+    """
+    count, ends = len(began.starts_ns), np.concatenate([began.ends_ns, bounds_ns])
+    starts = np.concatenate([lines.times_ns[1:], began.starts_ns])
+    turns = np.unique(np.clip(np.concatenate([starts, ends]), bounds_ns[0], bounds_ns[-1]))
+    track = np.zeros(count, np.int32)
+    lengths = began.ends_ns - began.starts_ns
+    tie = np.full(count, -1, np.int64)  # the longer one first
+    tree = build_tree(began.starts_ns, lengths, track, tie, track - 1, coarse_clock=False)
+    opened, closed = began.starts_ns[tree.order], began.ends_ns[tree.order]
+    inside = innermost_open(turns[:-1] + 1, np.arange(count), opened, closed, tree.parent)
+    stack, since_ns = lines.at(turns[:-1])
+    # What began after the line was reached was begun by it.
+    is_own = (stack != NONE) & (np.append(opened, _BEFORE_NS)[inside] < since_ns)
+    nodes = np.array([*stacks.nodes, (NONE, NONE, NONE)])
+    frames = nodes[stack, :2]
+    goes_on = is_own[1:] & is_own[:-1] & (frames[1:] == frames[:-1]).all(axis=1)
+    goes_on &= ~np.isin(turns[1:-1], ends)
+    stretch = np.cumsum(~np.append(False, goes_on)[: len(stack)]) - 1
+    spent_ns = np.diff(turns)
+    found = list[tuple[int, int, int]]()
+    own_ns = np.bincount(stretch, spent_ns * is_own)
+    ends_at = np.cumsum(np.bincount(stretch))
+    for number in np.flatnonzero(own_ns >= SHORTEST_NS).tolist():
+        first, last = int(ends_at[number - 1]) if number else 0, int(ends_at[number])
+        caller, code, _ = nodes[stack[first]].tolist()
+        line = _line_of(np.abs(nodes[stack[first:last], 2]), spent_ns[first:last])
+        if line != NO_LINE:
+            # What ends where another one begins would be around it.
+            start_ns, end_ns = int(turns[first]) + 1, int(turns[last]) - 1
+            found.append((start_ns, end_ns, stacks[caller, code, line]))
+    return found
+
+
+def _line_of(lines: NDArray[np.int64], spent_ns: NDArray[np.int64]) -> int:
+    """Return the line that takes most of a stretch; of a loop that it is in the first line."""
+    most = np.bincount(lines, spent_ns).argmax()
+    first, last = np.flatnonzero(lines == most)[[0, -1]].tolist()
+    within = lines[first : last + 1]
+    return int(within[within > NO_LINE].min(initial=most))
 
 
 NOT_FOLLOWED = Replay(FrameStacks()).read(np.empty((0, 3), np.int64))

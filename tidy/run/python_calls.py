@@ -21,10 +21,9 @@ from ..trace.kinds import EventKind
 from ..trace.location import is_user_file
 from ..trace.raw_columns import Column, RawColumns, Strings, Track
 from .child.library import MODULE, MODULE_CALL, USER
-from .frames import Call, ThreadLines
+from .frames import SHORTEST_NS, Call, ThreadLines
 
 Table = dict[str, Column]
-_SHORTEST_NS = 20_000
 _COLLECT, _COLLECT_NAME = -1, "<built-in function collect>"
 
 
@@ -97,6 +96,11 @@ class PythonCalls:
             around.append(event)
             yield event
 
+    def line(self, track: Track, name: str, start_ns: int, end_ns: int) -> PythonCall:
+        """Return the event of a line of the user's, which has its name from its frame."""
+        self._next += 1
+        return PythonCall(track, name, True, start_ns, end_ns, self._next - 1, 0)
+
     def _name(self, code: int, codes: Sequence[Any]) -> str:
         if code == _COLLECT:
             return _COLLECT_NAME
@@ -117,7 +121,7 @@ def _kept(calls: list[Call], codes: Sequence[Any], starts_ns: NDArray[np.int64])
     code, start, end = np.array(calls, np.int64).T
     kinds = np.array([each[3] for each in codes])[code]
     begun = np.searchsorted(starts_ns, end) - np.searchsorted(starts_ns, start)
-    is_kept = (kinds != USER) | (begun > 0) | (end - start >= _SHORTEST_NS)
+    is_kept = (kinds != USER) | (begun > 0) | (end - start >= SHORTEST_NS)
     is_kept &= (kinds != MODULE_CALL) & (end > start)
     return [calls[at] for at in np.flatnonzero(is_kept).tolist()]
 
