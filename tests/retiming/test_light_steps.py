@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidy.retiming.light import BareStep, LightSteps, light_steps
+from tidy.retiming.light import BareStep, LightSteps, light_steps, slow_at_first
 from tidy.retiming.moments import HostTimes
 from tidy.retiming.stopped_clock import StoppedClock
 from tidy.retiming.unrecorded import unrecorded
@@ -142,3 +142,17 @@ def test_an_op_keeps_its_length() -> None:
     assert clock.at(np.array([0, 4_500, 5_000, 7_000, 7_500, 9_000])).tolist() == [
         0, 4_500, 4_500, 6_500, 6_500, 8_000,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lengths", "later", "count"),
+    [
+        ([900, 910, 920, 930, 10, 11, 12, 9, 9], [5, 5, 6], 4),
+        ([900, 10, 11, 12, 9, 9], [5], 0),  # the window leaves out a single one
+        ([900, 910, 10, 11, 12, 9, 9], [5, 950, 940], 0),  # it happens again
+        ([25, 25, 10, 11, 12, 9, 9], [5], 0),
+        ([900, 910, 10, 11, 9, 9], [], 0),
+    ],
+)
+def test_steps_that_are_slow_at_first(lengths: list[int], later: list[int], count: int) -> None:
+    assert slow_at_first(lengths, later) == count

@@ -93,6 +93,13 @@ def _notes(report: str) -> list[str]:
     return [" ".join(each.split()) for each in head.split("note: ")[1:]]
 
 
+def test_first_steps_that_are_slow(tmp_path: Path) -> None:
+    step = "optimizer.step(); time.sleep(0.2 if round < 4 else 0)"
+    found = record(_script(tmp_path, "tidy.runtime", 80, step=step), cwd=tmp_path)
+    assert len(found.trace.steps) == 6
+    assert found.trace.info.warnings[0].startswith("steps 1-4 are left out: they took 2")
+
+
 def test_steps_that_grow(tmp_path: Path) -> None:
     """Those recorded lightly hold two to four times as many operators."""
     step = "[net(torch.ones(2, 4)) for _ in range(5 * round)]; optimizer.step()"

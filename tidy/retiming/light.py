@@ -16,6 +16,9 @@ from .moments import Moments, Numbers, moments_of
 
 Bounds = list[tuple[int, int]]
 FEWEST_STEPS = 3
+_FEWEST_LATER = 5  # full steps that tell what those before them were not
+# A step that is so much longer than others had something else to do, such as compiling.
+UNLIKE = 3.0
 _UNUSUAL = 2.0
 _NEARLY_ALL, _MANY = 0.9, 0.75
 
@@ -85,6 +88,22 @@ def typical_ns(lengths_ns: ArrayLike) -> float:
     if low >= median / _UNUSUAL and high <= median * _UNUSUAL:
         return float(median)
     return float(lengths[usual(lengths)].mean())
+
+
+def slow_at_first(lengths_ns: ArrayLike, later_ns: ArrayLike) -> int:
+    """Count the steps, two or more, that a script is slow in at first, and never again.
+
+    Args:
+        lengths_ns: of steps recorded in full, without what they waited for a processor, shape (n,).
+        later_ns: of the steps after them.
+    """
+    lengths, later = np.asarray(lengths_ns), np.asarray(later_ns)
+    for count in range(len(lengths) - _FEWEST_LATER, 1, -1):
+        rest = lengths[count:]
+        longest = np.quantile(np.concatenate([rest, later]), _NEARLY_ALL, method="lower")
+        if lengths[:count].min() > max(UNLIKE * np.median(rest), longest):
+            return count
+    return 0
 
 
 def light_steps(raw: RawColumns, ends_ns: list[list[int]], main: Track) -> LightSteps | None:

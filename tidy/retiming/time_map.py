@@ -17,14 +17,10 @@ from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
 from .device_moments import PairedCalls, queued_before, with_their_calls
-from .light import Bounds, LightSteps, typical_ns
+from .light import UNLIKE, Bounds, LightSteps, typical_ns
 from .moments import Moments, Numbers, moments_of
 from .stopped_clock import laid_out
 
-# A full step that is so much longer than others had something to do that light ones had not, such
-# as compiling; it keeps its times. Where other work of the machine made steps longer, one that has
-# the same operators as a light one had nothing else to do.
-_UNLIKE = 3.0
 _LEAST_PAIRED = 0.8
 # What light steps hold beyond would become Python between the ops of full ones.
 _LEAST_COVERED = 0.95
@@ -71,19 +67,21 @@ def time_map(
     strings: Strings,
     steps: Bounds,
     light: LightSteps,
+    waited_ns: Numbers,
 ) -> TimeMap | None:
     """How the times of full steps become those of light ones; None where these are too unlike.
 
     Args:
         table, flows, strings: what was recorded in full.
         steps: its steps, as times of the host.
+        waited_ns: for how long threads of the script may have waited for a processor in each.
     """
     expected = light.moments  # it numbers the names
     moments = moments_of(table, strings, steps, light.names)
     main = light.main
     if main not in moments or main not in expected:
         return None
-    counterparts = _counterparts(moments[main], steps, expected[main], light)
+    counterparts = _counterparts(moments[main], steps, expected[main], light, waited_ns)
     bounds = _bounds(steps, counterparts, light)
     turns: dict[Track, list[tuple[Numbers, Numbers]]] = {main: [bounds]}
     counts = np.zeros(3, np.int64)  # of full steps, of light ones, and of pairs
@@ -141,15 +139,22 @@ def time_map(
     return TimeMap(known, main, shown, paired, counterparts)
 
 
-def _counterparts(mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps) -> list[int]:
-    """For each full step the light one that is most like it, -1 for none; each in its turn."""
+def _counterparts(
+    mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps, waited_ns: Numbers
+) -> list[int]:
+    """For each full step the light one that is most like it, -1 for none; each in its turn.
+
+    One that is far longer than others keeps its times, unless it has the same operators as a light
+    one, and waited so long for a processor.
+    """
     lengths = np.array([end - start for start, end in steps])
-    longest = _UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
+    longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index)[1])
-        if length > longest and not (light.are_quickest and shape in shapes):
+        waited = light.are_quickest and shape in shapes and length - waited_ns[index] <= longest
+        if length > longest and not waited:
             found.append(-1)
             continue
         in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..profiler.kineto import SPAN, SPAN_TRACK, base_of, events_of
 from ..profiler.piece import Piece
@@ -168,6 +169,7 @@ class Assembly:
         self.main: Track | None = None
         self.worker_batches: list[WorkerBatch] = []
         self._piece_times = PieceTimes()
+        self._queued: list[tuple[int, int, int]] = []  # start and end of pieces, and queued_ns
         self._batches: list[WorkerBatch] | None = None
         self.raw = RawColumns()
         self.strings = self.raw.strings
@@ -196,6 +198,8 @@ class Assembly:
         self.op_count += pieces.op_count
         self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
         self.queued_ns += facts.get("queued_ns", 0)
+        bounds = facts["start_ns"] - self.left_out_ns, facts["cut_ns"] - self.left_out_ns
+        self._queued.append((*bounds, facts.get("queued_ns", 0)))
         self.beside_ns += facts.get("beside_ns", 0)
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
@@ -232,6 +236,15 @@ class Assembly:
                 yield number, begin_ns, end_ns
             is_known = True
 
+    def waited_ns(self) -> NDArray[np.int64]:
+        """Return how long threads waited for a processor in the pieces that each step is in."""
+        begun, cut, queued = np.array(self._queued, np.int64).reshape(-1, 3).T
+        starts, ends = np.array([each[1:] for each in self.steps], np.int64).reshape(-1, 2).T
+        upto = np.append(0, np.cumsum(queued))
+        first, last = np.searchsorted(cut, starts, "right"), np.searchsorted(begun, ends)
+        waited: NDArray[np.int64] = upto[last] - upto[first]
+        return waited
+
     def retime(self, light: LightSteps, recorded: Assembly) -> TimeMap | None:
         """Give the steps the times of lightly recorded ones; None where those are too unlike.
 
@@ -242,7 +255,7 @@ class Assembly:
         refine(self.raw)
         table, flows = self.raw.join()
         bounds = [(start, end) for _, start, end in self.steps]
-        times = time_map(table, flows, self.strings, bounds, light)
+        times = time_map(table, flows, self.strings, bounds, light, self.waited_ns())
         if times is None:
             return None
         self._batches = self._batches_of(table, bounds, light, recorded, times)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from msgspec import MsgspecError
 
 from ..profiler.kineto import TraceFile, range_text, worker_texts
 from ..progress import reading
 from ..readers.container import Progress
 from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed, works_beside
-from ..retiming.light import FEWEST_STEPS, light_steps, typical_ns
+from ..retiming.light import FEWEST_STEPS, light_steps, slow_at_first, typical_ns
 from ..retiming.time_map import TimeMap
 from ..retiming.unrecorded import as_short_as, unrecorded
 from ..trace import Trace
+from ..trace.units import time_text
 from .assembly import Assembly, RuntimePieces, step_name
 from .child.stages import FULL, LIGHT
 from .kineto_pieces import KinetoPieces
@@ -62,8 +65,8 @@ class Assembled:
 
     def give_times(self) -> None:
         """Give the steps the times that they have when little or nothing is recorded."""
-        full_ns = [end - start for _, start, end in self.full.steps]
         steps = self.recording.bare_steps()
+        full_ns = [end - start for _, start, end in self.full.steps]
         bare = [step.end_ns - step.start_ns for step in steps]
         bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS else None
         light, main = None, self.light.main
@@ -127,6 +130,22 @@ class Assembled:
                 f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
             )
 
+    def leave_out_slow(self) -> None:
+        """Leave out the first steps where they are slow as no later ones are."""
+        lengths = np.array([end - start for _, start, end in self.full.steps], np.int64)
+        later = [end - start for ends in self.light.ends_ns for start, end in pairwise(ends)]
+        later += [step.end_ns - step.start_ns for step in self.recording.bare_steps()]
+        count = slow_at_first(lengths - self.full.waited_ns(), later)
+        if not count:
+            return
+        (first, *_), (last, *_) = self.full.steps[0], self.full.steps[count - 1]
+        took, usual = lengths[:count].mean(), np.median(later or lengths[count:])
+        self.notes.append(
+            f"steps {first}-{last} are left out: they took {time_text(took)} each, and later ones"
+            f" {time_text(usual)}"
+        )
+        del self.full.steps[:count]
+
     def _say_as_recorded(self, full_ns: list[int], bare_ns: list[int]) -> None:
         """Say how much longer the steps are than those with nothing recorded, if they are."""
         if not full_ns or len(bare_ns) < FEWEST_STEPS:
@@ -186,6 +205,7 @@ def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assem
     if recording.framework == "torch":
         full.worker_batches = light.worker_batches = read_worker_batches(recording.folder)
     made = Assembled(recording, full, light, quickest)
+    made.leave_out_slow()
     made.give_times()
     made.notes += [f"left out {what}: {count:,}" for what, count in sorted(lost.items())]
     return made
