@@ -174,3 +174,16 @@ def test_a_range_that_is_cut_does_not_last_for_what_the_recorder_did(
     *_, step = trace.steps
     *_, optimizer = trace.named("Optimizer.step#SGD.step")
     assert optimizer.end_ns == step.end_ns
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_an_optimizer_made_anew_is_the_same(framework: str, tmp_path: Path) -> None:
+    """Each round has a step of it, and one of another; the old ones are still there."""
+    step = "net.kept = [*getattr(net, 'kept', ()), optimizer]; optimizer.step()"
+    step += "; torch.optim.SGD([net.bias], lr=0.1).step()"
+    step += "; optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"
+    script = _script(tmp_path, framework, 6, step=step)
+    trace = record("--steps", "4", script, cwd=tmp_path).trace
+    calls = [each.start_ns for each in trace.named("aten::linear")]
+    rounds = [[step.start_ns <= each < step.end_ns for each in calls] for step in trace.steps]
+    assert [sum(each) for each in rounds] == [1] * 4

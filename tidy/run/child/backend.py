@@ -68,10 +68,11 @@ class Backend:
     _graph_steps: GraphSteps | None = None
 
     def __init__(self) -> None:
-        self._patches = Patches()
+        self._patches, self._of_steps = Patches(), Patches()
 
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more."""
+        self._of_steps.undo()
         if self._graph_steps is not None:
             self._graph_steps.forget()
 

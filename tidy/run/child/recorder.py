@@ -81,7 +81,7 @@ class Recorder(Harmless):
             return
         self._has_begun = True
         try:
-            self._backend.on_step(self._step, self.step)
+            self._backend.on_step(self._step, self.step, self._source.made)
             self._backend.watch_own_profiler(self.yield_to_script)
             allocator.steady()
         except Exception as error:

@@ -41,14 +41,20 @@ class RuntimeBackend(Backend):
         self.save(os.devnull)
         self.drop()
 
-    def on_step(self, step: Callable[..., None], on_replay: Callable[[], None]) -> None:
+    def on_step(
+        self,
+        step: Callable[..., None],
+        on_replay: Callable[[], None],
+        on_made: Callable[[Any], None],
+    ) -> None:
         """Have `step(optimizer, args, kwargs)` called after each optimizer step.
 
         Args:
             on_replay: is called before each replay of a CUDA graph that holds one.
+            on_made: gets each optimizer before it is set up.
         """
         from tidy.runtime import cuda
-        from tidy.runtime.optim.optimizer import register_optimizer_step_post_hook
+        from tidy.runtime.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
         graphs = self._graph_steps = GraphSteps(cuda, on_replay)
 
@@ -56,6 +62,7 @@ class RuntimeBackend(Backend):
             if not graphs.is_captured():
                 step(optimizer, args, kwargs)
 
+        self._of_steps.call_first(Optimizer, "__init__", on_made)
         self._hook = register_optimizer_step_post_hook(stepped)
 
     def forget_steps(self) -> None:

@@ -15,6 +15,9 @@ from .kept import MAIN_THREAD, thread, weakref
 class StepSource:
     """The first optimizer that steps, or the script's own loop from when it says so.
 
+    One of its class that is made after it first stepped, for the same parameters, goes on for it:
+    that it is gone is known only when Python collects it, some rounds later.
+
     Args:
         is_loop: whether it is the loop from the beginning.
     """
@@ -22,20 +25,36 @@ class StepSource:
     def __init__(self, is_loop: bool) -> None:
         self._is_loop = is_loop
         self._optimizer: Any = None
+        self._young: list[Any] = []  # weak references to those made since that one first stepped
+
+    def made(self, optimizer: Any) -> None:
+        """An optimizer is being made."""
+        self._young.append(weakref.ref(optimizer))
 
     def counts(self, optimizer: Any) -> bool:
         """Tell whether a step of this optimizer is one."""
         if self._is_loop:
             return False
         known = self._optimizer() if self._optimizer is not None else None
-        if known is None:
-            self._optimizer = weakref.ref(optimizer)
-        return known is None or known is optimizer
+        if known is optimizer:
+            return True
+        is_young = any(each() is optimizer for each in self._young)
+        if known is not None and not (is_young and _updates(known) == _updates(optimizer)):
+            return False
+        self._optimizer = weakref.ref(optimizer)
+        self._young.clear()
+        return True
 
     def give_to_loop(self) -> bool:
         """From now on the loop says when a step is over; whether it did not before."""
         is_first, self._is_loop = not self._is_loop, True
         return is_first
+
+
+def _updates(optimizer: Any) -> tuple[type, int]:
+    """Return the class of an optimizer and the identity of its first parameter."""
+    parameters = (each for group in optimizer.param_groups for each in group["params"])
+    return type(optimizer), id(next(parameters, optimizer))
 
 
 class RecordedThread:

@@ -57,5 +57,5 @@ def time_steps(framework: str, backend: Any, settings: dict[str, Any]) -> None:
             times_ns.clear()
         note()
 
-    backend.on_step(on_step, on_replay)
+    backend.on_step(on_step, on_replay, source.made)
     atexit.register(write)

@@ -38,11 +38,17 @@ class TorchBackend(Backend):
         self._frames, self._owner = TorchFrames(self._torch), 0
         self._log = KinetoLog(self._torch)
 
-    def on_step(self, step: Callable[..., None], on_replay: Callable[[], None]) -> None:
+    def on_step(
+        self,
+        step: Callable[..., None],
+        on_replay: Callable[[], None],
+        on_made: Callable[[Any], None],
+    ) -> None:
         """Have `step(optimizer, args, kwargs)` called after each optimizer step.
 
         Args:
             on_replay: is called before each replay of a CUDA graph that holds one.
+            on_made: gets each optimizer before it is set up.
         """
         import torch.optim.optimizer as module
 
@@ -55,6 +61,7 @@ class TorchBackend(Backend):
                 self._frames.look_for_others(self._owner)
             step(optimizer, args, kwargs)
 
+        self._of_steps.call_first(module.Optimizer, "__init__", on_made)
         self._hooks = module._global_optimizer_post_hooks
         self._hook_id = module.register_optimizer_step_post_hook(stepped).id
 
