@@ -97,7 +97,9 @@ def test_first_steps_that_are_slow(tmp_path: Path) -> None:
     step = "optimizer.step(); time.sleep(0.2 if round < 4 else 0)"
     found = record(_script(tmp_path, "tidy.runtime", 80, step=step), cwd=tmp_path)
     assert len(found.trace.steps) == 6
-    assert found.trace.info.warnings[0].startswith("steps 1-4 are left out: they took 2")
+    assert found.trace.info.warnings[0].startswith(
+        "steps 1-4 are left out: as recorded they took 2"
+    )
 
 
 def test_steps_that_grow(tmp_path: Path) -> None:
@@ -187,3 +189,13 @@ def test_an_optimizer_made_anew_is_the_same(framework: str, tmp_path: Path) -> N
     calls = [each.start_ns for each in trace.named("aten::linear")]
     rounds = [[step.start_ns <= each < step.end_ns for each in calls] for step in trace.steps]
     assert [sum(each) for each in rounds] == [1] * 4
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_a_line_that_starts_nothing_is_shown_where_it_takes_long(
+    framework: str, tmp_path: Path
+) -> None:
+    trace = record("--steps", "3", _script(tmp_path, framework, pause=0.02), cwd=tmp_path).trace
+    lines = [each.location for each in trace.named("train.py(8): <module>")]
+    assert len(lines) == 4
+    assert all(str(each) == "train.py:8" and each.is_call_line for each in lines)

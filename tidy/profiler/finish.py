@@ -150,7 +150,9 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
             return
         event = HostEvent(EventKind.PyCall, "", start, min(end, last_ns), tid)
         event.call_stack = frames.of(place)
-        if module is None:
+        if code is None:
+            event.name = event.call_stack
+        elif module is None:
             event.name = frames.function(code)
         else:
             kind, _ = module

@@ -49,6 +49,7 @@ _FEWEST_CALLS = 32
 _SHORT_NS = 20_000
 _FEWEST_EVENTS = 8  # in a call for which it is worth to trace nothing
 _MANY_EVENTS = 200  # for each operator: worth more than to know the functions it runs in
+_NO_CALL = (0, False), 0, 0, None
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code that is left before it has ended
 # Trace functions that were replaced. Python 3.11 does not own the function that it is about to
 # call: before it does, it makes an object for the frame, which may collect garbage, and what runs
@@ -114,7 +115,8 @@ class PythonFunctions:
 
     Each record is (code, start, end, thread, module, place). Threads are the system's numbers, as
     `thread_id()` gives them; `module` is the class and the identity of a module that is called;
-    `place` is the line of the call, where that is wanted: code and offset.
+    `place` is the line of the call, where that is wanted: code and offset. Without code it is a
+    line of the user's that calls a function which is left out, and takes long.
 
     Args:
         pure: which functions are left out; None for none of them.
@@ -136,6 +138,9 @@ class PythonFunctions:
         self._home_id = thread_id()
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
+        # The user's last call of what is left out: what returns from it (`_called`), since when,
+        # how much was kept before it, and its line.
+        self._call: tuple[tuple[int, bool], int, int, Any] = _NO_CALL
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
@@ -198,29 +203,60 @@ class PythonFunctions:
         kinds, running, leave = KINDS, self._open, self._leave
         clock, enter, pure = perf_counter_ns, self._enter, self._pure
 
+        def call(frame: FrameType) -> None:
+            code = frame.f_code
+            kind = kinds[code.co_filename]
+            is_left_out = not kind or (kind == OWN and not is_shown(code))
+            if is_left_out and pure is not None:
+                self._called((id(frame), True), frame.f_back)
+            if kind == OWN and is_left_out:
+                return
+            if kind and not self._stopped:
+                if pure is None:
+                    enter(frame, clock())
+                elif id(code) in pure.alone:
+                    self._leave_alone(frame, clock())
+                elif id(code) not in pure.left_out:
+                    enter(frame, clock())
+            elif self._stopped and getprofile() is trace:
+                self._give_back()
+
         def trace(frame: FrameType, event: str, _: Any) -> None:
             self.events += 1
             try:
                 if event == "call":
-                    code = frame.f_code
-                    kind = kinds[code.co_filename]
-                    if kind == OWN and not is_shown(code):
-                        return
-                    if kind and not self._stopped:
-                        if pure is None:
-                            enter(frame, clock())
-                        elif id(code) in pure.alone:
-                            self._leave_alone(frame, clock())
-                        elif id(code) not in pure.left_out:
-                            enter(frame, clock())
-                    elif self._stopped and getprofile() is trace:
-                        self._give_back()
+                    call(frame)
                 elif event == "return" and frame in running:
                     leave(frame, clock())
+                elif pure is None:
+                    return
+                elif event == "c_call":
+                    self._called((id(frame), False), frame)
+                elif self._call[0] == (id(frame), event == "return"):
+                    self._returned(clock())
             except RecursionError:  # the script is at its limit: it is to see no frame of ours
                 return
 
         return trace
+
+    def _called(self, called: tuple[int, bool], caller: FrameType | None) -> None:
+        """Note a call of the user's to a function that is left out.
+
+        Args:
+            called: the frame that returns, and whether it is the function's, not the caller's.
+        """
+        if caller is not None and KINDS[caller.f_code.co_filename] == USER:
+            seen = self._op_count() + len(self.records)
+            place = caller.f_code, caller.f_lasti
+            self._call = called, perf_counter_ns(), seen, place
+
+    def _returned(self, now: int) -> None:
+        """Keep the line of a call that took long, and in which nothing was kept."""
+        _, start, seen, place = self._call
+        self._call = _NO_CALL
+        if now - start >= _SHORT_NS and seen == self._op_count() + len(self.records):
+            thread = self._home_id if get_ident() == self._home else self._thread_id()
+            self.records.append((None, start, now, thread, None, place))
 
     def _leave_alone(self, frame: FrameType, now: int) -> None:
         """Trace nothing until the function of this frame returns."""

@@ -16,7 +16,7 @@ from time import perf_counter_ns as clock
 from types import CodeType
 from typing import Any
 
-from .python_functions import KINDS, OWN, PythonFunctions, is_shown
+from .python_functions import KINDS, OWN, USER, PythonFunctions, is_shown
 
 
 class MonitoredFunctions(PythonFunctions):
@@ -87,12 +87,31 @@ class MonitoredFunctions(PythonFunctions):
             except RecursionError:
                 return
 
+        def call(code: CodeType, *_: Any) -> Any:
+            try:
+                if kinds[code.co_filename] != USER:
+                    return off
+                frame = getframe(1)
+                self._called((id(frame), False), frame)
+            except RecursionError:
+                return None
+            return None
+
+        def returned(*_: Any) -> None:  # from a function that is not Python's
+            try:
+                if self._call[0] == (id(getframe(1)), False):
+                    self._returned(clock())
+            except RecursionError:
+                return
+
+        of_calls = {"CALL": call, "C_RETURN": returned, "C_RAISE": returned}
         return {
             "PY_START": begin,
             "PY_RESUME": begin,
             "PY_RETURN": end,
             "PY_YIELD": end,
             "PY_UNWIND": unwind,
+            **(of_calls if self._pure is not None else {}),
         }
 
 

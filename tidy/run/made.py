@@ -141,8 +141,8 @@ class Assembled:
         (first, *_), (last, *_) = self.full.steps[0], self.full.steps[count - 1]
         took, usual = lengths[:count].mean(), np.median(later or lengths[count:])
         self.notes.append(
-            f"steps {first}-{last} are left out: they took {time_text(took)} each, and later ones"
-            f" {time_text(usual)}"
+            f"steps {first}-{last} are left out: as recorded they took {time_text(took)} each, and"
+            f" later ones {time_text(usual)}"
         )
         del self.full.steps[:count]
 
