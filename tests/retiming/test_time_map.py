@@ -346,6 +346,21 @@ def test_a_long_step_keeps_its_time_where_nothing_disturbed_it(
     assert max(lengths[:-1]) < 10_000
 
 
+@pytest.mark.parametrize("are_quickest", [False, True])
+def test_on_a_busy_machine_a_long_step_is_no_counterpart(are_quickest: bool) -> None:
+    rng = np.random.default_rng(0)
+    full, light = Writer(rng, 100, with_python=True), Writer(rng, 100, with_python=False)
+    nodes = [Node(f"aten::{number}", []) for number in range(9)]
+    ends = full.steps(nodes, 4)
+    light_ends = light.steps(nodes, 4)
+    light.now += 100_000
+    light_ends[-1] = light.now
+    known = light_steps(light.raw, [light_ends], _MAIN)
+    assert known is not None
+    times, _, _ = _mapped(full.raw, ends, replace(known, are_quickest=are_quickest))
+    assert (3 in times.counterparts) is not are_quickest
+
+
 def test_what_was_done_before_the_steps_stays_there() -> None:
     """A model is moved to the device by copies named like those of a step's batches."""
     writer = Writer(np.random.default_rng(0), 10, with_python=False)

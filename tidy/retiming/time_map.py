@@ -150,6 +150,9 @@ def _counterparts(
     lengths = np.array([end - start for start, end in steps])
     longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
+    # On a busy machine a long one that is like too few others was not made as long as the quickest.
+    most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
+    usual = np.flatnonzero(light.lengths_ns <= most).tolist()
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index)[1])
@@ -157,7 +160,7 @@ def _counterparts(
         if length > longest and not waited:
             found.append(-1)
             continue
-        in_turn = [(last + 1 + shift) % len(shapes) for shift in range(len(shapes))]
+        in_turn = [*(each for each in usual if each > last), *usual]
         unlike = [(shape != each, abs(shape[0] - each[0])) for each in shapes]
         last = min(in_turn, key=unlike.__getitem__)
         found.append(last)
