@@ -58,6 +58,8 @@ _MIXES: dict[str, Round] = {
 
 # Examples that are another thing when they are repeated under one frame.
 _ONCE = {
+    "TDY003-one-slow-launch": "the first launch of a kernel, and many later ones",
+    "TDY003-mostly-left-out": "the same",
     "TDY004-one": "many steps",
     "TDY403-gelu": "one chain, longer than any that is looked for",
     "TDY403-normalisation": "one chain, too",

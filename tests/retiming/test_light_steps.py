@@ -152,7 +152,15 @@ def test_an_op_keeps_its_length() -> None:
         ([900, 910, 10, 11, 12, 9, 9], [5, 950, 940], 0),  # it happens again
         ([25, 25, 10, 11, 12, 9, 9], [5], 0),
         ([900, 910, 10, 11, 9, 9], [], 0),
+        ([900] * 60 + [10] * 90, [], 0),  # no beginning
     ],
 )
 def test_steps_that_are_slow_at_first(lengths: list[int], later: list[int], count: int) -> None:
-    assert slow_at_first(lengths, later) == count
+    assert slow_at_first(lengths, np.zeros(len(lengths)), later) == count
+
+
+def test_steps_that_waited_for_a_processor_are_not_slow() -> None:
+    """Those that follow are as long as they are, whatever they waited."""
+    first, rest = [900, 910], [10, 11, 12, 9, 9]
+    assert slow_at_first([*first, *rest], [890, 0, *[0] * 5], []) == 0
+    assert slow_at_first([10, 11, *rest], [0, 0, *[9] * 5], []) == 0

@@ -139,7 +139,7 @@ class PythonFunctions:
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
         # The user's last call of what is left out: what returns from it (`_called`), since when,
-        # how much was kept before it, and its line.
+        # how much was kept before it, and its thread, no module, and its line.
         self._call: tuple[tuple[int, bool], int, int, Any] = _NO_CALL
         self._stopped = False
         self._before: Any = None
@@ -166,6 +166,8 @@ class PythonFunctions:
         self._stopped = True
         self._end()
         now = perf_counter_ns()
+        if self._call is not _NO_CALL:
+            self._returned(now)
         for frame in list(self._open):
             self._leave(frame, now)
         for one in list(self._alone):
@@ -248,15 +250,15 @@ class PythonFunctions:
         if caller is not None and KINDS[caller.f_code.co_filename] == USER:
             seen = self._op_count() + len(self.records)
             place = caller.f_code, caller.f_lasti
-            self._call = called, perf_counter_ns(), seen, place
+            thread = self._home_id if get_ident() == self._home else self._thread_id()
+            self._call = called, perf_counter_ns(), seen, (thread, None, place)
 
     def _returned(self, now: int) -> None:
         """Keep the line of a call that took long, and in which nothing was kept."""
-        _, start, seen, place = self._call
+        _, start, seen, rest = self._call
         self._call = _NO_CALL
         if now - start >= _SHORT_NS and seen == self._op_count() + len(self.records):
-            thread = self._home_id if get_ident() == self._home else self._thread_id()
-            self.records.append((None, start, now, thread, None, place))
+            self.records.append((None, start, now, *rest))
 
     def _leave_alone(self, frame: FrameType, now: int) -> None:
         """Trace nothing until the function of this frame returns."""

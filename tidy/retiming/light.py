@@ -17,6 +17,7 @@ from .moments import Moments, Numbers, moments_of
 Bounds = list[tuple[int, int]]
 FEWEST_STEPS = 3
 _FEWEST_LATER = 5  # full steps that tell what those before them were not
+_MOST_AT_FIRST = 10  # more are no beginning
 # A step that is so much longer than others had something else to do, such as compiling.
 UNLIKE = 3.0
 _UNUSUAL = 2.0
@@ -90,18 +91,19 @@ def typical_ns(lengths_ns: ArrayLike) -> float:
     return float(lengths[usual(lengths)].mean())
 
 
-def slow_at_first(lengths_ns: ArrayLike, later_ns: ArrayLike) -> int:
+def slow_at_first(lengths_ns: ArrayLike, waited_ns: ArrayLike, later_ns: ArrayLike) -> int:
     """Count the steps, two or more, that a script is slow in at first, and never again.
 
     Args:
-        lengths_ns: of steps recorded in full, without what they waited for a processor, shape (n,).
+        lengths_ns: of steps recorded in full, shape (n,).
+        waited_ns: for how long they may have waited for a processor, of the same shape.
         later_ns: of the steps after them.
     """
     lengths, later = np.asarray(lengths_ns), np.asarray(later_ns)
-    for count in range(len(lengths) - _FEWEST_LATER, 1, -1):
+    for count in range(min(len(lengths) - _FEWEST_LATER, _MOST_AT_FIRST), 1, -1):
         rest = lengths[count:]
         longest = np.quantile(np.concatenate([rest, later]), _NEARLY_ALL, method="lower")
-        if lengths[:count].min() > max(UNLIKE * np.median(rest), longest):
+        if (lengths - waited_ns)[:count].min() > max(UNLIKE * np.median(rest), longest):
             return count
     return 0
 

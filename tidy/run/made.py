@@ -135,7 +135,7 @@ class Assembled:
         lengths = np.array([end - start for _, start, end in self.full.steps], np.int64)
         later = [end - start for ends in self.light.ends_ns for start, end in pairwise(ends)]
         later += [step.end_ns - step.start_ns for step in self.recording.bare_steps()]
-        count = slow_at_first(lengths - self.full.waited_ns(), later)
+        count = slow_at_first(lengths, self.full.waited_ns(), later)
         if not count:
             return
         (first, *_), (last, *_) = self.full.steps[0], self.full.steps[count - 1]
