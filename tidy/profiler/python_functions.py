@@ -49,7 +49,7 @@ _FEWEST_CALLS = 32
 _SHORT_NS = 20_000
 _FEWEST_EVENTS = 8  # in a call for which it is worth to trace nothing
 _MANY_EVENTS = 200  # for each operator: worth more than to know the functions it runs in
-_NO_CALL = (0, False), 0, 0, None
+_NO_CALL = 0, 0, 0, 0, None, 0
 _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code that is left before it has ended
 # Trace functions that were replaced. Python 3.11 does not own the function that it is about to
 # call: before it does, it makes an object for the frame, which may collect garbage, and what runs
@@ -139,8 +139,8 @@ class PythonFunctions:
         # Since when, thread, module, place; then the events and operators before it.
         self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
         # The user's last call of what is left out: what returns from it (`_called`), since when,
-        # how much was kept before it, and its thread, no module, and its line.
-        self._call: tuple[tuple[int, bool], int, int, Any] = _NO_CALL
+        # how much was kept before it, its thread, and its line: code and offset.
+        self._call: tuple[int, int, int, int, Any, int] = _NO_CALL
         self._stopped = False
         self._before: Any = None
         self._before_in_threads: Any = None
@@ -210,7 +210,9 @@ class PythonFunctions:
             kind = kinds[code.co_filename]
             is_left_out = not kind or (kind == OWN and not is_shown(code))
             if is_left_out and pure is not None:
-                self._called((id(frame), True), frame.f_back)
+                caller = frame.f_back
+                if caller is not None and kinds[caller.f_code.co_filename] == USER:
+                    self._called(-id(frame), caller)
             if kind == OWN and is_left_out:
                 return
             if kind and not self._stopped:
@@ -233,32 +235,32 @@ class PythonFunctions:
                 elif pure is None:
                     return
                 elif event == "c_call":
-                    self._called((id(frame), False), frame)
-                elif self._call[0] == (id(frame), event == "return"):
+                    if kinds[frame.f_code.co_filename] == USER:
+                        self._called(id(frame), frame)
+                elif self._call[0] == (-id(frame) if event == "return" else id(frame)):
                     self._returned(clock())
             except RecursionError:  # the script is at its limit: it is to see no frame of ours
                 return
 
         return trace
 
-    def _called(self, called: tuple[int, bool], caller: FrameType | None) -> None:
+    def _called(self, returns: int, caller: FrameType) -> None:
         """Note a call of the user's to a function that is left out.
 
         Args:
-            called: the frame that returns, and whether it is the function's, not the caller's.
+            returns: the identity of the frame that returns: the caller's, or with a minus that of
+                the function.
         """
-        if caller is not None and KINDS[caller.f_code.co_filename] == USER:
-            seen = self._op_count() + len(self.records)
-            place = caller.f_code, caller.f_lasti
-            thread = self._home_id if get_ident() == self._home else self._thread_id()
-            self._call = called, perf_counter_ns(), seen, (thread, None, place)
+        seen = self._op_count() + len(self.records)
+        thread = self._home_id if get_ident() == self._home else self._thread_id()
+        self._call = returns, perf_counter_ns(), seen, thread, caller.f_code, caller.f_lasti
 
     def _returned(self, now: int) -> None:
         """Keep the line of a call that took long, and in which nothing was kept."""
-        _, start, seen, rest = self._call
+        _, start, seen, thread, *place = self._call
         self._call = _NO_CALL
         if now - start >= _SHORT_NS and seen == self._op_count() + len(self.records):
-            self.records.append((None, start, now, *rest))
+            self.records.append((None, start, now, thread, None, tuple(place)))
 
     def _leave_alone(self, frame: FrameType, now: int) -> None:
         """Trace nothing until the function of this frame returns."""

@@ -92,14 +92,14 @@ class MonitoredFunctions(PythonFunctions):
                 if kinds[code.co_filename] != USER:
                     return off
                 frame = getframe(1)
-                self._called((id(frame), False), frame)
+                self._called(id(frame), frame)
             except RecursionError:
                 return None
             return None
 
         def returned(*_: Any) -> None:  # from a function that is not Python's
             try:
-                if self._call[0] == (id(getframe(1)), False):
+                if self._call[0] == id(getframe(1)):
                     self._returned(clock())
             except RecursionError:
                 return

@@ -66,9 +66,40 @@ class Backend:
     _profiler: Any = None
     has_all_threads = has_moved = False
     _graph_steps: GraphSteps | None = None
+    _hook: Any = None  # the one that is called after optimizer steps
 
     def __init__(self) -> None:
         self._patches, self._of_steps = Patches(), Patches()
+
+    def on_step(
+        self,
+        step: Callable[..., None],
+        on_replay: Callable[[], None],
+        on_made: Callable[[Any], None],
+    ) -> None:
+        """Have `step(optimizer, args, kwargs)` called after each optimizer step.
+
+        Args:
+            on_replay: is called before each replay of a CUDA graph that holds one.
+            on_made: gets each optimizer before it is set up.
+        """
+        cuda, module = self._stepping()
+        graphs = self._graph_steps = GraphSteps(cuda, on_replay)
+
+        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not graphs.is_captured():
+                self._look_at_step()
+                step(optimizer, args, kwargs)
+
+        self._of_steps.call_first(module.Optimizer, "__init__", on_made)
+        self._hook = module.register_optimizer_step_post_hook(stepped)
+
+    def _stepping(self) -> tuple[Any, Any]:
+        """Return the framework's modules of CUDA graphs and of optimizers."""
+        raise NotImplementedError
+
+    def _look_at_step(self) -> None:
+        """Look at what holds of a thread that made a step."""
 
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more."""

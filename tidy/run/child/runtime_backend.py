@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .backend import Backend, GraphSteps
+from .backend import Backend
 from .kept import os, time
 
 _EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
@@ -31,7 +31,6 @@ class RuntimeBackend(Backend):
         self.ranges = record_function  # the class of ranges
         self._profile, self._settings, self._per_thread = profile, settings, per_thread
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
-        self._hook: Any = None
         self._forward_lines: Any = {}
         self._pure_python = PurePython()
         # Loads all that is needed to save. To import it when the script has ended would be too
@@ -41,29 +40,11 @@ class RuntimeBackend(Backend):
         self.save(os.devnull)
         self.drop()
 
-    def on_step(
-        self,
-        step: Callable[..., None],
-        on_replay: Callable[[], None],
-        on_made: Callable[[Any], None],
-    ) -> None:
-        """Have `step(optimizer, args, kwargs)` called after each optimizer step.
-
-        Args:
-            on_replay: is called before each replay of a CUDA graph that holds one.
-            on_made: gets each optimizer before it is set up.
-        """
+    def _stepping(self) -> tuple[Any, Any]:
         from tidy.runtime import cuda
-        from tidy.runtime.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+        from tidy.runtime.optim import optimizer
 
-        graphs = self._graph_steps = GraphSteps(cuda, on_replay)
-
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if not graphs.is_captured():
-                step(optimizer, args, kwargs)
-
-        self._of_steps.call_first(Optimizer, "__init__", on_made)
-        self._hook = register_optimizer_step_post_hook(stepped)
+        return cuda, optimizer
 
     def forget_steps(self) -> None:
         if self._hook is not None:

@@ -25,11 +25,12 @@ class StepSource:
     def __init__(self, is_loop: bool) -> None:
         self._is_loop = is_loop
         self._optimizer: Any = None
-        self._young: list[Any] = []  # weak references to those made since that one first stepped
+        # Weak references to those made since that one first stepped, by identity.
+        self._young: dict[int, Any] = {}
 
     def made(self, optimizer: Any) -> None:
         """An optimizer is being made."""
-        self._young.append(weakref.ref(optimizer))
+        self._young[id(optimizer)] = weakref.ref(optimizer)
 
     def counts(self, optimizer: Any) -> bool:
         """Tell whether a step of this optimizer is one."""
@@ -38,7 +39,8 @@ class StepSource:
         known = self._optimizer() if self._optimizer is not None else None
         if known is optimizer:
             return True
-        is_young = any(each() is optimizer for each in self._young)
+        young = self._young.get(id(optimizer))
+        is_young = young is not None and young() is optimizer
         if known is not None and not (is_young and _updates(known) == _updates(optimizer)):
             return False
         self._optimizer = weakref.ref(optimizer)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from . import worker_reports
-from .backend import Backend, GraphSteps
+from .backend import Backend
 from .kept import gc, os, thread, time
 from .torch_frames import TorchFrames
 
@@ -33,45 +33,27 @@ class TorchBackend(Backend):
         self.has_all_threads = bool(settings["all_threads"])
         self._torch = sys.modules["torch"]
         self._hooks: dict[int, Any] = {}
-        self._hook_id = -1
         self._starting = self._started = False
         self._frames, self._owner = TorchFrames(self._torch), 0
         self._log = KinetoLog(self._torch)
 
-    def on_step(
-        self,
-        step: Callable[..., None],
-        on_replay: Callable[[], None],
-        on_made: Callable[[Any], None],
-    ) -> None:
-        """Have `step(optimizer, args, kwargs)` called after each optimizer step.
-
-        Args:
-            on_replay: is called before each replay of a CUDA graph that holds one.
-            on_made: gets each optimizer before it is set up.
-        """
+    def _stepping(self) -> tuple[Any, Any]:
         import torch.optim.optimizer as module
 
-        graphs = self._graph_steps = GraphSteps(self._torch.cuda, on_replay)
-
-        def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if graphs.is_captured():
-                return
-            if self._profiler is not None and not self.has_all_threads:
-                self._frames.look_for_others(self._owner)
-            step(optimizer, args, kwargs)
-
-        self._of_steps.call_first(module.Optimizer, "__init__", on_made)
         self._hooks = module._global_optimizer_post_hooks
-        self._hook_id = module.register_optimizer_step_post_hook(stepped).id
+        return self._torch.cuda, module
+
+    def _look_at_step(self) -> None:
+        if self._profiler is not None and not self.has_all_threads:
+            self._frames.look_for_others(self._owner)
 
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more.
 
         It may be called from that hook, which cannot be taken out while PyTorch goes through them.
         """
-        if self._hook_id in self._hooks:
-            self._hooks[self._hook_id] = lambda *_: None
+        if self._hook is not None and self._hook.id in self._hooks:
+            self._hooks[self._hook.id] = lambda *_: None
         super().forget_steps()
 
     def watch_own_profiler(self, yield_to_script: Callable[[], None]) -> None:
@@ -88,7 +70,8 @@ class TorchBackend(Backend):
 
     def close(self) -> None:
         super().close()
-        self._hooks.pop(self._hook_id, None)
+        if self._hook is not None:
+            self._hooks.pop(self._hook.id, None)
 
     def has_profiler(self) -> bool:
         """Tell whether a profiler of this thread runs."""
