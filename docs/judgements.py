@@ -97,8 +97,8 @@ TRACES = {
         {"TDY901": f"{_COMMUNICATION}, most of it all-to-all of the embeddings"},
     ),
     "hta__triton_example": Judged(
-        "one step of 13 s is `torch.compile` at work; it says nothing of later steps",
-        "account: Python between operators, and TDY004; that it compiles shows in a range only",
+        "one Triton kernel of 1.8 us, and nothing else; the step of 13 s is of another process",
+        "account: launching; 13 s that hold no event are not counted",
     ),
     "kineto__resnet50_num_workers_0": Judged(
         "the loader has no workers: the GPU waits a quarter of each step for images",

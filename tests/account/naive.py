@@ -65,9 +65,11 @@ def steps_in(raw: dict[str, Any]) -> tuple[dict[int, Interval], dict[int, Interv
     """Start and end of each marked step by its number: as the host runs it, and as devices end it.
 
     The second is from the last end of the work launched before it to that of the work launched in
-    it; but not before it begins, and not before it ends on the host.
+    it; but not before it begins, and not before it ends on the host. A mark of a process that ran
+    nothing counts only where none ran anything.
     """
     base_ns = int(raw.get("baseTimeNanoseconds", 0))
+    ran = {event["pid"] for event in raw["traceEvents"] if event.get("cat") == "cpu_op"}
     host, works, launched = dict[int, Interval](), [], dict[Any, int]()
     for event in raw["traceEvents"]:
         if event.get("ph") != "X":
@@ -78,6 +80,8 @@ def steps_in(raw: dict[str, Any]) -> tuple[dict[int, Interval], dict[int, Interv
         if category in _WORK:
             works.append((start, end, args.get("correlation")))
         elif event["name"].startswith("ProfilerStep#") and category in _RANGES:
+            if ran and event["pid"] not in ran:
+                continue
             host[int(event["name"][13:])] = start, end
         elif "runtime" in category or "driver" in category:
             launched[args.get("correlation")] = start

@@ -170,7 +170,7 @@ def test_the_video_model_waits_for_its_processor() -> None:
     [
         ("kineto__resnet50_num_workers_4", set()),  # its last step ends with 80 ms of nothing
         ("kineto__resnet50_num_workers_0", set()),
-        ("hta__triton_example", set()),  # one step, in which a kernel was compiled
+        ("hta__triton_example", set()),  # one kernel
         ("hta__execution_trace__benchmark_simple_add_trace", set()),
         ("tracelens__h100__facebook_timesformer", {"TDY407"}),
         ("misc__particle_transformer__hmoss-6a49xb_1981897", {"TDY401"}),

@@ -38,6 +38,14 @@ def test_a_step_without_duration_is_none(read_events: ReadEvents) -> None:
     assert _steps(trace) == []
 
 
+def test_a_step_of_a_process_that_does_nothing_is_none(read_events: ReadEvents) -> None:
+    elsewhere = [span("user_annotation", "ProfilerStep#3", 0, 9000, pid=77, tid=77)]
+    assert _steps(read_events(elsewhere)) == [(3, 0, 9_000_000)]
+    assert _steps(read_events([*elsewhere, op("aten::mm", 5, 10)])) == []
+    mine = mark("ProfilerStep#3", 0, 20)
+    assert _steps(read_events([*elsewhere, mine, op("aten::mm", 5, 10)])) == [(3, 0, 20_000)]
+
+
 def test_names_that_only_look_like_steps(read_events: ReadEvents) -> None:
     trace = read_events(
         [

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from ..trace.loader_fetches import find_fetches
+from ..trace.steps import step_ranges
 from .closures import closures
 from .host_kinds import (
     CODE_OF,
@@ -91,9 +92,9 @@ class HostTime:
         operators.
         """
         trace, count = self._trace, self._trace.tree_count
-        rows = trace.rows_named("ProfilerStep#*", "Optimizer.step#*")
+        optimizers = trace.rows_named("Optimizer.step#*")
         for chosen in (
-            rows[rows < count],
+            np.append(step_ranges(trace), optimizers[optimizers < count]),
             trace.rows_of_kind(EventKind.Runtime),
             np.flatnonzero(trace.kind[:count] == EventKind.TorchOp),
             np.arange(count),

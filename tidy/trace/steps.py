@@ -11,6 +11,7 @@ import numpy as np
 
 from .event_table import EventTable
 from .kinds import EventKind
+from .raw_columns import Rows
 
 _PROFILER_STEP = re.compile(r"ProfilerStep#(\d+)")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#(.+)\.step")
@@ -41,21 +42,37 @@ def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[St
     Args:
         location: gives the user's line above a row.
     """
-    names = trace.strings.names
-    numbers = {
-        name_id: int(match[1])
-        for name, name_id in names.items()
-        if (match := _PROFILER_STEP.fullmatch(name)) and len(match[1]) < 18
-    }
-    host = trace.kind[: trace.tree_count]
-    rows = np.flatnonzero(np.isin(trace.name_id[: trace.tree_count], list(numbers)))
-    rows = rows[(host[rows] != EventKind.PyCall) & (trace.duration_ns[rows] > 0)]
+    numbers = _step_numbers(trace)
+    rows = step_ranges(trace)
     if len(rows):
         rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
         columns = trace.name_id[rows], trace.start_ns[rows], trace.end_ns[rows]
         found = zip(*(column.tolist() for column in columns), strict=True)
         return tuple(Step(numbers[name_id], start, end) for name_id, start, end in found)
     return _optimizer_steps(trace, location)
+
+
+def step_ranges(trace: EventTable) -> Rows:
+    """The ranges that `prof.step()` wrote, but for those of a process that did nothing else.
+
+    Such a process is none of the run, if another one did something: files are put together.
+    """
+    of_host = slice(trace.tree_count)
+    is_range = np.isin(trace.name_id[of_host], list(_step_numbers(trace)))
+    is_range &= (trace.kind[of_host] != EventKind.PyCall) & (trace.duration_ns[of_host] > 0)
+    pids = [pid for pid, _ in trace.strings.tracks]
+    at_work = {pids[track] for track in np.unique(trace.track_id[of_host][~is_range]).tolist()}
+    tracks = [track for track, pid in enumerate(pids) if pid in at_work or not at_work]
+    return np.flatnonzero(is_range & np.isin(trace.track_id[of_host], tracks))
+
+
+def _step_numbers(trace: EventTable) -> dict[int, int]:
+    """The number of a step by the id of its range's name."""
+    return {
+        name_id: int(match[1])
+        for name, name_id in trace.strings.names.items()
+        if (match := _PROFILER_STEP.fullmatch(name)) and len(match[1]) < 18
+    }
 
 
 def _optimizer_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[Step, ...]:
