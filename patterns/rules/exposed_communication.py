@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidy.account import kernels_of_collectives
 from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Events, Trace
 
@@ -16,6 +17,7 @@ from ..option import warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
 _OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
+_CUSTOM_ALL_REDUCE = "void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*) 80us"
 _BROADCAST = launch(
     "nccl:broadcast 100us", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>) 90us"
 )
@@ -29,14 +31,14 @@ def _step(us: int, *parts: str) -> str:
 class ExposedCommunication(DevicePattern):
     """Collectives run on the GPU while it computes nothing, for much of the step.
 
-    What it does: It finds how long kernels of NCCL or RCCL run while no other kernel runs on any
-    stream of the same device. It is info from 5 % of the step, a warning from 10 %; with several
-    devices in one process, of the one that waits most.
+    What it does: It finds how long kernels of collectives (of NCCL, RCCL, or a framework's own) run
+    while no other kernel runs on any stream of the same device. It is info from 5 % of the step, a
+    warning from 10 %; with several devices in one process, of the one that waits most.
     Why it costs: The GPU could compute meanwhile. The cost is the time in which nothing else runs.
     Example: Gradients that are reduced when backward is over, recorded as
 
-        => ncclKernel_..., ncclDevKernel_..., rccl_...    on one stream
-        NOT any other kernel                              on any stream of the same device
+        => ncclDevKernel_..., rccl_..., cross_device_reduce_...    on one stream
+        NOT any other kernel                                       on any stream of the same device
 
     Instead: Overlap it with the backward pass (DistributedDataParallel does; `static_graph=True`,
     `bucket_cap_mb`), use `no_sync()` while accumulating gradients, bfloat16 gradients, or larger
@@ -59,6 +61,11 @@ class ExposedCommunication(DevicePattern):
             at=AT,
             severity=Severity.INFO,
         ),
+        Fires(
+            "of-a-framework",
+            _step(200, _WORK, launch("vllm::all_reduce 90us", _CUSTOM_ALL_REDUCE)),
+            at=AT,
+        ),
         Quiet("overlapped", _step(200, launch("aten::mm 2us", _ALL_REDUCE, "gemm 80us"))),
         Quiet("before-the-steps", on_gpu(_BROADCAST, under("ProfilerStep#1 200us", _WORK))),
         Abstains("one-gpu", on_gpu(_WORK)),
@@ -66,8 +73,8 @@ class ExposedCommunication(DevicePattern):
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        ran = collectives.has_kernels(trace)
-        return None if ran else NotApplicable("no NCCL or RCCL kernel ran")
+        ran = len(kernels_of_collectives(trace)) > 0
+        return None if ran else NotApplicable("no kernel of a collective ran")
 
     def find(self, trace: Trace) -> Iterable[Match]:
         found = collectives.communications(trace)

@@ -21,6 +21,7 @@ from .accountant import MOST_DEVICES, Accountant, make_accounts
 from .causes import PartName
 from .closures import closures
 from .device_rates import rates_of
+from .device_work import kernels_of_collectives
 from .efficiency import Efficiency, OpWork, ProductRate
 from .host_time import HostTime
 from .idle_time import host_in_window
@@ -43,6 +44,7 @@ __all__ = [
     "closures",
     "host_in_window",
     "jobs_of",
+    "kernels_of_collectives",
     "make_accounts",
     "rates_of",
     "waits_for_devices",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import EventKind, Intervals, Trace
+from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
 from . import work_kinds
 from .closures import closures
@@ -65,6 +65,12 @@ def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
         by_name[name] = CODE_OF[COPIES if is_copy else kernel_kind(text)]
     result: NDArray[np.int8] = by_name[ids]
     return result
+
+
+def kernels_of_collectives(trace: Trace) -> Rows:
+    """Find what collectives run on devices, by whatever library."""
+    rows = trace.device_rows[trace.kind[trace.device_rows] == EventKind.Kernel]
+    return rows[kinds_by_name(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
 
 
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:

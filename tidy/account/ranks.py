@@ -19,7 +19,13 @@ import numpy as np
 
 from ..trace import Rows, Trace, TraceInfo
 from . import work_kinds
-from .device_work import ABOVE_SHORTEST, CODE_OF, TRANSFER, WAITING_FOR_RANKS, kinds_of
+from .device_work import (
+    ABOVE_SHORTEST,
+    CODE_OF,
+    TRANSFER,
+    WAITING_FOR_RANKS,
+    kernels_of_collectives,
+)
 from .pieces import Stretches, joined
 
 # Each rank may have a size of its own in these.
@@ -198,8 +204,7 @@ def _on_all(key: _Key, ranks: Sequence[_Collectives]) -> bool:
 
 def _communication(trace: Trace) -> Rows:
     """Kernels of collectives; where there are none, what was recorded of them on the host."""
-    rows = trace.device_rows
-    rows = rows[kinds_of(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
+    rows = kernels_of_collectives(trace)
     return rows if len(rows) else collectives_on_host(trace)
 
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidy.account import kernels_of_collectives
 from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from .launches import below, by_start, rows_matching, tree_rows
+from .launches import below, by_start, tree_rows
 
 DDP_FORWARD = "DistributedDataParallel.forward"
 # A hook of the backward, in which the gradient of a parameter is complete.
@@ -25,9 +26,7 @@ HOOKS = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
 _ALL_REDUCE = ("c10d::allreduce_", "nccl:all_reduce", "gloo:all_reduce")
 # What backends do that work on the host.
 ON_HOST = ("gloo:all_reduce", "mpi:all_reduce", "ucc:all_reduce")
-# ncclKernel_..., ncclDevKernel_..., ncclSymkDevKernel_..., rccl_main_kernel; MSCCL is in RCCL.
-_KERNEL = re.compile(r"(void )?(nccl\w*Kernel|rccl|msccl).*", re.IGNORECASE)
-_COLLECTIVE = re.compile(rf"{_KERNEL.pattern}|(nccl|gloo|mpi|ucc):.*|c10d::\w+", re.IGNORECASE)
+_ON_ANY_BACKEND = re.compile(r"(nccl|gloo|mpi|ucc):.*|c10d::\w+")
 # Products between two all-reduces: layers split over GPUs, whose results each layer waits for.
 _PRODUCTS = (
     "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::matmul", "aten::linear",
@@ -52,20 +51,16 @@ class Communication(NamedTuple):
 
 def communicates(trace: Trace) -> bool:
     """Tell whether a collective was recorded, by whatever backend."""
-    return any(map(_COLLECTIVE.match, trace.names))
-
-
-def has_kernels(trace: Trace) -> bool:
-    """Tell whether a kernel of NCCL or RCCL was recorded."""
-    return any(map(_KERNEL.match, trace.names))
+    asked = any(map(_ON_ANY_BACKEND.match, trace.names))
+    return asked or len(kernels_of_collectives(trace)) > 0
 
 
 def communications(trace: Trace) -> Iterator[Communication]:
     """For each device that ran collectives inside the steps what it spent on them."""
     is_kernel = trace.kind == EventKind.Kernel
     is_collective = np.zeros(len(trace), bool)
-    is_collective[rows_matching(trace, _KERNEL)] = True
-    for device in np.unique(trace.device[is_kernel & is_collective]).tolist():
+    is_collective[kernels_of_collectives(trace)] = True
+    for device in np.unique(trace.device[is_collective]).tolist():
         kernels = trace.rows_of_device(device)
         kernels = kernels[is_kernel[kernels]]
         rows = kernels[is_collective[kernels]]
