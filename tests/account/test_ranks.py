@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,24 @@ def test_a_rank_that_waits_gains_nothing_alone(tmp_path: Path) -> None:
     # The rank that all others wait for gains at once.
     alone, alike = second
     assert alone == alike
+
+
+def test_a_device_that_waits_for_other_ranks_hides_nothing(tmp_path: Path) -> None:
+    """The host's time lies where the kernel of the first rank waits for the second."""
+    traces = [
+        _trace(tmp_path, rank, [at_us] * 3, [400] * 3) for rank, at_us in enumerate([100, 400])
+    ]
+    waits, _ = waits_for_ranks(traces)
+    at = traces[0].steps[1].start_ns + 150_000
+    edit = Edit("made up", host={int(traces[0].track_id[0]): Intervals([at], [at + 100_000])})
+    found = replace(_fetch(traces[0]), correction=Fix("", edit))
+    reasons = []
+    for each in (None, waits):
+        (judged,) = weigh(traces[0], [found], waits=each, warn_from=0.9).findings
+        assert judged.saving is not None
+        reasons.append(judged.saving.why)
+    hidden = "hidden: the GPU is busy for 100% of it"
+    assert reasons == [hidden, "the GPU waits for other ranks all the same"]
 
 
 def _saving(trace: Trace, waits: RankWaits | None, everywhere: Container[Any]) -> Saving | None:

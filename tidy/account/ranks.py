@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace import Rows, Trace, TraceInfo
+from ..trace import Intervals, Rows, Trace, TraceInfo
 from . import work_kinds
 from .device_work import (
     ABOVE_SHORTEST,
@@ -56,6 +56,12 @@ class RankWaits:
     waiting_ns: Rows
     earliest_ns: Rows
     last: Rows
+
+    def time(self, trace: Trace) -> Intervals:
+        """The time in which they wait, and no other work runs."""
+        starts = trace.start_ns[self.rows]
+        others = np.setdiff1d(trace.device_rows, self.rows)
+        return Intervals(starts, starts + self.waiting_ns) - trace.time_of(others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ..account import HostTime, RankWaits
 from ..finding import Finding, Judged, Saving, Severity
 from ..patterns.evidence.fixes.edits import host_time
 from ..savings import Edit, Fidelity, Savings, why_little
-from ..trace import EventKind, Location, Rows, Trace
+from ..trace import EventKind, Intervals, Location, Rows, Trace
 
 # From this share of the window on a finding is a warning, else info: what it saves by the middle of
 # its range or, where nothing is replayed, what it costs. It is more than replays of recorded steps
@@ -92,7 +92,8 @@ def weigh(
         return Weighed(_ordered(judged), step_ns, None, replays.fidelity, lost)
     finished = trace.window.finished_ranges
     lengths = np.array([end - start for start, end in finished] or [trace.window.time_ns], np.int64)
-    scale = _Scale(trace, replays, lengths, step_ns, warn_from)
+    waiting = Intervals() if waits is None else waits.time(trace)
+    scale = _Scale(trace, replays, lengths, step_ns, warn_from, waiting)
     judged = [scale.weighed(each, alike=_key(each) in everywhere) for each in judged]
     counting = [each for each in judged if each.edit is not None and each.acceptance is None]
     after = None
@@ -128,6 +129,7 @@ class _Scale:
         lengths: of the recorded steps.
         step_ns: of one, in the mean.
         warn_from: the share of it that is worth a warning.
+        waiting: the time in which collectives wait for other ranks.
     """
 
     trace: Trace
@@ -135,6 +137,7 @@ class _Scale:
     lengths: Rows
     step_ns: int
     warn_from: float
+    waiting: Intervals
 
     def of_a_step(self, each: Rows) -> int:
         """The mean of what all steps save."""
@@ -157,7 +160,7 @@ class _Scale:
             often = int(np.count_nonzero(low + high >= 2 * self.warn_from * self.lengths))
             low_ns, why = 0, f"only in {often:,} of {len(self.lengths):,} {self.trace.window.unit}s"
         if high_ns < worth_ns:
-            hidden, why = why_little(self.trace, edit)
+            hidden, why = why_little(self.trace, edit, self.waiting)
         saving = Saving(low_ns, high_ns, self.step_ns, edit.model, why, hidden)
         severity = finding.severity
         if severity != Severity.ERROR:

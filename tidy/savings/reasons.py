@@ -10,8 +10,12 @@ _HIDES_FROM = 0.9
 _WORTH_A_REASON = 0.01  # of the window: less time saves little, as its cost says
 
 
-def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
-    """Tell whether a busy device hides what an edit changes, and why it saves hardly anything."""
+def why_little(trace: Trace, edit: Edit, waiting: Intervals) -> tuple[bool, str]:
+    """Tell whether a busy device hides what an edit changes, and why it saves hardly anything.
+
+    Args:
+        waiting: the time in which kernels only wait for other ranks.
+    """
     if not trace.devices_used:
         return False, ""
     window_ns, sort = trace.window.time_ns, trace.devices[trace.devices_used[0]].sort
@@ -20,15 +24,18 @@ def why_little(trace: Trace, edit: Edit) -> tuple[bool, str]:
         on_host = on_host | time
     on_host = on_host & trace.step_time
     if on_host.total_ns >= _WORTH_A_REASON * window_ns:
-        part = (on_host & trace.time_of(trace.device_rows)).total_ns / on_host.total_ns
+        at_work = on_host & trace.time_of(trace.device_rows)
+        part = (at_work - waiting).total_ns / on_host.total_ns
         if part >= _HIDES_FROM:
             return True, f"hidden: the {sort} is busy for {part:.0%} of it"
-        return False, f"the host waits for the {sort} all the same"
+        waits = at_work.total_ns >= _HIDES_FROM * on_host.total_ns
+        who = f"the {sort} waits for other ranks" if waits else f"the host waits for the {sort}"
+        return False, f"{who} all the same"
     on_device = trace.time_of(edit.work) & trace.step_time
-    if on_device.total_ns >= _WORTH_A_REASON * window_ns:
-        busy_ns = trace.devices_busy_ns(trace.step_time)
-        if busy_ns >= _HIDES_FROM * window_ns * len(trace.devices_used):
-            return False, f"other work of the {sort} takes as long"
-        a_step = time_text(on_device.total_ns / trace.window.step_count)
-        return False, f"the host sets the pace: the {sort} would idle for {a_step} more"
-    return False, ""
+    if on_device.total_ns < _WORTH_A_REASON * window_ns:
+        return False, ""
+    busy_ns = trace.devices_busy_ns(trace.step_time)
+    if busy_ns >= _HIDES_FROM * window_ns * len(trace.devices_used):
+        return False, f"other work of the {sort} takes as long"
+    a_step = time_text(on_device.total_ns / trace.window.step_count)
+    return False, f"the host sets the pace: the {sort} would idle for {a_step} more"
