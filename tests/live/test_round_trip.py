@@ -9,6 +9,7 @@ import pytest
 import tidy
 from tidy.profiler import profile
 
+from ..environment import SOAK
 from ..oracle.deviations import CODE_OF, NEVER_ON_CPU
 from ..oracle.live_tree import edges_of_rows, edges_of_trace, rows_of
 from ..oracle.recording import is_readable, record, torchtidy_matches
@@ -18,8 +19,20 @@ from .scripts import run_on_runtime, run_on_torch
 
 pytestmark = pytest.mark.slow  # each case starts processes
 
-each_case = pytest.mark.parametrize("case", [*CASES, *INPUT_CASES], ids=lambda case: case.name)
-each_form = pytest.mark.parametrize("form", ["wrong", "corrected"])
+_CASES = (*CASES, *INPUT_CASES)
+
+
+def each_run(*, every: int, form: str) -> pytest.MarkDecorator:
+    """Each script in both forms; of the given form all are for `make soak`, and some are here."""
+    runs = [
+        pytest.param(case, each, id=f"{case.name}-{each}")
+        for number, case in enumerate(_CASES)
+        for each in ("wrong", "corrected")
+        if SOAK or each != form or number % every == 0
+    ]
+    return pytest.mark.parametrize(("case", "form"), runs)
+
+
 _RECORD = {"record_shapes": True, "with_stack": True, "profile_memory": True}
 
 # (case, form, code): why TorchTidy's matches are not ours
@@ -42,8 +55,7 @@ def _findings(case: Case, trace: tidy.Trace) -> list[tidy.Finding]:
     return list(tidy.check(trace, name=name, savings="off").findings)
 
 
-@each_form
-@each_case
+@each_run(every=4, form="wrong")  # that each is found is in test_rules.py
 def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
     script = _script(case, form, tmp_path)
     with profile(**_RECORD) as prof:
@@ -65,8 +77,7 @@ def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-@each_form
-@each_case
+@each_run(every=3, form="corrected")
 def test_pytorchs_tree_and_torchtidy(case: Case, form: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = _script(case, form, tmp_path)
