@@ -27,9 +27,7 @@ from .scripts import recorded_in_steps
 
 _ON_CPU_TIME = Path(__file__).with_name("on_cpu_time.py")
 _QUICK = ("TDY103", "TDY501")
-_OF_THEIR_OWN = {
-    "accumulated", "exposed", "late-device", "loader", "ping-pong", "sync-item", "unused",
-}  # fmt: skip
+_OF_THEIR_OWN = {"exposed", "loader", "sync-item", "unused"}
 
 
 def _params() -> Iterator[Any]:

@@ -13,11 +13,13 @@ import tidy
 from tidy.trace import Capability, Trace
 
 from ..conftest import ReadEvents
+from ..environment import SOAK
 from ..oracle.shared import path_of
 from ..trace.kineto import Written, call, kernel, mark, op, span
 from .converted import described, write_nsys, write_nvprof
 
 _EXAMPLES = Path(__file__).parents[2] / "examples" / "traces"
+_ON_GPUS = ["hta__critical_path__alexnet", "kineto__resnet50_num_workers_0"]
 _NODE = "AddmmBackward0"
 _ENGINE = f"autograd::engine::evaluate_function: {_NODE}"
 
@@ -122,7 +124,7 @@ def _with_flat_lists(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["kineto__resnet50_num_workers_0", "hta__critical_path__alexnet"])
+@pytest.mark.parametrize("name", _ON_GPUS if SOAK else _ON_GPUS[:1])
 def test_a_run_on_a_gpu(name: str, tmp_path: Path) -> None:
     recorded = tidy.load(path_of(name))
     write_nsys(recorded, tmp_path / "run.sqlite")
