@@ -73,8 +73,8 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
       prof.export_chrome_trace("trace.json.gz")
 
     TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
-    in gzip or zip), a folder with such files, or - for standard input. The ranks of a distributed
-    job are reported together.
+    in gzip, zip or tar), a folder with such files, or - for standard input. The ranks of a
+    distributed job are reported together.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
 

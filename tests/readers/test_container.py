@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import tarfile
 import zipfile
 import zlib
 
@@ -27,8 +28,8 @@ def zipped(*members: tuple[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> 
     return buffer.getvalue()
 
 
-def _packed_four_times(text: bytes) -> bytes:
-    for _ in range(4):
+def _packed_five_times(text: bytes) -> bytes:
+    for _ in range(5):
         text = gzip.compress(text, mtime=0)
     return text
 
@@ -43,6 +44,16 @@ class Pipe(io.BytesIO):
         raise io.UnsupportedOperation("seek")
 
 
+def tarred(*members: tuple[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize("name", ["t.json", "t.gz", "t.zip", "t", "t.pt.trace.json.gz"])
 @pytest.mark.parametrize(
     "content",
@@ -54,6 +65,9 @@ class Pipe(io.BytesIO):
         zipped(("rank0/", b""), ("rank0/t.json.gz", gzip.compress(TEXT, mtime=0))),
         zipped(("t.json", TEXT), ("__MACOSX/._t.json", b"\0\5\x16\7"), ("README", b"hello")),
         gzip.compress(gzip.compress(TEXT, mtime=0), mtime=0),
+        tarred(("t.json", TEXT)),
+        gzip.compress(tarred(("rank0/._t.json", b"\0"), ("rank0/t.json", TEXT)), mtime=0),
+        gzip.compress(tarred(("README", b"x"), ("t.json.gz", gzip.compress(TEXT, mtime=0)))),
         gzip.compress(TEXT[:50], mtime=0) + gzip.compress(TEXT[50:], mtime=0),
         gzip.compress(TEXT, mtime=0) + bytes(512),
         codecs.BOM_UTF8 + TEXT,
@@ -131,6 +145,14 @@ def test_truncated_zip_keeps_what_was_whole(read: Read) -> None:
     assert any("zip archive is damaged or cut off" in warning for warning in trace.info.warnings)
 
 
+def test_truncated_tar_keeps_what_was_whole(read: Read) -> None:
+    packed = tarred(("t.json", LONG))
+    trace = read(packed[: len(packed) // 2])
+    assert names(trace) == [f"op{n}" for n in range(len(trace))]
+    assert len(trace) > 5000
+    assert any("tar archive is damaged or cut off" in warning for warning in trace.info.warnings)
+
+
 def test_a_damaged_gzip_stream_is_read_up_to_the_damage(read: Read) -> None:
     body = zlib.compressobj(wbits=31)
     intact = body.compress(LONG) + body.flush(zlib.Z_FULL_FLUSH)
@@ -152,6 +174,8 @@ def test_a_wrong_checksum_costs_no_event(read: Read) -> None:
     [
         (zipped(("a.json", TEXT), ("b.json", TEXT)), "several .json files"),
         (zipped(("README", b"x")), "zip archive without a .json file"),
+        (tarred(("a.json", TEXT), ("b.json", TEXT)), "tar archive with several .json files"),
+        (tarred(("README", b"x")), "tar archive without a .json file"),
         (zipped(("archive/data.pkl", b"x"), ("archive/version", b"3")), "torch.save"),
         (zipped(("t.json", TEXT), packing=zipfile.ZIP_LZMA), "rare kind"),
         (zipped(("t.json", TEXT))[:20], "damaged zip archive"),
@@ -159,7 +183,7 @@ def test_a_wrong_checksum_costs_no_event(read: Read) -> None:
         (b"BZh91AY&SY" + bytes(20), "bzip2"),
         (b"\xfd7zXZ\x00" + bytes(20), "xz"),
         (b"\x1f\x8b" + bytes(20), "damaged"),
-        (_packed_four_times(TEXT), "unpack it first"),
+        (_packed_five_times(TEXT), "unpack it first"),
         (gzip.compress(b"[") + gzip.compress(b" " * (32 << 20)) * 9, "100 times its size"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

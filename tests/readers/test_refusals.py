@@ -27,6 +27,16 @@ SEGMENT = {"device": 0, "total_size": 1, "allocated_size": 1, "segment_type": "l
 SNAPSHOT: dict[str, Any] = {"segments": [SEGMENT], "device_traces": [[]], "allocator_settings": {}}
 
 
+def _named(process: str, *events: Written) -> bytes:
+    meta = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": process}}
+    return document([meta, *events]).encode()
+
+
+_ASCEND = [
+    event("aten::mm"),
+    {"ph": "s", "name": "async_npu", "cat": "async_npu", "id": 7, "ts": 1, "pid": 1, "tid": 1},
+]
+_ROCPROF = event("hipLaunchKernel", cat="", args={"BeginNs": 1, "EndNs": 2, "pid": 1})
 _VIZTRACER = document(
     [event("main (/home/me/main.py:3)", cat="FEE"), event("print", cat="FEE")],
     viztracer_metadata={"version": "1.0.4", "overflow": False},
@@ -47,6 +57,16 @@ _VIZTRACER = document(
             document([event("p.tile", cat="Line 0")], schemaVersion=1).encode(),
             "a trace of another tool: its events are of category 'Line 0'",
         ),
+        (_named("/host:CPU", event("Execute", cat="")), "a trace of JAX or TensorFlow"),
+        (_named("/device:GPU:0", event("fusion", cat="")), "a trace of JAX or TensorFlow"),
+        (_named("0 CPU HIP API", _ROCPROF), "a trace of rocprof"),
+        (document(_ASCEND).encode(), "a trace of Ascend's profiler, whose device activity has"),
+        (document([event("run", cat="Session")]).encode(), "a trace of ONNX Runtime"),
+        (b'{"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]}', "the JSON of rocprofv3"),
+        (b'[{"id": "1", "name": "mm", "type": "COMP_NODE"}]', "a Chakra execution trace"),
+        (b"\x07\n\x050.0.4\x2f\x08\x01" + bytes(100), "a Chakra execution trace"),
+        (b"\n\x8f\x01\x12\x09/host:CPU" + bytes(100), "(xplane.pb)"),
+        (b"<?xml version='1.0'?><nvvp:session/>", "a session of NVIDIA's Visual Profiler"),
         (b"", "an empty file"),
         (gzip.compress(b"", mtime=0), "an empty file"),
         (b" \n\t ", "a file of blanks"),

@@ -21,7 +21,7 @@ _TEXT_OR_PACKED = (b"{", b"[", b"\x1f\x8b", b"PK", b"\xef\xbb\xbf", b"\xff\xfe",
 
 
 def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -> Trace:
-    """Read a trace of PyTorch's profiler: JSON, plain or in gzip or zip; "-" is standard input.
+    """Read a trace of PyTorch's profiler: JSON, also in gzip, zip or tar; "-" is standard input.
 
     An SQLite file is read as a profile of nvprof or Nsight Systems.
 

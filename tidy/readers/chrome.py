@@ -14,7 +14,14 @@ from .event_text import EventText
 from .header import read_header
 from .merged import merged_ranks, refusal_of
 from .refine import refine
-from .refusal import HOW_TO_RECORD, describe, describe_foreign, describe_json
+from .refusal import (
+    ASCEND,
+    HOW_TO_RECORD,
+    OF_ASCEND,
+    describe,
+    describe_foreign,
+    describe_json,
+)
 from .row_writer import RowWriter
 from .times import base_time
 
@@ -44,8 +51,12 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
         raise _refusal(path, _without_events(text.head, text.start), warnings)
     header = read_header(text.head, text.tail, warnings)
     is_known = rows.known_count or header.keys() & _OF_KINETO
+    if rows.flow_categories.keys() & OF_ASCEND:
+        raise _refusal(path, f"this is {ASCEND}", warnings)
     if not is_known and not any(name.startswith("aten::") for name in rows.raw.strings.names):
-        raise _refusal(path, f"this is {describe_foreign(header, rows.unknown)}", warnings)
+        raise _refusal(
+            path, f"this is {describe_foreign(header, rows.unknown, text.start)}", warnings
+        )
     if text.tail is None:
         warnings.append(f"the file is cut off after {rows.event_count:,} events")
     rows.raw.shift(base_time(header.get("baseTimeNanoseconds"), warnings))

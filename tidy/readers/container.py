@@ -13,6 +13,7 @@ from typing import IO
 
 from ..errors import TraceFormatError
 from .gunzip import gunzip
+from .untar import is_tar, untar
 from .unzip import unzip
 
 BLOCK_NBYTES = 1 << 19
@@ -30,7 +31,8 @@ _OTHER_PACKINGS = {
 }
 # By a byte order mark, or by the first character of JSON.
 _UTF16_LE, _UTF16_BE = (codecs.BOM_UTF16_LE, b"{\0", b"[\0"), (codecs.BOM_UTF16_BE, b"\0{", b"\0[")
-_MOST_LAYERS = 3  # a zip of a gzip is usual; there are archives that hold themselves
+# A zip or a tar of a gzip is usual, and that tar in gzip; there are archives that hold themselves.
+_MOST_LAYERS = 4
 # Traces shrink to a twentieth; the digits of their times alone keep them above a fiftieth.
 _BOMB_RATIO = 100
 _BOMB_NBYTES = 1 << 28
@@ -53,9 +55,11 @@ def read_blocks(file: IO[bytes], path: str, warn: Warn, progress: Progress | Non
             blocks = source.guard(gunzip(blocks, BLOCK_NBYTES, warn))
         elif head.startswith(b"PK\x03\x04"):
             blocks = source.guard(unzip(blocks, BLOCK_NBYTES, path, warn))
+        elif is_tar(head):
+            blocks = source.guard(untar(blocks, BLOCK_NBYTES, path, warn))
         else:
             return _utf8(head, blocks)
-    raise TraceFormatError(path, "packed more than twice; unpack it first")
+    raise TraceFormatError(path, "packed more than three times; unpack it first")
 
 
 class _Source:
@@ -89,9 +93,9 @@ class _Source:
 
 
 def _peek(blocks: Blocks) -> tuple[bytes, Blocks]:
-    """The first block, made 8 bytes long where there are so many, and all blocks."""
+    """The first block, made 512 bytes long where there are so many, and all blocks."""
     head = next(blocks, b"")
-    while len(head) < 8 and (more := next(blocks, b"")):
+    while len(head) < 512 and (more := next(blocks, b"")):
         head += more
     return head, chain([head] if head else [], blocks)
 

@@ -93,7 +93,7 @@ class RowWriter:
         self._signatures = _Signatures(self.raw.strings)
         self._name_ids = _TextIds(self.raw.strings.names)
         self._stack_ids = _TextIds(self.raw.strings.stacks)
-        self._flow_categories = Interner()
+        self.flow_categories = Interner()
 
     def add(self, events: Sequence[AnyEvent]) -> None:
         """Append one piece of the file."""
@@ -202,7 +202,7 @@ class RowWriter:
             self.lost["arrows whose id is no number"] += len(events) - len(numbered)
         events, starts, _ = self._clock.read(numbered)
         if events:
-            categories = self._flow_categories
+            categories = self.flow_categories
             self.raw.append_flows(
                 flow_id=np.array([event.id for event in events], np.int64),
                 category_id=[categories[event.cat] for event in events],

@@ -21,6 +21,7 @@ _ZIP64 = 0xFFFFFFFF
 _MOST_SKIPPED = 2048  # blocks
 _MOST_MEMBERS = 10_000
 _RARE = "this is a zip archive of a rare kind; unpack it first"
+SEVERAL = "this is a {} archive with several .json files; unpack it and name one"
 _LOST = "the zip archive is damaged or cut off; what comes after the damage is lost"
 
 
@@ -38,14 +39,12 @@ def unzip(
         members += 1
         if members > _MOST_MEMBERS:
             raise TraceFormatError(path, _RARE)
-        hidden = name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith(".")
         if name.endswith("data.pkl"):
             raise TraceFormatError(path, "this is a file of torch.save, no trace")
-        wanted = name.endswith((".json", ".json.gz")) and not hidden
+        wanted = is_trace(name)
         found += wanted
         if found > 1:
-            what = "this is a zip archive with several .json files; unpack it and name one"
-            raise TraceFormatError(path, what)
+            raise TraceFormatError(path, SEVERAL.format("zip"))
         for number, text in enumerate(archive.unpack()):
             if wanted:
                 yield text
@@ -58,6 +57,12 @@ def unzip(
     if not found:
         what = "a damaged zip archive" if archive.damaged else "a zip archive without a .json file"
         raise TraceFormatError(path, f"this is {what}")
+
+
+def is_trace(name: str) -> bool:
+    """Tell whether a member of an archive is a trace, by its path."""
+    hidden = name.startswith("__MACOSX/") or name.rpartition("/")[2].startswith(".")
+    return name.endswith((".json", ".json.gz")) and not hidden
 
 
 class _Archive:

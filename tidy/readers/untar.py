@@ -1,0 +1,57 @@
+"""Unpacking the one JSON member of a tar archive from front to back."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator
+
+from ..errors import TraceFormatError
+from .unzip import SEVERAL, is_trace
+
+_MARK, _MARK_AT = b"ustar", 257
+_LOST = "the tar archive is damaged or cut off; what comes after the damage is lost"
+
+
+def is_tar(head: bytes) -> bool:
+    """Tell whether a file of 512 bytes or more that begins so is a tar archive."""
+    return head[_MARK_AT : _MARK_AT + len(_MARK)] == _MARK
+
+
+def untar(
+    blocks: Iterator[bytes], block_nbytes: int, path: str, warn: Callable[[str], None]
+) -> Iterator[bytes]:
+    """The text of the member that is a trace, in blocks of at most `block_nbytes`.
+
+    Raises:
+        TraceFormatError: there is no such member, or several.
+    """
+    found = False
+    try:
+        with tarfile.open(fileobj=_Stream(blocks), mode="r|") as archive:
+            for member in archive:
+                file = archive.extractfile(member) if is_trace(member.name) else None
+                if file is None:
+                    continue
+                if found:
+                    raise TraceFormatError(path, SEVERAL.format("tar"))
+                found = True
+                while text := file.read(block_nbytes):
+                    yield text
+    except tarfile.TarError:
+        warn(_LOST)
+    if not found:
+        raise TraceFormatError(path, "this is a tar archive without a .json file")
+
+
+class _Stream:
+    """Blocks as a file that is read from front to back."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._data = blocks, b""
+
+    def read(self, nbytes: int) -> bytes:
+        """Return so many bytes, fewer at the end."""
+        while len(self._data) < nbytes and (block := next(self._blocks, b"")):
+            self._data += block
+        taken, self._data = self._data[:nbytes], self._data[nbytes:]
+        return taken
