@@ -8,9 +8,10 @@ from operator import attrgetter
 
 import numpy as np
 
+from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Event, Location, Rows, Trace
+from tidy.trace import Event, EventKind, Location, Rows, Trace
 
 from ..base import Pattern
 from ..evidence.device import autograd, launches
@@ -27,6 +28,8 @@ _BATCH_THEM = "for a product each: batch them if none needs the one before"
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
+_BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
+_OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
 _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 seq=1/1", "aten::mm")
 
 
@@ -41,9 +44,10 @@ class ForLoopIndexing(Pattern):
     they came from, so a body in a helper function and nested loops count too. There have to be ten
     rounds, and where inputs were recorded the index has to change from round to round. Rounds with
     a matrix product or a convolution are info: they can be batched, unless each needs the one
-    before, as in a recurrent network; the trace cannot tell. Rounds of views alone count where they
-    take 1 % of the steps. Training steps, the indexing of data sets inside a DataLoader, and what
-    C++ does on the threads of the autograd engine are not reported.
+    before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
+    the layers of a model look the same. Rounds of views alone count where they take 1 % of the
+    steps. Training steps, the indexing of data sets inside a DataLoader, an optimizer's step, and
+    what C++ does in the autograd engine are not reported either.
     Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
     one more in a backward.
     Example: `for i in range(n): t[i] = i`, recorded as
@@ -74,10 +78,19 @@ class ForLoopIndexing(Pattern):
         Fires("fill", under(FRAME, _ops() * 12), at=AT),
         Fires("helper", under(FRAME, under("train.py(1): put", _ops()) * 12), at=AT),
         Fires("copy-plus-one", under(FRAME, _ops("select add select copy_") * 10), at=AT),
+        Fires("between-other-work", _ops() * 12 + "aten::mm\n" + _ops() * 5, events=2),
         Fires("index-changes", joined(*map(_ELEMENT.format, range(12)))),
         Quiet("nine-rounds", under(FRAME, _ops() * 9)),
         Quiet("same-index", _ELEMENT.format(0) * 12),
-        Fires("product-in-each-round", _ops("select mm add tanh") * 12, severity=Severity.INFO),
+        Fires(
+            "product-in-each-round",
+            joined(*(_ELEMENT.format(at) + "aten::mm\naten::tanh\n" for at in range(12))),
+            severity=Severity.INFO,
+        ),
+        Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
+        Quiet("in-an-optimizer", under("Optimizer.step#Mine.step", _ops("select add_") * 12)),
+        Quiet("of-data-parallelism", _OF_DDP * 12),
+        Quiet("right-below-the-engine", under(_BACKWARD_CALL, _ops("select item") * 12)),
         Quiet(
             "steps-whose-backward-is-on-another-thread",
             (_ops("select mm") + under("Optimizer.step#SGD.step > aten::add_")) * 12,
@@ -144,24 +157,43 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
     is_step, is_product, is_view = kinds
     of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
-    fetching = trace.time_of(trace.rows_named(frames.FETCH))
+    optimizing = trace.time_of(launches.tree_rows(trace, "Optimizer.step#*")) - closures(trace)
+    not_looked_at = trace.time_of(trace.rows_named(frames.FETCH)) | optimizing
     for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():
         rows = launches.ops_in_no_op(trace, track)
         # Ops of a DataLoader's own fetch are the data set's; they also part what is around them.
-        names = np.where(fetching.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
+        names = np.where(not_looked_at.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
+        taken = np.zeros(len(names), bool)
+        found = dict[tuple[Location | None, tuple[int, ...]], _Walk]()
         for first, last, period in loops.repeated_runs(names, longest_round, fewest_rounds):
             one_round = names[first : first + period]
             if select_id not in one_round or -1 in one_round or is_step[one_round].any():
                 continue
-            skip = int(np.flatnonzero(one_round == select_id)[0])
-            has_products, is_views = bool(is_product[one_round].any()), is_view[one_round].all()
-            walk = _walk(trace, rows[first + skip : last], period, select_id, fewest_rounds)
+            start = first + int(np.flatnonzero(one_round == select_id)[0])
+            told = bool(is_product[one_round].any()), bool(is_view[one_round].all())
+            walk = _walk(trace, rows[start:last], period, select_id, fewest_rounds, *told)
             if walk is not None:
-                yield replace(walk, has_products=has_products, is_views=bool(is_views))
+                taken[first:last] = True
+                found[walk.location, tuple(names[start : start + period].tolist())] = walk
+                yield walk
+        # Rounds of the same loops between other work, of which there are fewer each time.
+        for (location, body), walk in found.items():
+            for first, last in loops.further_rounds(names, body, taken):
+                told = walk.has_products, walk.is_views
+                more = _walk(trace, rows[first:last], len(body), select_id, 2, *told)
+                if more is not None and more.location == location:
+                    taken[first:last] = True
+                    yield more
 
 
 def _walk(
-    trace: Trace, rows: Rows, period: int, select_id: int, fewest_rounds: int
+    trace: Trace,
+    rows: Rows,
+    period: int,
+    select_id: int,
+    fewest_rounds: int,
+    has_products: bool,
+    is_views: bool,
 ) -> _Walk | None:
     """The walk over a tensor that `rows` are, None for other rounds and for PyTorch's data sets."""
     selects = rows[trace.name_id[rows] == select_id]
@@ -173,22 +205,29 @@ def _walk(
         return None
     start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
     steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)
-    if steps >= rounds - 1 or not _index_changes(trace, selects, slots, fewest_rounds):
+    changes = _index_changes(trace, selects, slots, fewest_rounds)
+    # Without inputs the layers of a model look like a loop around products.
+    if steps >= rounds - 1 or changes is False or (changes is None and has_products):
+        return None
+    caller = next(
+        (e for e in Event(trace, int(rows[0])).ancestors() if e.kind == EventKind.PyCall), None
+    )
+    if caller is not None and frames.RUNS_BACKWARD.fullmatch(caller.name):
         return None
     # The line that indexes, where that was recorded; else the function around the loop.
     line = trace.location(int(rows[0]))
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
-    return _Walk(trace, rows, rounds, line)
+    return _Walk(trace, rows, rounds, line, has_products, is_views)
 
 
-def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) -> bool:
-    """Tell whether so many rounds select something else; True where inputs were not recorded."""
+def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) -> bool | None:
+    """Tell whether so many rounds select something else; None where inputs were not recorded."""
     walked = set()
     for at in range(0, len(selects), slots):
         index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
         if not all(index):
-            return True
+            return None
         walked.add(tuple(index))
         if len(walked) >= fewest_rounds:
             return True

@@ -44,7 +44,28 @@ for _ in range(3):
 """
 
 
+# Data parallelism reads which parameters were used, one after the other.
+_UNUSED = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(12)))
+model = nn.parallel.DistributedDataParallel(net, find_unused_parameters=True)
+for _ in range(3):
+    model(torch.ones(2, 8)).sum().backward()
+dist.destroy_process_group()
+"""
+
+
 PYTORCH_LOOK_ALIKES = [
+    LookAlike(
+        "TDY404",
+        "the-map-of-used-parameters",
+        _UNUSED,
+        {"torch.distributed.ddp.reducer::copy_bucket_to_grad": 72},
+    ),
     _compiled(
         "TDY001",
         "the-same-shape-in-each-step",

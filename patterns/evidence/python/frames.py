@@ -25,6 +25,11 @@ EMPTY_CACHE = re.compile(
 )
 # `Module.to()`, `Module.cuda()` and their kin.
 MOVES_A_MODULE = re.compile(r"(^|/)torch/nn/modules/module\.py\(\d+\): _apply$")
+# What calls the autograd engine: operators right below are C++'s.
+RUNS_BACKWARD = re.compile(
+    r"(.*/)?torch/(_tensor|autograd/(__init__|graph))\.py\(\d+\): (backward|grad|_engine_run.*)"
+    r"|<built-in method run_backward of .*"
+)
 # What a DataLoader marks while it fetches a batch, in this process or from its workers.
 FETCH = "enumerate(DataLoader)#*"
 FETCH_ALONE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import compress
 from typing import TypeVar, cast
@@ -130,6 +130,21 @@ def time_of_rounds(trace: Trace, loops: Iterable[NDArray[np.int64]]) -> Interval
         starts.append(own.starts_ns)
         ends.append(np.append(until, own.ends_ns[-1:]))
     return Intervals(np.concatenate(starts), np.concatenate(ends))
+
+
+def further_rounds(
+    sequence: ArrayLike, body: Sequence[int], taken: NDArray[np.bool_]
+) -> Iterator[tuple[int, int]]:
+    """Stretches [first, last) of two rounds of a loop's body or more, of elements not yet taken."""
+    values, period = np.asarray(sequence), len(body)
+    count = max(len(values) - period + 1, 0)
+    begins = ~taken[:count]
+    for at, name in enumerate(body):
+        begins &= values[at : at + count] == name
+    rounds = np.flatnonzero(begins)
+    for run in np.split(rounds, np.flatnonzero(np.diff(rounds) != period) + 1):
+        if len(run) > 1:
+            yield int(run[0]), int(run[-1]) + period
 
 
 def repeated_runs(

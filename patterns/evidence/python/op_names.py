@@ -27,7 +27,8 @@ LOOK_UP = LOOK_UP_INSIDE | aten(
 )
 # Each round needs the state that the one before left.
 RECURRENT = frozenset(name for name in PRODUCTS if "_cell" in name)
-# A loop with these in each round is one of training steps.
+# A loop with these in each round is one of training steps, or of data parallelism's own.
 TRAINING_STEPS = (
     "autograd::engine::evaluate_function: *", "aten::_foreach_*", "nccl:*", "gloo:*", "c10d::*",
+    "torch.distributed.*",
 )  # fmt: skip
