@@ -28,6 +28,16 @@ for number in range({count}):
 print("done", number)
 """
 _TRAIN = _TEXT.replace("{slow}", "140")
+_COUNTING = """
+import sys
+from tidy import Pattern
+class Counting(Pattern):
+    code = "XYZ001"
+    fix = "nothing"
+    def find(self, trace):
+        sys.stderr.write("the rule ran\\n")
+        return []
+"""
 
 
 def _numbers(path: Path) -> list[int]:
@@ -75,6 +85,16 @@ def test_every(tmp_path: Path) -> None:
     assert any(line.startswith("a step is ") and line.endswith("longer") for line in last)
     assert any(line.startswith("grew: ") for line in last)
     assert "came: TDY404 for-loop-indexing at train.py:10" not in lines[: -len(last)]
+
+
+def test_each_recording_is_checked_once(tmp_path: Path) -> None:
+    """A rule that counts on stderr how often it runs."""
+    (tmp_path / "counting.py").write_text(_COUNTING)
+    script = write_script(tmp_path, _TRAIN.replace("{count}", "130"))
+    given = ("--every", "100", "--steps", "4", "--select", "XYZ001", "--patterns", "counting.py")
+    ended = tidy_run(*given, script, cwd=tmp_path)
+    assert "Changes between 2 recordings" in ended.out
+    assert ended.err.count("the rule ran\n") == 2
 
 
 @pytest.mark.slow

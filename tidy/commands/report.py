@@ -18,7 +18,7 @@ from ..errors import TidyError
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
-from ..report.changes import OneOfSeveral, changes_text
+from ..report.changes import OneOfSeveral, changes_text, compare
 from ..report.json_report import reports_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
@@ -28,12 +28,6 @@ from .report_options import Output, ReportOptions
 
 _NAMED_EVENT = "TDY000"
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
-
-
-def check_trace(trace: Trace, options: ReportOptions) -> CheckedTrace:
-    """The report on one trace."""
-    (report,) = check([trace], Project(options, options.rules()).settings)
-    return report
 
 
 def run_rules_once(
@@ -56,7 +50,7 @@ def run_report(
     traces: Sequence[str | Trace],
     options: ReportOptions,
     script_status: int = 0,
-    recordings: Sequence[OneOfSeveral] = (),
+    earlier: Sequence[Trace] | None = None,
 ) -> int:
     """Read, check and print. Gives the exit code: the script's own where it failed.
 
@@ -64,8 +58,8 @@ def run_report(
         traces: files, folders or "-" for standard input; or traces.
         options: those of the command.
         script_status: how the script ended that was recorded.
-        recordings: those of a run that was recorded several times; the changes between them are
-            said, too.
+        earlier: recordings of the same run that came before the one trace, in order: what changed
+            from one to the next is said, too. None for a run that is recorded once.
 
     Raises:
         TidyError: a rule cannot be loaded, or the output cannot be written.
@@ -89,6 +83,8 @@ def run_report(
     _show_tracebacks(reports)
     if options.baseline_to is not None:
         return _write_baseline(reports, project, options, exit_code, script_status)
+    before = [] if earlier is None else [check([each], project.settings)[0] for each in earlier]
+    recordings = [] if earlier is None else compare([*before, *reports])
     results = Results(
         reports,
         rules,

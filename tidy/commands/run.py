@@ -7,14 +7,13 @@ from pathlib import Path
 
 from ..errors import TidyError, reason_of
 from ..progress import say
-from ..report.changes import compare
 from ..run import RunOptions
 from ..run.folders import keep, offer, temporary_folder
 from ..run.process import run_child
 from ..run.recording import find_recordings
 from ..run.script import check_options, make_traces, why_nothing
 from .files import check_output
-from .report import check_trace, run_report
+from .report import run_report
 from .report_options import ReportOptions
 from .wrong_kind import check_script
 
@@ -69,8 +68,7 @@ def _report(options: RunOptions, report: ReportOptions, folder: Path, status: in
     traces = [each.trace for each in made]
     if not options.every:
         return run_report(traces, report, status)
-    compared = compare([check_trace(each, report) for each in traces])
-    return run_report(traces[-1:], report, status, compared)
+    return run_report(traces[-1:], report, status, earlier=traces[:-1])
 
 
 def _say(message: str) -> None:
