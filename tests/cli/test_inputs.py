@@ -92,7 +92,7 @@ def test_ranks_of_a_job_are_reported_together(tmp_path: Path) -> None:
     assert result.lines[:2] == ["r0.json", "r1.json"]
     assert "ranks 0-1 of 2" in result.lines[2]
     assert [line.split() for line in without_account(result.lines) if "train.py" in line] == [
-        "train.py:3 in fill() x2 55.0 us 55.0% of run".split()
+        "train.py:3 in fill() x2 55.0 us 55.0% of run on rank 1".split()
     ]
     assert "    14 rounds index a tensor element by element (ranks 0-1)" in result.lines
     assert result.lines[-1].startswith("1 warning")

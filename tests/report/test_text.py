@@ -144,6 +144,14 @@ def test_ranks_are_named_where_not_all_have_it() -> None:
     assert lines[-1] == "2 warnings, 2 rules not checked"
 
 
+def test_the_rank_whose_cost_it_is_stands_beside_it() -> None:
+    made = [
+        report(finding(cost_ns=ns, cost_share=ns / 10_000), run=trace(rank=rank, of=2))
+        for rank, ns in enumerate((200, 600))
+    ]
+    assert _row("  train.py:7", "x2   0.60 us    6.0% of run on rank 1") in _lines(*made)
+
+
 def test_a_message_is_said_once_for_places_that_share_it() -> None:
     other = finding(at="a.py:3", message="other")
     lines = _lines(report(finding(at="a.py:1"), finding(at="a.py:2"), other))

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from ..check.places import SourcePlace, Sources
 from ..finding import Severity
 from ..trace import count_text, printable
-from .results import Results, cost_of
+from .results import Results
 from .sections import PlaceOnRanks, Section
-from .wording import message_of, saving_of
+from .wording import cost_of, message_of, saving_of
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 MOST_SHOWN = 10  # of a kind, in a step of a job

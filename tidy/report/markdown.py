@@ -13,11 +13,12 @@ from ..account import Account
 from ..finding import Severity
 from ..trace import count_text, printable, time_text
 from .account_text import bar_text, fills_of
-from .results import Results, cost_of
+from .results import Results
 from .sections import PlaceOnRanks, Section
 from .units import share_text
 from .wording import (
     after_all_text,
+    cost_of,
     crashed_text,
     message_of,
     replay_is_off_text,

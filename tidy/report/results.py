@@ -12,7 +12,6 @@ from ..finding import Severity
 from ..patterns.base import Pattern
 from .sections import PlaceOnRanks, Section, make_sections
 from .text import summary
-from .wording import cost_text
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,3 @@ def _by_severity(
     places: Iterable[tuple[Section, PlaceOnRanks]],
 ) -> list[tuple[Section, PlaceOnRanks]]:
     return sorted(places, key=lambda each: -each[1].finding.severity)
-
-
-def cost_of(section: Section, place: PlaceOnRanks) -> str:
-    """`6 a step, 273 ms, 29.7% of step`."""
-    cost = cost_text(place, section)
-    return ", ".join(part.strip() for part in cost.split("  ") if part.strip())

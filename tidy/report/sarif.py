@@ -22,9 +22,9 @@ from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
 from ..trace import count_text, printable
-from .results import Results, cost_of
+from .results import Results
 from .sections import PlaceOnRanks, Section
-from .wording import message_of, saving_of
+from .wording import cost_of, message_of, saving_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed

@@ -133,7 +133,9 @@ def _print_rule(console: ReportConsole, section: Section, places: Sequence[Place
         if finding.fix != fix:
             _print_fix(console, fix)
             fix = finding.fix
-        cost = wording.cost_text(place, section)
+        widths = 0, 8, 13 + len(wording.on_rank(section, place.rank))
+        parts = zip(wording.costs_of(section, place), widths, strict=False)
+        cost = "  ".join(f"{part:>{width}}" for part, width in parts)
         room = console.width - len(cost) - 4
         where = Text("  ").append(location_text(finding.location, console.room(room)), "bold")
         _print_with(console, where, cost)
@@ -161,8 +163,7 @@ def _saved_text(section: Section, place: PlaceOnRanks) -> str:
     saving = place.finding.saving
     if saving is None:
         return ""
-    said = wording.saving_text(saving)
-    return f"{said} on rank {place.rank}" if section.rank_count > 1 else said
+    return wording.saving_text(saving) + wording.on_rank(section, place.rank)
 
 
 def _print_fix(console: ReportConsole, fix: str) -> None:

@@ -124,19 +124,29 @@ def saving_of(place: PlaceOnRanks) -> str:
     return f"{saving_text(saving)}: {saving.why}" if saving.why else saving_text(saving)
 
 
-def cost_text(place: PlaceOnRanks, section: Section) -> str:
-    """`2 a step  45.5 ms  29.7% of step`."""
+def costs_of(section: Section, place: PlaceOnRanks) -> list[str]:
+    """Return `2 a step`, `45.5 ms` and `29.7% of step`; of several ranks, also where that is."""
     run = section.runs[0]
     if not place.finding.in_window:
         counting = "time that counts" if run.unit == "run" else f"{run.unit}s that count"
-        return f"x{place.count:,}  outside of the {counting}"
+        return [f"x{place.count:,}", f"outside of the {counting}"]
     count = _count_text(place, run)
     if not place.cost_ns:
-        return count
+        return [count]
     where = "GPU " if place.finding.on_device else ""
     share = place.cost_share
     part = "outside steps" if share is None else f"{share_text(share)} of {run.unit}"
-    return f"{count}  {where + time_text(place.cost_ns):>8}  {part:>13}"
+    return [count, where + time_text(place.cost_ns), part + on_rank(section, place.rank)]
+
+
+def cost_of(section: Section, place: PlaceOnRanks) -> str:
+    """`6 a step, 273 ms, 29.7% of step`."""
+    return ", ".join(costs_of(section, place))
+
+
+def on_rank(section: Section, rank: int) -> str:
+    """Say whose figures stand before it, if the section is of several ranks."""
+    return f" on rank {rank}" if section.rank_count > 1 else ""
 
 
 def _count_text(place: PlaceOnRanks, run: RunSummary) -> str:
