@@ -15,6 +15,7 @@ lint: ## ruff, its formatter, and generated pages up to date
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) docs/make_rules.py --check
 	$(PYTHON) docs/make_operators.py --check
+	$(PYTHON) docs/make_picture.py --check
 
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
 	rm -rf build/typed
@@ -22,9 +23,10 @@ types: ## mypy --strict, on an installed copy (the checkout's folders are mapped
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
 	rm -rf build/typed *.egg-info
 
-docs: ## write docs/rules.md from the rules, and docs/runtime.md from the table of operators
+docs: ## write docs/rules.md and docs/runtime.md from the code, docs/report.svg from docs/report.json.gz
 	$(PYTHON) docs/make_rules.py
 	$(PYTHON) docs/make_operators.py
+	$(PYTHON) docs/make_picture.py
 
 rule: ## make rule NAME=repeated-item CODE=TDY302: a file for a new rule of tidy's own
 	$(PYTHON) -m tidy new-rule $(NAME) --code $(CODE) --folder patterns/rules
