@@ -37,7 +37,8 @@ import tidy
 from tidy.account import Accountant
 from tidy.errors import TidyError
 from tidy.finding import Crashed
-from tidy.report.json_report import reports_to_json
+from tidy.report.json_report import results_to_json
+from tidy.report.results import Results
 from tidy.report.text import render
 
 try:
@@ -169,7 +170,7 @@ def _make_report(trace: tidy.Trace) -> None:
     if crashed:
         raise AssertionError("a rule crashed\n" + "\n".join(crashed))
     render([report]).encode()
-    json.dumps(reports_to_json([report], {}, 0), allow_nan=False).encode()
+    json.dumps(results_to_json(Results([report], [], Path(), {}, 0)), allow_nan=False).encode()
     accountant = Accountant(trace)
     list(accountant.by_step())
     accountant.by_line(20)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import tidy
-from tidy.report.json_report import reports_to_json
+from tidy.report.json_report import results_to_json
+from tidy.report.results import Results
 from tidy.report.text import render
 
 from ..cli.traces import event, write
@@ -45,7 +46,7 @@ def _report_time(path: Path) -> float:
     report = tidy.check(tidy.load(path))
     assert not report.crashed
     assert render([report])
-    assert json.dumps(reports_to_json([report], {}, 0))
+    assert json.dumps(results_to_json(Results([report], [], Path(), {}, 0)))
     return time.process_time() - started
 
 

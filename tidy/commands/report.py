@@ -18,8 +18,8 @@ from ..errors import TidyError
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
-from ..report.changes import OneOfSeveral, changes_text, compare
-from ..report.json_report import reports_to_json
+from ..report.changes import changes_text, compare
+from ..report.json_report import results_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
 from .files import check_output, find_files, of_step, opened
@@ -83,8 +83,7 @@ def run_report(
     _show_tracebacks(reports)
     if options.baseline_to is not None:
         return _write_baseline(reports, project, options, exit_code, script_status)
-    before = [] if earlier is None else [check([each], project.settings)[0] for each in earlier]
-    recordings = [] if earlier is None else compare([*before, *reports])
+    before = [check([each], project.settings)[0] for each in earlier or ()]
     results = Results(
         reports,
         rules,
@@ -95,10 +94,11 @@ def run_report(
         options.script,
         [entry_text(each) for each in project.gone(reports)],
         options.rules_url,
+        [] if earlier is None else compare([*before, *reports]),
     )
     for each in options.outputs:
         if reports or each.is_document:
-            _write(results, each, options, recordings)
+            _write(results, each, options)
     return exit_code
 
 
@@ -147,17 +147,15 @@ def _show_tracebacks(reports: Sequence[CheckedTrace]) -> None:
                 sys.stderr.write(crash.traceback)
 
 
-def _write(
-    results: Results, to: Output, options: ReportOptions, recordings: Sequence[OneOfSeveral]
-) -> None:
+def _write(results: Results, to: Output, options: ReportOptions) -> None:
     with opened(to.path, even_empty=options.quiet or to.is_document) as file:
         if to.form == "text":
-            _write_text(file, results, options, recordings)
+            _write_text(file, results, options)
         else:
-            file.write(_document(to.form, results, recordings))
+            file.write(_document(to.form, results))
 
 
-def _document(form: str, results: Results, recordings: Sequence[OneOfSeveral]) -> str:
+def _document(form: str, results: Results) -> str:
     if form == "markdown":
         from ..report.markdown import to_markdown
 
@@ -171,20 +169,11 @@ def _document(form: str, results: Results, recordings: Sequence[OneOfSeveral]) -
 
         made = to_sarif(results)
     else:
-        made = reports_to_json(
-            results.reports,
-            results.unreadable,
-            results.exit_code,
-            results.script_status,
-            recordings,
-            results.gone,
-        )
+        made = results_to_json(results)
     return json.dumps(made, indent=1) + "\n"
 
 
-def _write_text(
-    file: IO[str], results: Results, options: ReportOptions, recordings: Sequence[OneOfSeveral]
-) -> None:
+def _write_text(file: IO[str], results: Results, options: ReportOptions) -> None:
     from ..report.console import make_console
     from ..report.text import print_lines, print_report
 
@@ -195,7 +184,7 @@ def _write_text(
         print_report(console, results.reports, options.top, options.verbose)
     for each in results.gone:
         console.show(printable(f"gone, but in the baseline: {each} (tidy baseline --prune)"))
-    for line in changes_text(recordings):
+    for line in changes_text(results.recordings):
         console.show(printable(line))
     if results.script_status:
         console.show(f"The script itself ended with {results.script_status}; so does tidy run")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..account import Account, Efficiency, Part
 from ..check.checked_trace import CheckedTrace
 from ..check.weigh import Weighed
 from ..finding import Judged, Severity
-from .changes import OneOfSeveral, changes_to_json
+from .changes import changes_to_json
+
+if TYPE_CHECKING:
+    from .results import Results
 
 SCHEMA_VERSION = 2
 
@@ -41,35 +44,24 @@ def document(
     }
 
 
-def reports_to_json(
-    reports: Sequence[CheckedTrace],
-    unreadable: Mapping[str, str],
-    exit_code: int,
-    script_status: int = 0,
-    recordings: Sequence[OneOfSeveral] = (),
-    gone: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The document that `tidy report --format json` writes.
-
-    Args:
-        reports: one a trace.
-        unreadable: problem of each file that could not be read, by path.
-        exit_code: the exit code of the command.
-        script_status: how the script ended that was recorded; the exit code where it is not 0.
-        recordings: those of `tidy run --every`, the last of which is what is reported.
-        gone: what the baseline has and was not found.
-    """
+def results_to_json(results: Results) -> dict[str, Any]:
+    """The document that `tidy report --format json` writes."""
+    reports = results.reports
     counts = {s.label: sum(report.counts[s] for report in reports) for s in Severity}
-    accepted = {
-        name: sum(report.accepted[by] for report in reports)
-        for name, by in (("suppressed", "comment"), ("in_baseline", "baseline"))
-    }
-    summary = {**counts, **accepted, "traces": len(reports)}
-    summary |= {"exit_code": exit_code, "script_status": script_status}
-    traces = [report_to_json(report) for report in reports]
-    compared = changes_to_json(recordings)
     return document(
-        SCHEMA_VERSION, unreadable, traces, summary=summary, gone=list(gone), recordings=compared
+        SCHEMA_VERSION,
+        results.unreadable,
+        [report_to_json(report) for report in reports],
+        summary={
+            **counts,
+            "suppressed": sum(report.accepted["comment"] for report in reports),
+            "in_baseline": sum(report.accepted["baseline"] for report in reports),
+            "traces": len(reports),
+            "exit_code": results.exit_code,
+            "script_status": results.script_status,
+        },
+        gone=list(results.gone),
+        recordings=changes_to_json(results.recordings),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..patterns.base import Pattern
+from .changes import OneOfSeveral
 from .sections import PlaceOnRanks, Section, make_sections
 from .text import summary
 
@@ -28,6 +29,7 @@ class Results:
         script: the script, where one was run.
         gone: what the baseline has and was not found.
         rules_url: where the page of the rules is published.
+        recordings: those of `tidy run --every`, the last of which is what is reported.
     """
 
     reports: Sequence[CheckedTrace]
@@ -39,6 +41,7 @@ class Results:
     script: str | None = None
     gone: Sequence[str] = ()
     rules_url: str | None = None
+    recordings: Sequence[OneOfSeveral] = ()
 
     @cached_property
     def sections(self) -> list[Section]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ..account import Account, jobs_of
 from ..check.checked_trace import CheckedTrace
@@ -58,96 +59,88 @@ class Gap:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AfterAll:
-    """A step of one rank as recorded, and with everything fixed, at best and at worst.
-
-    Attributes:
-        error: of the replay of the recorded steps, as a part of them.
-    """
-
-    rank: int
-    step_ns: int
-    after_ns: tuple[int, int]
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """The contents of a report on one trace, or on the ranks of one job together.
 
     Attributes:
-        runs: the summary of each trace, by rank.
-        places: the findings, what matters most first.
-        accepted: those that comments in the sources, or the baseline, accept.
-        not_checked: rules that could not check some rank.
-        not_applicable: codes of the rules that apply to no rank, by the first rank's reason.
-        crashed: rules that crashed on some rank, by code.
-        rank_count: the number of ranks; 0 where the job was not distributed.
-        accounts: of the first rank, a device each.
-        after_all: a step with everything fixed, of the rank whose step is longest then;
-            None where nothing was replayed.
-        error: of the replay that was too far off for anything to be said; None where none was.
+        reports: one a trace, by rank.
     """
 
-    runs: tuple[RunSummary, ...]
-    places: tuple[PlaceOnRanks, ...]
-    accepted: tuple[PlaceOnRanks, ...]
-    not_checked: tuple[Gap, ...]
-    not_applicable: dict[NotApplicable, list[str]]
-    crashed: dict[str, Crashed]
-    rank_count: int
-    accounts: tuple[Account, ...]
-    after_all: AfterAll | None
-    error: float | None
+    reports: Sequence[CheckedTrace]
+
+    @cached_property
+    def runs(self) -> list[RunSummary]:
+        """The summary of each trace."""
+        return [report.summary for report in self.reports]
+
+    @property
+    def rank_count(self) -> int:
+        """The number of ranks; 0 where the job was not distributed."""
+        return len(self.runs) if (self.runs[0].world_size or 1) > 1 else 0
+
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """The accounts of the first rank, a device each."""
+        return self.reports[0].accounts
+
+    @cached_property
+    def places(self) -> list[PlaceOnRanks]:
+        """The findings, what matters most first."""
+        return _places(self.reports, accepted=False)
+
+    @cached_property
+    def accepted(self) -> list[PlaceOnRanks]:
+        """The findings that comments in the sources, or the baseline, accept."""
+        return _places(self.reports, accepted=True)
 
     def count(self, severity: Severity) -> int:
         return sum(place.finding.severity == severity for place in self.places)
+
+    @cached_property
+    def not_checked(self) -> list[Gap]:
+        """Rules that could not check some rank."""
+        ranks: dict[tuple[NotChecked, str], list[int]] = {}
+        for report in self.reports:
+            for code, why in report.not_checked.items():
+                ranks.setdefault((why, code), []).append(_rank(report))
+        codes: dict[tuple[NotChecked, tuple[int, ...]], list[str]] = {}
+        for (why, code), where in ranks.items():
+            codes.setdefault((why, tuple(where)), []).append(code)
+        return [Gap(why, tuple(same), where) for (why, where), same in codes.items()]
+
+    @property
+    def not_applicable(self) -> dict[NotApplicable, list[str]]:
+        """Codes of the rules that apply to no rank, by the first rank's reason."""
+        codes: dict[NotApplicable, list[str]] = {}
+        for code, moot in self.reports[0].not_applicable.items():
+            if all(code in report.not_applicable for report in self.reports):
+                codes.setdefault(moot, []).append(code)
+        return codes
+
+    @property
+    def crashed(self) -> dict[str, Crashed]:
+        """Rules that crashed on some rank, by code."""
+        return {code: crash for report in self.reports for code, crash in report.crashed.items()}
+
+    @property
+    def error(self) -> float | None:
+        """The error of the replay that was too far off to say anything; None where none was."""
+        replays = [report.weighed.fidelity for report in self.reports]
+        return max((each.median_error for each in replays if each and each.abstains), default=None)
 
 
 def make_sections(reports: Sequence[CheckedTrace]) -> list[Section]:
     """One section a job, in order of the traces given."""
     jobs = jobs_of([report.trace.info for report in reports])
-    return [_section(sorted((reports[number] for number in job), key=_rank)) for job in jobs]
+    return [Section(sorted((reports[number] for number in job), key=_rank)) for job in jobs]
 
 
 def _rank(report: CheckedTrace) -> int:
     return report.trace.info.rank or 0
 
 
-def _section(job: Sequence[CheckedTrace]) -> Section:
-    runs = tuple(report.summary for report in job)
-    not_applicable: dict[NotApplicable, list[str]] = {}
-    for code, moot in job[0].not_applicable.items():
-        if all(code in report.not_applicable for report in job):
-            not_applicable.setdefault(moot, []).append(code)
-    crashed = {code: crash for report in job for code, crash in report.crashed.items()}
-    world = len(job) if (job[0].trace.info.world_size or 1) > 1 else 0
-    replays = [report.weighed.fidelity for report in job]
-    errors = [replay.median_error for replay in replays if replay and replay.abstains]
-    return Section(
-        runs,
-        _places(job),
-        _places(job, accepted=True),
-        _gaps(job),
-        not_applicable,
-        crashed,
-        world,
-        job[0].accounts,
-        max(filter(None, map(_after_all, job)), key=lambda each: each.after_ns[1], default=None),
-        max(errors, default=None),
-    )
-
-
-def _after_all(report: CheckedTrace) -> AfterAll | None:
-    weighed = report.weighed
-    if weighed.step_ns_after is None or weighed.fidelity is None:
-        return None
-    error = weighed.fidelity.median_error
-    return AfterAll(_rank(report), weighed.step_ns, weighed.step_ns_after, error)
-
-
-def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[PlaceOnRanks, ...]:
+def _places(job: Sequence[CheckedTrace], *, accepted: bool) -> list[PlaceOnRanks]:
     shared: dict[Hashable, list[PlaceOnRanks]] = {}
     for report in job:
         seen = Counter[Hashable]()
@@ -167,7 +160,7 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool = False) -> tuple[Pla
         )
         for same in shared.values()
     ]
-    return tuple(sorted(places, key=lambda place: importance(place.finding, place.cost_ns)))
+    return sorted(places, key=lambda place: importance(place.finding, place.cost_ns))
 
 
 def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
@@ -196,14 +189,3 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
             )
         )
     return places
-
-
-def _gaps(job: Sequence[CheckedTrace]) -> tuple[Gap, ...]:
-    ranks: dict[tuple[NotChecked, str], list[int]] = {}
-    for report in job:
-        for code, why in report.not_checked.items():
-            ranks.setdefault((why, code), []).append(_rank(report))
-    codes: dict[tuple[NotChecked, tuple[int, ...]], list[str]] = {}
-    for (why, code), where in ranks.items():
-        codes.setdefault((why, tuple(where)), []).append(code)
-    return tuple(Gap(why, tuple(same), where) for (why, where), same in codes.items())
