@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import EllipsisType
 
 from tidy.finding import (
@@ -23,22 +23,9 @@ from .evidence.device.obstacles import not_recorded
 from .match import Match
 
 
-def run_patterns(
-    trace: Trace,
-    patterns: Sequence[Pattern],
-    progress: Callable[[Pattern], None] | None = None,
-) -> dict[str, Outcome]:
-    """The outcome of each rule by code. A rule that raises is `Crashed`; the others go on.
-
-    Args:
-        progress: called with each rule before it runs.
-    """
-    outcomes: dict[str, Outcome] = {}
-    for pattern in patterns:
-        if progress is not None:
-            progress(pattern)
-        outcomes[pattern.code] = run_pattern(trace, pattern)
-    return outcomes
+def run_patterns(trace: Trace, patterns: Sequence[Pattern]) -> dict[str, Outcome]:
+    """The outcome of each rule by code. A rule that raises is `Crashed`; the others go on."""
+    return {pattern.code: run_pattern(trace, pattern) for pattern in patterns}
 
 
 def run_on_ranks(traces: Sequence[Trace], patterns: Sequence[Pattern]) -> list[dict[str, Outcome]]:

@@ -97,9 +97,3 @@ def test_a_rule_that_raises_does_not_stop_the_others() -> None:
     assert "Unfinished defines neither match() nor find()" in report.crashed["ABC008"].error
     assert isinstance(report.outcomes["ABC002"], Checked)
     assert report.exit_code(fail_on=None) == 2
-
-
-def test_progress_is_told_of_each_rule_before_it_runs() -> None:
-    told: list[str] = []
-    run_patterns(parse_outline(""), [Anything(), Broken()], lambda rule: told.append(rule.code))
-    assert told == ["ABC002", "ABC006"]
