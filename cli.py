@@ -14,8 +14,7 @@ import click
 
 from tidy._version import __version__
 from tidy.commands import completion, exit_codes
-from tidy.commands.command import ScriptOrFiles
-from tidy.commands.group import Commands
+from tidy.commands.command import Commands, ScriptOrFiles
 from tidy.commands.option_kinds import format_option
 from tidy.commands.options import (
     PATTERNS,
@@ -114,16 +113,11 @@ def account(traces: Sequence[str], **options: Any) -> int:
 _BEFORE_A_SCRIPT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
 
 
-@cli.command(
-    epilog=exit_codes.RUN,
-    context_settings=_BEFORE_A_SCRIPT,
-)
+@cli.command(epilog=exit_codes.RUN, context_settings=_BEFORE_A_SCRIPT)
 @script_options
 @run_options
 @report_options
-def run(
-    command: Sequence[str], no_stack: bool, no_shapes: bool, no_memory: bool, **options: Any
-) -> int:
+def run(command: Sequence[str], **options: Any) -> int:
     """Run a training script, record it, and check what was recorded.
 
     \b
@@ -143,7 +137,6 @@ def run(
 
     script = None if options["module"] else command[0]
     report = report_options_of(options, script)
-    options |= {"stack": not no_stack, "shapes": not no_shapes, "memory": not no_memory}
     return run_script(RunOptions(command, to_stderr=report.uses_stdout_alone, **options), report)
 
 
@@ -168,21 +161,10 @@ def baseline(command: Sequence[str], **options: Any) -> int:
     return run_baseline(command, **options)
 
 
-@cli.command(
-    epilog=exit_codes.VERIFY,
-    context_settings=_BEFORE_A_SCRIPT,
-)
+@cli.command(epilog=exit_codes.VERIFY, context_settings=_BEFORE_A_SCRIPT)
 @script_options
 @verify_options
-def verify(
-    command: Sequence[str],
-    codes: tuple[str, ...],
-    runs: int,
-    form: str,
-    output: str | None,
-    width: int | None,
-    **options: Any,
-) -> int:
+def verify(command: Sequence[str], **options: Any) -> int:
     """Measure what fixes gain, beside what was predicted.
 
     \b
@@ -196,10 +178,8 @@ def verify(
     steps; what the script writes, it writes each time. Its output goes to standard error.
     """  # noqa: D301 - as above
     from tidy.commands.verify import run_verify
-    from tidy.run import RunOptions
 
-    run_options = RunOptions(command, to_stderr=True, **options)
-    return run_verify(run_options, codes, runs, form, output, width)
+    return run_verify(command, **options)
 
 
 @cli.command(epilog=exit_codes.DIFF)

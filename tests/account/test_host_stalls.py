@@ -91,7 +91,7 @@ def test_a_report_says_how_many_and_what_to_do() -> None:
     calls = "  aten::view\n" * 50 + "  aten::view 20000us\n" * 4
     (account,) = make_accounts(parse_outline("train\n" + calls))
     file = io.StringIO()
-    print_account(make_console(file, 80, is_written=True), account)
+    print_account(make_console(file, 80), account)
     said = " ".join(file.getvalue().split())
     assert "host stalls (4 operators, 20.0 ms each)" in said
     assert "too few processors, a container's quota, or another process" in said

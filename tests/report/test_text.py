@@ -266,7 +266,7 @@ def test_how_far_a_replay_is_off_is_said_from_one_percent_on(error: float, said:
 def test_many_rules_that_do_not_apply_are_counted_or_named() -> None:
     moot = {f"XYZ00{n}": NotApplicable(f"reason {n % 2}") for n in range(4)}
     file = io.StringIO()
-    print_report(make_console(file, 80, is_written=True), [report(**moot)], verbose=True)
+    print_report(make_console(file, 80), [report(**moot)], verbose=True)
     assert "4 rules do not apply (--verbose lists them)" in _lines(report(**moot))
     assert [line for line in file.getvalue().splitlines() if "apply" in line] == [
         "Does not apply: XYZ000, XYZ002 (reason 0)",

@@ -31,21 +31,7 @@ def run_account(
     width: int | None = None,
     step: str | None = None,
 ) -> int:
-    """Read, account and print. Gives the exit code.
-
-    Args:
-        traces: files, folders or "-" for standard input.
-        form: "text" or "json".
-        output: the file to write to; None and "-" stand for standard output.
-        by_step: an account of each step, besides that of all.
-        by_line: the lines of source that take most, besides.
-        rows: how many lines.
-        width: of the text, in columns; None for that of the terminal.
-        step: the number of the step that alone counts, or "slowest"; None for all.
-
-    Raises:
-        TidyError: the output cannot be written.
-    """
+    """Read, account and print, as the options of the command say; gives the exit code."""
     inputs = find_files(traces)
     check_output(output, sources=[path for path, _ in inputs.files])
     read = [of_step(each, step) for each in inputs.read()]
@@ -60,7 +46,7 @@ def run_account(
             json.dump(document(SCHEMA_VERSION, inputs.unreadable, made), file, indent=1)
             file.write("\n")
         else:
-            console = make_console(file, width, is_written=output not in (None, "-"))
+            console = make_console(file, width)
             for trace, accountant in accountants:
                 _print(console, trace, accountant)
                 for line in _steps(accountant) if by_step else ():

@@ -18,23 +18,9 @@ def run_baseline(
     runs: bool,
     output: str | None,
     prune: bool,
-    no_stack: bool,
-    no_shapes: bool,
-    no_memory: bool,
     **options: Any,
 ) -> int:
-    """Write or prune the baseline; gives the exit code.
-
-    Args:
-        command: the traces; or a script with its arguments.
-        runs: whether it is a script.
-        output: the file; None for that of the configuration, or the usual one of the project.
-        prune: whether what is gone is taken out, and nothing else done.
-        options: further ones of `tidy run`.
-
-    Raises:
-        TidyError: as `run_report` and `run_script`.
-    """
+    """Write or prune the baseline of traces or, if it `runs`, of a script; gives the exit code."""
     script = command[0] if runs and not options["module"] else None
     report = report_options_of(options, script)
     folder = report.settings.root or Path.cwd()
@@ -47,5 +33,4 @@ def run_baseline(
     from ..run import RunOptions
     from .run import run_script
 
-    options |= {"stack": not no_stack, "shapes": not no_shapes, "memory": not no_memory}
     return run_script(RunOptions(command, to_stderr=True, **options), report)

@@ -1,6 +1,9 @@
-"""A command whose help lists its options under headings, and one that takes a script or files."""
+"""Commands whose help lists options under headings, one that takes a script or files, the group."""
 
 from __future__ import annotations
+
+import sys
+from typing import Any
 
 import click
 
@@ -8,8 +11,8 @@ import click
 # last. A command that has options of one heading alone has none.
 HEADINGS = {
     "The script and how it is run": "module python framework device keep_running runs",
-    "What is recorded": "steps warmup after every seconds max_size stop_after trace no_stack"
-    " no_shapes no_memory quickest all_threads",
+    "What is recorded": "steps warmup after every seconds max_size stop_after trace stack"
+    " shapes memory quickest all_threads",
     "Which rules, and what counts": "codes select ignore patterns name step fail_on savings"
     " warn_from baseline prune add_ignores fail_on_regression allow",
     "The report": "form output top width quiet verbose",
@@ -45,3 +48,28 @@ class ScriptOrFiles(HeadedCommand):
         before, _, _ = self.make_parser(ctx).parse_args(list(args))
         ctx.allow_interspersed_args = not before.get("runs")
         return super().parse_args(ctx, args)
+
+
+class Commands(click.Group):
+    """Commands whose output may be cut short by who reads it (`tidy rules | head`)."""
+
+    command_class = HeadedCommand
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        is_option = args[0].startswith("-")
+        if self.get_command(ctx, args[0]) is None and not is_option and not ctx.resilient_parsing:
+            from ..errors import UsageError
+            from .usage import no_such_command
+
+            raise UsageError(no_such_command(args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+            return code
+        except BrokenPipeError:
+            ctx.exit(141)  # as a shell counts SIGPIPE

@@ -34,8 +34,7 @@ def show_config(
     """Return what holds for a script, or in the working directory, as text or JSON; or the schema.
 
     Raises:
-        TidyError: there is no such script, or a configuration cannot be read or says what makes no
-            sense.
+        TidyError: there is no such script, or a configuration cannot be used.
     """
     if len(scripts) > 1:
         raise UsageError(f"config: {scripts[1]}: name one script")

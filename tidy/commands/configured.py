@@ -21,16 +21,9 @@ _SETS_ASIDE = {"select": "ignore", "form": "output", "output": "form"}
 
 
 def report_options_of(options: dict[str, Any], script: str | None = None) -> ReportOptions:
-    """The options of a report, which are taken out of `options`.
+    """Take the options of a report out of those that click made of the command line.
 
     The command line comes before the configuration, and that before the defaults.
-
-    Args:
-        options: what click made of the command line.
-        script: the script that is to run.
-
-    Raises:
-        TidyError: the configuration cannot be read, or says what makes no sense.
     """
     settings = settings_for(options.pop("config_file"), options.pop("no_config"), script)
     names = [each.name for each in fields(ReportOptions) if each.name in options]
@@ -47,11 +40,7 @@ def report_options_of(options: dict[str, Any], script: str | None = None) -> Rep
 
 
 def settings_for(config_file: str | None, no_config: bool, script: str | None = None) -> Settings:
-    """The configuration that holds.
-
-    Raises:
-        TidyError: it cannot be read, or says what makes no sense.
-    """
+    """The configuration that holds for a script, or in the working directory."""
     if no_config:
         if config_file is not None:
             raise UsageError("--no-config: this does not go together with --config")

@@ -28,13 +28,9 @@ def run_diff(
     """Read both, compare and print. Gives the exit code.
 
     Args:
-        base, new: a trace, a folder of traces, or a JSON report each.
         allow: what may differ: words of `WHATS`, or "all".
         fail_on_regression: by what part steps may grow; None where nothing is asked.
         options: the rules to run, and how the comparison is printed.
-
-    Raises:
-        TidyError: one of them cannot be read, or the output cannot be written.
     """
     outputs = options.outputs
     for each in outputs:
@@ -93,7 +89,7 @@ def _write(
             from ..diff.text import print_comparison
             from ..report.console import make_console
 
-            console = make_console(file, options.width, is_written=to.path is not None)
+            console = make_console(file, options.width)
             print_comparison(console, pair, options.top, allowed)
             return
         from ..diff import forms

@@ -86,15 +86,10 @@ def find_files(traces: Sequence[str]) -> InputFiles:
 
 
 def check_output(output: str | None, option: str = "--output", sources: Iterable[str] = ()) -> None:
-    """Before the work begins, look whether a file can be written and is none that is read.
-
-    Args:
-        output: the file, None for no file.
-        option: what names it on the command line.
-        sources: files that are read, or run.
+    """Before the work begins, look whether a file can be written and is none of the `sources`.
 
     Raises:
-        UsageError: it cannot, or it is.
+        UsageError: it cannot, or it is; the message names the option that gave it.
     """
     if output is None or output == "-":
         return
@@ -117,11 +112,7 @@ def check_output(output: str | None, option: str = "--output", sources: Iterable
 def opened(output: str | None, *, even_empty: bool = False) -> Iterator[IO[str]]:
     """Standard output for None and "-", else a text that becomes the file once it is complete.
 
-    Args:
-        even_empty: whether an empty text becomes a file, too.
-
-    Raises:
-        UsageError: the file cannot be written.
+    An empty text becomes none, unless `even_empty`.
     """
     if output is None or output == "-":
         yield sys.stdout
@@ -146,11 +137,7 @@ def _is(question: Callable[[], bool]) -> bool:
 
 
 def of_step(trace: Trace, step: str | None) -> Trace:
-    """The trace with the window that `--step` asks for; None asks for none.
-
-    Raises:
-        UsageError: the trace has no such step.
-    """
+    """The trace with the window that `--step` asks for; None asks for none."""
     try:
         return trace if step is None else trace.only_step(step)
     except ValueError as error:

@@ -58,11 +58,7 @@ def write_rule(name: str, folder: str, code: str | None) -> list[str]:
 
     Args:
         name: what is wrong, as `repeated-item`, `repeated_item` or `RepeatedItem`.
-        folder: where the file goes.
         code: of the new rule; without one the next that is free in the folder.
-
-    Raises:
-        UsageError: the name, the folder or the code will not do, or there is such a file already.
     """
     class_name = _class_name(name)
     rule: type[Pattern] = type(class_name, (Pattern,), {})
@@ -95,9 +91,6 @@ def check_rules(source: str) -> tuple[list[str], int]:
     """Try the rules of a file or module on their own examples.
 
     Gives the lines to show, and the exit code: 1 where an example does not hold.
-
-    Raises:
-        PatternLoadError: it does not load, defines no rule, or a code is taken.
     """
     known = {rule.code: rule for rule in load_patterns()}
     try:

@@ -90,6 +90,13 @@ def flag_option(names: str, text: str) -> Option:
     return click.option(*names.split(), is_flag=True, help=text)
 
 
+def without_option(name: str, text: str) -> Option:
+    """`--no-NAME`, which makes NAME false."""
+    return click.option(
+        f"--no-{name}", name, is_flag=True, callback=lambda _, __, given: not given, help=text
+    )
+
+
 def operands(name: str, metavar: str, *, required: bool = True, count: int = -1) -> Option:
     """What stands on the command line without a name; -1 for any number of them."""
     return click.argument(

@@ -15,6 +15,7 @@ from .option_kinds import (
     path_option,
     percentage,
     together,
+    without_option,
 )
 
 PATTERNS = path_option(
@@ -165,9 +166,9 @@ run_options = together(
         " too.",
     ),
     path_option("--trace", "Keep the trace (.json or .json.gz); of ranks, a folder."),
-    flag_option("--no-stack", "Record no Python frames and lines: cheaper."),
-    flag_option("--no-shapes", "Record no input shapes."),
-    flag_option("--no-memory", "Record no allocations."),
+    without_option("stack", "Record no Python frames and lines: cheaper."),
+    without_option("shapes", "Record no input shapes."),
+    without_option("memory", "Record no allocations."),
     flag_option(
         "--quickest",
         "Take each part of a step to be as long as in the quickest steps: without a device, the"

@@ -20,11 +20,7 @@ _MOST_SAID = 5  # places in one line
 
 
 class Project:
-    """The project that a report is of, as its options name it.
-
-    Raises:
-        TidyError: the baseline cannot be read.
-    """
+    """The project that a report is of, as its options name it."""
 
     def __init__(self, options: ReportOptions, rules: Sequence[Pattern]) -> None:
         folders = [Path.cwd()]
@@ -85,9 +81,6 @@ class Project:
         """Write what was found into a baseline, or take out of it what is gone; says what it did.
 
         Entries that these runs say nothing about stay.
-
-        Raises:
-            TidyError: a file that is there cannot be read, or it cannot be written.
         """
         target = target.absolute()
         before = read_baseline(target) if prune or target.exists() else Baseline(target)

@@ -15,11 +15,7 @@ from .report_options import ReportOptions
 
 
 def run_recover(folders: Sequence[str], report: ReportOptions) -> int:
-    """Report what is in the folders, or in the latest one that a run left. Gives the exit code.
-
-    Raises:
-        UsageError: there is none, or it is not one that a run left.
-    """
+    """Report what is in the folders, or in the latest one that a run left. Gives the exit code."""
     report.rules()
     found = [_named(folder) for folder in folders] or leftovers()[:1]
     if not found:

@@ -33,11 +33,7 @@ _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than 
 def run_rules_once(
     traces: Iterable[Trace], rules: Sequence[Pattern], step: str | None = None
 ) -> Checking:
-    """Run the rules; of steps that several files hold the first file counts, and a line says so.
-
-    Args:
-        step: the one that alone counts; None for all.
-    """
+    """Run the rules; of steps that several files hold the first file counts, and a line says so."""
     overlaps = Overlaps()
     apart = overlaps.apart(traces)
     checked = run_rules((of_step(each, step) for each in apart), rules)
@@ -56,13 +52,9 @@ def run_report(
 
     Args:
         traces: files, folders or "-" for standard input; or traces.
-        options: those of the command.
         script_status: how the script ended that was recorded.
         earlier: recordings of the same run that came before the one trace, in order: what changed
             from one to the next is said, too. None for a run that is recorded once.
-
-    Raises:
-        TidyError: a rule cannot be loaded, or the output cannot be written.
     """
     rules = options.rules()
     inputs = find_files([each for each in traces if isinstance(each, str)])
@@ -177,7 +169,7 @@ def _write_text(file: IO[str], results: Results, options: ReportOptions) -> None
     from ..report.console import make_console
     from ..report.text import print_lines, print_report
 
-    console = make_console(file, options.width, is_written=file is not sys.stdout)
+    console = make_console(file, options.width)
     if options.quiet:
         print_lines(console, results.reports)
     else:

@@ -82,11 +82,7 @@ class ReportOptions:
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:
-        """The rules to run.
-
-        Raises:
-            TidyError: a rule cannot be loaded, or the output cannot be written.
-        """
+        """The rules to run, after a look at what else could not be done at the end."""
         rules = prepare(
             _codes(self.select),
             _codes(self.ignore),
@@ -108,8 +104,21 @@ class ReportOptions:
 
     @property
     def outputs(self) -> list[Output]:
-        """Return where the report goes, and in which form."""
-        return _outputs_of(self.form, self.output)
+        """Return what `--format FORM` and each `--output` ask for.
+
+        Without a file the report is printed. Annotations are always printed: the log of a run is
+        where they are read.
+
+        Raises:
+            UsageError: a file is named twice.
+        """
+        outputs = [_output(self.form, each) for each in self.output]
+        written = [each.path for each in outputs if each.path is not None]
+        for path in written:
+            if written.count(path) > 1:
+                raise UsageError(f"--output {path}: named twice; each form needs a file of its own")
+        is_log = self.form == "github" and all(each.form != "github" for each in outputs)
+        return [*outputs, Output(self.form, None)] if is_log or not outputs else outputs
 
     @property
     def uses_stdout_alone(self) -> bool:
@@ -117,27 +126,8 @@ class ReportOptions:
         return any(each.path is None and each.is_document for each in self.outputs)
 
 
-def _outputs_of(form: str, files: Sequence[str]) -> list[Output]:
-    """Return what `--format FORM` and each `--output` ask for.
-
-    A file has the form that stands before it (`sarif=report.out`), else that of its ending, else
-    `form`. Without a file the report is printed. Annotations are always printed: the log of a run
-    is where they are read.
-
-    Raises:
-        UsageError: a file is named twice.
-    """
-    outputs = [_output(form, each) for each in files]
-    written = [each.path for each in outputs if each.path is not None]
-    for path in written:
-        if written.count(path) > 1:
-            raise UsageError(f"--output {path}: named twice; each form needs a file of its own")
-    if not outputs or (form == "github" and all(each.form != "github" for each in outputs)):
-        outputs.append(Output(form, None))
-    return outputs
-
-
 def _output(form: str, given: str) -> Output:
+    """The form stands before a file (`sarif=report.out`), else its ending says it, else `form`."""
     name, equals, path = given.partition("=")
     if equals and name in FORMS:
         return Output(name, None if path in ("", "-") else path)

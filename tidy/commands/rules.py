@@ -18,11 +18,7 @@ _INDENT = " " * 8
 
 
 def list_rules(sources: Sequence[str], form: str) -> str:
-    """All rules, those of further files or modules too, as "text" or "json".
-
-    Raises:
-        PatternLoadError: one of them does not load.
-    """
+    """All rules, those of further files or modules too, as "text" or "json"."""
     rules = load_patterns(sources)
     if form == "json":
         records = [
@@ -47,15 +43,7 @@ def list_rules(sources: Sequence[str], form: str) -> str:
 
 
 def explain_rules(choices: Sequence[str], sources: Sequence[str]) -> str:
-    """Return what the chosen rules look for, one after the other.
-
-    Args:
-        choices: codes, beginnings of codes, or names.
-        sources: files or modules with further rules.
-
-    Raises:
-        TidyError: a choice names no rule, or one of the sources does not load.
-    """
+    """Return what the rules look for that codes, beginnings of codes, or names choose."""
     chosen = matching_patterns(choices, load_patterns(sources))
     width = make_console(sys.stdout).width
     ruler = "-" * (width - 2)

@@ -19,11 +19,7 @@ from .wrong_kind import check_script
 
 
 def run_script(options: RunOptions, report: ReportOptions) -> int:
-    """Run, record and report. Gives the script's own status where it failed, else the report's.
-
-    Raises:
-        TidyError: the options make no sense, or the script cannot be started.
-    """
+    """Run, record and report. Gives the script's own status where it failed, else the report's."""
     report.rules()
     check_options(options)
     if not options.module:

@@ -61,18 +61,7 @@ class TableChoice:
 def run_table(
     traces: Sequence[str], form: str, output: str | None, width: int | None = None, **options: Any
 ) -> int:
-    """Read, average and print. Gives the exit code.
-
-    Args:
-        traces: files, folders or "-" for standard input.
-        form: "text", "json" or "csv".
-        output: the file to write to; None and "-" stand for standard output.
-        width: of the text, in columns; None for that of the terminal, and any where there is none.
-        options: those of `TableChoice`.
-
-    Raises:
-        TidyError: an option makes no sense, or the output cannot be written.
-    """
+    """Read, average and print, as `TableChoice` and the options of all forms say."""
     choice = TableChoice(**options)
     try:
         choice.asked_for()
@@ -122,12 +111,7 @@ def _read(inputs: InputFiles, choice: TableChoice) -> Iterator[Trace]:
 
 
 def table_text(trace: Trace, choice: TableChoice, heading: bool, width: int | None) -> str:
-    """The table as PyTorch prints it, "" where there are no events.
-
-    Args:
-        heading: whether the path of the trace stands above the table.
-        width: the width of the terminal, which the table is made to fit; None for any width.
-    """
+    """The table as PyTorch prints it, made to fit a width if one is given; "" without events."""
     averages = choice.averages(trace)
     if not averages:
         return ""

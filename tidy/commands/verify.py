@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.text import Text
 
@@ -21,25 +22,16 @@ SCHEMA_VERSION = 1
 
 
 def run_verify(
-    options: RunOptions,
+    command: Sequence[str],
     codes: tuple[str, ...],
     runs: int,
     form: str,
     output: str | None,
-    width: int | None = None,
+    width: int | None,
+    **of_run: Any,
 ) -> int:
-    """Record, time, compare and print. Gives the exit code: 1 where a prediction was missed.
-
-    Args:
-        codes: of the rules whose findings are verified; none for all.
-        runs: how often each form of the script is timed.
-        form: "text" or "json".
-        output: the file to write to; None and "-" stand for standard output.
-        width: of the text, in columns; None for that of the terminal.
-
-    Raises:
-        TidyError: there is nothing to verify, or the output cannot be written.
-    """
+    """Record, time, compare and print. Gives the exit code: 1 where a prediction was missed."""
+    options = RunOptions(command, to_stderr=True, **of_run)
     check_output(output)
     if not options.module:
         check_script(options.script)
@@ -51,7 +43,7 @@ def run_verify(
             json.dump(_to_json(done), file, indent=1)
             file.write("\n")
         else:
-            console = make_console(file, width, is_written=output not in (None, "-"))
+            console = make_console(file, width)
             for line in _lines(done):
                 console.show(line)
     return int(missed)

@@ -30,11 +30,7 @@ def not_a_trace(path: str) -> str | None:
 
 
 def check_script(path: str) -> None:
-    """Look at a file or folder before Python runs it.
-
-    Raises:
-        UsageError: it is a trace, or has traces in it.
-    """
+    """Look at a file or folder before Python runs it: it may be a trace, or have some in it."""
     given, name = Path(path), shlex.quote(path)
     ctx = click.get_current_context(silent=True)
     is_baseline = ctx is not None and ctx.info_name == "baseline"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import IO
 
@@ -88,20 +89,16 @@ class ReportConsole(Console):
         yield line
 
 
-def make_console(
-    file: IO[str], width: int | None = None, *, is_written: bool = False
-) -> ReportConsole:
-    """A console that writes to `file`.
+def make_console(file: IO[str], width: int | None = None) -> ReportConsole:
+    """A console that writes to `file`; with colours only to standard output.
 
     Args:
-        file: where it writes.
         width: the number of columns. None takes that of `COLUMNS` or of the terminal, as far as
             lines stay readable; what is no terminal gets 80.
-        is_written: the text becomes a file: it has no colours.
     """
-    console = ReportConsole(file, None, force_terminal=False if is_written else None)
+    console = ReportConsole(file, None, force_terminal=None if file is sys.stdout else False)
     width = _asked_for() if width is None else width
-    if width is None and (file.isatty() and not is_written):
+    if width is None and console.cuts:
         width = min(console.width, _WIDEST)
     console.width = max(PIPE_WIDTH if width is None else width, NARROWEST)
     return console

@@ -30,7 +30,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO
 def render(reports: Sequence[CheckedTrace], top: int = 0, width: int = PIPE_WIDTH) -> str:
     """The report as plain text."""
     file = io.StringIO()
-    print_report(make_console(file, width, is_written=True), reports, top)
+    print_report(make_console(file, width), reports, top)
     return file.getvalue()
 
 
