@@ -15,7 +15,7 @@ import pytest
 import tidy
 from tidy import Report, Severity
 from tidy.errors import PatternLoadError, TidyError, TraceFormatError, UnknownPattern, UsageError
-from tidy.finding import Checked, CostOfFinding, Crashed, Finding, Fix
+from tidy.finding import Checked, CostOfFinding, Crashed, Finding, Fix, Judged, findings_of
 from tidy.patterns.base import DevicePattern
 from tidy.patterns.registry import load_builtin_patterns, load_source
 from tidy.trace import Capability
@@ -147,7 +147,7 @@ def test_findings_come_in_one_order(path: Path) -> None:
     """Whatever the order of the rules: by severity, then by time."""
     trace = tidy.load(path)
     report = tidy.check(trace, name="aten::")
-    backwards = Report(trace, dict(reversed(list(report.outcomes.items()))))
+    backwards = Report(trace, report.outcomes, report.found[::-1])
     assert backwards.findings == report.findings
     assert _said(tidy.check(tidy.load(path), name="aten::")) == _said(report)
     ranks = [(-f.severity, -(f.cost_share or 0.0), -f.cost_ns) for f in report.findings]
@@ -203,7 +203,8 @@ def _finding(severity: Severity) -> Finding:
 def test_exit_code(
     path: Path, outcomes: dict[str, Any], fail_on: Severity | None, code: int
 ) -> None:
-    assert Report(tidy.load(path), outcomes).exit_code(fail_on) == code
+    found = [Judged.of(each) for each in findings_of(outcomes)]
+    assert Report(tidy.load(path), outcomes, found).exit_code(fail_on) == code
 
 
 def test_outcomes_by_kind(path: Path) -> None:

@@ -91,8 +91,6 @@ def check(
     settings = Settings() if config is None else load_settings(Path(config))
     select = settings.get("select") if select is None else select
     ignore = settings.get("ignore") if ignore is None else ignore
-    if warn_from is None and "warn-from" in settings.values:
-        warn_from = settings.get("warn-from") / 100
     rules = prepare(
         select,
         ignore,
@@ -108,7 +106,7 @@ def check(
         baseline=None if baseline is None else read_baseline(Path(baseline).absolute()),
         costlier_from=settings.get("costlier-from") / 100,
         savings=savings or settings.get("savings"),
-        warn_from=warn_from,
+        warn_from=settings.get("warn-from") / 100 if warn_from is None else warn_from,
     )
     (checked,) = pipeline.check([trace], checking)
     return Report.of(checked)

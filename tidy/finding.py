@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from .savings import Edit
     from .trace import Event, Location, Rows
@@ -276,13 +276,6 @@ Obstacle = NotChecked | NotApplicable
 Outcome = Checked | Obstacle | Crashed
 
 
-def with_findings(
-    outcomes: Mapping[str, Outcome], change: Callable[[tuple[Finding, ...]], Iterable[Finding]]
-) -> dict[str, Outcome]:
-    """The outcomes of rules, with what the findings become of those that were checked."""
-    return {
-        code: replace(each, findings=tuple(change(each.findings)))
-        if isinstance(each, Checked)
-        else each
-        for code, each in outcomes.items()
-    }
+def findings_of(outcomes: Mapping[str, Outcome]) -> list[Finding]:
+    """The findings of all rules that were checked."""
+    return [f for each in outcomes.values() if isinstance(each, Checked) for f in each.findings]

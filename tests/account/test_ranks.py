@@ -12,7 +12,7 @@ import pytest
 
 import tidy
 from tidy.account import Accountant, RankWaits, waits_for_ranks
-from tidy.check.ranks import among_ranks
+from tidy.check.pipeline import among_ranks
 from tidy.check.weigh import weigh
 from tidy.finding import CostOfFinding, Finding, Fix, Saving, Severity
 from tidy.savings import Edit

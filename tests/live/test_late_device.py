@@ -16,7 +16,7 @@ import pytest
 import tidy as package
 import tidy.runtime as rt
 from tidy.account import waits_for_ranks
-from tidy.check.ranks import among_ranks
+from tidy.check.pipeline import among_ranks
 from tidy.profiler import ProfilerAction, profile
 from tidy.runtime import cuda, nn
 from tidy.runtime.nn.parallel import DistributedDataParallel

@@ -58,9 +58,5 @@ def finding(
 
 def report(*found: Finding, run: Trace | None = None, **others: Outcome) -> Report:
     """A report whose rules are checked where they found something, or as `others` has it."""
-    outcomes: dict[str, Outcome] = {}
-    for each in found:
-        before = outcomes.get(each.code)
-        earlier = before.findings if isinstance(before, Checked) else ()
-        outcomes[each.code] = Checked((*earlier, each))
-    return Report(run or trace(), {**outcomes, **others})
+    checked = {each.code: Checked() for each in found}
+    return Report(run or trace(), {**checked, **others}, [Judged.of(each) for each in found])

@@ -68,7 +68,7 @@ def test_each_outcome_is_listed_once() -> None:
         "XYZ003": NotApplicable("no GPU"),
         "XYZ004": Crashed("ValueError: no"),
     }
-    made = Report(trace(), outcomes)
+    made = Report(trace(), outcomes, ())
     assert list(made.not_checked) == ["XYZ002"]
     assert list(made.not_applicable) == ["XYZ003"]
     assert list(made.crashed) == ["XYZ004"]

@@ -12,7 +12,7 @@ from ..account import Account, RankWaits, make_accounts
 from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
 from .summary import RunSummary, summarize
-from .weigh import Weighed, weigh
+from .weigh import WARN_FROM, Weighed, weigh
 
 Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
 
@@ -24,31 +24,31 @@ class CheckedTrace:
     Attributes:
         trace: the trace.
         outcomes: the outcome of each rule, by its code.
+        found: what they found and is not ignored, with what accepts it.
         title: the name that reports give the trace; None for the path it was read from.
         waits: how long its collectives wait for other ranks, where their traces tell it.
         everywhere: code and location of the findings that all these ranks have.
         notes: what is to be said of it before the warnings of its reader.
         savings: "replay", or "off" where nothing is to be replayed.
-        warn_from: the share of the window from which a finding is a warning; None for that of
-            `tidy.check.weigh`.
+        warn_from: the share of the window from which a finding is a warning.
     """
 
     trace: Trace
     outcomes: Mapping[str, Outcome]
+    found: Sequence[Judged]
     title: str | None = None
     notes: Sequence[str] = ()
     waits: RankWaits | None = None
     everywhere: Set[tuple[str, Location | None]] = frozenset()
     savings: str = "replay"
-    warn_from: float | None = None
+    warn_from: float = WARN_FROM
 
     @cached_property
     def weighed(self) -> Weighed:
         """All findings with what their fixes save, and what all fixes together save."""
-        findings = [f for checked in self.checked.values() for f in checked.findings]
         return weigh(
             self.trace,
-            findings,
+            self.found,
             savings=self.savings,
             warn_from=self.warn_from,
             waits=self.waits,

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Judged, Known, Outcome, Severity, with_findings
-from ..trace import Trace
+from ..finding import Acceptance, Checked, Finding, Judged, Known, Severity
 from .baseline import Baseline, Entry
+from .checked_trace import CheckedTrace
 from .fingerprint import fingerprint_at, without_numbers
 from .places import Sources
 
 _DIGITS = 3  # of shares in the file
 
 
-def _spots(findings: Iterable[Finding], sources: Sources) -> list[tuple[Entry, Sequence[Finding]]]:
+def _spots(findings: Iterable[Judged], sources: Sources) -> list[tuple[Entry, Sequence[Judged]]]:
     """Findings by fingerprint, each of one rule at one line; those alike are numbered by line."""
-    alike: dict[str, dict[int, list[Finding]]] = {}
+    alike: dict[str, dict[int, list[Judged]]] = {}
     for each in findings:
         lines = alike.setdefault(_fingerprint(each, sources), {})
         lines.setdefault(each.location.line if each.location else 0, []).append(each)
@@ -69,35 +69,32 @@ def found_entries(reports: Iterable[Iterable[Judged]], sources: Sources) -> dict
 
 
 def marked(
-    outcomes: Mapping[str, Outcome],
+    found: Iterable[Judged],
     baseline: Baseline,
     sources: Sources,
     *,
     worth: float,
     costlier_from: float,
-) -> dict[str, Outcome]:
-    """The outcomes, with each finding marked as new, as known, or as known and costlier now.
+) -> list[Judged]:
+    """Return what was found, each marked as new, as known, or as known and costlier now.
 
     Args:
         worth: the share of the steps that a warning has to be about.
         costlier_from: what a known finding has to cost more to count again, as a part of what it
             cost, both against the rest of the steps; and no less than `worth` more.
     """
-    findings = [f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings]
-    states: dict[int, Judged] = {}
-    for now, alike in _spots(findings, sources):
+    judged = []
+    for now, alike in _spots(found, sources):
         entry = baseline.entries.get(now.fingerprint)
         state = "new" if entry is None else "unchanged"
         if entry is not None and is_costlier(now, entry, worth, costlier_from):
             state = "updated"
-        share = None if entry is None else entry.cost_share
-        for each in alike:
-            judged = Judged.of(each)
-            accepted = judged.acceptance
-            if state == "unchanged" and accepted is None:
-                accepted = Acceptance("baseline", baseline.file.name)
-            states[id(each)] = replace(judged, known=Known(state, share), acceptance=accepted)
-    return with_findings(outcomes, lambda found: (states[id(each)] for each in found))
+        known = Known(state, None if entry is None else entry.cost_share)
+        accepted = Acceptance("baseline", baseline.file.name) if state == "unchanged" else None
+        judged += [
+            replace(each, known=known, acceptance=each.acceptance or accepted) for each in alike
+        ]
+    return judged
 
 
 def is_costlier(now: Entry, then: Entry, worth: float, costlier_from: float) -> bool:
@@ -115,23 +112,20 @@ def _against_the_rest(share: float) -> float:
 
 
 def gone_entries(
-    checked: Sequence[tuple[Trace, Mapping[str, Outcome]]], baseline: Baseline, sources: Sources
+    reports: Sequence[CheckedTrace], baseline: Baseline, sources: Sources
 ) -> list[Entry]:
     """The entries of which nothing was found, as far as these runs can tell.
 
     Their rule was checked, and the function that they are in ran, or is not there any more.
     """
-    found = set[str]()
-    for _, outcomes in checked:
-        findings = (f for o in outcomes.values() if isinstance(o, Checked) for f in o.findings)
-        found |= {entry.fingerprint for entry, _ in _spots(findings, sources)}
-    every = [each for _, outcomes in checked for each in outcomes.items()]
+    found = {entry.fingerprint for each in reports for entry, _ in _spots(each.found, sources)}
+    every = [each for report in reports for each in report.outcomes.items()]
     codes = {code for code, outcome in every if isinstance(outcome, Checked)}
     codes -= {code for code, outcome in every if not isinstance(outcome, Checked)}
     ran = {
         (sources.place(each).path, each.function)
-        for trace, _ in checked
-        for each in trace.user_places
+        for report in reports
+        for each in report.trace.user_places
     }
     return [
         entry

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from ..finding import Finding, Outcome, with_findings
+from ..finding import Finding
 from ..patterns.registry import is_named, split_choices
 
 _PART = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]]+\]|.", re.DOTALL)
@@ -60,15 +59,3 @@ def _regex_of(part: str) -> str:
         negated, inside = ("^", part[2:-1]) if part[1] == "!" else ("", part[1:-1])
         return f"[{negated}{re.escape(inside).replace(chr(92) + '-', '-')}]"
     return re.escape(part)
-
-
-def without_ignored(
-    outcomes: Mapping[str, Outcome], ignores: Sequence[PathIgnore]
-) -> dict[str, Outcome]:
-    """The outcomes without the findings in files where their rule is left out."""
-    if not ignores:
-        return dict(outcomes)
-    return with_findings(
-        outcomes,
-        lambda found: (each for each in found if not any(i.is_about(each) for i in ignores)),
-    )

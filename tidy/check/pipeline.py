@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..account import jobs_of
-from ..finding import Outcome
+from ..account import jobs_of, waits_for_ranks
+from ..finding import Judged, Outcome, findings_of
 from ..patterns.base import Pattern
 from ..patterns.runner import run_on_ranks, run_patterns
 from ..trace import Trace
 from .baseline import Baseline
 from .checked_trace import CheckedTrace
 from .known import marked
-from .path_ignores import PathIgnore, without_ignored
+from .path_ignores import PathIgnore
 from .places import Sources
-from .ranks import among_ranks
 from .suppress import Comments, suppressed
 from .weigh import WARN_FROM
 
@@ -36,7 +35,7 @@ class CheckSettings:
         costlier_from: what such a finding has to cost more to count again, as a part of what it
             cost.
         savings: "replay", or "off" where findings are weighed by what they cost.
-        warn_from: the share of the window from which a finding is a warning; None for WARN_FROM.
+        warn_from: the share of the window from which a finding is a warning.
     """
 
     rules: Sequence[Pattern]
@@ -45,12 +44,7 @@ class CheckSettings:
     baseline: Baseline | None = None
     costlier_from: float = 2.0
     savings: str = "replay"
-    warn_from: float | None = None
-
-    @property
-    def worth(self) -> float:
-        """The share of the window that a warning has to be about."""
-        return WARN_FROM if self.warn_from is None else self.warn_from
+    warn_from: float = WARN_FROM
 
     @property
     def sources(self) -> Sources:
@@ -82,15 +76,31 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
     """Judge what the rules found: leave out what is to be ignored, and mark what is accepted."""
     comments = Comments(settings.sources) if settings.folders else None
     baseline = settings.baseline
-    below = settings.sources_below(baseline.root) if baseline else None
     judged = []
-    for trace, found in checked:
-        outcomes = without_ignored(found, settings.path_ignores)
+    for trace, told in checked:
+        outcomes, ignores = dict(told), settings.path_ignores
+        found = [Judged.of(each) for each in findings_of(outcomes)]
+        found = [each for each in found if not any(ignore.is_about(each) for ignore in ignores)]
         if comments is not None:
-            outcomes = suppressed(trace, outcomes, settings.rules, comments)
-        if baseline and below:
-            worth, costlier_from = settings.worth, settings.costlier_from
-            outcomes = marked(outcomes, baseline, below, worth=worth, costlier_from=costlier_from)
+            found = suppressed(trace, outcomes, found, settings.rules, comments)
+        if baseline is not None:
+            below = settings.sources_below(baseline.root)
+            worth, costlier_from = settings.warn_from, settings.costlier_from
+            found = marked(found, baseline, below, worth=worth, costlier_from=costlier_from)
         savings, warn_from = settings.savings, settings.warn_from
-        judged.append(CheckedTrace(trace, outcomes, savings=savings, warn_from=warn_from))
+        judged.append(CheckedTrace(trace, outcomes, found, savings=savings, warn_from=warn_from))
     return among_ranks(judged)
+
+
+def among_ranks(reports: Sequence[CheckedTrace]) -> list[CheckedTrace]:
+    """The reports, in their order; ranks of a job get the time that they wait for the others."""
+    result = list(reports)
+    waits = waits_for_ranks([report.trace for report in reports])
+    for job in jobs_of([report.trace.info for report in reports]):
+        keys = ({(each.code, each.location) for each in reports[number].found} for number in job)
+        everywhere = frozenset(set.intersection(*keys))
+        for number in job:
+            if waits[number] is not None:
+                told = replace(reports[number], waits=waits[number], everywhere=everywhere)
+                result[number] = told
+    return result

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..finding import Acceptance, Checked, Finding, Judged, Outcome, with_findings
+from ..finding import Acceptance, Checked, Finding, Judged, Outcome, findings_of
 from ..patterns.base import Pattern
 from ..patterns.evidence.time.timing import NO_COST
 from ..patterns.match import Match
@@ -54,18 +54,22 @@ class Comments:
 
 
 def suppressed(
-    trace: Trace, outcomes: Mapping[str, Outcome], rules: Iterable[Pattern], comments: Comments
-) -> dict[str, Outcome]:
-    """The outcomes, with the findings marked that a comment accepts, and with unused comments."""
+    trace: Trace,
+    outcomes: dict[str, Outcome],
+    found: Iterable[Judged],
+    rules: Iterable[Pattern],
+    comments: Comments,
+) -> list[Judged]:
+    """Return what was found, marked where a comment accepts it; adds the outcome of TDY010."""
     used = set[_Choice]()
-    result = with_findings(
-        outcomes, lambda found: (_marked(Judged.of(each), comments, used) for each in found)
-    )
-    if UnusedSuppression.code in outcomes:
+    marked = [_marked(each, comments, used) for each in found]
+    code = UnusedSuppression.code
+    if code in outcomes:
         known = {rule.code: rule.slug() for rule in load_builtin_patterns()}
         known |= {rule.code: rule.slug() for rule in rules}
-        result[UnusedSuppression.code] = _unused(trace, comments, outcomes, known, used)
-    return result
+        outcomes[code] = _unused(trace, comments, outcomes, known, used)
+        marked += map(Judged.of, findings_of({code: outcomes[code]}))
+    return marked
 
 
 def _marked(finding: Judged, comments: Comments, used: set[_Choice]) -> Judged:
@@ -85,13 +89,7 @@ def _unused(
     known: Mapping[str, str],
     used: set[_Choice],
 ) -> Outcome:
-    """A finding for each comment on what ran that names something in vain.
-
-    Args:
-        outcomes: of the rules that ran, by code.
-        known: the names of all rules, by code.
-        used: what has accepted a finding.
-    """
+    """A finding for each comment on what ran that names something in vain: what is not `used`."""
 
     def is_vain(choice: str) -> bool:
         """Tell whether all rules that are meant were checked, or tidy has no such rule."""

@@ -60,7 +60,7 @@ def weigh(
     findings: Sequence[Finding],
     *,
     savings: str = "replay",
-    warn_from: float | None = None,
+    warn_from: float = WARN_FROM,
     waits: RankWaits | None = None,
     everywhere: Container[tuple[str, Location | None]] = (),
 ) -> Weighed:
@@ -68,11 +68,10 @@ def weigh(
 
     Args:
         savings: "replay", or "off": then findings are weighed by what they cost.
-        warn_from: the share of the window from which a finding is a warning; None for WARN_FROM.
+        warn_from: the share of the window from which a finding is a warning.
         waits: how long collectives wait for other ranks, where their traces tell it.
         everywhere: code and location of the findings that all these ranks have.
     """
-    warn_from = WARN_FROM if warn_from is None else warn_from
     steps, step_ns = trace.window.step_ranges, trace.window.step_ns
     judged = [_by_cost(Judged.of(each), warn_from) for each in findings]
     if savings == "off" or not step_ns or _is_beyond_numbers(trace):

@@ -76,6 +76,7 @@ report_options = together(
     click.option(
         "--warn-from",
         type=click.FloatRange(min=0, max=100),
+        default=1.0,
         show_default="1",
         metavar="PERCENT",
         help="What a finding has to save of the steps (or to cost, where nothing is replayed) to be"

@@ -37,7 +37,7 @@ class Project:
             None if named is None else read_baseline(Path(named).absolute()),
             options.costlier_from / 100,
             options.savings,
-            None if options.warn_from is None else options.warn_from / 100,
+            options.warn_from / 100,
         )
 
     def gone(
@@ -47,8 +47,7 @@ class Project:
         baseline = self.settings.baseline if baseline is None else baseline
         if baseline is None:
             return []
-        checked = [(report.trace, report.outcomes) for report in reports]
-        return gone_entries(checked, baseline, self.settings.sources_below(baseline.root))
+        return gone_entries(reports, baseline, self.settings.sources_below(baseline.root))
 
     def write_ignores(self, reports: Sequence[CheckedTrace]) -> bool:
         """Write comments at the findings that count; says what was written, and whether any was."""
@@ -96,7 +95,7 @@ class Project:
             for key, each in found.items():
                 # What is as it was stays as it is: the next review is of changes alone.
                 old = entries.get(key)
-                worth, costlier_from = self.settings.worth, self.settings.costlier_from
+                worth, costlier_from = self.settings.warn_from, self.settings.costlier_from
                 if old is None or is_costlier(each, old, worth, costlier_from):
                     entries[key] = each
         after = Baseline(target, entries)

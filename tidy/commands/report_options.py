@@ -42,7 +42,7 @@ class ReportOptions:
         fail_on: the least severity, by its label, that makes the exit code 1; or "never".
         top: how many findings to show, 0 for all.
         savings: "replay" or "off".
-        warn_from: the percentage of the steps from which a finding is a warning, None for 1.
+        warn_from: the percentage of the steps from which a finding is a warning.
         width: of the text, in columns; None for that of the terminal.
         quiet: a line for each finding and nothing else.
         verbose: each rule that does not apply, with the reason.
@@ -67,7 +67,7 @@ class ReportOptions:
     name: str | None = None
     top: int = 20
     savings: str = "replay"
-    warn_from: float | None = None
+    warn_from: float = 1.0
     width: int | None = None
     quiet: bool = False
     verbose: bool = False
