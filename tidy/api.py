@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal
 
 from .check import pipeline
@@ -86,7 +87,7 @@ def check(
         raise TypeError(_no_trace(trace))
     if savings not in (None, "replay", "off"):
         raise UsageError(f'savings is "replay" or "off", and not {savings!r}')
-    if not _is_number_or_none(warn_from):
+    if not isinstance(warn_from, (Real, NoneType)):
         raise UsageError(f"warn_from is a share of the steps from 0 to 1, and not {warn_from!r}")
     settings = Settings() if config is None else load_settings(Path(config))
     select = settings.get("select") if select is None else select
@@ -112,10 +113,6 @@ def check(
     return Report.of(checked)
 
 
-def _is_number_or_none(value: object) -> bool:
-    return value is None or isinstance(value, Real)
-
-
 def _no_trace(given: object) -> str:
     what = f"tidy.check() takes a trace, not {type(given).__name__}"
     if isinstance(given, (str, os.PathLike)):
@@ -137,8 +134,7 @@ def prepare(
 ) -> list[Pattern]:
     """Instances of the chosen rules, by code; arguments and errors as for `check`.
 
-    Args:
-        settings: a configuration whose options of rules hold where `options` says nothing else.
+    Where `options` says nothing of a rule, those of the configuration hold.
     """
     sources, classes, instances = _sort(_listed(patterns))
     classes = load_patterns(sources, classes)

@@ -26,13 +26,8 @@ def reading(
 ) -> Iterator[Callable[[str], OnProgress | None]]:
     """Show a bar over the bytes of all files, if there are many and a person watches stderr.
 
-    Args:
-        paths: the files.
-        what: is done with them, as a word.
-
-    Yields:
-        What to call with a path before it is read. It gives what the reader should call meanwhile,
-        or None where no bar is shown.
+    Yields a function to call with a path before it is read. It gives what the reader should call
+    meanwhile, or None where no bar is shown.
     """
     sizes = {path: _size(path) for path in paths}
     total = sum(sizes.values())

@@ -40,19 +40,16 @@ def add_ignores(sources: Sources, findings: Iterable[Finding]) -> WrittenIgnores
     Lines stay where they are. What a comment says already is not written again.
     """
     written = WrittenIgnores()
-    by_file: dict[Path, list[Finding]] = {}
+    by_file: dict[Path, tuple[SourceFile, list[Finding]]] = {}
     for each in findings:
         file = None if each.location is None else sources.file(each.location.file)
-        if file is None:
+        source = None if file is None else sources.text_of(file)
+        if file is None or source is None:
             written.left.append(each)
         else:
-            by_file.setdefault(file, []).append(each)
-    for file, own in sorted(by_file.items()):
-        source = sources.text_of(file)
-        if source is None:
-            written.left += own
-        else:
-            _add(file, source, own, written)
+            by_file.setdefault(file, (source, []))[1].append(each)
+    for file in sorted(by_file):
+        _add(file, *by_file[file], written)
     return written
 
 

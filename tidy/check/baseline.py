@@ -54,11 +54,7 @@ class Baseline:
         return self.file.parent
 
     def write(self) -> None:
-        """Write the file, whole or not at all; the same entries give the same bytes.
-
-        Raises:
-            UsageError: it cannot be written.
-        """
+        """Write the file, whole or not at all; the same entries give the same bytes."""
         ordered = sorted(
             self.entries.values(),
             key=lambda e: (e.file, e.function, e.code, e.source, e.fingerprint),
@@ -86,11 +82,7 @@ class _Version(msgspec.Struct):
 
 
 def read_baseline(file: Path) -> Baseline:
-    """Read the baseline in a file.
-
-    Raises:
-        UsageError: it cannot be read, or is no baseline.
-    """
+    """Read the baseline in a file, or raise a UsageError."""
     try:
         content = file.read_bytes()
     except OSError as error:

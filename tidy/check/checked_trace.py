@@ -22,15 +22,13 @@ class CheckedTrace:
     """A trace, and for each rule what came of checking it.
 
     Attributes:
-        trace: the trace.
         outcomes: the outcome of each rule, by its code.
         found: what they found and is not ignored, with what accepts it.
         title: the name that reports give the trace; None for the path it was read from.
         waits: how long its collectives wait for other ranks, where their traces tell it.
         everywhere: code and location of the findings that all these ranks have.
         notes: what is to be said of it before the warnings of its reader.
-        savings: "replay", or "off" where nothing is to be replayed.
-        warn_from: the share of the window from which a finding is a warning.
+        savings, warn_from: as for `weigh`.
     """
 
     trace: Trace

@@ -15,15 +15,9 @@ _NUMBER = re.compile(r"\d+(,\d{3})*(\.\d+)?( (s|ms|us|[KMG]i?B|bytes)\b)?")
 def fingerprint(code: str, path: str, function: str, statement: str, message: str) -> str:
     """A number that stays while lines come and go, variables are renamed, and counts differ.
 
-    Args:
-        code: of the rule.
-        path: of the file, as far as it is the same in each run.
-        function: that the finding is in, "" where it is not known.
-        statement: what the source does there; "" where it is not read.
-        message: what was seen, which tells findings apart where no source does.
+    Where no source was read ("" is its statement), the message tells findings apart.
     """
-    said = statement or without_numbers(message)
-    parts = (code, path, function, said)
+    parts = (code, path, function, statement or without_numbers(message))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 

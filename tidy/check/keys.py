@@ -142,6 +142,3 @@ KEYS = {
 }
 # Keys that are no values: another file, and two tables.
 EXTEND, RULES, PATH_IGNORES = "extend", "rules", "per-path-ignores"
-EXTEND_TEXT = "a further configuration; what stands here comes before what stands there"
-RULES_TEXT = "options of rules, by code or name: [rules.TDY402] least-idle = 0.2"
-PATH_IGNORES_TEXT = "rules that are left out in some files: 'tests/**' = ['TDY4']"

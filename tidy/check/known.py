@@ -10,7 +10,7 @@ from pathlib import Path
 from ..finding import Acceptance, Checked, Finding, Judged, Known, Severity
 from .baseline import Baseline, Entry
 from .checked_trace import CheckedTrace
-from .fingerprint import fingerprint_at, without_numbers
+from .fingerprint import fingerprint, fingerprint_at, without_numbers
 from .places import Sources
 
 _DIGITS = 3  # of shares in the file
@@ -31,8 +31,7 @@ def _spots(findings: Iterable[Judged], sources: Sources) -> list[tuple[Entry, Se
 
 def _fingerprint(finding: Finding, sources: Sources) -> str:
     if finding.location is None:
-        where = sources.place_of_file("")
-        return fingerprint_at(finding, replace(where, path="", in_project=True))
+        return fingerprint(finding.code, "", "", "", finding.message)
     return fingerprint_at(finding, sources.place(finding.location))
 
 

@@ -12,39 +12,29 @@ _FIRST_DATE_NS = 946_684_800 * 10**9
 _Stretch = tuple[int | None, int, int]
 
 
-class Overlaps:
-    """Sees to it that a report counts no step twice.
+def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
+    """Yield the traces so that a report counts no step twice, and note what holds earlier steps.
 
-    Attributes:
-        notes: a sentence for each file that holds steps of an earlier one.
+    A trace whose steps are all in earlier ones is left out; where some are, its window is without.
     """
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self._seen: dict[_Stretch, str] = {}
-
-    def apart(self, traces: Iterable[Trace]) -> Iterator[Trace]:
-        """The traces, without those whose steps are all in earlier ones.
-
-        Where some of the steps are, the window of the trace leaves them out.
-        """
-        for trace in traces:
-            mine = _stretches(trace)
-            known = [each for each in mine if each in self._seen]
-            path = trace.info.path
-            self._seen |= {each: path for each in mine if each not in self._seen}
-            if not known:
-                yield trace
-                continue
-            first = self._seen[known[0]]
-            if len(known) == len(mine):
-                what = "the same steps as" if trace.steps else "the same recording as"
-                self.notes.append(f"{path}: {what} {first}; left out")
-                continue
-            count = f"{len(known):,} of its {len(mine):,} steps are"
-            self.notes.append(f"{path}: {count} in {first} too; counted once")
-            twice = {(start_ns, end_ns) for _, start_ns, end_ns in known}
-            yield trace.without_steps(twice, f"in {first} too")
+    seen: dict[_Stretch, str] = {}
+    for trace in traces:
+        mine = _stretches(trace)
+        known = [each for each in mine if each in seen]
+        path = trace.info.path
+        seen |= {each: path for each in mine if each not in seen}
+        if not known:
+            yield trace
+            continue
+        first = seen[known[0]]
+        if len(known) == len(mine):
+            what = "the same steps as" if trace.steps else "the same recording as"
+            notes.append(f"{path}: {what} {first}; left out")
+            continue
+        count = f"{len(known):,} of its {len(mine):,} steps are"
+        notes.append(f"{path}: {count} in {first} too; counted once")
+        twice = {(start_ns, end_ns) for _, start_ns, end_ns in known}
+        yield trace.without_steps(twice, f"in {first} too")
 
 
 def _stretches(trace: Trace) -> list[_Stretch]:

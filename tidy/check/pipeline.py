@@ -27,15 +27,12 @@ class CheckSettings:
     """The settings of a check: the rules to run, and all that decides how much findings count.
 
     Attributes:
-        rules: the rules to run.
-        path_ignores: rules that are left out in some files.
         folders: where the sources of the project are, whose comments accept findings; paths are
             from the first of them. Empty where no source is read.
         baseline: findings that are accepted until they cost clearly more; None for none.
         costlier_from: what such a finding has to cost more to count again, as a part of what it
             cost.
-        savings: "replay", or "off" where findings are weighed by what they cost.
-        warn_from: the share of the window from which a finding is a warning.
+        savings, warn_from: as for `weigh`.
     """
 
     rules: Sequence[Pattern]

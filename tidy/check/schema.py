@@ -7,20 +7,13 @@ from typing import Any
 
 from ..patterns.base import Pattern
 from ..patterns.option import Option, options_of
-from .keys import (
-    ADDRESS,
-    EXTEND,
-    EXTEND_TEXT,
-    KEYS,
-    PATH_IGNORES,
-    PATH_IGNORES_TEXT,
-    RULES,
-    RULES_TEXT,
-    Key,
-)
+from .keys import ADDRESS, EXTEND, KEYS, PATH_IGNORES, RULES, Key
 
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "array", "items": _TEXT}
+_EXTEND_TEXT = "a further configuration; what stands here comes before what stands there"
+_RULES_TEXT = "options of rules, by code or name: [rules.TDY402] least-idle = 0.2"
+_IGNORES_TEXT = "rules that are left out in some files: 'tests/**' = ['TDY4']"
 
 
 def schema_of(rules: Sequence[type[Pattern]]) -> dict[str, Any]:
@@ -38,14 +31,14 @@ def schema_of(rules: Sequence[type[Pattern]]) -> dict[str, Any]:
         **_table(
             {
                 "$schema": {"type": "string"},
-                EXTEND: {**_TEXT, "description": EXTEND_TEXT},
+                EXTEND: {**_TEXT, "description": _EXTEND_TEXT},
                 **keys,
                 PATH_IGNORES: {
                     "type": "object",
                     "additionalProperties": _TEXTS,
-                    "description": PATH_IGNORES_TEXT,
+                    "description": _IGNORES_TEXT,
                 },
-                RULES: _table(options, RULES_TEXT),
+                RULES: _table(options, _RULES_TEXT),
             }
         ),
     }

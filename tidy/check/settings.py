@@ -60,11 +60,7 @@ class Settings:
         return self.values[key].value if key in self.values else KEYS[key].default
 
     def rule_options(self, rules: Iterable[type[Pattern]]) -> dict[str, dict[str, Value]]:
-        """The options that are set, by code and name.
-
-        Raises:
-            ConfigError: a rule or option is none, or cannot have the value.
-        """
+        """The options that are set, by code and name, or an error about the first wrong one."""
         known = {name: rule for rule in rules for name in (rule.code, rule.slug())}
         made: dict[str, dict[str, Value]] = {}
         for choice, name, value in self.rules:
@@ -83,11 +79,7 @@ class Settings:
         return made
 
     def check(self, rules: Sequence[type[Pattern]]) -> RuleOptions:
-        """The options that are set, as plain numbers, where all that names rules names some.
-
-        Raises:
-            ConfigError: something does not.
-        """
+        """The options that are set, as plain numbers, after all that names rules named some."""
         named = [self.values[key] for key in ("select", "ignore") if key in self.values]
         named += [Value(list(each.codes), each.file, each.key) for each in self.path_ignores]
         for value in named:
@@ -100,11 +92,7 @@ class Settings:
 
 
 def find_settings(*starts: Path) -> Settings:
-    """Load the first file that is found from one of the folders upwards.
-
-    Raises:
-        ConfigError: a file cannot be read or says what makes no sense.
-    """
+    """Load the first file that is found from one of the folders upwards."""
     for start in starts:
         file = find_file(start)
         if file is not None:

@@ -80,14 +80,7 @@ class RunSummary:
 def summarize(
     trace: Trace, accounts: Sequence[Account], title: str | None = None, notes: Sequence[str] = ()
 ) -> RunSummary:
-    """The summary of a trace.
-
-    Args:
-        trace: the trace.
-        accounts: those of its devices, or of the host.
-        title: the name to give it; None for the path it was read from.
-        notes: what is said of it before the warnings of its reader.
-    """
+    """The summary of a trace, called by its title or its path, with notes before its warnings."""
     modelled = trace.device_is_modelled
     labels = (trace.devices[index].label for index in trace.devices_used)
     if modelled:

@@ -26,9 +26,6 @@ def find_file(start: Path) -> Path | None:
     """The nearest `tidy.toml` or pyproject.toml with a table [tool.tidy], from a folder upwards.
 
     The search ends at the root of a repository.
-
-    Raises:
-        ConfigError: a file that may be it cannot be read.
     """
     start = start.resolve()
     for folder in (start, *start.parents):

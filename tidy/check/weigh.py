@@ -122,12 +122,9 @@ def _by_cost(finding: Judged, warn_from: float) -> Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """The steps and the replays that findings are weighed against.
+    """The replays, and the lengths of the steps, that findings are weighed against.
 
     Attributes:
-        lengths: of the recorded steps.
-        step_ns: of one, in the mean.
-        warn_from: the share of it that is worth a warning.
         waiting: the time in which collectives wait for other ranks.
     """
 

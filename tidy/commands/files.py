@@ -25,8 +25,7 @@ class InputFiles:
     """The files to read, and what became of those that could not be read.
 
     Attributes:
-        files: each file once, as (path, folder it was found in); the folder is "" for a file that
-            was given itself.
+        files: each file once, as (path, folder it was found in, or "" if it was given itself).
         asked: the paths of the files that were given themselves.
         unreadable: what was asked for and could not be read: the problem by path.
         skipped: how many files of each folder are not traces.

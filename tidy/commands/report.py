@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ..check.checked_trace import CheckedTrace
-from ..check.overlap import Overlaps
+from ..check.overlap import apart
 from ..check.pipeline import Checking, check, judge, run_rules
 from ..errors import TidyError
 from ..finding import Checked, Outcome
@@ -34,10 +34,9 @@ def run_rules_once(
     traces: Iterable[Trace], rules: Sequence[Pattern], step: str | None = None
 ) -> Checking:
     """Run the rules; of steps that several files hold the first file counts, and a line says so."""
-    overlaps = Overlaps()
-    apart = overlaps.apart(traces)
-    checked = run_rules((of_step(each, step) for each in apart), rules)
-    for note in overlaps.notes:
+    notes: list[str] = []
+    checked = run_rules((of_step(each, step) for each in apart(traces, notes)), rules)
+    for note in notes:
         say(note)
     return checked
 

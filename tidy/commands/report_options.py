@@ -33,29 +33,17 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """The options of `tidy report`, which `tidy run` has too.
+    """The options of `tidy report`, as its help tells, and what else a report depends on.
 
     Attributes:
-        form: "text", "json", "sarif", "github" or "markdown": of standard output, and of files
-            whose name does not say it.
         output: files, as `FORM=FILE` or as a name whose ending may say the form.
-        fail_on: the least severity, by its label, that makes the exit code 1; or "never".
-        top: how many findings to show, 0 for all.
-        savings: "replay" or "off".
-        warn_from: the percentage of the steps from which a finding is a warning.
-        width: of the text, in columns; None for that of the terminal.
-        quiet: a line for each finding and nothing else.
-        verbose: each rule that does not apply, with the reason.
+        warn_from: a percentage.
         script: the script that is recorded.
-        baseline: a file with the findings that are accepted.
-        costlier_from: how many percent more than then such a finding has to cost to count again.
+        costlier_from: how many percent more than then a known finding has to cost to count again.
         baseline_to: a file that the findings are written to, in place of a report.
         prune: take out of that file what is gone, and write nothing new into it.
-        add_ignores: whether comments are written at the findings that make the exit code 1.
-        step: the number of the step that alone counts, or "slowest"; None for all that are alike.
         rules_url: where the page of the rules is published; None where nobody says so.
-        settings: the configuration that holds, for what is no option: those of rules, and rules
-            that are left out in some files.
+        settings: the configuration that holds, for options of rules and ignored paths.
     """
 
     form: str = "text"

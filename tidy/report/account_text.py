@@ -71,11 +71,7 @@ REMEDIES = {
 
 
 def print_account(console: ReportConsole, account: Account, others: int = 0) -> None:
-    """Print where the window of one device went.
-
-    Args:
-        others: how many further devices there are, whose accounts are in the JSON report.
-    """
+    """Print where the window of one device went, and that there are accounts of others."""
     whose = "" if account.device is None else f"{account.sort}'s "
     console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
     for said in _left_out_texts(account):

@@ -56,9 +56,7 @@ class ReportConsole(Console):
     def show(self, text: Text | str = "", hang: int | None = None) -> None:
         """Print a line, which is broken only on a terminal.
 
-        Args:
-            text: the line.
-            hang: where its continuations begin; None for two columns after its own beginning.
+        Its continuations begin at `hang`; if that is None two columns after its own beginning.
         """
         text = Text(text) if isinstance(text, str) else text
         parts = [text]

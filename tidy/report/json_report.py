@@ -27,14 +27,7 @@ def written_by() -> dict[str, str]:
 def document(
     schema_version: int, unreadable: Mapping[str, str], traces: list[dict[str, Any]], **more: Any
 ) -> dict[str, Any]:
-    """Return the JSON document of a command.
-
-    Args:
-        schema_version: of the document.
-        unreadable: problem of each file that could not be read, by path.
-        traces: one object a trace.
-        more: further keys, which come before these two.
-    """
+    """Return the JSON document of a command, with further keys before those about the traces."""
     return {
         "schema_version": schema_version,
         "tool": written_by(),

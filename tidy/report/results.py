@@ -20,13 +20,9 @@ class Results:
     """The reports of one command, and how it ended.
 
     Attributes:
-        reports: one a trace.
-        rules: those that were run.
         root: the folder of the project, where the command was called.
         unreadable: problem of each file that could not be read, by path.
-        exit_code: of the command.
         script_status: how the script ended that was recorded.
-        script: the script, where one was run.
         gone: what the baseline has and was not found.
         rules_url: where the page of the rules is published.
         recordings: those of `tidy run --every`, the last of which is what is reported.

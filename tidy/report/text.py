@@ -42,11 +42,9 @@ def summary(reports: Sequence[CheckedTrace]) -> str:
 def print_report(
     console: ReportConsole, reports: Sequence[CheckedTrace], top: int = 0, verbose: bool = False
 ) -> None:
-    """Print what was found.
+    """Print what was found, the `top` findings of each section (0 for all).
 
-    Args:
-        top: how many findings of each section to show; 0 for all.
-        verbose: whether to name each rule that does not apply, with the reason.
+    A verbose report names each rule that does not apply, with the reason.
     """
     sections = make_sections(reports)
     for section in sections:
