@@ -46,51 +46,22 @@ def show_config(
     if schema:
         return json.dumps(schema_of(rules), indent=1)
     settings.check(rules)
-    if form == "json":
-        return json.dumps(_document(settings, rules), indent=1)
-    return "\n".join(_lines(settings, rules))
-
-
-def _source(settings: Settings, key: str) -> str:
-    return shown(settings.values[key].file) if key in settings.values else _DEFAULT
-
-
-def _lines(settings: Settings, rules: Sequence[type[Pattern]]) -> Iterator[str]:
-    where = "no configuration was found" if settings.file is None else shown(settings.file)
-    yield f"# {where}"
-    for key in KEYS:
-        value = settings.get(key)
-        set_ = f"# no {key}" if value is None else f"{key} = {_toml(value)}"
-        yield f"{set_}  # {_source(settings, key)}"
-    if settings.path_ignores:
-        yield from ("", f"[{PATH_IGNORES}]")
-        # Of two files that say the same pattern, the last comes first.
-        for pattern in dict.fromkeys(each.pattern for each in settings.path_ignores):
-            same = [each for each in settings.path_ignores if each.pattern == pattern]
-            codes = sorted({code for each in same for code in each.codes})
-            files = ", ".join(dict.fromkeys(shown(each.file) for each in same))
-            yield f"{_toml(pattern)} = {_toml(codes)}  # {files}"
-    options = settings.rule_options(rules)
-    for rule in rules:
-        known = options_of(rule)
-        if known:
-            yield from ("", f"[{RULES}.{rule.code}]  # {rule.slug()}")
-        for name, option in known.items():
-            value = options.get(rule.code, {}).get(name)
-            if value is None:
-                yield f"{name} = {_toml(option.default)}  # {_DEFAULT}"
-            else:
-                yield f"{name} = {_toml(value.value)}  # {shown(value.file)}"
+    made = _document(settings, rules)
+    return json.dumps(made, indent=1) if form == "json" else "\n".join(_lines(made, rules))
 
 
 def _document(settings: Settings, rules: Sequence[type[Pattern]]) -> dict[str, Any]:
-    options = settings.rule_options(rules)
+    values, options = settings.values, settings.rule_options(rules)
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": written_by(),
         "file": None if settings.file is None else str(settings.file),
         "keys": {
-            key: {"value": settings.get(key), "source": _source(settings, key)} for key in KEYS
+            key: {
+                "value": settings.get(key),
+                "source": shown(values[key].file) if key in values else _DEFAULT,
+            }
+            for key in KEYS
         },
         PATH_IGNORES: [
             {"pattern": each.pattern, "codes": list(each.codes), "source": shown(each.file)}
@@ -111,3 +82,26 @@ def _document(settings: Settings, rules: Sequence[type[Pattern]]) -> dict[str, A
             if options_of(rule)
         },
     }
+
+
+def _lines(made: dict[str, Any], rules: Sequence[type[Pattern]]) -> Iterator[str]:
+    """The document as a configuration, with the source of each value behind it."""
+    where = "no configuration was found" if made["file"] is None else shown(Path(made["file"]))
+    yield f"# {where}"
+    for key, each in made["keys"].items():
+        set_ = f"# no {key}" if each["value"] is None else f"{key} = {_toml(each['value'])}"
+        yield f"{set_}  # {each['source']}"
+    ignores = made[PATH_IGNORES]
+    if ignores:
+        yield from ("", f"[{PATH_IGNORES}]")
+    # Of two files that say the same pattern, the last comes first.
+    for pattern in dict.fromkeys(each["pattern"] for each in ignores):
+        same = [each for each in ignores if each["pattern"] == pattern]
+        codes = sorted({code for each in same for code in each["codes"]})
+        files = ", ".join(dict.fromkeys(each["source"] for each in same))
+        yield f"{_toml(pattern)} = {_toml(codes)}  # {files}"
+    for rule in rules:
+        if rule.code in made[RULES]:
+            yield from ("", f"[{RULES}.{rule.code}]  # {rule.slug()}")
+        for name, each in made[RULES].get(rule.code, {}).items():
+            yield f"{name} = {_toml(each['value'])}  # {each['source']}"

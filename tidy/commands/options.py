@@ -45,6 +45,7 @@ WIDTH = number_option(
     "Columns of the text; by default those of the terminal or of COLUMNS, else 80.",
     least=40,
 )
+_PRINTED = together(FORMAT, OUTPUT, WIDTH)
 _STEP = click.option(
     "--step", metavar="N|slowest", help="Of one step alone: a number, or the slowest that counts."
 )
@@ -188,16 +189,12 @@ verify_options = together(
         "--finding codes", "Verify only these: codes or names of rules, separated by commas."
     ),
     number_option("--runs", "Time each form of the script N times; they take turns.", 2, least=1),
-    FORMAT,
-    OUTPUT,
-    WIDTH,
+    _PRINTED,
 )
 # What `account` shows.
 account_options = together(
     _STEP,
-    FORMAT,
-    OUTPUT,
-    WIDTH,
+    _PRINTED,
     flag_option("--by-step", "Also an account of each step."),
     flag_option("--by-line", "Also the lines of source that take most time."),
     number_option("--rows", "How many lines.", 20, least=1),

@@ -35,7 +35,7 @@ def run_verify(
     check_output(output)
     if not options.module:
         check_script(options.script)
-    rules = prepare([code for each in codes for code in each.split(",")])
+    rules = prepare(codes)
     done = verify(options, rules, runs, say)
     missed = any(each.is_as_predicted is False for each in done.measured)
     with opened(output) as file:

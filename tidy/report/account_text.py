@@ -11,6 +11,7 @@ from rich.text import Text
 from ..account import Account, Part
 from ..account import host_kinds as kinds
 from ..account.device_work import ABOVE_SHORTEST
+from ..account.places import Place
 from ..account.work_kinds import COMMUNICATION
 from ..trace import LeftOut, Window, count_text, printable, time_text
 from ..trace.location import parse_frame
@@ -128,10 +129,11 @@ def _at(part: Part) -> str:
     place = part.places[0] if part.places else None
     if place is None or not (place.location or place.name):
         return ""
-    where = (
-        location_text(place.location, _PLACE) if place.location else _short_name(place.name, _PLACE)
-    )
-    return f" ({where})"
+    return f" ({_place_text(place, _PLACE)})"
+
+
+def _place_text(place: Place, room: int) -> str:
+    return location_text(place.location, room) if place.location else _short_name(place.name, room)
 
 
 def _waiting_lines(account: Account, steps: int) -> Iterator[str]:
@@ -235,9 +237,6 @@ def _line(part: Part, fill: str, steps: int, console: ReportConsole) -> Text:
     fits = console.width - line.cell_len - 2
     room = fits if place is None or place.location is None else console.room(fits)
     if place is not None and room >= _NARROWEST_PLACE:
-        if place.location:
-            where = shortened(location_text(place.location, room), room)
-        else:
-            where = shortened(_short_name(place.name, room), room)
+        where = shortened(_place_text(place, room), room)
         line.append(" " * max(console.width - line.cell_len - cell_len(where), 2) + where)
     return line

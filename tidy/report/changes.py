@@ -19,14 +19,6 @@ _LONGER = 0.1  # of a step's length; less may be chance
 _GREW = 0.05  # of a step's length, for one part of its account
 
 
-class ChangedPart(NamedTuple):
-    """A part of the account of a median step, before and after."""
-
-    name: PartName
-    before_ns: int
-    after_ns: int
-
-
 class PlaceOfFinding(NamedTuple):
     """A finding that costs something in steps; `location` is None where it is not known."""
 
@@ -44,12 +36,13 @@ class Changes:
 
     Attributes:
         longer: by what part of its length a step grew, None where that may be chance.
-        parts: of the account, those that grew or shrank, the one that grew most first.
+        parts: of a median step's account, those that grew or shrank, the one that grew most first,
+            each with its time in ns before and after.
         came, went: findings.
     """
 
     longer: float | None
-    parts: list[ChangedPart]
+    parts: list[tuple[PartName, int, int]]
     came: list[PlaceOfFinding]
     went: list[PlaceOfFinding]
 
@@ -127,15 +120,15 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 
 def _changes(before: CheckedTrace, after: CheckedTrace) -> Changes:
-    longer, parts = None, list[ChangedPart]()
+    longer, parts = None, list[tuple[PartName, int, int]]()
     old_ns, new_ns = before.summary.median_ns, after.summary.median_ns
     if old_ns and new_ns:
         change = new_ns / old_ns - 1
         longer = change if abs(change) >= _LONGER else None
         old, new = _parts(before), _parts(after)
-        both = [ChangedPart(name, old[name], new[name]) for name in {*old, *new}]
-        grown = [each for each in both if abs(each.after_ns - each.before_ns) >= _GREW * old_ns]
-        parts = sorted(grown, key=lambda each: (each.before_ns - each.after_ns, str(each.name)))
+        both = [(name, old[name], new[name]) for name in {*old, *new}]
+        grown = [each for each in both if abs(each[2] - each[1]) >= _GREW * old_ns]
+        parts = sorted(grown, key=lambda each: (each[1] - each[2], str(each[0])))
     had, has = _places(before), _places(after)
     return Changes(longer, parts, sorted(has - had, key=str), sorted(had - has, key=str))
 

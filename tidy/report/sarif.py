@@ -30,11 +30,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS, MOST_NBYTES = 25_000, 10_000_000  # that GitHub takes, the second packed
 _MOST_RELATED = 8
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_SEVERITIES = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "recommendation",
-}
+_SEVERITIES = {**_LEVELS, Severity.INFO: "recommendation"}
 Json = dict[str, Any]
 
 
