@@ -6,7 +6,7 @@ In an outline 1 us passes before each event, and it lasts 1 us, or 1 us more tha
 from __future__ import annotations
 
 from tidy.account import make_accounts
-from tidy.check.summary import RunSummary, summarize
+from tidy.check.summary import RunSummary
 from tidy.trace.outline import parse_outline
 
 _LAUNCH = """
@@ -16,7 +16,7 @@ _LAUNCH = """
 
 def _summary(outline: str) -> RunSummary:
     trace = parse_outline(outline)
-    return summarize(trace, make_accounts(trace))
+    return RunSummary(trace, make_accounts(trace))
 
 
 def _step(number: int, lasts_us: int, *kernels_us: int) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from ..account import Account, RankWaits, make_accounts
 from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
-from .summary import RunSummary, summarize
+from .summary import RunSummary
 from .weigh import WARN_FROM, Weighed, weigh
 
 Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
@@ -66,7 +66,7 @@ class CheckedTrace:
     @cached_property
     def summary(self) -> RunSummary:
         """The facts about the run and its recording."""
-        return summarize(self.trace, self.accounts, self.title, self.notes)
+        return RunSummary(self.trace, self.accounts, self.title, self.notes)
 
     def _of(self, kind: type[Kind]) -> dict[str, Kind]:
         return {code: o for code, o in self.outcomes.items() if isinstance(o, kind)}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from ..account import MOST_DEVICES, Account
-from ..trace import Capability, LeftOut, Trace, count_text
+from ..trace import Capability, Trace, count_text
 
 _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"
 
 
-@dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The facts about a run and its recording.
+    """The facts about a run and its recording, under its title or else its path.
+
+    Notes come before the warnings of the trace.
 
     Attributes:
         path: the name of the trace, most often the path of its file.
@@ -48,80 +48,55 @@ class RunSummary:
             the machine kept the script waiting, or it was asked for.
     """
 
-    path: str
-    rank: int | None
-    world_size: int | None
-    devices: tuple[tuple[str, int], ...]
-    device_is_modelled: bool
-    step_count: int
-    counted: int
-    unit: str
-    step_ns: int | None
-    median_ns: int | None
-    window_ns: int
-    left_out: tuple[LeftOut, ...]
-    span_ns: int
-    busy_share: float | None
-    communication_share: float
-    busy_is_lower_bound: bool
-    event_count: int
-    recorded: tuple[str, ...]
-    is_cpu_run: bool
-    warnings: tuple[str, ...]
-    device_sort: str = "GPU"
-    framework: str = ""
-    steps_ns: tuple[int, ...] = ()
-    timed_steps: int | None = None
-    times: str = "recorded"
-    light_slowdown: float | None = None
-    is_quickest: bool = False
+    def __init__(
+        self,
+        trace: Trace,
+        accounts: Sequence[Account],
+        title: str | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        info, window = trace.info, trace.window
+        self.path = info.path if title is None else title
+        self.rank = info.rank
+        self.world_size = info.world_size
+        self.framework = info.framework
+        self.warnings = (*notes, *info.warnings, *_own_notes(trace))
+        self.event_count = len(trace)
+        self.span_ns = trace.span_ns
+        kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
+        self.recorded = tuple(each.value for each in kept if each in trace.capabilities)
+        self.is_cpu_run = trace.is_cpu_run
 
+        self.unit = window.unit
+        self.window_ns = window.time_ns
+        self.left_out = window.left_out
+        self.steps_ns = tuple(end - start for start, end in window.finished_ranges)
+        self.counted = len(self.steps_ns)
+        self.step_count = self.counted + len(window.left_out) if self.counted else 0
+        self.step_ns = window.step_ns if self.counted else None
+        self.median_ns = int(median(self.steps_ns)) if self.counted else None
 
-def summarize(
-    trace: Trace, accounts: Sequence[Account], title: str | None = None, notes: Sequence[str] = ()
-) -> RunSummary:
-    """The summary of a trace, called by its title or its path, with notes before its warnings."""
-    modelled = trace.device_is_modelled
-    labels = (trace.devices[index].label for index in trace.devices_used)
-    if modelled:
-        labels = (label.removesuffix(_MODELLED) + _MODELLED for label in labels)
-    durations = tuple(end - start for start, end in trace.window.finished_ranges)
-    keys = ("timed_steps", "times", "light_slowdown")
-    timed, times, slowdown = (trace.info.header.get(f"tidy_{key}") for key in keys)
-    of_devices = [each for each in accounts if each.device is not None]
-    window_ns = sum(each.window.time_ns for each in of_devices)
-    busy_ns = sum(each.busy_ns for each in of_devices)
-    transfer_ns = sum(p.time_ns for a in of_devices for p in a.parts if p.cause == "transfer")
-    kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
-    return RunSummary(
-        path=trace.info.path if title is None else title,
-        rank=trace.info.rank,
-        world_size=trace.info.world_size,
-        devices=tuple(sorted(Counter(labels).items())),
-        device_is_modelled=modelled,
-        step_count=len(durations) + len(trace.window.left_out) if durations else 0,
-        counted=len(durations),
-        unit=trace.window.unit,
-        step_ns=trace.window.step_ns if durations else None,
-        median_ns=int(median(durations)) if durations else None,
-        window_ns=trace.window.time_ns,
-        left_out=trace.window.left_out,
-        span_ns=trace.span_ns,
-        busy_share=busy_ns / window_ns if window_ns else None,
-        communication_share=transfer_ns / busy_ns if busy_ns else 0.0,
-        busy_is_lower_bound=trace.may_lack_work,
-        event_count=len(trace),
-        recorded=tuple(c.value for c in kept if c in trace.capabilities),
-        is_cpu_run=trace.is_cpu_run,
-        device_sort=next((trace.devices[each].sort for each in trace.devices_used), "GPU"),
-        framework=trace.info.framework,
-        steps_ns=durations,
-        timed_steps=timed if isinstance(timed, int) and timed > 0 else None,
-        times=times if times in ("light", "unrecorded") else "recorded",
-        light_slowdown=slowdown if isinstance(slowdown, (int, float)) and slowdown > 0 else None,
-        is_quickest=trace.info.header.get("tidy_quickest") is True,
-        warnings=(*notes, *trace.info.warnings, *_own_notes(trace)),
-    )
+        self.device_is_modelled = trace.device_is_modelled
+        labels = (trace.devices[index].label for index in trace.devices_used)
+        if trace.device_is_modelled:
+            labels = (label.removesuffix(_MODELLED) + _MODELLED for label in labels)
+        self.devices = tuple(sorted(Counter(labels).items()))
+        self.device_sort = next((trace.devices[each].sort for each in trace.devices_used), "GPU")
+        of_devices = [each for each in accounts if each.device is not None]
+        window_ns = sum(each.window.time_ns for each in of_devices)
+        busy_ns = sum(each.busy_ns for each in of_devices)
+        transfer_ns = sum(p.time_ns for a in of_devices for p in a.parts if p.cause == "transfer")
+        self.busy_share = busy_ns / window_ns if window_ns else None
+        self.communication_share = transfer_ns / busy_ns if busy_ns else 0.0
+        self.busy_is_lower_bound = trace.may_lack_work
+
+        keys = ("timed_steps", "times", "light_slowdown")
+        timed, times, slowdown = (info.header.get(f"tidy_{key}") for key in keys)
+        self.timed_steps = timed if isinstance(timed, int) and timed > 0 else None
+        self.times = times if times in ("light", "unrecorded") else "recorded"
+        is_slower = isinstance(slowdown, (int, float)) and slowdown > 0
+        self.light_slowdown = slowdown if is_slower else None
+        self.is_quickest = info.header.get("tidy_quickest") is True
 
 
 def _own_notes(trace: Trace) -> Iterator[str]:
