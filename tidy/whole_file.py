@@ -12,13 +12,8 @@ from pathlib import Path
 def write_whole(file: Path, content: bytes, before: bytes | None = None) -> None:
     """Write a file beside the one of that name, and put it in its place; its mode stays.
 
-    Args:
-        file: the file; it need not be there.
-        content: what is written.
-        before: what has to stand in it until then; None for anything.
-
     Raises:
-        OSError: it cannot be written, or has changed.
+        OSError: it cannot be written, or is no longer as it was before, if that is given.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
     temporary = Path(name)

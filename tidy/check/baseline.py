@@ -24,10 +24,8 @@ class Entry:
         file: its source, relative to the folder of the baseline where it lies below that; "" for
             a finding without a location.
         function: that it is in.
-        code, name: of the rule.
         source: the line as it stood, or what was seen where no source was read: for people.
         cost_share: the part of the steps that it took, 0 to 1; None where that is not known.
-        severity: "error", "warning" or "info".
         fingerprint: identifies the finding, and numbers those that are alike.
     """
 

@@ -30,7 +30,6 @@ class IgnoreComment:
     """One comment.
 
     Attributes:
-        line: where it stands.
         codes: the rules that it names: codes, prefixes or names; none where it cannot be read.
         reason: what stands behind `--`.
         first, last: the lines whose findings it accepts.

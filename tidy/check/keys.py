@@ -18,11 +18,8 @@ class Key(NamedTuple):
     """One key.
 
     Attributes:
-        name: as files write it.
         kind: "text", "file", "address", "texts", "files", "choice", "number" or "count".
-        default: what holds where nobody says otherwise.
         text: what it is for, one line.
-        choices: what a choice is one of.
         most: the bound of a number; None for none.
     """
 

@@ -23,7 +23,6 @@ class PathIgnore:
 
     Attributes:
         pattern: with `*` (no slash), `**` (anything), `?` and `[abc]`.
-        codes: codes, prefixes and names of rules.
         file, key: where it is said.
     """
 

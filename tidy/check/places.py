@@ -68,10 +68,8 @@ class SourcePlace:
 class Sources:
     """The files of one project; each is read once.
 
-    Args:
-        root: the folder of the project.
-        beside: further folders whose sources are the user's, such as that of the script that was
-            run; relative paths may start there, too.
+    Folders beside its root have sources of the user's, too, such as that of the script that was
+    run; relative paths may start there.
     """
 
     def __init__(self, root: Path, beside: Iterable[Path] = ()) -> None:
@@ -170,9 +168,7 @@ class SourceFile:
     """A source as Python reads it.
 
     Attributes:
-        content: its bytes.
         encoding: that it declares, or UTF-8; "utf-8-sig" where it begins with a mark.
-        text: what they say.
         lines: the text by line, without the line ends.
     """
 

@@ -101,11 +101,7 @@ def find_settings(*starts: Path) -> Settings:
 
 
 def load_settings(file: Path) -> Settings:
-    """Load the settings of a file and of those that it extends.
-
-    Raises:
-        ConfigError: one cannot be read, or says what makes no sense.
-    """
+    """Load the settings of a file and of those that it extends."""
     file = file.absolute()
     read: list[_ConfigFile] = []
     next_: Path | None = file

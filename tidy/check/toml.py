@@ -40,11 +40,7 @@ def find_file(start: Path) -> Path | None:
 
 
 def read_table(file: Path) -> tuple[Table, str]:
-    """The settings in a file, and what comes before their keys: "tool.tidy." or "".
-
-    Raises:
-        ConfigError: it cannot be read, is no TOML, or is a pyproject.toml without them.
-    """
+    """The settings in a file, and what comes before their keys: "tool.tidy." or ""."""
     if file.name != PROJECT_NAME:
         table = _read(file)
         table.pop(_SCHEMA, None)

@@ -39,11 +39,9 @@ class Weighed:
     """Findings with their costs and savings.
 
     Attributes:
-        findings: errors first, then what matters most.
         step_ns: a step of the window, in the mean; the run where it has no steps.
         step_ns_after: the same with all fixes made, at best and at worst; None where the replay
             abstains or no finding says what its fix changes.
-        fidelity: of the replay; None where nothing was replayed.
         is_upper_bound: whether device activity is missing in the trace, so that more of the
             host's time may be hidden than the replay knows.
     """

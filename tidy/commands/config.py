@@ -31,11 +31,7 @@ def show_config(
     form: str,
     schema: bool,
 ) -> str:
-    """Return what holds for a script, or in the working directory, as text or JSON; or the schema.
-
-    Raises:
-        TidyError: there is no such script, or a configuration cannot be used.
-    """
+    """Return what holds for a script, or here, as text or JSON; or the schema."""
     if len(scripts) > 1:
         raise UsageError(f"config: {scripts[1]}: name one script")
     for script in scripts:

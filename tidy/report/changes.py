@@ -38,7 +38,6 @@ class Changes:
         longer: by what part of its length a step grew, None where that may be chance.
         parts: of a median step's account, those that grew or shrank, the one that grew most first,
             each with its time in ns before and after.
-        came, went: findings.
     """
 
     longer: float | None
