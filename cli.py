@@ -322,27 +322,16 @@ def main(interruptible: AbstractContextManager[None] = nullcontext()) -> None:  
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("tidy: interrupted", err=True)
         code = 130
-    except click.ClickException as error:
-        from tidy.commands.usage import usage_line
-
-        asks_for_help = type(error).__name__ == "NoArgsIsHelpError"
-        click.echo(
-            error.format_message() if asks_for_help else f"tidy: {usage_line(error)}", err=True
-        )
-        code = error.exit_code
-    except TidyError as error:
-        click.echo(f"tidy: {error}", err=True)
-        code = error.exit_code
-    except OSError as error:
-        where = error.filename or "standard output"
-        click.echo(f"tidy: {where}: {(error.strerror or str(error)).lower()}", err=True)
-        code = TidyError.exit_code
     except Exception as error:
-        if os.environ.get("TIDY_TRACEBACK"):
+        from tidy.commands.usage import error_text
+
+        text = error_text(error)
+        if text is None and os.environ.get("TIDY_TRACEBACK"):
             raise
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        click.echo(f"tidy: internal error: {text} (TIDY_TRACEBACK=1 shows where)", err=True)
-        code = TidyError.exit_code
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        internal = f"tidy: internal error: {what} (TIDY_TRACEBACK=1 shows where)"
+        click.echo(internal if text is None else text, err=True)
+        code = getattr(error, "exit_code", TidyError.exit_code)
     _let_go_of_output()
     sys.exit(code)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..errors import reason_of
 from ..finding import Finding
 from ..whole_file import write_whole
 from .comments import COMMENT, begin_of
@@ -74,7 +75,7 @@ def _add(
             write_whole(file, made, before=source.content)
             written.counts[file] = count
         except OSError as error:
-            written.problems[file] = (error.strerror or str(error)).lower()
+            written.problems[file] = reason_of(error)
 
 
 class _LinesOfSource:

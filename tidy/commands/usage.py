@@ -6,6 +6,21 @@ from difflib import get_close_matches
 
 import click
 
+from ..errors import TidyError, reason_of
+
+
+def error_text(error: Exception) -> str | None:
+    """What to say of an error that is the user's or the system's; None for one of our own."""
+    if type(error).__name__ == "NoArgsIsHelpError" and isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, click.ClickException):
+        return f"tidy: {usage_line(error)}"
+    if isinstance(error, TidyError):
+        return f"tidy: {error}"
+    if isinstance(error, OSError):
+        return f"tidy: {error.filename or 'standard output'}: {reason_of(error)}"
+    return None
+
 
 def usage_line(error: click.ClickException) -> str:
     """The line for an error of the command line, without the program's name before it."""
