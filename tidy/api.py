@@ -136,8 +136,14 @@ def prepare(
 
     Where `options` says nothing of a rule, those of the configuration hold.
     """
-    sources, classes, instances = _sort(_listed(patterns))
-    classes = load_patterns(sources, classes)
+    rules_given = list(_listed(patterns))
+    sources = [str(os.fspath(each)) for each in rules_given if isinstance(each, (str, os.PathLike))]
+    instances = [each for each in rules_given if isinstance(each, Pattern)]
+    own = [each for each in rules_given if isinstance(each, type) and issubclass(each, Pattern)]
+    for each in rules_given:
+        if not isinstance(each, (str, os.PathLike, Pattern)) and each not in own:
+            raise PatternLoadError(f"patterns: {each!r} is no file, module or Pattern")
+    classes = load_patterns(sources, own)
     configured = {} if settings is None else settings.check(classes)
     given = by_code(options or {}, classes)
     chosen = select_patterns(classes, select, ignore)
@@ -157,22 +163,3 @@ def _listed(patterns: Any) -> Iterable[Any]:
     if isinstance(patterns, Iterable) and not isinstance(patterns, (str, os.PathLike)):
         return patterns
     return [patterns]
-
-
-def _sort(
-    patterns: Iterable[object],
-) -> tuple[list[str], list[type[Pattern]], list[Pattern]]:
-    """Sort `patterns` into files and modules, classes, and instances."""
-    sources: list[str] = []
-    classes: list[type[Pattern]] = []
-    instances: list[Pattern] = []
-    for each in patterns:
-        if isinstance(each, (str, os.PathLike)):
-            sources.append(str(os.fspath(each)))
-        elif isinstance(each, type) and issubclass(each, Pattern):
-            classes.append(each)
-        elif isinstance(each, Pattern):
-            instances.append(each)
-        else:
-            raise PatternLoadError(f"patterns: {each!r} is no file, module or Pattern")
-    return sources, classes, instances

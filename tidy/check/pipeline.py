@@ -43,14 +43,9 @@ class CheckSettings:
     savings: str = "replay"
     warn_from: float = WARN_FROM
 
-    @property
-    def sources(self) -> Sources:
-        """The sources of the project, with paths from its folder."""
-        return self.sources_below(self.folders[0])
-
-    def sources_below(self, root: Path) -> Sources:
-        """The sources of the project, with paths from another folder."""
-        return Sources(root, self.folders)
+    def sources(self, root: Path | None = None) -> Sources:
+        """The sources of the project, with paths from its folder or from another root."""
+        return Sources(root or self.folders[0], self.folders)
 
 
 def check(traces: Iterable[Trace], settings: CheckSettings) -> list[CheckedTrace]:
@@ -71,7 +66,7 @@ def run_rules(traces: Iterable[Trace], rules: Sequence[Pattern]) -> Checking:
 
 def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
     """Judge what the rules found: leave out what is to be ignored, and mark what is accepted."""
-    comments = Comments(settings.sources) if settings.folders else None
+    comments = Comments(settings.sources()) if settings.folders else None
     baseline = settings.baseline
     judged = []
     for trace, told in checked:
@@ -81,7 +76,7 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
         if comments is not None:
             found = suppressed(trace, outcomes, found, settings.rules, comments)
         if baseline is not None:
-            below = settings.sources_below(baseline.root)
+            below = settings.sources(baseline.root)
             worth, costlier_from = settings.warn_from, settings.costlier_from
             found = marked(found, baseline, below, worth=worth, costlier_from=costlier_from)
         savings, warn_from = settings.savings, settings.warn_from

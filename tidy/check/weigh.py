@@ -42,15 +42,12 @@ class Weighed:
         step_ns: a step of the window, in the mean; the run where it has no steps.
         step_ns_after: the same with all fixes made, at best and at worst; None where the replay
             abstains or no finding says what its fix changes.
-        is_upper_bound: whether device activity is missing in the trace, so that more of the
-            host's time may be hidden than the replay knows.
     """
 
     findings: tuple[Judged, ...]
     step_ns: int
     step_ns_after: tuple[int, int] | None = None
     fidelity: Fidelity | None = None
-    is_upper_bound: bool = False
 
 
 def weigh(
@@ -84,9 +81,8 @@ def weigh(
         is_run=not steps,
         finished=trace.window.finished,
     )
-    lost = trace.may_lack_work
     if replays.fidelity.abstains:
-        return Weighed(_ordered(judged), step_ns, None, replays.fidelity, lost)
+        return Weighed(_ordered(judged), step_ns, None, replays.fidelity)
     finished = trace.window.finished_ranges
     lengths = np.array([end - start for start, end in finished] or [trace.window.time_ns], np.int64)
     waiting = Intervals() if waits is None else waits.time(trace)
@@ -97,7 +93,7 @@ def weigh(
     if edits := [each.edit for each in counting if each.edit is not None]:
         low, high = replays.saved(edits, alike=all(_key(each) in everywhere for each in counting))
         after = step_ns - scale.of_a_step(high), step_ns - scale.of_a_step(np.minimum(low, high))
-    return Weighed(_ordered(judged), step_ns, after, replays.fidelity, lost)
+    return Weighed(_ordered(judged), step_ns, after, replays.fidelity)
 
 
 def _is_beyond_numbers(trace: Trace) -> bool:

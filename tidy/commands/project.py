@@ -47,7 +47,7 @@ class Project:
         baseline = self.settings.baseline if baseline is None else baseline
         if baseline is None:
             return []
-        return gone_entries(reports, baseline, self.settings.sources_below(baseline.root))
+        return gone_entries(reports, baseline, self.settings.sources(baseline.root))
 
     def write_ignores(self, reports: Sequence[CheckedTrace]) -> bool:
         """Write comments at the findings that count; says what was written, and whether any was."""
@@ -60,7 +60,7 @@ class Project:
             for finding in report.findings
             if finding.acceptance is None and finding.severity >= least
         ]
-        written = add_ignores(self.settings.sources, findings)
+        written = add_ignores(self.settings.sources(), findings)
         for file, count in written.counts.items():
             say(f"{shown(file)}: {count_text(count, 'finding')} ignored by a comment")
         for file, problem in written.problems.items():
@@ -91,7 +91,7 @@ class Project:
                 del entries[each.fingerprint]
         else:
             findings = (report.findings for report in reports)
-            found = found_entries(findings, self.settings.sources_below(before.root))
+            found = found_entries(findings, self.settings.sources(before.root))
             for key, each in found.items():
                 # What is as it was stays as it is: the next review is of changes alone.
                 old = entries.get(key)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..account import Account, Efficiency, Part
 from ..check.checked_trace import CheckedTrace
-from ..check.weigh import Weighed
 from ..finding import Judged, Severity
 from .changes import changes_to_json
 
@@ -85,15 +84,12 @@ def report_to_json(report: CheckedTrace) -> dict[str, Any]:
         "recorded": list(run.recorded),
         "warnings": list(run.warnings),
         "account": [account_to_json(account) for account in report.accounts],
-        "replay": _replay(report.weighed),
+        "replay": _replay(report),
         "findings": [_finding(finding) for finding in report.findings],
         "checked": sorted(report.checked),
-        "not_checked": [
-            {"code": code, "reason": o.reason, "remedy": o.remedy}
-            for code, o in report.not_checked.items()
-        ],
+        "not_checked": [{"code": code, **asdict(why)} for code, why in report.not_checked.items()],
         "not_applicable": [
-            {"code": code, "reason": o.reason} for code, o in report.not_applicable.items()
+            {"code": code, **asdict(why)} for code, why in report.not_applicable.items()
         ],
         "crashed": [{"code": code, "error": o.error} for code, o in report.crashed.items()],
     }
@@ -174,8 +170,9 @@ def _efficiency(efficiency: Efficiency) -> dict[str, Any]:
     }
 
 
-def _replay(weighed: Weighed) -> dict[str, Any] | None:
+def _replay(report: CheckedTrace) -> dict[str, Any] | None:
     """Return the errors of the replay, and the length of a step after all fixes."""
+    weighed = report.weighed
     if weighed.fidelity is None:
         return None
     return {
@@ -184,7 +181,7 @@ def _replay(weighed: Weighed) -> dict[str, Any] | None:
         "abstained": weighed.fidelity.abstains,
         "step_ns": weighed.step_ns,
         "step_ns_after": weighed.step_ns_after and list(weighed.step_ns_after),
-        "is_upper_bound": weighed.is_upper_bound,
+        "is_upper_bound": report.summary.busy_is_lower_bound,
     }
 
 
