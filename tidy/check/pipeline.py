@@ -68,6 +68,7 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
     """Judge what the rules found: leave out what is to be ignored, and mark what is accepted."""
     comments = Comments(settings.sources()) if settings.folders else None
     baseline = settings.baseline
+    below = settings.sources(baseline.root) if baseline else None
     judged = []
     for trace, told in checked:
         outcomes, ignores = dict(told), settings.path_ignores
@@ -75,8 +76,7 @@ def judge(checked: Checking, settings: CheckSettings) -> list[CheckedTrace]:
         found = [each for each in found if not any(ignore.is_about(each) for ignore in ignores)]
         if comments is not None:
             found = suppressed(trace, outcomes, found, settings.rules, comments)
-        if baseline is not None:
-            below = settings.sources(baseline.root)
+        if baseline and below:
             worth, costlier_from = settings.warn_from, settings.costlier_from
             found = marked(found, baseline, below, worth=worth, costlier_from=costlier_from)
         savings, warn_from = settings.savings, settings.warn_from
