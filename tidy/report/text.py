@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..check.checked_trace import CheckedTrace
-from ..check.summary import RunSummary
 from ..finding import Judged, Severity
 from ..trace import Capability, count_text, printable
 from . import wording
@@ -69,10 +68,10 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
         console.show(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
     console.wrapped(wording.run_line(section), "dim")
     for run in section.runs:
-        for warning in run.warnings:
-            console.wrapped(f"note: {_rank_label(section, run)}{warning}", "yellow")
-        if run.busy_is_lower_bound:
-            console.wrapped(f"note: {_rank_label(section, run)}{_LOST_WORK}", "yellow")
+        whose = f"rank {run.rank}: " if section.rank_count > 1 else ""
+        lost = [_LOST_WORK] if run.busy_is_lower_bound else []
+        for note in (*run.warnings, *lost):
+            console.wrapped(f"note: {whose}{note}", "yellow")
     console.show()
     print_account(console, section.accounts[0], len(section.accounts) - 1)
     _print_after_all(console, section)
@@ -101,10 +100,6 @@ def _print_small(console: ReportConsole, section: Section) -> None:
         less = f"{SMALL_SHARE:.2%} of {of}"
         console.wrapped(f"Less than {less} each: {codes} (--format json)", "dim")
         console.show()
-
-
-def _rank_label(section: Section, run: RunSummary) -> str:
-    return f"rank {run.rank}: " if section.rank_count > 1 else ""
 
 
 def _title(finding: Judged) -> tuple[str, str, Severity]:
