@@ -76,7 +76,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     whose = "" if account.device is None else f"{account.sort}'s "
     console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
     for said in _left_out_texts(account):
-        console.show(Text(shortened(printable(f"  {said}"), console.room(console.width)), "dim"))
+        console.wrapped(printable(said), "dim", indent=2)
     steps = account.window.step_count
     bar = Text("  ")
     for part, blocks in _stretches_of_bar(account, console.width - 2):
