@@ -72,24 +72,20 @@ class Recorder:
         framework: str = "auto",
         title: str | None = None,
     ) -> None:
-        for name, value, least in (("steps", steps, 1), ("warmup", warmup, 0), ("after", after, 0)):
-            if not _is_count(value) or value < least:
+        settings: dict[str, Any] = dict(locals())
+        del settings["self"]
+        for name in ("steps", "warmup", "after"):
+            value, least = settings[name], int(name == "steps")
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise UsageError(f"{name} is a whole number from {least} on, and not {value!r}")
-        if not _is_number(seconds) or not seconds > 0:
+            settings[name] = int(value)
+        if not isinstance(settings["seconds"], Real) or not seconds > 0:
             raise UsageError(f"seconds is a number above 0, and not {seconds!r}")
+        settings["seconds"] = float(seconds)
         if framework not in ("auto", "torch", "runtime"):
             raise UsageError(f'framework is "auto", "torch" or "runtime", and not {framework!r}')
-        self._settings: dict[str, Any] = {
-            "steps": int(steps),
-            "warmup": int(warmup),
-            "after": int(after),
-            "seconds": float(seconds),
-            "stack": stack,
-            "shapes": shapes,
-            "memory": memory,
-            "all_threads": all_threads,
-        }
-        self._framework, self._title = framework, title
+        self._framework, self._title = settings.pop("framework"), settings.pop("title")
+        self._settings = settings
         self._child: Any = None
         self._folder: Path | None = None
         self._trace: Trace | None = None
@@ -223,21 +219,11 @@ class Recorder:
             UsageError: it is still being recorded, or nothing was.
             TidyError: as `tidy.check`.
         """
+        arguments = dict(locals())
+        del arguments["self"]
         from ..api import check
 
-        return check(
-            self.trace,
-            select=select,
-            ignore=ignore,
-            patterns=patterns,
-            name=name,
-            savings=savings,
-            warn_from=warn_from,
-            options=options,
-            config=config,
-            sources=sources,
-            baseline=baseline,
-        )
+        return check(self.trace, **arguments)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace in Kineto's format, which Perfetto opens; in gzip for a name in .gz.
@@ -303,29 +289,10 @@ def record(
     Raises:
         UsageError: an argument makes no sense; on entering, as for `Recorder.start`.
     """
-    return Recorder(
-        steps,
-        warmup=warmup,
-        after=after,
-        seconds=seconds,
-        stack=stack,
-        shapes=shapes,
-        memory=memory,
-        all_threads=all_threads,
-        framework=framework,
-        title=title,
-    )
+    return Recorder(**locals())
 
 
 _OURS = str(Path(__file__).resolve().parents[1])
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real)
 
 
 def _find_frameworks(wanted: str) -> list[str]:

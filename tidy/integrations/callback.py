@@ -72,21 +72,11 @@ class Callback:
         title: str | None = None,
     ) -> None:
         super().__init__()
-        options: dict[str, Any] = {
-            "steps": steps,
-            "warmup": warmup,
-            "after": after,
-            "seconds": seconds,
-            "stack": stack,
-            "shapes": shapes,
-            "memory": memory,
-            "all_threads": all_threads,
-            "framework": framework,
-            "title": title,
-        }
-        self._arguments = {"trace": trace, "output": output, **options}
+        given = dict(locals())
+        self._arguments = {name: given[name] for name in self.__signature__.parameters}
+        options = {**self._arguments}
+        self._keep, self._output = options.pop("trace"), options.pop("output")
         self.recorder = self._kind(**options)
-        self._keep, self._output = trace, output
         self._has_begun = False
 
     # What editors show: the arguments of `__init__`, as `__new__` takes any.

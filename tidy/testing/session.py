@@ -133,18 +133,9 @@ class TidyFixture:
             UsageError: an argument makes no sense; on entering, nothing is imported that could be
                 recorded, or a recording runs already.
         """
-        recorder = Recorder(
-            steps,
-            warmup=warmup,
-            after=after,
-            seconds=seconds,
-            stack=stack,
-            shapes=shapes,
-            memory=memory,
-            all_threads=all_threads,
-            framework=framework,
-            title=self._test,
-        )
+        arguments = dict(locals())
+        del arguments["self"]
+        recorder = Recorder(**arguments, title=self._test)
         self.recordings.append(recorder)
         return recorder
 
