@@ -26,7 +26,7 @@ from tidy.finding import Finding
 from tidy.run import RunOptions, record_once, time_once
 from tidy.savings import Fidelity
 from tidy.trace import Trace
-from tidy.verify.predict import predict
+from tidy.verify.verification import predict
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks" / "savings"

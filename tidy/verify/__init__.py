@@ -1,9 +1,8 @@
 """`tidy verify`: what a fix gains, measured beside what was predicted.
 
-predict.py     the step after a fix as replayed, without what recording adds
 micro.py       times of single ops, wrong and corrected; runs beside the framework
 recorded.py    the ops to time, with the shapes they were recorded with
-verification.py  a script recorded once, then timed with each correction
+verification.py  the step after a fix: replayed, and timed with each correction switched on
 """
 
 from .verification import Measured, Verification, verify

@@ -6,14 +6,17 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from ..account import HostTime
 from ..check.pipeline import CheckSettings, check
 from ..errors import UsageError
 from ..finding import Finding
 from ..patterns.base import Pattern
 from ..run import RunOptions, record_once, time_once
 from ..run.child.corrections import CORRECTIONS
+from ..savings import Savings
 from ..trace import Trace
-from .predict import predict
 from .recorded import RULES, OpTimes, time_ops
 
 # What two medians of one script may differ by on a machine that does other things as well.
@@ -132,3 +135,25 @@ def _predict(
     if {each.code for each in chosen} != set(codes):
         return None
     return predict(trace, chosen, before_ns)
+
+
+def predict(trace: Trace, findings: Sequence[Finding], measured_ns: int) -> tuple[int, int] | None:
+    """The median step with all fixes made, at best and at worst.
+
+    None where no fix says what it changes, the trace has no steps, or the replay abstains.
+
+    Args:
+        measured_ns: the median step of the same script with nothing recorded.
+    """
+    edits = [finding.edit for finding in findings if finding.edit is not None]
+    steps = trace.window.step_ranges
+    if not edits or not steps:
+        return None
+    savings = Savings(trace, steps, HostTime(trace).main, finished=trace.window.finished)
+    if savings.fidelity.abstains:
+        return None
+    low, high = savings.unrecorded(edits)
+    # Steps of a trace are as long as they are with nothing recorded, but of another run.
+    scale = measured_ns / max(float(np.median(savings.unchanged)), 1.0)
+    best, worst = (int(scale * np.median(savings.unchanged - each)) for each in (high, low))
+    return min(best, worst), max(best, worst)
