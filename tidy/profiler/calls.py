@@ -46,7 +46,8 @@ def _kind(file: str) -> int:
     """What a file is to us."""
     if file in engine.FILES:
         return _ENGINE
-    return _PASSED_OVER if is_own(file) or is_library(file) else _USER
+    is_passed = is_own(file) or is_installed(file) or is_standard_library(file)
+    return _PASSED_OVER if is_passed else _USER
 
 
 def is_own(file: str) -> bool:
@@ -56,17 +57,13 @@ def is_own(file: str) -> bool:
     return file.startswith(("<frozen ", "<operator ", *_OWN))
 
 
-def is_library(file: str) -> bool:
-    """Whether a file is Python's or an installed package's."""
-    return _is_installed(file) or file.startswith(_LIBRARIES)
-
-
 def is_standard_library(file: str) -> bool:
     """Whether a file comes with Python."""
-    return file.startswith(_LIBRARIES) and not _is_installed(file)
+    return file.startswith(_LIBRARIES) and not is_installed(file)
 
 
-def _is_installed(file: str) -> bool:
+def is_installed(file: str) -> bool:
+    """Whether a file is part of an installed package."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -110,11 +107,9 @@ class FrameTexts:
     """Texts of places and of functions, each made once, with files as seen from one directory."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._files: dict[str, str] = {}
+        self._files = ByFile(lambda file: shown_path(file, directory))
         # By identity, since to hash a code object takes long; the records keep them alive.
-        self._places: dict[tuple[int, int], str] = {}
-        self._functions: dict[int, str] = {}
+        self._texts: dict[tuple[int, int], str] = {}
 
     def of(self, place: tuple[CodeType, int] | None) -> str:
         """`file(line): function`, with the line of the call; "" where it is not known."""
@@ -122,24 +117,18 @@ class FrameTexts:
             return ""
         code, offset = place
         key = (id(code), offset)
-        if key not in self._places:
-            self._places[key] = self._text(code, _line_at(code, offset))
-        return self._places[key]
+        if key not in self._texts:
+            file, line = self._files[code.co_filename], _line_at(code, offset)
+            self._texts[key] = encodable(f"{file}({line}): {code.co_name}")
+        return self._texts[key]
 
     def function(self, code: CodeType) -> str:
         """The same with the first line of the function."""
-        if id(code) not in self._functions:
-            self._functions[id(code)] = self._text(code, code.co_firstlineno)
-        return self._functions[id(code)]
-
-    def _text(self, code: CodeType, line: int) -> str:
-        file = code.co_filename
-        if file not in self._files:
-            self._files[file] = shown_path(file, self._directory)
-        return encodable(f"{self._files[file]}({line}): {code.co_name}")
+        return self.of((code, -1))
 
 
 def _line_at(code: CodeType, offset: int) -> int:
+    """The line of an instruction, that of the function where there is none."""
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
             return number

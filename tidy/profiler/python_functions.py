@@ -25,7 +25,7 @@ from typing import Any
 from ..runtime.modelled.memory_statistics import empty_cache
 from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
-from .calls import ByFile, is_library, is_own, is_standard_library, line_of
+from .calls import ByFile, is_installed, is_own, is_standard_library, line_of
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
 # The functions of tidy's own files that are kept: the name of a file in code objects -> names.
@@ -41,7 +41,7 @@ def _kind(file: str) -> int:
         return OWN if file in _SHOWN else LEFT_OUT
     if is_standard_library(file):
         return LEFT_OUT  # small and many; as C++ is to PyTorch
-    return LIBRARY if is_library(file) else USER
+    return LIBRARY if is_installed(file) else USER
 
 
 KINDS = ByFile(_kind)
