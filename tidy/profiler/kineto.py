@@ -23,7 +23,7 @@ from ..runtime.modelled import DeviceMemory
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Track
-from .kineto_device import Json, Timed, device_events, device_metadata, naming
+from .kineto_device import Json, Timed, device_events, device_metadata, naming, ranged
 from .memory_log import Memory, running_totals
 from .piece import PYTHON_KINDS, HostEvent, Piece
 from .worker_ranges import worker_events, worker_names
@@ -155,8 +155,8 @@ def events_of(
         yield _complete(number, host, external_id, piece, base, first, parents)
     device = device_events(piece.device, piece.pid)
     workers = worker_events(piece.pid, piece.worker_batches)
-    span = {"ph": "X", "cat": "Trace", "name": SPAN, **SPAN_TRACK._asdict()}
-    spans = [({**span, "args": {"Op count": 0}}, piece.start_ns, piece.end_ns - piece.start_ns)]
+    span = ranged("Trace", SPAN, *SPAN_TRACK, {"Op count": 0})
+    spans = [(span, piece.start_ns, piece.end_ns - piece.start_ns)]
     timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, spans)
     for event, start, duration in timed:
         yield _text(event, start - base, duration)
@@ -209,7 +209,7 @@ def worker_texts(pid: int, batches: Sequence[WorkerBatch], base: int) -> Iterato
 
 def range_text(name: str, track: Track, start_ns: int, end_ns: int, base: int) -> str:
     """A range that no code of the user's makes, such as a step, as a text."""
-    event = {"ph": "X", "cat": "user_annotation", "name": name, **track._asdict(), "args": {}}
+    event = ranged("user_annotation", name, *track, {})
     return _text(event, start_ns - base, end_ns - start_ns)
 
 

@@ -54,6 +54,11 @@ def naming(name: str, pid: int, tid: int, args: Json) -> Json:
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
+def ranged(category: str, name: str, pid: int | str, tid: int | str, args: Json) -> Json:
+    """An event with a start and an end, but for these."""
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "args": args}
+
+
 def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
     """Calls and work, with an arrow from each call to what it launched."""
     op_of = part.external_ids
@@ -70,10 +75,9 @@ def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
             end = {"ph": "f", "id": work.correlation, "pid": work.device, "tid": work.stream}
             yield end | _ARROW | {"bp": "e"}, work.start_ns, None
     for shadow in part.shadows:
-        event: Json = {"ph": "X", "cat": "gpu_user_annotation", "name": shadow.name}
-        event |= {"pid": shadow.device, "tid": shadow.stream}
-        args = {"args": {"External id": shadow.external_id}}
-        yield event | args, shadow.start_ns, shadow.end_ns - shadow.start_ns
+        place, args = (shadow.device, shadow.stream), {"External id": shadow.external_id}
+        event = ranged("gpu_user_annotation", shadow.name, *place, args)
+        yield event, shadow.start_ns, shadow.end_ns - shadow.start_ns
 
 
 def _call(call: RuntimeCall, pid: int, external_ids: dict[int, int]) -> Json:
@@ -81,8 +85,7 @@ def _call(call: RuntimeCall, pid: int, external_ids: dict[int, int]) -> Json:
     if call.name in _CALLBACK_IDS:
         args["cbid"] = _CALLBACK_IDS[call.name]
     args["correlation"] = call.correlation
-    event: Json = {"ph": "X", "cat": "cuda_runtime", "name": call.name}
-    return event | {"pid": pid, "tid": call.ident, "args": args}
+    return ranged("cuda_runtime", call.name, pid, call.ident, args)
 
 
 def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
@@ -99,8 +102,7 @@ def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
     for name, touched in (("Reads", work.reads), ("Writes", work.writes)):
         if touched:
             args[name] = list(touched)
-    event: Json = {"ph": "X", "cat": work.kind, "name": work.name}
-    return event | {"pid": work.device, "tid": work.stream, "args": args}
+    return ranged(work.kind, work.name, work.device, work.stream, args)
 
 
 def _external_id(correlation: int, external_ids: dict[int, int]) -> Json:

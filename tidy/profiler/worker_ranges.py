@@ -18,10 +18,8 @@ from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.loader_workers import HEADER, range_name
 from ..trace.raw_columns import RawColumns
+from .kineto_device import Json, ranged
 from .processors import usable_cpus
-
-CATEGORY = "dataloader_worker"
-Json = dict[str, Any]
 
 
 def with_times(
@@ -51,11 +49,11 @@ def append_worker_ranges(
 def worker_events(pid: int, batches: Iterable[WorkerBatch]) -> Iterator[tuple[Json, int, int]]:
     """Each as an event of Kineto's format, with its start and its duration."""
     for each in batches:
-        args = {"Loader": each.loader, "cpu us": each.cpu_ns // 1000}
-        args |= {"queued us": each.queued_ns // 1000}
-        event = {"ph": "X", "cat": CATEGORY, "name": range_name(each.worker, each.batch)}
-        place = {"pid": pid, "tid": each.pid, "args": args}
-        yield event | place, each.start_ns, each.end_ns - each.start_ns
+        cpu_us, queued_us = each.cpu_ns // 1000, each.queued_ns // 1000
+        args = {"Loader": each.loader, "cpu us": cpu_us, "queued us": queued_us}
+        name = range_name(each.worker, each.batch)
+        event = ranged("dataloader_worker", name, pid, each.pid, args)
+        yield event, each.start_ns, each.end_ns - each.start_ns
 
 
 def worker_names(batches: Iterable[WorkerBatch]) -> dict[int, str]:
