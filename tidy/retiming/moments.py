@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace.kinds import DEVICE_WORK, EventKind
+from ..trace.links import match_correlation
 from ..trace.raw_columns import Column, Interner, Strings, Track
 
 Numbers = NDArray[np.int64]
@@ -78,16 +79,11 @@ def moments_of(
     on_host = np.isin(kind, _ON_HOST)
     rows = np.flatnonzero(on_host | np.isin(kind, DEVICE_WORK))
     # Device work is of the step that launched it, however late it runs.
-    caller = rows.copy()
-    calls = np.flatnonzero((kind == EventKind.Runtime) & (table["correlation"] > 0))
-    calls = calls[np.argsort(table["correlation"][calls], kind="stable")]
-    is_work = ~on_host[rows]
-    work = rows[is_work]
-    caller[is_work] = -1
-    if len(calls):
-        known, wanted = table["correlation"][calls], table["correlation"][work]
-        near = np.minimum(np.searchsorted(known, wanted), len(calls) - 1)
-        caller[is_work] = np.where(known[near] == wanted, calls[near], -1)
+    caller, is_work = rows.copy(), ~on_host[rows]
+    launched, calls = rows[is_work], np.flatnonzero(kind == EventKind.Runtime)
+    of_work, of_calls = (table["correlation"][some] for some in (launched, calls))
+    found = match_correlation(of_work, start[launched], of_calls, start[calls])
+    caller[is_work] = np.append(calls, -1)[found]
     at = np.where(caller >= 0, start[caller], -1)
     ends = start[rows] + table["duration_ns"][rows]
     step = step_of(at, steps)

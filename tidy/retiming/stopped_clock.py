@@ -7,6 +7,7 @@ longer there.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -64,16 +65,9 @@ def calibrate(step_ns: Callable[[int], float], wanted_ns: float) -> int:
     Args:
         step_ns: how long it is when the clock stands so long; the longer, the shorter.
     """
-    low, high = 0, MOST_NS
-    if step_ns(low) <= wanted_ns:
-        return low
-    while high - low > PRECISION_NS:
-        middle = (low + high) // 2
-        if step_ns(middle) > wanted_ns:
-            low = middle
-        else:
-            high = middle
-    return high
+    tried_ns = range(0, MOST_NS, PRECISION_NS)
+    place = bisect_left(tried_ns, -wanted_ns, key=lambda event_ns: -step_ns(event_ns))
+    return place * PRECISION_NS
 
 
 def laid_out(bounds: Iterable[Numbers], lengths: Iterable[Numbers]) -> list[Numbers]:

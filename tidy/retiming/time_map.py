@@ -16,7 +16,7 @@ import numpy as np
 from ..profiler.timeline import interpolated
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
-from .device_moments import PairedCalls, queued_before, with_their_calls
+from .device_moments import launched_alike, queued_before, with_their_calls
 from .light import UNLIKE, Bounds, LightSteps, typical_ns
 from .moments import Moments, Numbers, moments_of
 from .stopped_clock import laid_out
@@ -91,7 +91,8 @@ def time_map(
     on_device = sum(int(np.isin(each.step, have_one).sum()) for each in devices)
     paired_on_device = 0
     both = sorted(moments.keys() & expected.keys(), key=lambda each: moments[each].is_device)
-    calls = [PairedCalls() for _ in steps]  # those of the host come first
+    # Of each step what the host did that is paired; its tracks come first.
+    calls = [list[tuple[Numbers, Numbers]]() for _ in steps]
     for track in both:
         mine, theirs = moments[track], expected[track]
         found = turns.setdefault(track, [])
@@ -111,12 +112,12 @@ def time_map(
             there, their_labels = theirs.within(other)
             if mine.is_device:
                 asked, their_asked = mine.asked_within(index), theirs.asked_within(other)
-                labels, their_labels = calls[index].labels(
-                    (labels, asked), (their_labels, their_asked)
+                labels, their_labels = launched_alike(
+                    calls[index], (labels, asked), (their_labels, their_asked)
                 )
             pairs, their_pairs = align(labels, their_labels)
             if not mine.is_device:
-                calls[index].add(times[pairs], there[their_pairs])
+                calls[index].append((times[pairs], there[their_pairs]))
             later = bounds[1][2 * index] - light.steps[other][0]
             found.append((times[pairs], there[their_pairs] + later))
             if track == main:
