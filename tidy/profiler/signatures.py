@@ -35,22 +35,12 @@ _PRINTED_IN_FULL = 1e10
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
-class _Scalar(str):
-    """The text of a number; what is not one has no text."""
+class _Value(NamedTuple):
+    """An input that is no tensor: the text of numbers, or several tensors."""
 
-    __slots__ = ()
-
-
-class _Numbers(str):
-    """The text of a list of numbers."""
-
-    __slots__ = ()
-
-
-class _TensorList(tuple[Any, ...]):
-    """A list of tensors."""
-
-    __slots__ = ()
+    kind: str
+    text: str = ""
+    tensors: tuple[Any, ...] = ()
 
 
 tensor_types: set[Any] = set()  # found so far
@@ -77,16 +67,20 @@ def _describe(x: Any) -> Any:
             tensor_types.add(x.__class__)
             return (array.shape, array.dtype, array.strides)
         if isinstance(x, np.dtype):
-            return _Scalar(_DTYPES.get(x.name, ("", ""))[1])
+            return _scalar(_DTYPES.get(x.name, ("", ""))[1])
         if isinstance(x, _SCALARS):
-            return _Scalar(_number(x))
+            return _scalar(x)
         several = x if isinstance(x, (tuple, list)) else ()
         if several and all(isinstance(getattr(y, "array", None), np.ndarray) for y in several):
-            return _TensorList(map(_describe, several))
+            return _Value("TensorList", tensors=tuple(map(_describe, several)))
         is_numbers = several and all(isinstance(y, _SCALARS) for y in several)
-        return _Numbers(f"[{', '.join(map(_number, several))}]") if is_numbers else None
+        return _Value("ScalarList", f"[{', '.join(map(_number, several))}]") if is_numbers else None
     except Exception:  # what fails when it is asked what it is has no description
         return None
+
+
+def _scalar(x: Any) -> _Value:
+    return _Value("Scalar", _number(x))
 
 
 def _number(x: Any) -> str:
@@ -125,7 +119,7 @@ class InputTable:
         # With scalars as texts: 1, 1.0 and True are equal, their texts are not.
         settled = tuple(
             [
-                _Scalar(_number(x)) if isinstance(x, _SCALARS) else None if type(x) is str else x
+                _scalar(x) if isinstance(x, _SCALARS) else None if type(x) is str else x
                 for x in signature
             ]
         )
@@ -140,13 +134,9 @@ class InputTable:
 
 def _texts_of(one: Any) -> tuple[Any, str, str, Any]:
     """(dims, type, value, strides in elements) of one input."""
-    if isinstance(one, _Scalar):
-        return [], "Scalar", str(one), []
-    if isinstance(one, _Numbers):
-        return [], "ScalarList", str(one), []
-    if isinstance(one, _TensorList):
-        inner = [_texts_of(each) for each in one]
-        return [each[0] for each in inner], "TensorList", "", [each[3] for each in inner]
+    if isinstance(one, _Value):
+        inner = [_texts_of(each) for each in one.tensors]
+        return [each[0] for each in inner], one.kind, one.text, [each[3] for each in inner]
     if one is None:
         return [], "", "", []
     shape, dtype, strides = one
