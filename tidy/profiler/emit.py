@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from tidy.errors import TidyError
 from tidy.runtime.engine.tensor import Tensor
@@ -50,8 +50,9 @@ class _Emit:
         ExtraMissing: on entering without the package.
     """
 
-    _label = ""
-    _package = ""
+    _label: ClassVar[str]
+    _package: ClassVar[str]
+    _ranges: ClassVar[Callable[[ModuleType], tuple[Begin, End]]]
     _running = threading.local()
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
@@ -63,7 +64,7 @@ class _Emit:
             return self
         if getattr(self._running, "emit", None) is not None:
             raise RuntimeError(f"{self._label} annotation context manager is not reentrant")
-        begin, end = self._ranges(self._load())
+        begin, end = type(self)._ranges(self._load())
         self._handle = add_callback(
             lambda record: begin(range_text(record)),
             lambda _record, _context: end(),
@@ -87,10 +88,6 @@ class _Emit:
             extra = name.removeprefix("emit_")
             how = f"pip install 'torchtidy[{extra}]'"
             raise ExtraMissing(f"{name} needs the package {self._package}: {how}") from error
-
-    @staticmethod
-    def _ranges(module: ModuleType) -> tuple[Begin, End]:
-        raise NotImplementedError
 
 
 class emit_nvtx(_Emit):  # noqa: N801  # PyTorch's name

@@ -85,7 +85,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self.profile_memory = profile_memory
         self.with_stack, self.with_modules = with_stack or with_modules, with_modules
         self.with_flops = with_flops
-        self.marks_steps = schedule is not None
+        self._has_schedule = schedule is not None
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
         self._capture: EventCapture | None = None
@@ -189,8 +189,7 @@ class profile:  # noqa: N801 - PyTorch's name
                 self._stopped, self._piece, self._trace = capture, None, None
 
     def _enter_step(self) -> None:
-        if self.marks_steps or self.step_num:
-            self.marks_steps = True
+        if self._has_schedule or self.step_num:
             self._range = record_function(f"ProfilerStep#{self.step_num}")
             self._range.__enter__()
 

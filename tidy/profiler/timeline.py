@@ -65,23 +65,22 @@ class SystemThreads:
 
     def __init__(self, known: Mapping[int, Sequence[int]], events: Iterable[HostEvent]) -> None:
         self._latest = {ident: tids[-1] for ident, tids in known.items()}
-        self._turns: dict[int, tuple[list[int], list[int]]] = {}
         shared = {ident: tids for ident, tids in known.items() if len(tids) > 1}
-        if not shared:
-            return
         first: dict[int, int] = {}
-        for event in events:
+        for event in events if shared else ():
             first.setdefault(event.tid, event.start_ns)
-        for ident, tids in shared.items():
-            turns = sorted((first[tid], tid) for tid in tids if tid in first)
-            self._turns[ident] = [time_ns for time_ns, _ in turns], [tid for _, tid in turns]
+        self._turns = {
+            ident: sorted((first[tid], tid) for tid in tids if tid in first)
+            for ident, tids in shared.items()
+        }
 
     def at(self, ident: int, time_ns: int) -> int:
         """The system's number, or Python's where the system's is not known."""
-        starts, tids = self._turns.get(ident, ((), ()))
-        if not tids:
+        turns = self._turns.get(ident)
+        if not turns:
             return self._latest.get(ident, ident)
-        return tids[max(bisect_right(starts, time_ns) - 1, 0)]
+        place = bisect_right(turns, time_ns, key=lambda turn: turn[0])
+        return turns[max(place - 1, 0)][1]
 
 
 class OpenSpans(Generic[T]):
