@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..profiler.timeline import interpolated
-from ..trace.raw_columns import Interner
 from .light import FEWEST_STEPS, BareStep, LightSteps
 from .moments import Numbers
 from .stopped_clock import laid_out
@@ -69,8 +68,7 @@ def undisturbed(light: LightSteps) -> LightSteps:
     ends = interpolated(recorded, became, table["start_ns"] + table["duration_ns"])
     steps = [(int(each[0]), int(each[-1])) for each in given]
     table = {**table, "start_ns": starts, "duration_ns": ends - starts}
-    made = replace(light, table=table, recorded=steps, steps=steps, names=Interner())
-    return replace(made, are_quickest=True)
+    return replace(light, table=table, recorded=steps, steps=steps, are_quickest=True)
 
 
 def quickest_of(steps: list[BareStep]) -> list[BareStep]:

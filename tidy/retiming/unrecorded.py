@@ -15,7 +15,7 @@ import numpy as np
 from ..savings.graph import build_graph
 from ..savings.simulate import Simulator, Times
 from ..trace import TraceInfo, build_trace
-from ..trace.raw_columns import Interner, RawColumns
+from ..trace.raw_columns import RawColumns
 from .light import BareStep, LightSteps, typical_ns
 from .moments import HostTimes, Numbers, host_times, step_of
 from .parts import Middle, Parts, common_parts
@@ -223,6 +223,4 @@ def _changed(
     light: LightSteps, starts: Numbers, ends: Numbers, bounds: Numbers, event_ns: int
 ) -> LightSteps:
     steps = [(start, end) for start, end in bounds.reshape(-1, 2).tolist()]
-    return replace(
-        light, steps=steps, given=(starts, ends), taken_off_ns=event_ns, names=Interner()
-    )
+    return replace(light, steps=steps, given=(starts, ends), taken_off_ns=event_ns)
