@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..run.options import RunOptions
     from ..trace import Trace
 
-_PREFIX = "tidy-record-"
-
 
 class Recorder:
     """Records steps of a training loop, from `start()` to `stop()` or while it is entered.
@@ -113,10 +111,11 @@ class Recorder:
             raise UsageError("this recording has been started already: stop() it first")
         if self._folder is not None:
             self._remove()
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        folder = Path(tempfile.mkdtemp(prefix=f"tidy-record-{os.getpid()}-"))
         self._folder, self._trace = folder, None
         self._remove: Any = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        settings = {**options.settings(str(folder)), "ours": _OURS, "loop": self._counts_itself}
+        settings = options.settings(str(folder))
+        settings |= {"ours": str(Path(__file__).resolve().parents[1]), "loop": self._counts_itself}
         try:
             self._child = attach(framework, settings)
         except Exception as error:  # whatever the framework's profiler says
@@ -290,9 +289,6 @@ def record(
         UsageError: an argument makes no sense; on entering, as for `Recorder.start`.
     """
     return Recorder(**locals())
-
-
-_OURS = str(Path(__file__).resolve().parents[1])
 
 
 def _find_frameworks(wanted: str) -> list[str]:
