@@ -11,9 +11,7 @@ frameworks has to be installed for this module to be imported; a callback can be
 framework is.
 """
 
-from .accelerate import AccelerateTracker
-from .lightning import LightningCallback
-from .transformers import TrainerCallback
+from .frameworks import AccelerateTracker, LightningCallback, TrainerCallback
 
 __all__ = ["AccelerateTracker", "LightningCallback", "TrainerCallback"]
 
