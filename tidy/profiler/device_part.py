@@ -23,15 +23,12 @@ _PLACE = {kind: place for place, kind in enumerate(KIND_OF_WORK)}
 _VERSIONS = {"cuda_runtime_version": 12040, "cuda_driver_version": 12040}
 
 
-def finish_device(
-    log: ActivityLog, unix_ns: int, threads: SystemThreads, with_memory: bool
-) -> DevicePart:
+def finish_device(log: ActivityLog, unix_ns: int, threads: SystemThreads) -> DevicePart:
     """The part without what `link_calls` adds.
 
     Args:
         unix_ns: Unix time less the time of `time.perf_counter_ns`.
         threads: the system's numbers of them.
-        with_memory: whether changes of memory are wanted.
     """
     part = DevicePart()
     for call in sorted(log.calls, key=lambda call: call.start_ns):
@@ -41,10 +38,6 @@ def finish_device(
     for work in sorted(log.work, key=lambda work: (_PLACE[work.kind], work.start_ns)):
         start, end = work.start_ns + unix_ns, work.end_ns + unix_ns
         part.work.append(work._replace(start_ns=start, end_ns=end))
-    for change in sorted(log.memory, key=lambda change: change.time_ns) if with_memory else ():
-        time_ns = change.time_ns + unix_ns
-        ident = threads.at(change.ident, time_ns)
-        part.memory.append(change._replace(time_ns=time_ns, ident=ident))
     return part
 
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import gc
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from os import getpid  # as it is now: scripts may replace it
 from typing import Any
 
 from ..runtime.engine.node import RUNS_FIRST
+from ..runtime.modelled import DeviceMemory
 from ..trace.kinds import EventKind
 from .calls import FrameTexts, encodable
 from .capture import EventCapture
 from .device_part import device_header, finish_device, link_calls
 from .garbage import COLLECT
-from .memory_log import Memory
 from .piece import PYTHON_KINDS, DevicePart, HostEvent, Piece
 from .processors import threads_header
 from .signatures import InputTable
@@ -55,14 +55,13 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
     for event, start, end in zip(events, starts, ends, strict=True):
         event.start_ns, event.end_ns = start, end
     threads = SystemThreads(capture.native_ids, events)
-    memory = _memory(capture, line, threads)
+    memory = list(_memory(capture, line, threads))
     external_ids = [0 if e.kind in PYTHON_KINDS else next(_external_ids) for e in events]
     device = DevicePart()
     if capture.devices:
-        with_memory = capture.memory is not None
-        device = finish_device(capture.activity, line.unix_ns, threads, with_memory)
+        device = finish_device(capture.activity, line.unix_ns, threads)
         link_calls(device, events, external_ids)
-    others = [each.ident for some in (memory, device.calls, device.memory) for each in some]
+    others = [each.ident for some in (memory, device.calls) for each in some]
     tids = dict.fromkeys([*(event.tid for event in events), *others])
     start, end = line.of([capture.start_ns, capture.end_ns])
     batches = with_times(sorted(capture.worker_batches, key=lambda batch: batch.start_ns), line.of)
@@ -89,13 +88,22 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
     )
 
 
-def _memory(capture: EventCapture, line: Timeline, threads: SystemThreads) -> list[Memory]:
-    changes = [Memory(*each) for each in sorted(capture.memory.changes if capture.memory else ())]
-    times = line.of([change.time_ns for change in changes])
-    return [
-        change._replace(time_ns=time_ns, ident=threads.at(change.ident, time_ns))
-        for change, time_ns in zip(changes, times, strict=True)
-    ]
+def _memory(
+    capture: EventCapture, line: Timeline, threads: SystemThreads
+) -> Iterator[DeviceMemory]:
+    """Changes of memory; of the host's, which no allocator reserves, what is in them is known."""
+    if capture.memory is None:
+        return
+    changes, held = sorted(capture.memory.changes), 0
+    times = line.of([time_ns for time_ns, *_ in changes])
+    for time_ns, (_, ident, address, nbytes, failed) in zip(times, changes, strict=True):
+        held += 0 if failed else nbytes
+        thread = threads.at(ident, time_ns)
+        yield DeviceMemory(time_ns, thread, -1, address, nbytes, held, 0, failed)
+    for change in sorted(capture.activity.memory, key=lambda change: change.time_ns):
+        if capture.devices:
+            time_ns = change.time_ns + line.unix_ns
+            yield change._replace(time_ns=time_ns, ident=threads.at(change.ident, time_ns))
 
 
 def _host_events(

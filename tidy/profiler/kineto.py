@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import UsageError, reason_of
-from ..runtime.modelled import DeviceMemory
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Track
 from .kineto_device import Json, Timed, device_events, device_metadata, naming, ranged
-from .memory_log import Memory, running_totals
 from .piece import PYTHON_KINDS, HostEvent, Piece
 from .worker_ranges import worker_events, worker_names
 
@@ -171,18 +169,13 @@ def _metadata(piece: Piece) -> Iterator[Json]:
 
 
 def _memory(piece: Piece, first: int) -> Iterator[Timed]:
-    """Changes of the host's memory, then of the devices'."""
-    changes: list[Memory | DeviceMemory] = [*piece.memory, *piece.device.memory]
-    totals = running_totals(changes)
-    numbered = enumerate(zip(changes, totals, strict=True), first + len(piece.events))
-    for number, (change, (allocated, reserved)) in numbered:
-        on_device = isinstance(change, DeviceMemory)
+    for number, change in enumerate(piece.memory, first + len(piece.events)):
         args = {
-            "Total Reserved": reserved,
-            "Total Allocated": allocated,
+            "Total Reserved": change.reserved_nbytes,
+            "Total Allocated": change.allocated_nbytes,
             "Bytes": change.nbytes,
-            "Device Id": change.device if isinstance(change, DeviceMemory) else -1,
-            "Device Type": int(on_device),
+            "Device Id": change.device,
+            "Device Type": int(change.device >= 0),
             "Addr": change.address,
             "Ev Idx": number,
         }

@@ -12,50 +12,24 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from threading import get_ident
 from time import perf_counter_ns as clock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..runtime.accelerator import accelerators
-from ..runtime.modelled import DeviceMemory
 from .signatures import tensor_types
 
 
-class Memory(NamedTuple):
-    """One change: `nbytes` is negative when memory is freed; `out_of_memory` when none was.
-
-    `address` is the array's identity, which like an address is its own while it is alive.
-    """
-
-    time_ns: int
-    ident: int
-    address: int
-    nbytes: int
-    out_of_memory: bool = False
-
-
-def running_totals(changes: Iterable[Memory | DeviceMemory]) -> Iterator[tuple[int, int]]:
-    """What tensors hold after each change on its device, and what an allocator holds for them.
-
-    The host has no caching allocator; of it only what is in these changes is known.
-    """
-    on_host = 0
-    for change in changes:
-        if isinstance(change, DeviceMemory):
-            yield change.allocated_nbytes, change.reserved_nbytes
-        else:
-            on_host += 0 if change.out_of_memory else change.nbytes
-            yield on_host, 0
-
-
 class MemoryLog:
-    """Changes of the host's memory, in the order in which they were seen: the fields of `Memory`.
+    """Changes of the host's memory, in the order in which they were seen.
 
-    What tensors of a modelled device hold is left out: the device has a log of its own.
+    Each is (time, thread, address, bytes, whether there were none left); bytes are negative when
+    memory is freed. An address is the array's identity, which is its own while it is alive. What
+    tensors of a modelled device hold is left out: the device has a log of its own.
     """
 
     def __init__(self) -> None:
-        self.changes: list[tuple[int, int, int, int] | Memory] = []
+        self.changes: list[tuple[int, int, int, int, bool]] = []
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     def note(self, made: Any, inputs: Iterable[Any]) -> None:
@@ -90,17 +64,17 @@ class MemoryLog:
         key, nbytes = id(array), array.nbytes if is_new else 0
         self._alive[key] = weakref.ref(array, partial(self._freed, key, nbytes))
         if is_new:
-            self.changes.append((clock(), get_ident(), key, nbytes))
+            self.changes.append((clock(), get_ident(), key, nbytes, False))
 
     def _freed(self, key: int, nbytes: int, _: object) -> None:
         if self._alive.pop(key, None) is not None and nbytes:
-            self.changes.append((clock(), get_ident(), key, -nbytes))
+            self.changes.append((clock(), get_ident(), key, -nbytes, False))
 
     def failed(self, error: MemoryError) -> None:
         """An operator ran out of memory; numpy says how much it asked for."""
         shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
         nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize if shape and dtype else 0
-        self.changes.append(Memory(clock(), get_ident(), 0, nbytes, out_of_memory=True))
+        self.changes.append((clock(), get_ident(), 0, nbytes, True))
 
     def stop(self) -> None:
         """Frees from now on are not seen."""

@@ -16,7 +16,6 @@ import msgspec
 from ..runtime.modelled import DeviceMemory, DeviceWork, RuntimeCall
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
-from .memory_log import Memory
 from .signatures import InputTexts
 
 PYTHON_KINDS = (EventKind.PyCall, EventKind.PyCCall)
@@ -59,13 +58,12 @@ class Shadow(NamedTuple):
 class DevicePart(msgspec.Struct):
     """The part of a piece that is the devices'; times are Unix times.
 
-    `ident` of a call or of memory is the system's number of the thread here. `external_ids` has
-    by correlation the External id of the operator that made the call.
+    `ident` of a call is the system's number of the thread here. `external_ids` has by correlation
+    the External id of the operator that made the call.
     """
 
     calls: list[RuntimeCall] = []
     work: list[DeviceWork] = []
-    memory: list[DeviceMemory] = []
     external_ids: dict[int, int] = {}
     shadows: list[Shadow] = []
 
@@ -78,6 +76,7 @@ class Piece(msgspec.Struct):
         external_ids: one for each event: operators and ranges are numbered by start, and a process
             counts on from one recording to the next; 0 for Python functions, which have none.
         inputs: the inputs of operators, each distinct signature once.
+        memory: changes of the host's memory, by time and with -1 for the device, then of devices'.
         arrows: (index of the forward event, index of the backward one).
         forward_lines: the lines of what made nodes, by thread and sequence number; for the piece
             that comes after this one, where the nodes may run.
@@ -88,7 +87,7 @@ class Piece(msgspec.Struct):
     events: list[HostEvent]
     external_ids: list[int]
     inputs: list[InputTexts]
-    memory: list[Memory]
+    memory: list[DeviceMemory]
     arrows: list[tuple[int, int]]
     thread_names: dict[int, str]
     start_ns: int
@@ -102,7 +101,7 @@ class Piece(msgspec.Struct):
     @property
     def number_count(self) -> int:
         """How many numbers its events and arrows take."""
-        return len(self.events) + len(self.memory) + len(self.device.memory)
+        return len(self.events) + len(self.memory)
 
     def packed(self) -> bytes:
         """The contents of a file for `read`."""

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.modelled import DeviceMemory, DeviceWork
+from ..runtime.modelled import DeviceWork
 from ..trace import Trace
 from ..trace.build import build_trace
 from ..trace.info import TraceInfo
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import RawColumns
 from .device_part import HAS_NBYTES, KIND_OF_WORK
-from .memory_log import Memory, running_totals
 from .piece import Piece, Shadow
 from .worker_ranges import append_worker_ranges
 
@@ -93,8 +92,7 @@ def _append_device(raw: RawColumns, piece: Piece, later_ns: int) -> None:
 
 
 def _append_memory(raw: RawColumns, piece: Piece, later_ns: int) -> None:
-    changes: list[Memory | DeviceMemory] = [*piece.memory, *piece.device.memory]
-    names, tracks = raw.strings.names, raw.strings.tracks
+    changes, names, tracks = piece.memory, raw.strings.names, raw.strings.tracks
     lacking = [change.out_of_memory for change in changes]
     first = raw.row_count
     raw.append(
@@ -104,14 +102,13 @@ def _append_memory(raw: RawColumns, piece: Piece, later_ns: int) -> None:
         start_ns=np.array([change.time_ns for change in changes], np.int64) + later_ns,
         track_id=[tracks[piece.pid, change.ident] for change in changes],
         nbytes=[change.nbytes for change in changes],
-        device=[c.device if isinstance(c, DeviceMemory) else -1 for c in changes],
+        device=[change.device for change in changes],
     )
-    totals = list(running_totals(changes))
     raw.append_memory(
         np.arange(first, first + len(changes)),
         address=[change.address for change in changes],
-        allocated_nbytes=[allocated for allocated, _ in totals],
-        reserved_nbytes=[reserved for _, reserved in totals],
+        allocated_nbytes=[change.allocated_nbytes for change in changes],
+        reserved_nbytes=[change.reserved_nbytes for change in changes],
     )
 
 

@@ -127,7 +127,6 @@ def _retimed(piece: Piece, later_ns: int, times: TimeMap) -> Piece:
             calls=spans(device.calls, [Track(piece.pid, each.ident) for each in device.calls]),
             work=spans(device.work, [Track(each.device, each.stream) for each in device.work]),
             shadows=spans(device.shadows, [Track(e.device, e.stream) for e in device.shadows]),
-            memory=changes(device.memory),
         ),
         start_ns=start_ns,
         end_ns=end_ns,
