@@ -77,7 +77,7 @@ def test_what_was_added_is_taken_off(event_ns: int, lengths: list[float]) -> Non
     light = unrecorded(_light(lengths, event_ns), bare)
     assert light.taken_off_ns == pytest.approx(event_ns, abs=20)
     for step, scale in enumerate(lengths):
-        (times, _), (start, end) = light.moments[_MAIN].within(step), light.steps[step]
+        times, (start, end) = light.moments[_MAIN].within(step).times_ns, light.steps[step]
         assert end - start == pytest.approx(scale * _STEP_NS, abs=1_500)
         true = [time for _, *both in _true_step(scale) for time in both]
         assert np.abs(times - start - np.array(true)).max() < 1_500
@@ -87,7 +87,7 @@ def test_parts_that_were_timed_get_their_share() -> None:
     """The fetch took half as long, with nothing recorded, as taking off evenly would make it."""
     light = unrecorded(_light([1.0] * 4, 1_000), _bare(6, fetch=0.5))
     for step in range(4):
-        times, _ = light.moments[_MAIN].within(step)
+        times = light.moments[_MAIN].within(step).times_ns
         assert times[1] - times[0] == pytest.approx(25_000, abs=200)
         assert light.lengths_ns[step] == pytest.approx(_STEP_NS - 25_000, abs=1_000)
 

@@ -18,25 +18,21 @@ from .moments import Moments, Numbers
 
 
 def launched_alike(
-    calls: Sequence[tuple[Numbers, Numbers]],
-    mine: tuple[Numbers, Numbers],
-    theirs: tuple[Numbers, Numbers],
+    calls: Sequence[tuple[Numbers, Numbers]], mine: Moments, theirs: Moments
 ) -> tuple[Numbers, Numbers]:
     """Labels of device work of two steps, others where the calls that launched it are not paired.
 
     Args:
         calls: moments of the host that are paired, when they are in both steps.
-        mine, theirs: the labels, and when the host asked for the work.
     """
-    (labels, asked), (their_labels, their_asked) = mine, theirs
     if not calls:
-        return labels, their_labels
+        return mine.labels, theirs.labels
     times, there = (np.concatenate(each) for each in zip(*calls, strict=True))
-    some = np.flatnonzero(np.isin(times, asked) & np.isin(there, their_asked))
-    step = 1 + max(int(labels.max(initial=0)), int(their_labels.max(initial=0)))
+    some = np.flatnonzero(np.isin(times, mine.asked_ns) & np.isin(there, theirs.asked_ns))
+    step = 1 + max(int(each.labels.max(initial=0)) for each in (mine, theirs))
     return (
-        labels + step * _numbered(times[some], asked, alone=1),
-        their_labels + step * _numbered(there[some], their_asked, alone=2),
+        mine.labels + step * _numbered(times[some], mine.asked_ns, alone=1),
+        theirs.labels + step * _numbered(there[some], theirs.asked_ns, alone=2),
     )
 
 
@@ -81,10 +77,10 @@ def queued_before(
     before = first - 1 if first and follows[first - 1] else follows.index(True)
     recorded_ns, given_ns = int(bounds[0][0]), int(bounds[1][0])
     asked = np.where(work.asked_ns < 0, work.times_ns, work.asked_ns)
-    there, their_labels = theirs.within(before)
+    there = theirs.within(before)
     # As much as a step launches: what was done long before, such as moving the model, stays there.
     left = np.flatnonzero((work.step < 0) & (asked < recorded_ns))
-    left = left[max(len(left) - len(there), 0) :]
-    pairs, their_pairs = align(work.labels[left], their_labels)
+    left = left[max(len(left) - len(there.times_ns), 0) :]
+    pairs, their_pairs = align(work.labels[left], there.labels)
     later = given_ns - light.steps[before][1]
-    return work.times_ns[left][pairs], there[their_pairs] + later
+    return work.times_ns[left][pairs], there.times_ns[their_pairs] + later

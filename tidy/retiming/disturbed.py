@@ -52,9 +52,9 @@ def undisturbed(light: LightSteps) -> LightSteps:
     alike: dict[bytes, list[int]] = {}
     bounds = list[Numbers]()
     for index, (start, end) in enumerate(light.steps):
-        times, labels = moments.within(index)
-        bounds.append(np.clip(np.concatenate([[start], times, [end]]), start, end))
-        alike.setdefault(labels.tobytes(), []).append(index)
+        mine = moments.within(index)
+        bounds.append(np.clip(np.concatenate([[start], mine.times_ns, [end]]), start, end))
+        alike.setdefault(mine.labels.tobytes(), []).append(index)
     lengths = [np.diff(each) for each in bounds]
     for group in alike.values():
         if len(group) >= FEWEST_STEPS:

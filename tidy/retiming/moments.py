@@ -40,18 +40,12 @@ class Moments:
     asked_ns: Numbers
     is_device: bool
 
-    def within(self, step: int) -> tuple[Numbers, Numbers]:
-        """Times and labels of a step."""
-        some = self._of_step(step)
-        return self.times_ns[some], self.labels[some]
-
-    def asked_within(self, step: int) -> Numbers:
-        """When the host asked for the moments of a step."""
-        return self.asked_ns[self._of_step(step)]
-
-    def _of_step(self, step: int) -> Numbers:
+    def within(self, step: int) -> Moments:
+        """The moments of a step."""
         order, steps = self._by_step
-        return order[slice(*np.searchsorted(steps, (step, step + 1)))]
+        some = order[slice(*np.searchsorted(steps, (step, step + 1)))]
+        columns = (self.times_ns, self.labels, self.step, self.asked_ns)
+        return Moments(*(column[some] for column in columns), self.is_device)
 
     @cached_property
     def _by_step(self) -> tuple[Numbers, Numbers]:

@@ -61,10 +61,10 @@ def common_parts(
     kept = np.array([name in known for name in names], bool)
     found: list[tuple[tuple[tuple[str, int], ...], list[int]]] = []
     for index, (start, end) in enumerate(light.recorded):
-        times, labels = main.within(index)
-        some = np.flatnonzero(kept[labels // 2])
-        shape = tuple((names[label // 2], label % 2) for label in labels[some].tolist())
-        found.append((shape, [start, *times[some].tolist(), end]))
+        mine = main.within(index)
+        some = kept[mine.labels // 2]
+        shape = tuple((names[label // 2], label % 2) for label in mine.labels[some].tolist())
+        found.append((shape, [start, *mine.times_ns[some].tolist(), end]))
         labels_of[shape] += 1
     shape, _ = labels_of.most_common(1)[0]
     alike = [step for step in bare if tuple((n, e) for _, n, e in step.marks) == shape]

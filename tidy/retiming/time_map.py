@@ -35,14 +35,12 @@ class TimeMap:
             too: no two that differ become one, so that what is inside of what stays.
         main: the track of the steps, whose times go for tracks that are not known.
         steps: the steps as they become.
-        paired: the part of the host's moments in full steps that have a counterpart.
         counterparts: for each step the lightly recorded one whose times it gets, -1 for none.
     """
 
     known: dict[Track, tuple[Numbers, Numbers]]
     main: Track
     steps: Bounds
-    paired: float
     counterparts: list[int]
 
     def of(self, track: Track, times_ns: Numbers) -> Numbers:
@@ -108,20 +106,18 @@ def time_map(
         for index, other in enumerate(counterparts):
             if other < 0:
                 continue
-            times, labels = mine.within(index)
-            there, their_labels = theirs.within(other)
+            full, there = mine.within(index), theirs.within(other)
+            labels = full.labels, there.labels
             if mine.is_device:
-                asked, their_asked = mine.asked_within(index), theirs.asked_within(other)
-                labels, their_labels = launched_alike(
-                    calls[index], (labels, asked), (their_labels, their_asked)
-                )
-            pairs, their_pairs = align(labels, their_labels)
+                labels = launched_alike(calls[index], full, there)
+            pairs, their_pairs = align(*labels)
+            times, their_times = full.times_ns[pairs], there.times_ns[their_pairs]
             if not mine.is_device:
-                calls[index].append((times[pairs], there[their_pairs]))
+                calls[index].append((times, their_times))
             later = bounds[1][2 * index] - light.steps[other][0]
-            found.append((times[pairs], there[their_pairs] + later))
+            found.append((times, their_times + later))
             if track == main:
-                counts += len(labels), len(their_labels), len(pairs)
+                counts += *map(len, labels), len(pairs)
             elif mine.is_device:
                 paired_on_device += len(pairs)
     paired, covered = (counts[2] / np.maximum(counts[:2], 1)).tolist()
@@ -137,7 +133,7 @@ def time_map(
     recorded = np.array(steps, np.int64).reshape(-1, 2)
     given = interpolated(*known[main], recorded.ravel()).reshape(-1, 2)
     shown = [(start, end) for start, end in given.tolist()]
-    return TimeMap(known, main, shown, paired, counterparts)
+    return TimeMap(known, main, shown, counterparts)
 
 
 def _counterparts(
@@ -150,13 +146,13 @@ def _counterparts(
     """
     lengths = np.array([end - start for start, end in steps])
     longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
-    shapes = [_shape(theirs.within(index)[1]) for index in range(len(light.steps))]
+    shapes = [_shape(theirs.within(index).labels) for index in range(len(light.steps))]
     # On a busy machine a long one that is like too few others was not made as long as the quickest.
     most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
     usual = np.flatnonzero(light.lengths_ns <= most).tolist()
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
-        shape = _shape(mine.within(index)[1])
+        shape = _shape(mine.within(index).labels)
         waited = light.are_quickest and shape in shapes and length - waited_ns[index] <= longest
         if length > longest and not waited:
             found.append(-1)
