@@ -25,7 +25,7 @@ from .piece import PYTHON_KINDS, DevicePart, HostEvent, Piece
 from .processors import threads_header
 from .signatures import InputTable
 from .timeline import OpenSpans, SystemThreads, Timeline
-from .worker_ranges import with_times, worker_header, worker_names
+from .worker_ranges import with_times, worker_header
 
 # An event and the next sequence number that its thread had when it ended, where that is known.
 Numbered = tuple[HostEvent, "int | None"]
@@ -72,7 +72,7 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
         inputs=inputs.texts,
         memory=memory,
         arrows=arrows,
-        thread_names={**worker_names(batches), **names},
+        thread_names=names,
         start_ns=start,
         end_ns=end,
         pid=getpid(),

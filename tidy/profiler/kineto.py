@@ -11,7 +11,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import UsageError, reason_of
-from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Track
 from .kineto_device import Json, Timed, device_events, device_metadata, naming, ranged
 from .piece import PYTHON_KINDS, HostEvent, Piece
-from .worker_ranges import worker_events, worker_names
+from .worker_ranges import worker_events
 
 _CATEGORIES = {
     EventKind.TorchOp: "cpu_op",
@@ -153,11 +152,9 @@ def events_of(
         yield _complete(number, host, external_id, piece, base, first, parents)
     device = device_events(piece.device, piece.pid)
     workers = worker_events(piece.pid, piece.worker_batches)
-    span = ranged("Trace", SPAN, *SPAN_TRACK, {"Op count": 0})
-    spans = [(span, piece.start_ns, piece.end_ns - piece.start_ns)]
-    timed = chain(device, _memory(piece, first), _arrows(piece, first), workers, spans)
-    for event, start, duration in timed:
-        yield _text(event, start - base, duration)
+    span = ranged("Trace", SPAN, SPAN_TRACK, (piece.start_ns, piece.end_ns), {"Op count": 0})
+    others = chain(device, _memory(piece, first), _arrows(piece, first), workers, [span])
+    yield from texts_of(others, base)
 
 
 def _metadata(piece: Piece) -> Iterator[Json]:
@@ -192,18 +189,9 @@ def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
             yield {**end, **arrow, "cat": "fwdbwd", "name": "fwdbwd"}, host.start_ns, None
 
 
-def worker_texts(pid: int, batches: Sequence[WorkerBatch], base: int) -> Iterator[str]:
-    """Batches of worker processes, and the names of their tracks, as texts."""
-    for tid, name in worker_names(batches).items():
-        yield _text(naming("thread_name", pid, tid, {"name": name}), batches[0].start_ns - base)
-    for event, start, duration in worker_events(pid, batches):
-        yield _text(event, start - base, duration)
-
-
-def range_text(name: str, track: Track, start_ns: int, end_ns: int, base: int) -> str:
-    """A range that no code of the user's makes, such as a step, as a text."""
-    event = ranged("user_annotation", name, *track, {})
-    return _text(event, start_ns - base, end_ns - start_ns)
+def texts_of(events: Iterable[Timed], base: int) -> Iterator[str]:
+    """Events as texts, with times that count from `base`."""
+    return (_text(event, start - base, duration) for event, start, duration in events)
 
 
 def microseconds(time_ns: int) -> str:

@@ -16,6 +16,7 @@ from .piece import DevicePart
 
 Json = dict[str, Any]
 Timed = tuple[Json, int, int | None]  # the event, its start, its duration if it has one
+Place = tuple[int | str, int | str]
 
 # CUPTI's numbers of calls that are modelled (cupti_runtime_cbid.h); one without has no `cbid`.
 _CALLBACK_IDS = {
@@ -54,9 +55,11 @@ def naming(name: str, pid: int, tid: int, args: Json) -> Json:
     return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
 
 
-def ranged(category: str, name: str, pid: int | str, tid: int | str, args: Json) -> Json:
-    """An event with a start and an end, but for these."""
-    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "args": args}
+def ranged(category: str, name: str, track: Place, span: tuple[int, int], args: Json) -> Timed:
+    """An event with a start and an end."""
+    (pid, tid), (start_ns, end_ns) = track, span
+    event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "args": args}
+    return event, start_ns, end_ns - start_ns
 
 
 def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
@@ -64,31 +67,32 @@ def device_events(part: DevicePart, pid: int) -> Iterator[Timed]:
     op_of = part.external_ids
     launched = {work.correlation for work in part.work if work.kind != "cuda_sync"}
     for call in part.calls:
-        yield _call(call, pid, op_of), call.start_ns, call.end_ns - call.start_ns
+        yield _call(call, pid, op_of)
         if call.correlation in launched:
             start = {"ph": "s", "id": call.correlation, "pid": pid, "tid": call.ident}
             yield start | _ARROW, call.start_ns, None
     called = {call.correlation for call in part.calls}
     for work in part.work:
-        yield _work(work, op_of), work.start_ns, work.end_ns - work.start_ns
+        yield _work(work, op_of)
         if work.kind != "cuda_sync" and work.correlation in called:
             end = {"ph": "f", "id": work.correlation, "pid": work.device, "tid": work.stream}
             yield end | _ARROW | {"bp": "e"}, work.start_ns, None
     for shadow in part.shadows:
-        place, args = (shadow.device, shadow.stream), {"External id": shadow.external_id}
-        event = ranged("gpu_user_annotation", shadow.name, *place, args)
-        yield event, shadow.start_ns, shadow.end_ns - shadow.start_ns
+        place, span = (shadow.device, shadow.stream), (shadow.start_ns, shadow.end_ns)
+        args = {"External id": shadow.external_id}
+        yield ranged("gpu_user_annotation", shadow.name, place, span, args)
 
 
-def _call(call: RuntimeCall, pid: int, external_ids: dict[int, int]) -> Json:
+def _call(call: RuntimeCall, pid: int, external_ids: dict[int, int]) -> Timed:
     args = _external_id(call.correlation, external_ids)
     if call.name in _CALLBACK_IDS:
         args["cbid"] = _CALLBACK_IDS[call.name]
     args["correlation"] = call.correlation
-    return ranged("cuda_runtime", call.name, pid, call.ident, args)
+    span = call.start_ns, call.end_ns
+    return ranged("cuda_runtime", call.name, (pid, call.ident), span, args)
 
 
-def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
+def _work(work: DeviceWork, external_ids: dict[int, int]) -> Timed:
     args = _external_id(work.correlation, external_ids)
     if work.kind == "kernel":
         args["queued"] = 0
@@ -102,7 +106,8 @@ def _work(work: DeviceWork, external_ids: dict[int, int]) -> Json:
     for name, touched in (("Reads", work.reads), ("Writes", work.writes)):
         if touched:
             args[name] = list(touched)
-    return ranged(work.kind, work.name, work.device, work.stream, args)
+    span = work.start_ns, work.end_ns
+    return ranged(work.kind, work.name, (work.device, work.stream), span, args)
 
 
 def _external_id(correlation: int, external_ids: dict[int, int]) -> Json:

@@ -18,7 +18,7 @@ from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.loader_workers import HEADER, range_name
 from ..trace.raw_columns import RawColumns
-from .kineto_device import Json, ranged
+from .kineto_device import Timed, naming, ranged
 from .processors import usable_cpus
 
 
@@ -46,19 +46,17 @@ def append_worker_ranges(
     )
 
 
-def worker_events(pid: int, batches: Iterable[WorkerBatch]) -> Iterator[tuple[Json, int, int]]:
-    """Each as an event of Kineto's format, with its start and its duration."""
+def worker_events(pid: int, batches: Sequence[WorkerBatch]) -> Iterator[Timed]:
+    """Events of Kineto's format: the names of the tracks, then each batch."""
+    for tid, worker in {each.pid: each.worker for each in batches}.items():
+        named = naming("thread_name", pid, tid, {"name": f"DataLoader worker {worker}"})
+        yield named, batches[0].start_ns, None
     for each in batches:
         cpu_us, queued_us = each.cpu_ns // 1000, each.queued_ns // 1000
         args = {"Loader": each.loader, "cpu us": cpu_us, "queued us": queued_us}
         name = range_name(each.worker, each.batch)
-        event = ranged("dataloader_worker", name, pid, each.pid, args)
-        yield event, each.start_ns, each.end_ns - each.start_ns
-
-
-def worker_names(batches: Iterable[WorkerBatch]) -> dict[int, str]:
-    """What the tracks are called, by number."""
-    return {each.pid: f"DataLoader worker {each.worker}" for each in batches}
+        span = each.start_ns, each.end_ns
+        yield ranged("dataloader_worker", name, (pid, each.pid), span, args)
 
 
 def worker_header(batches: Iterable[WorkerBatch]) -> Mapping[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 from msgspec import MsgspecError
 
-from ..profiler.kineto import TraceFile, range_text, worker_texts
+from ..profiler.kineto import TraceFile, texts_of
+from ..profiler.kineto_device import ranged
+from ..profiler.worker_ranges import worker_events
 from ..progress import reading
 from ..readers.container import Progress
 from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed, works_beside
@@ -179,11 +181,12 @@ class Assembled:
             again.raw.clear()
         place, base_ns = self.full.main, self.full.base_ns
         if place is not None:
-            file.add(worker_texts(int(place.pid), self.full.shown_batches(), base_ns))
-            file.add(
-                range_text(step_name(number), place, start_ns, end_ns, base_ns)
+            workers = worker_events(int(place.pid), self.full.shown_batches())
+            steps = (
+                ranged("user_annotation", step_name(number), place, (start_ns, end_ns), {})
                 for number, start_ns, end_ns in self.full.steps
             )
+            file.add(texts_of(chain(workers, steps), base_ns))
         file.end(self.full.header)
 
 
