@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
@@ -65,7 +66,7 @@ def recorded_test(
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         before()
-        try:
+        with closing(fixture):
             try:
                 recorder = fixture.profile(**recorded)
                 recorder.start()
@@ -76,8 +77,6 @@ def recorded_test(
             finally:
                 recorder.stop()
             fixture.assert_clean(**asserted)
-        finally:
-            fixture.close()
 
     return run
 
