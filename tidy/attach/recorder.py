@@ -74,7 +74,7 @@ class Recorder:
         del settings["self"]
         for name in ("steps", "warmup", "after"):
             value, least = settings[name], int(name == "steps")
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise UsageError(f"{name} is a whole number from {least} on, and not {value!r}")
             settings[name] = int(value)
         if not isinstance(settings["seconds"], Real) or not seconds > 0:

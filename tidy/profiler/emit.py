@@ -52,7 +52,7 @@ class _Emit:
 
     _label: ClassVar[str]
     _package: ClassVar[str]
-    _ranges: ClassVar[Callable[[ModuleType], tuple[Begin, End]]]
+    _ranges: Callable[[ModuleType], tuple[Begin, End]]
     _running = threading.local()
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
@@ -64,7 +64,7 @@ class _Emit:
             return self
         if getattr(self._running, "emit", None) is not None:
             raise RuntimeError(f"{self._label} annotation context manager is not reentrant")
-        begin, end = type(self)._ranges(self._load())
+        begin, end = self._ranges(self._load())
         self._handle = add_callback(
             lambda record: begin(range_text(record)),
             lambda _record, _context: end(),

@@ -44,8 +44,8 @@ class Moments:
         """The moments of a step."""
         order, steps = self._by_step
         some = order[slice(*np.searchsorted(steps, (step, step + 1)))]
-        columns = (self.times_ns, self.labels, self.step, self.asked_ns)
-        return Moments(*(column[some] for column in columns), self.is_device)
+        times_ns, labels = self.times_ns[some], self.labels[some]
+        return Moments(times_ns, labels, self.step[some], self.asked_ns[some], self.is_device)
 
     @cached_property
     def _by_step(self) -> tuple[Numbers, Numbers]:
@@ -76,8 +76,8 @@ def moments_of(
     caller, is_work = rows.copy(), ~on_host[rows]
     launched, calls = rows[is_work], np.flatnonzero(kind == EventKind.Runtime)
     of_work, of_calls = (table["correlation"][some] for some in (launched, calls))
-    found = match_correlation(of_work, start[launched], of_calls, start[calls])
-    caller[is_work] = np.append(calls, -1)[found]
+    callers = match_correlation(of_work, start[launched], of_calls, start[calls])
+    caller[is_work] = np.append(calls, -1)[callers]
     at = np.where(caller >= 0, start[caller], -1)
     ends = start[rows] + table["duration_ns"][rows]
     step = step_of(at, steps)
