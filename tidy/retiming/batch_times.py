@@ -76,7 +76,9 @@ def fetched(
         last = step
     by_key, epochs = _epochs(batches, span[0])
     took: list[Key | None] = [None] * len(ends)
-    if _one_after_another(epochs, by_key):
+    # Where two epochs go on at one time fetches may be of either.
+    by_start = sorted((epoch for epoch, _ in epochs), key=lambda epoch: epoch.start_ns)
+    if all(each.made_ns.max() <= later.start_ns for each, later in pairwise(by_start)):
         keys = {id(epoch): key for epoch, key in epochs}
         for fetches, epoch, first in taken(ends, [epoch for epoch, _ in epochs]):
             loader, number, first_batch = keys[id(epoch)]
@@ -106,15 +108,6 @@ def _epochs(
             is_whole = first == 0 and start_ns > since_ns
             epochs.append((Epoch(start_ns, made, is_whole), (loader, epoch, first)))
     return by_key, epochs
-
-
-def _one_after_another(epochs: Sequence[tuple[Epoch, Key]], by_key: dict[Key, WorkerBatch]) -> bool:
-    """Tell whether each epoch ends before the next begins: else fetches may be of either."""
-    ends = dict[tuple[int, int], int]()
-    for (loader, number, _), each in by_key.items():
-        ends[loader, number] = max(ends.get((loader, number), 0), each.end_ns)
-    order = sorted(epochs, key=lambda each: each[0].start_ns)
-    return all(ends[key[:2]] <= later.start_ns for (_, key), (later, _) in pairwise(order))
 
 
 def as_in_light_steps(full: Fetched, light: Fetched, times: TimeMap) -> list[WorkerBatch]:
