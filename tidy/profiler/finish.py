@@ -7,7 +7,7 @@ it made a node; it is found from the numbers that operators saw when they ended.
 from __future__ import annotations
 
 import gc
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
@@ -178,17 +178,15 @@ def _number(events: list[Numbered], capture: EventCapture) -> None:
     for event, next_nr in events:
         if next_nr is not None:
             seen.setdefault(event.tid, []).append((event.end_ns, next_nr))
-    ends: dict[int, tuple[list[int], list[int]]] = {}
-    for tid, pairs in seen.items():
+    for pairs in seen.values():
         pairs.sort()
-        ends[tid] = [end for end, _ in pairs], [number for _, number in pairs]
     for event, next_nr in events:
         if next_nr is None or event.kind != EventKind.TorchOp or event.forward_thread:
             continue
-        times, numbers = ends[event.tid]
-        before = bisect_right(times, event.start_ns) - 1
+        pairs = seen[event.tid]
+        before = bisect_left(pairs, (event.start_ns + 1, 0)) - 1
         if before >= 0:
-            number = numbers[before]
+            number = pairs[before][1]
         elif event.tid == capture.home:
             number = capture.home_sequence_nr
         elif event.tid not in capture.known_idents:

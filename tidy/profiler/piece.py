@@ -9,6 +9,7 @@ process writes each to a file of its own, in MessagePack, and the parent reads t
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -108,15 +109,14 @@ class Piece(msgspec.Struct):
         return _encode(msgspec.structs.replace(self, forward_lines={}))
 
     @staticmethod
-    def read(path: str) -> Piece:
+    def read(path: Path) -> Piece:
         """The piece in a file.
 
         Raises:
             OSError: it cannot be read.
             msgspec.DecodeError: it is cut short.
         """
-        with open(path, "rb") as file:  # noqa: PTH123
-            return _decode(file.read())
+        return _decode(path.read_bytes())
 
 
 _encode = msgspec.msgpack.Encoder().encode

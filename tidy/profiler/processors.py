@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from io import FileIO
 from typing import Any
 
 HEADER = "tidy_threads"
@@ -47,14 +48,8 @@ def _quota(files: tuple[str, ...]) -> int:
 
 def _read(path: str) -> str:
     """The text of a file of the system; `open` may be another one in the script's process."""
-    file = os.open(path, os.O_RDONLY)
-    parts = list[bytes]()
-    try:
-        while part := os.read(file, 1 << 16):
-            parts.append(part)
-    finally:
-        os.close(file)
-    return b"".join(parts).decode("utf-8", "replace")
+    with FileIO(path) as file:
+        return file.readall().decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1)

@@ -56,7 +56,7 @@ class RuntimePieces:
 
     def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
         """Read the next piece. Raises OSError or msgspec.DecodeError where it is not whole."""
-        self._piece = piece = Piece.read(str(path))
+        self._piece = piece = Piece.read(path)
         piece.end_ns = facts["cut_ns"]
         for each in piece.events:  # what was open then
             each.end_ns = max(each.start_ns, min(each.end_ns, piece.end_ns))
