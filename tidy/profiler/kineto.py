@@ -13,10 +13,11 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
+
+import msgspec
 
 from ..errors import UsageError, reason_of
 from ..trace.kinds import EventKind
@@ -31,11 +32,13 @@ _CATEGORIES = {
     EventKind.PyCall: "python_function",
     EventKind.PyCCall: "python_function",
 }
+_INPUTS = ("Input Dims", "Input type", "Concrete Inputs", "Input Strides")  # as in `InputTexts`
 # How long the recording was, as an event beside all others.
 SPAN, SPAN_TRACK = "tidy profiler (0)", Track("Spans", "tidy profiler")
 _BASE_STEP_NS = 10**15  # as Kineto's: a base that leaves few digits to each time
 _BLOCK_NBYTES = 1 << 20  # is written at once: events are small
 _LEVEL = 4  # of gzip
+_encode = msgspec.json.Encoder().encode
 
 
 def base_of(time_ns: int) -> int:
@@ -87,18 +90,19 @@ class TraceFile:
         except OSError as error:
             self._fail(error)
 
-    def add(self, events: Iterable[str | bytes]) -> None:
+    def add(self, events: Iterable[bytes]) -> None:
         """Write events, each as the text of a JSON object; nothing once that has failed."""
         for event in events:
             if self.error is not None:
                 return
-            self._write(self._before + (event if isinstance(event, bytes) else event.encode()))
+            self._write(self._before + event)
             self._before = b",\n"
 
     def end(self, header: Mapping[str, Any]) -> None:
         """Write the keys beside the events, and give the file its name."""
         opening = self._before.removeprefix(b",\n")  # where there were no events
-        self._write(opening + b"\n],\n" + _json(header)[1:].encode() + b"\n")
+        beside = json.dumps(_finite(header), allow_nan=False)
+        self._write(opening + b"\n],\n" + beside[1:].encode() + b"\n")
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -132,7 +136,7 @@ class TraceFile:
 
 def events_of(
     piece: Piece, base: int, first: int = 0, named: set[object] | None = None
-) -> Iterator[str]:
+) -> Iterator[bytes]:
     """The events of a piece as texts.
 
     Args:
@@ -141,20 +145,17 @@ def events_of(
         named: processes and threads that the pieces before have named; is added to.
     """
     named = set() if named is None else named
+    names = list[Timed]()
     for event in [*_metadata(piece), *device_metadata(piece.device)]:
         place = event["name"], event["pid"], event["tid"]
         if place not in named:
             named.add(place)
-            yield _text(event, piece.start_ns - base)
-    parents = _python_parents(piece.events)
-    hosts = zip(piece.events, piece.external_ids, strict=True)
-    for number, (host, external_id) in enumerate(hosts):
-        yield _complete(number, host, external_id, piece, base, first, parents)
+            names.append((event, piece.start_ns, None))
     device = device_events(piece.device, piece.pid)
+    own = chain(_hosts(piece, first), device, _memory(piece, first), _arrows(piece, first))
     workers = worker_events(piece.pid, piece.worker_batches)
     span = ranged("Trace", SPAN, SPAN_TRACK, (piece.start_ns, piece.end_ns), {"Op count": 0})
-    others = chain(device, _memory(piece, first), _arrows(piece, first), workers, [span])
-    yield from texts_of(others, base)
+    return texts_of(chain(names, own, workers, [span]), base)
 
 
 def _metadata(piece: Piece) -> Iterator[Json]:
@@ -189,74 +190,54 @@ def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
             yield {**end, **arrow, "cat": "fwdbwd", "name": "fwdbwd"}, host.start_ns, None
 
 
-def texts_of(events: Iterable[Timed], base: int) -> Iterator[str]:
+def _hosts(piece: Piece, first: int) -> Iterator[Timed]:
+    parents = _python_parents(piece.events)
+    inputs = [tuple(msgspec.Raw(text.encode()) for text in texts) for texts in piece.inputs]
+    hosts = zip(piece.events, piece.external_ids, strict=True)
+    for number, (event, external_id) in enumerate(hosts):
+        args: Json
+        if event.kind in PYTHON_KINDS:
+            own, parent = parents[number]
+            caller = None if parent is None else parent + first
+            args = {"Python id": own + first, "Python parent id": caller}
+            if event.module_id is not None:
+                args["Python module id"] = event.module_id
+        else:
+            args = {"External id": external_id, "Record function id": 0}
+            if event.sequence_nr >= 0 or event.forward_thread:
+                args["Sequence number"] = event.sequence_nr
+                args["Fwd thread id"] = event.forward_thread
+            if event.inputs_id >= 0:
+                args |= zip(_INPUTS, inputs[event.inputs_id], strict=True)
+        if event.call_stack:
+            args["Call stack"] = event.call_stack
+        args["Ev Idx"] = first + number
+        place, span = (piece.pid, event.tid), (event.start_ns, event.end_ns)
+        yield ranged(_CATEGORIES[event.kind], event.name, place, span, args)
+
+
+def texts_of(events: Iterable[Timed], base: int) -> Iterator[bytes]:
     """Events as texts, with times that count from `base`."""
-    return (_text(event, start - base, duration) for event, start, duration in events)
+    for event, start_ns, duration_ns in events:
+        event["ts"] = microseconds(start_ns - base)
+        if duration_ns is not None:
+            event["dur"] = microseconds(duration_ns)
+        yield _encode(event)
 
 
-def microseconds(time_ns: int) -> str:
-    """Microseconds with three decimals, exact."""
-    if time_ns < 0:
-        return f"-{microseconds(-time_ns)}"
-    return f"{time_ns // 1000}.{time_ns % 1000:03d}"
-
-
-def _text(event: Json, start_ns: int, duration_ns: int | None = None) -> str:
-    duration = "" if duration_ns is None else f', "dur": {microseconds(duration_ns)}'
-    return f'{_json(event)[:-1]}, "ts": {microseconds(start_ns)}{duration}}}'
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    """Strictly JSON: a number that it does not know is a text, as Kineto writes it."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), allow_nan=False)
+def microseconds(time_ns: int) -> msgspec.Raw:
+    """Microseconds with three decimals, exact, as a JSON text."""
+    whole, rest = divmod(abs(time_ns), 1000)
+    return msgspec.Raw(b"%s%d.%03d" % (b"-" if time_ns < 0 else b"", whole, rest))
 
 
 def _finite(value: Any) -> Any:
+    """A value of strict JSON: a number that it does not know is a text, as Kineto writes it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): _finite(each) for key, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-_quoted = lru_cache(maxsize=1 << 16)(json.dumps)
-
-
-def _complete(
-    number: int,
-    event: HostEvent,
-    external_id: int,
-    piece: Piece,
-    base: int,
-    first: int,
-    parents: Mapping[int, tuple[int, int | None]],
-) -> str:
-    if event.kind in PYTHON_KINDS:
-        own, parent = parents[number]
-        caller = "null" if parent is None else str(parent + first)
-        args = f'"Python id": {own + first}, "Python parent id": {caller}'
-        if event.module_id is not None:
-            args += f', "Python module id": {event.module_id}'
-    else:
-        args = f'"External id": {external_id}, "Record function id": 0'
-        if event.sequence_nr >= 0 or event.forward_thread:
-            args += f', "Sequence number": {event.sequence_nr}'
-            args += f', "Fwd thread id": {event.forward_thread}'
-        if event.inputs_id >= 0:
-            dims, types, concrete, strides = piece.inputs[event.inputs_id]
-            args += f', "Concrete Inputs": {concrete}, "Input type": {types}'
-            args += f', "Input Strides": {strides}, "Input Dims": {dims}'
-    if event.call_stack:
-        args += f', "Call stack": {_quoted(event.call_stack)}'
-    args += f', "Ev Idx": {first + number}'
-    return (
-        f'{{"ph": "X", "cat": "{_CATEGORIES[event.kind]}", "name": {_quoted(event.name)}, '
-        f'"pid": {piece.pid}, "tid": {event.tid}, "ts": {microseconds(event.start_ns - base)}, '
-        f'"dur": {microseconds(event.end_ns - event.start_ns)}, "args": {{{args}}}}}'
-    )
 
 
 def _python_parents(events: list[HostEvent]) -> dict[int, tuple[int, int | None]]:

@@ -83,7 +83,7 @@ class RuntimePieces:
             track_id=raw.strings.tracks[SPAN_TRACK],
         )
 
-    def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[str]:
+    def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[bytes]:
         """Its events as they stand in the file, once they are appended."""
         piece = self._piece
         if times is not None:

@@ -181,9 +181,9 @@ class KinetoPieces:
             row = self._row_of.get(id(event), -1)
             found = _decode_object(text)
             if row >= 0:
-                found["ts"] = _us(starts[row] - base_ns)
+                found["ts"] = microseconds(starts[row] - base_ns)
                 if "dur" in found:
-                    found["dur"] = _us(lengths[row])
+                    found["dur"] = microseconds(lengths[row])
                 if stack_ids[row] >= 0:
                     found.setdefault("args", {})["Call stack"] = stacks[stack_ids[row]]
                 if self._own[row]:
@@ -198,7 +198,7 @@ class KinetoPieces:
                 if times is not None:
                     track = Track(event.pid or 0, event.tid or 0)
                     time_ns = int(times.of(track, np.array([time_ns]))[0])
-                found["ts"] = _us(time_ns - base_ns)
+                found["ts"] = microseconds(time_ns - base_ns)
             self._move_text(found)
             yield _encode(found)
         calls = self._call_stacks.calls
@@ -215,8 +215,8 @@ class KinetoPieces:
                     "name": call.name,
                     "pid": call.track.pid,
                     "tid": call.track.tid,
-                    "ts": _us(start_ns - base_ns),
-                    "dur": _us(length_ns),
+                    "ts": microseconds(start_ns - base_ns),
+                    "dur": microseconds(length_ns),
                     "args": args,
                 }
             )
@@ -234,7 +234,3 @@ class KinetoPieces:
             # An arrow to device work has the number of its correlation.
             counted = "flow" if found.get("cat") == "fwdbwd" else "correlation"
             found["id"] += self._offset[counted]
-
-
-def _us(nanoseconds: int) -> msgspec.Raw:
-    return msgspec.Raw(microseconds(nanoseconds).encode())
