@@ -11,9 +11,10 @@ import io
 import json
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +24,7 @@ from ..errors import UsageError, reason_of
 from ..trace.kinds import EventKind
 from ..trace.raw_columns import Track
 from .kineto_device import Json, Timed, device_events, device_metadata, naming, ranged
-from .piece import PYTHON_KINDS, HostEvent, Piece
+from .piece import PYTHON_KINDS, Piece
 from .worker_ranges import worker_events
 
 _CATEGORIES = {
@@ -191,15 +192,19 @@ def _arrows(piece: Piece, first: int) -> Iterator[Timed]:
 
 
 def _hosts(piece: Piece, first: int) -> Iterator[Timed]:
-    parents = _python_parents(piece.events)
+    python_ids = count(first + 1)
+    # By thread, the ends and numbers of Python functions that are open, innermost last.
+    running = defaultdict[int, list[tuple[int, int]]](list)
     inputs = [tuple(msgspec.Raw(text.encode()) for text in texts) for texts in piece.inputs]
     hosts = zip(piece.events, piece.external_ids, strict=True)
     for number, (event, external_id) in enumerate(hosts):
         args: Json
         if event.kind in PYTHON_KINDS:
-            own, parent = parents[number]
-            caller = None if parent is None else parent + first
-            args = {"Python id": own + first, "Python parent id": caller}
+            own, stack = next(python_ids), running[event.tid]
+            while stack and stack[-1][0] <= event.start_ns:
+                stack.pop()
+            args = {"Python id": own, "Python parent id": stack[-1][1] if stack else None}
+            stack.append((event.end_ns, own))
             if event.module_id is not None:
                 args["Python module id"] = event.module_id
         else:
@@ -238,19 +243,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _finite(each) for key, each in value.items()}
     return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def _python_parents(events: list[HostEvent]) -> dict[int, tuple[int, int | None]]:
-    """By index of a Python function: its number, and that of the function it was called from."""
-    found: dict[int, tuple[int, int | None]] = {}
-    running: dict[int, list[tuple[int, int]]] = {}  # tid: (end, number), innermost last
-    for index, event in enumerate(events):
-        if event.kind not in PYTHON_KINDS:
-            continue
-        stack = running.setdefault(event.tid, [])
-        while stack and stack[-1][0] <= event.start_ns:
-            stack.pop()
-        number = len(found) + 1
-        found[index] = (number, stack[-1][1] if stack else None)
-        stack.append((event.end_ns, number))
-    return found
