@@ -132,12 +132,12 @@ class PythonFunctions:
         self.records: list[tuple[Any, ...]] = []
         self.events = 0  # calls and returns that were seen, those of C functions too
         self._pure, self._op_count = pure, op_count
-        self._alone: dict[object, tuple[Any, ...]] = {}  # calls in which nothing is traced
         self._thread_id = thread_id
         self._home = get_ident()
         self._home_id = thread_id()
-        # Since when, thread, module, place; then the events and operators before it.
-        self._open: dict[FrameType, tuple[int, int, Any, Any, int, int]] = {}
+        # By frame, or by what stands for a call in which nothing is traced: code, since when,
+        # thread, module, place; then the events and operators before it.
+        self._open: dict[object, tuple[CodeType, int, int, Any, Any, int, int]] = {}
         # The user's last call of what is left out: what returns from it (`_called`), since when,
         # how much was kept before it, its thread, and its line: code and offset.
         self._call: tuple[int, int, int, int, Any, int] = _NO_CALL
@@ -168,10 +168,8 @@ class PythonFunctions:
         now = perf_counter_ns()
         if self._call is not _NO_CALL:
             self._returned(now)
-        for frame in list(self._open):
-            self._leave(frame, now)
-        for one in list(self._alone):
-            self._end_alone(one, now)
+        for call in list(self._open):
+            self._leave(call, now)
         _replaced.append(self.trace)
         self.trace = lambda *_: None  # the closure would hold us, as we hold it
         # What is kept of the trace function holds nothing that was recorded.
@@ -265,30 +263,19 @@ class PythonFunctions:
     def _leave_alone(self, frame: FrameType, now: int) -> None:
         """Trace nothing until the function of this frame returns."""
         self._enter(frame, now)
-        if gettrace() is not None or frame.f_trace is not None:
+        if gettrace() is not None or frame.f_trace is not None or frame not in self._open:
             return
-        entered = self._open.pop(frame, None)
-        if entered is None:
-            return
-        start, ident, module, place, *_ = entered
         one, trace, thread = object(), self.trace, get_ident()
-        self._alone[one] = (frame.f_code, start, ident, module, place)
+        self._open[one] = self._open.pop(frame)
 
         def freed() -> None:
-            self._end_alone(one, perf_counter_ns())
+            self._leave(one, perf_counter_ns())
             if not self._stopped and get_ident() == thread and not getprofile():
                 setprofile(trace)
 
         frame.f_trace = _EndsWithFrame(freed)
         if not self._stopped:  # the recording may be cut here
             setprofile(None)
-
-    def _end_alone(self, one: object, now: int) -> None:
-        """Keep the record of a call in which nothing is traced; again does nothing."""
-        call = self._alone.pop(one, None)
-        if call is not None:
-            code, start, *rest = call
-            self.records.append((code, start, now, *rest))
 
     def _enter(self, frame: FrameType, now: int) -> None:
         kind = KINDS[frame.f_code.co_filename]
@@ -306,16 +293,18 @@ class PythonFunctions:
         if kind:
             home = get_ident() == self._home
             thread = self._home_id if home else self._thread_id()
-            self._open[frame] = (now, thread, module, place, self.events, self._op_count())
+            before = self.events, self._op_count()
+            self._open[frame] = (frame.f_code, now, thread, module, place, *before)
 
-    def _leave(self, frame: FrameType, now: int) -> None:
-        found = self._open.pop(frame, None)
+    def _leave(self, call: object, now: int) -> None:
+        """Keep the record of a call; again does nothing."""
+        found = self._open.pop(call, None)
         if found is not None:
-            start, ident, module, place, events, ops = found
-            self.records.append((frame.f_code, start, now, ident, module, place))
-            if self._pure is not None and module is None:
+            code, start, ident, module, place, events, ops = found
+            self.records.append((code, start, now, ident, module, place))
+            if self._pure is not None and module is None and isinstance(call, FrameType):
                 done = self._op_count() - ops
-                self._pure.ended(frame.f_code, now - start, self.events - events, done)
+                self._pure.ended(code, now - start, self.events - events, done)
 
 
 class _EndsWithFrame:
