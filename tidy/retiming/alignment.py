@@ -61,12 +61,10 @@ def align(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
 
 def _runs(numbers: Numbers) -> list[int]:
     """For each place a number for what follows from there on; equal ones follow alike."""
-    padded = np.concatenate([numbers.astype(np.int64), np.full(_RUN, -1, np.int64)])
-    found = np.zeros(len(numbers), np.int64)
-    for shift in range(_RUN):
-        found = found * _PRIME + padded[shift : shift + len(numbers)]
-    as_list: list[int] = found.tolist()
-    return as_list
+    padded = np.concatenate([numbers, np.full(_RUN, -1)]).astype(np.int64)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, _RUN)[: len(numbers)]
+    found: list[int] = (windows @ np.full(_RUN, _PRIME).cumprod()).tolist()
+    return found
 
 
 def _near(runs: list[int], other_runs: list[int]) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace.kinds import DEVICE_WORK, EventKind
-from ..trace.links import match_correlation
+from ..trace.links import grouped, match_correlation
 from ..trace.raw_columns import Column, Interner, Strings, Track
 
 Numbers = NDArray[np.int64]
@@ -68,7 +68,7 @@ def moments_of(
         names: the numbers that labels are made of; is added to.
         given: starts and ends that rows get instead of their recorded ones, in the same order.
     """
-    number = np.array([names[name] for name in strings.names], np.int64)
+    name_of = np.array([names[name] for name in strings.names], np.int64)
     kind, start, track = table["kind"], table["start_ns"], table["track_id"]
     on_host = np.isin(kind, _ON_HOST)
     rows = np.flatnonzero(on_host | np.isin(kind, DEVICE_WORK))
@@ -84,25 +84,22 @@ def moments_of(
     # The end of what began in one step and goes on into the next is of the next one.
     end_step = np.where(is_work, step, step_of(ends, steps))
     times = np.concatenate([start[rows], ends])
-    labels = 2 * number[table["name_id"][rows]]
+    labels = 2 * name_of[table["name_id"][rows]]
     labels = np.concatenate([labels, labels + 1])
     steps_at = np.concatenate([step, end_step])
     tracks = np.concatenate([track[rows], track[rows]])
-    on_host_at = np.concatenate([~is_work, ~is_work])
     # A stream that is never idle begins the next piece of work when the last one ends.
     is_after = np.concatenate([np.ones(len(rows), bool), ~is_work])
-    order = np.lexsort((is_after, times, tracks))
+    order = np.lexsort((is_after, times))
     if given is not None:
         times = np.concatenate([each[rows] for each in given])
         at = np.where(caller >= 0, given[0][caller], -1)
     asked = np.concatenate([at, np.where(is_work, at, times[len(rows) :])])
-    bounds = np.flatnonzero(np.diff(tracks[order], prepend=-1, append=-1))
     places = list(strings.tracks)
     found = dict[Track, Moments]()
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        mine = order[first:last]
-        place = Track(*places[int(tracks[mine[0]])])
-        is_device = not on_host_at[mine[0]]
+    for number, some in grouped(tracks[order]).items():
+        mine, place = order[some], Track(*places[number])
+        is_device = bool(is_work[mine[0] % len(rows)])
         ascending = np.maximum.accumulate(times[mine])
         found[place] = Moments(ascending, labels[mine], steps_at[mine], asked[mine], is_device)
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..profiler.timeline import interpolated
+from ..trace.links import grouped
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
 from .device_moments import launched_alike, queued_before, with_their_calls
@@ -50,9 +51,9 @@ class TimeMap:
 
     def change(self, table: dict[str, Column], strings: Strings) -> None:
         """Give rows their times."""
-        for number in np.unique(table["track_id"]).tolist():
-            some = np.flatnonzero(table["track_id"] == number)
-            track = Track(*list(strings.tracks)[number])
+        tracks = list(strings.tracks)
+        for number, some in grouped(table["track_id"]).items():
+            track = Track(*tracks[number])
             starts = table["start_ns"][some]
             ends = self.of(track, starts + table["duration_ns"][some])
             table["start_ns"][some] = self.of(track, starts)

@@ -51,7 +51,8 @@ class HostOnly:
     """Steps of a run without devices: all times are the clock's."""
 
     def __init__(self, light: LightSteps) -> None:
-        self._light, self._host = light, host_times(light.table)
+        self._light = self._rows = light
+        self._host = host_times(light.table)
         self._bounds = np.array(light.recorded, np.int64).ravel()
 
     def calibrated(self, bare: list[BareStep]) -> LightSteps:
@@ -115,11 +116,15 @@ class HostOnly:
     def _bounds_on(self, clock: StoppedClock) -> Numbers:
         return clock.at(self._bounds)
 
-    def _taken_off(self, clock: StoppedClock, event_ns: int) -> LightSteps:
+    def _times_on(self, clock: StoppedClock) -> tuple[Numbers, Numbers]:
+        """The starts and ends of all rows."""
         table = self._light.table
-        starts = clock.at(table["start_ns"])
-        ends = clock.at(table["start_ns"] + table["duration_ns"])
-        return _changed(self._light, starts, ends, self._bounds_on(clock), event_ns)
+        return clock.at(table["start_ns"]), clock.at(table["start_ns"] + table["duration_ns"])
+
+    def _taken_off(self, clock: StoppedClock, event_ns: int) -> LightSteps:
+        bounds = self._bounds_on(clock).reshape(-1, 2)
+        steps, given = [(start, end) for start, end in bounds.tolist()], self._times_on(clock)
+        return replace(self._rows, steps=steps, given=given, taken_off_ns=event_ns)
 
 
 class WithDevice(HostOnly):
@@ -133,6 +138,8 @@ class WithDevice(HostOnly):
         raw = RawColumns(light.strings)
         raw.append(len(light.table["kind"]), **light.table)
         self._trace = trace = build_trace(raw, TraceInfo())
+        names = "name_id", "kind", "track_id", "correlation", "start_ns", "duration_ns"
+        self._rows = replace(light, table={name: getattr(trace, name) for name in names})
         main = light.strings.tracks[light.main]
         self._marks = np.unique(self._bounds)
         self._graph = graph = build_graph(trace, self._marks.tolist(), main)
@@ -172,7 +179,7 @@ class WithDevice(HostOnly):
         at = self._replay(clock).start_ns[self._graph.bounds]
         return at[np.searchsorted(self._marks, self._bounds)]
 
-    def _taken_off(self, clock: StoppedClock, event_ns: int) -> LightSteps:
+    def _times_on(self, clock: StoppedClock) -> tuple[Numbers, Numbers]:
         times, graph, trace = self._replay(clock), self._graph, self._trace
         starts, ends = trace.start_ns.copy(), trace.end_ns.copy()
         on_host = np.ones(len(trace), bool)
@@ -185,10 +192,7 @@ class WithDevice(HostOnly):
             for column in (starts, ends):
                 column[rows] = _moved(clock, turns, there, column[rows])
         starts[graph.work_row], ends[graph.work_row] = times.work_start_ns, times.work_end_ns
-        names = "name_id", "kind", "track_id", "correlation", "start_ns", "duration_ns"
-        table = {name: getattr(trace, name) for name in names}
-        light = replace(self._light, table=table)
-        return _changed(light, starts, ends, self._bounds_on(clock), event_ns)
+        return starts, ends
 
 
 def _middle_ns(bare: list[BareStep]) -> float:
@@ -217,10 +221,3 @@ def _moved(clock: StoppedClock, turns: Numbers, there: Numbers, times_ns: Number
     moved = there[last] + since
     upto = np.append(there[1:], np.iinfo(np.int64).max)[last]
     return np.where(at >= 0, np.minimum(moved, upto), moved)
-
-
-def _changed(
-    light: LightSteps, starts: Numbers, ends: Numbers, bounds: Numbers, event_ns: int
-) -> LightSteps:
-    steps = [(start, end) for start, end in bounds.reshape(-1, 2).tolist()]
-    return replace(light, steps=steps, given=(starts, ends), taken_off_ns=event_ns)
