@@ -289,19 +289,10 @@ class EventCapture:
                 if applied == start:  # it failed
                     applied = clock()
                 end = clock() if validate is not None else applied
-                append(
-                    (
-                        node.name(),
-                        start,
-                        applied,
-                        end,
-                        home if get_ident() == home_ident else thread_id(),
-                        per_thread.sequence_nr,
-                        node.sequence_nr,
-                        node.thread_id or home,
-                        signature,
-                    )
-                )
+                ident = home if get_ident() == home_ident else thread_id()
+                name, number, forward = node.name(), node.sequence_nr, node.thread_id or home
+                next_nr = per_thread.sequence_nr
+                append((name, start, applied, end, ident, next_nr, number, forward, signature))
 
         return node
 
