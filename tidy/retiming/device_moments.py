@@ -8,6 +8,7 @@ its own call did. So work of two steps is the same where the calls that launched
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,10 +47,11 @@ def _numbered(known: Numbers, times: Numbers, alone: int) -> Numbers:
 
 
 def with_their_calls(
-    work: Moments, counterparts: Sequence[int], bounds: tuple[Numbers, Numbers]
+    work: Moments, counterparts: Sequence[int], bounds: tuple[Numbers, Numbers], queued: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Device work without a counterpart, and its times when it moves as far as its calls do."""
+    """Device work after the queued without a counterpart; its times move as far as its calls do."""
     alone = np.append(np.array(counterparts, np.int64) < 0, True)[work.step]  # -1: of no step
+    alone &= work.times_ns > queued.max(initial=-1)
     times, asked = work.times_ns[alone], work.asked_ns[alone]
     asked = np.where(asked < 0, times, asked)
     return times, times + interpolated(*bounds, asked) - asked
@@ -68,9 +70,7 @@ def queued_before(
     begins is what the step before has launched.
     """
     nothing = np.empty(0, np.int64), np.empty(0, np.int64)
-    follows = [
-        start == end for (start, _), (_, end) in zip(light.steps[1:], light.steps, strict=False)
-    ]
+    follows = [start == end for (_, end), (start, _) in pairwise(light.steps)]
     if not counterparts or counterparts[0] < 0 or not any(follows):
         return nothing
     first = counterparts[0]

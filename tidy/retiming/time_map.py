@@ -8,7 +8,7 @@ calls of Python functions, keeps its place between what is paired.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,11 +99,7 @@ def time_map(
             found.append(bounds)
         if mine.is_device:
             queued = queued_before(mine, theirs, counterparts, bounds, light)
-            calls_alone = with_their_calls(mine, counterparts, bounds)
-            if len(queued[0]):
-                later = calls_alone[0] > queued[0][-1]
-                calls_alone = calls_alone[0][later], calls_alone[1][later]
-            found += [queued, calls_alone]
+            found += [queued, with_their_calls(mine, counterparts, bounds, queued[0])]
         for index, other in enumerate(counterparts):
             if other < 0:
                 continue
@@ -194,20 +190,15 @@ def _all_times(
     strings: Strings,
     steps: Bounds,
     main: Track,
-) -> list[tuple[Track, Numbers]]:
+) -> Iterator[tuple[Track, Numbers]]:
     """Each time that something of a track begins or ends at."""
-    starts = table["start_ns"]
-    tracks = np.concatenate([table["track_id"], table["track_id"], flows["track_id"]])
-    times = np.concatenate([starts, starts + table["duration_ns"], flows["time_ns"]])
-    found = []
-    for number, track in enumerate(strings.tracks):
-        mine = times[tracks == number]
-        place = Track(*track)
-        if place == main:
-            mine = np.concatenate([mine, np.array(steps, np.int64).ravel()])
-        if len(mine):
-            found.append((place, np.unique(mine)))
-    return found
+    starts, of_steps = table["start_ns"], np.array(steps, np.int64).ravel()
+    on_main = np.full(len(of_steps), strings.tracks[main])
+    times = np.concatenate([starts, starts + table["duration_ns"], flows["time_ns"], of_steps])
+    tracks = np.concatenate([table["track_id"], table["track_id"], flows["track_id"], on_main])
+    places = list(strings.tracks)
+    for number, some in grouped(tracks).items():
+        yield Track(*places[number]), np.unique(times[some])
 
 
 def _distinct(times: Numbers, recorded: Numbers, given: Numbers) -> tuple[Numbers, Numbers]:
