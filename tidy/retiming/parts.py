@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -54,21 +53,19 @@ def common_parts(
     Args:
         is_disturbed: whether neither kind of steps says how often something takes longer.
     """
-    labels_of = Counter[tuple[tuple[str, int], ...]]()
     main, names = light.moments[light.main], list(light.names)
     # Some ranges are there only while something is recorded.
     known = {name for step in bare for _, name, _ in step.marks}
     kept = np.array([name in known for name in names], bool)
-    found: list[tuple[tuple[tuple[str, int], ...], list[int]]] = []
+    found: dict[tuple[tuple[str, int], ...], list[list[int]]] = {}
     for index, (start, end) in enumerate(light.recorded):
         mine = main.within(index)
         some = kept[mine.labels // 2]
         shape = tuple((names[label // 2], label % 2) for label in mine.labels[some].tolist())
-        found.append((shape, [start, *mine.times_ns[some].tolist(), end]))
-        labels_of[shape] += 1
-    shape, _ = labels_of.most_common(1)[0]
+        times = [start, *mine.times_ns[some].tolist(), end]
+        found.setdefault(shape, []).append(times)
+    shape, bounds = max(found.items(), key=lambda each: len(each[1]))
     alike = [step for step in bare if tuple((n, e) for _, n, e in step.marks) == shape]
-    bounds = [each for other, each in found if other == shape]
     if not shape or len(alike) < FEWEST_STEPS or len(bounds) < FEWEST_STEPS:
         return None
     turns = [[step.start_ns, *(t for t, _, _ in step.marks), step.end_ns] for step in alike]

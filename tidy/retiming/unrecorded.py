@@ -106,11 +106,7 @@ class HostOnly:
             for times, some in zip(each, inside, strict=True):
                 times[some] = took
         all_of_them = np.concatenate(each)
-        shown = (
-            StoppedClock(self._host, all_of_them)
-            .at(parts.bounds_ns.ravel())
-            .reshape(parts.bounds_ns.shape)
-        )
+        shown = StoppedClock(self._host, all_of_them).at(parts.bounds_ns)
         return StoppedClock(self._host, all_of_them, parts.evened_out(shown))
 
     def _bounds_on(self, clock: StoppedClock) -> Numbers:
