@@ -296,13 +296,12 @@ def _find_frameworks(wanted: str) -> list[str]:
     # Under `tidy run --framework runtime` the name torch stands for tidy.runtime.
     torch = getattr(sys.modules.get("torch"), "__name__", "")
     loaded = {"torch": torch == "torch", "runtime": "tidy.runtime" in sys.modules}
-    found = [name for name, is_loaded in loaded.items() if is_loaded]
-    if wanted == "auto" and not found:
-        raise UsageError("there is nothing to record: import torch or tidy.runtime before")
-    if wanted != "auto" and wanted not in found:
-        name = "torch" if wanted == "torch" else "tidy.runtime"
-        raise UsageError(f"there is nothing to record: import {name} before")
-    return found if wanted == "auto" else [wanted]
+    found = [name for name in loaded if loaded[name] and wanted in ("auto", name)]
+    if not found:
+        modules = {"torch": "torch", "runtime": "tidy.runtime"}
+        what = modules.get(wanted, "torch or tidy.runtime")
+        raise UsageError(f"there is nothing to record: import {what} before")
+    return found
 
 
 def _script_name() -> str:

@@ -88,18 +88,15 @@ def _case(event: Event) -> tuple[str, tuple[tuple[int, ...], ...], str] | None:
 def _run(
     cases: Sequence[dict[str, Any]], framework: str, options: RunOptions
 ) -> list[list[int] | None]:
-    is_torch = framework == "torch"
+    python, module = sys.executable, "tidy.runtime"
+    if framework == "torch":
+        python, module = options.interpreter, "torch"
     device = {} if options.device is None else {VARIABLE: options.device}
     with tempfile.TemporaryDirectory(prefix="tidy-verify-") as folder:
         path = Path(folder) / "cases.json"
         path.write_text(json.dumps(cases), "utf-8")
         done = subprocess.run(  # noqa: S603 - the Python of the script
-            [
-                options.interpreter if is_torch else sys.executable,
-                str(_MICRO),
-                "torch" if is_torch else "tidy.runtime",
-                str(path),
-            ],
+            [python, str(_MICRO), module, str(path)],
             env={**os.environ, **device},
             capture_output=True,
             text=True,
