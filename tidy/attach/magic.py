@@ -15,7 +15,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
+from traceback import walk_stack
 from typing import Any, TypeVar
 
 import click
@@ -156,10 +156,5 @@ def _run(shell: Any, cell: str) -> BaseException | None:
 
 def _number_of_cell() -> int | None:
     """The number of the cell that is running; IPython may count on before it runs."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = cell_name(frame.f_code.co_filename)
-        if name is not None:
-            return int(name[3:-1])  # of In[3]
-        frame = frame.f_back
-    return None
+    names = (cell_name(frame.f_code.co_filename) for frame, _ in walk_stack(sys._getframe(1)))
+    return next((int(name[3:-1]) for name in names if name is not None), None)  # of In[3]

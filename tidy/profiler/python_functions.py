@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from sys import _getframe as getframe
 from sys import getprofile, gettrace, setprofile
 from time import perf_counter_ns
+from traceback import walk_stack
 from types import CodeType, FrameType
 from typing import Any
 
@@ -148,14 +149,9 @@ class PythonFunctions:
 
     def start(self) -> None:
         """Trace this thread, with what is open on it, and threads that start from now on."""
-        found: list[FrameType] = []
-        frame: FrameType | None = getframe(1)
         now = perf_counter_ns()
-        while frame is not None:
-            found.append(frame)
-            frame = frame.f_back
-        for each in reversed(found):
-            self._enter(each, now)
+        for frame, _ in reversed([*walk_stack(getframe(1))]):
+            self._enter(frame, now)
         self._begin()
 
     def stop(self) -> list[tuple[Any, ...]]:
