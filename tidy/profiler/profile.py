@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .python_functions import PurePython
 
 _KEEPS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+# After an action, those with which the same recording goes on.
+_GOES_ON = {ProfilerAction.WARMUP: (ProfilerAction.WARMUP,), ProfilerAction.RECORD: _KEEPS}
 _REQUESTER = "ProfilerStep"
 _OPTIONS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
 _running: list[Any] = []  # the one profiler that observes, if any
@@ -133,8 +135,7 @@ class profile:  # noqa: N801 - PyTorch's name
             return
         try:
             self._leave_step()
-            kept = self.current_action in _KEEPS
-            self._end(kept)
+            kept = self._end()
             self.current_action = ProfilerAction.NONE
         finally:
             _running.clear()
@@ -147,23 +148,16 @@ class profile:  # noqa: N801 - PyTorch's name
         if self not in _running:
             raise UsageError("step() before start(): there is no recording to go on with")
         self._leave_step()
-        before = self.current_action
         self.step_num += 1
         tracker.increment(_REQUESTER)
         after = self.schedule(self.step_num)
-        if before == ProfilerAction.RECORD_AND_SAVE or (before in _KEEPS and after not in _KEEPS):
-            self._end(keep=True)
-            if self.on_trace_ready is not None:
-                self.on_trace_ready(self)
-            self._begin(after)
-        elif before == ProfilerAction.WARMUP and after != ProfilerAction.WARMUP:
-            self._end(keep=False)
-            self._begin(after)
-        elif before == ProfilerAction.NONE:
-            self._begin(after)
-        else:
+        if after in _GOES_ON.get(self.current_action, ()):
             self.current_action = after
             self._enter_step()
+        else:
+            if self._end() and self.on_trace_ready is not None:
+                self.on_trace_ready(self)
+            self._begin(after)
 
     def _begin(self, action: ProfilerAction) -> None:
         from .capture import EventCapture
@@ -181,12 +175,15 @@ class profile:  # noqa: N801 - PyTorch's name
             self._capture.start()
         self._enter_step()
 
-    def _end(self, keep: bool) -> None:
+    def _end(self) -> bool:
+        """Capture no more; tell whether what was captured is kept."""
         capture, self._capture = self._capture, None
+        is_kept = self.current_action in _KEEPS
         if capture is not None:
             capture.stop(self.waits_for_devices)
-            if keep:
+            if is_kept:
                 self._stopped, self._piece, self._trace = capture, None, None
+        return is_kept
 
     def _enter_step(self) -> None:
         if self._has_schedule or self.step_num:
