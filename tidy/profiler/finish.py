@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from os import getpid  # as it is now: scripts may replace it
@@ -17,6 +17,7 @@ from typing import Any
 from ..runtime.engine.node import RUNS_FIRST
 from ..runtime.modelled import DeviceMemory
 from ..trace.kinds import EventKind
+from ..trace.raw_columns import Interner
 from .calls import FrameTexts, encodable
 from .capture import EventCapture
 from .device_part import device_header, finish_device, link_calls
@@ -149,8 +150,7 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
         event = HostEvent(EventKind.PyCCall, COLLECT, start, end, tid)
         event.call_stack = frames.of(place)
         yield event
-    counts: Counter[str] = Counter()
-    modules: dict[tuple[str, int], int] = {}
+    modules = defaultdict[str, Interner](Interner)
     last_ns = capture.end_ns
     for record in sorted(capture.python_records, key=lambda record: record[1]):
         code, start, end, tid, module, place = record
@@ -163,11 +163,8 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
         elif module is None:
             event.name = frames.function(code)
         else:
-            kind, _ = module
-            if module not in modules:
-                modules[module] = counts[kind]
-                counts[kind] += 1
-            event.module_id = modules[module]
+            kind, identity = module
+            event.module_id = modules[kind][identity]
             event.name = encodable(f"nn.Module: {kind}_{event.module_id}")
         yield event
 

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..trace.raw_columns import Interner
+
 # (array's shape, dtype and strides in bytes) of a tensor; a text for a scalar; and so on.
 Signature = tuple[Any, ...]
 
@@ -110,7 +112,7 @@ class InputTable:
 
     def __init__(self) -> None:
         self.texts: list[InputTexts] = []
-        self._numbers: dict[Signature, int] = {}
+        self._numbers = Interner()
 
     def number(self, signature: Signature | None) -> int:
         """The place in `texts` of what `describe_all` gave; -1 for none."""
@@ -123,13 +125,12 @@ class InputTable:
                 for x in signature
             ]
         )
-        known = self._numbers.get(settled)
-        if known is None:
-            known = self._numbers[settled] = len(self.texts)
+        number = self._numbers[settled]
+        if number == len(self.texts):
             parts = [_texts_of(one) for one in settled]
             columns = zip(*parts, strict=True) if parts else ((), (), (), ())
             self.texts.append(InputTexts(*(dumps(list(column)) for column in columns)))
-        return known
+        return number
 
 
 def _texts_of(one: Any) -> tuple[Any, str, str, Any]:
