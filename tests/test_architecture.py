@@ -133,7 +133,6 @@ _MAY_IMPORT = {
     "integrations": {"attach", "errors"},
     "testing": {
         "__init__",  # what the module `tidy` has, the fixture has
-        "api",
         "attach",
         "check",
         "errors",

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pytest
 
-from .. import api
 from ..attach import Recorder
 from ..check.settings import find_settings
 from ..errors import TidyError
@@ -197,14 +196,8 @@ class TidyFixture:
         except TidyError as error:
             _fail(f"tidy: no step was recorded: {error}; {_TRAIN_INSIDE}")
         try:
-            settings = find_settings(self._root)
-            return api.check(
-                recorder.trace,
-                ignore=ignore,
-                select=select,
-                config=settings.file,
-                sources=self._root,
-            )
+            file = find_settings(self._root).file
+            return recorder.report(ignore=ignore, select=select, config=file, sources=self._root)
         except TidyError as error:
             _fail(f"tidy: {error}")
 
@@ -228,7 +221,7 @@ class TidyFixture:
         if self._folder is not None:
             for recorder in self.recordings[self._asserted :]:
                 try:
-                    report = api.check(recorder.trace)
+                    report = recorder.report()
                 except TidyError:
                     continue  # nothing was recorded, which the test has not asked about
                 self._keep(report)
