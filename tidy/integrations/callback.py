@@ -99,7 +99,7 @@ class Callback:
 
     def _look(self) -> None:
         """Report as soon as all is recorded."""
-        if self.recorder.is_started and not self.recorder.is_recording:
+        if not self.recorder.is_recording:
             self._finish()
 
     def _finish(self) -> None:
