@@ -101,10 +101,10 @@ def _memory(
         held += 0 if failed else nbytes
         thread = threads.at(ident, time_ns)
         yield DeviceMemory(time_ns, thread, -1, address, nbytes, held, 0, failed)
-    for change in sorted(capture.activity.memory, key=lambda change: change.time_ns):
-        if capture.devices:
-            time_ns = change.time_ns + line.unix_ns
-            yield change._replace(time_ns=time_ns, ident=threads.at(change.ident, time_ns))
+    on_devices = capture.activity.memory if capture.devices else ()
+    for change in sorted(on_devices, key=lambda change: change.time_ns):
+        time_ns = change.time_ns + line.unix_ns
+        yield change._replace(time_ns=time_ns, ident=threads.at(change.ident, time_ns))
 
 
 def _host_events(
