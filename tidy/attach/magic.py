@@ -86,7 +86,6 @@ def record_cell(shell: Any, line: str, cell: str | None) -> None:
     """Run a cell, record it, and show its report.
 
     Args:
-        shell: IPython's.
         line: the options.
         cell: what stands below them; None after `%tidy`, which has none.
 

@@ -110,9 +110,8 @@ class EventCapture:
     def stop(self, wait: bool) -> None:
         """Capture no more.
 
-        Args:
-            wait: whether the host waits, in modelled time, until the devices have done all that
-                they were given. What they did is known without that.
+        With `wait` the host waits, in modelled time, until the devices have done all that they were
+        given. What they did is known without that.
         """
         if wait:
             wait_for_work()

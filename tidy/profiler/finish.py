@@ -110,10 +110,7 @@ def _memory(
 def _host_events(
     capture: EventCapture, frames: FrameTexts, inputs: InputTable, threads_of_nodes: dict[int, int]
 ) -> list[Numbered]:
-    """All events by start, with times as they were captured.
-
-    Numbers the threads that made nodes on the way.
-    """
+    """All events by start, with times as captured; threads that made nodes are numbered."""
     latest = {ident: tids[-1] for ident, tids in capture.native_ids.items()}
     found: list[Numbered] = []
     for record in list(capture.records):  # their layouts are in capture.py

@@ -241,9 +241,7 @@ class PythonFunctions:
     def _called(self, returns: int, caller: FrameType) -> None:
         """Note a call of the user's to a function that is left out.
 
-        Args:
-            returns: the identity of the frame that returns: the caller's, or with a minus that of
-                the function.
+        `returns` is the frame that will: the caller's identity, or minus that of the function.
         """
         seen = self._op_count() + len(self.records)
         thread = self._home_id if get_ident() == self._home else self._thread_id()

@@ -86,10 +86,7 @@ def _scalar(x: Any) -> _Value:
 
 
 def _number(x: Any) -> str:
-    """A number as PyTorch prints it: `4.`, and 17 digits where there is a fraction.
-
-    Source: aten/src/ATen/core/ivalue.cpp.
-    """
+    """A number as PyTorch prints it (ivalue.cpp): `4.`, and 17 digits where there is a fraction."""
     if not isinstance(x, (float, np.floating)):
         return str(x)
     value = float(x)

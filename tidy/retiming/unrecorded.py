@@ -204,11 +204,7 @@ def _long(
 
 
 def _moved(clock: StoppedClock, turns: Numbers, there: Numbers, times_ns: Numbers) -> Numbers:
-    """Times of a thread after a replay: as far behind the last node as the clock says.
-
-    Args:
-        turns, there: times of the thread as recorded, ascending, and as replayed.
-    """
+    """Times of a thread whose `turns` a replay moved there, as far behind as the clock says."""
     if not len(turns):
         return clock.at(times_ns)
     at = np.searchsorted(turns, times_ns, side="right") - 1

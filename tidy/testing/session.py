@@ -46,9 +46,7 @@ def recorded_test(
     """A test that is recorded, and checked when it has passed.
 
     Args:
-        test: what it does.
         given: the arguments of its marker: those of `profile` and of `assert_clean`.
-        fixture: records and checks.
         before: is called first.
 
     Raises:
