@@ -87,7 +87,6 @@ class profile:  # noqa: N801 - PyTorch's name
         self.profile_memory = profile_memory
         self.with_stack, self.with_modules = with_stack or with_modules, with_modules
         self.with_flops = with_flops
-        self._has_schedule = schedule is not None
         self.step_num = 0
         self.current_action = ProfilerAction.NONE
         self._capture: EventCapture | None = None
@@ -186,7 +185,7 @@ class profile:  # noqa: N801 - PyTorch's name
         return is_kept
 
     def _enter_step(self) -> None:
-        if self._has_schedule or self.step_num:
+        if self.schedule is not always or self.step_num:
             self._range = record_function(f"ProfilerStep#{self.step_num}")
             self._range.__enter__()
 
