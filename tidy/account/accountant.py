@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from ..trace import Capability, Intervals, Location, Step, Trace, Window
-from ..trace.window import NOT_ASKED_FOR
 from .account import Account, LineTime, Part
 from .causes import CAUSE_OF, Cause
 from .device_work import KINDS, busy_pieces
@@ -82,9 +81,8 @@ class Accountant:
     def _not_counted(self) -> dict[int | None, tuple[Part, ...]]:
         """The parts of what the window leaves out, where that is much of the recording."""
         start_ns, span_ns = self._trace.start_ns_first, self._trace.span_ns
-        asked = [each for each in self._window.left_out if each.reason == NOT_ASKED_FOR]
-        rest = Intervals([start_ns], [start_ns + span_ns]) - self._window.time
-        rest = rest - Intervals([each.start_ns for each in asked], [each.end_ns for each in asked])
+        run = Intervals([start_ns], [start_ns + span_ns])
+        rest = run - self._window.time - self._window.others
         if rest.total_ns < _WORTH_PARTS * span_ns:
             return {}
         window = Window((), rest, (), "run")

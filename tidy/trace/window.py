@@ -8,8 +8,8 @@ unless epochs are short.
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +28,6 @@ _UNLIKE = 1.5
 # So many steps make one that is this much longer than the median an exception.
 _MANY_STEPS = 6
 _FAR_UNLIKE = 2.5
-NOT_ASKED_FOR = "not asked for"
 # What takes this much of a step in most of the steps does not happen once.
 _RECURS = 0.1
 # So much of what a first step takes longer is worth naming.
@@ -49,15 +48,13 @@ class LeftOut:
     reason: str
     step: Step | None = None
 
-    @classmethod
-    def of_step(cls, unit: str, step: Step, lasts: tuple[int, int], reason: str) -> LeftOut:
-        """A step that is left out, from its start to its end or, if behind, the devices'."""
-        return cls(f"{unit} {step.number}", *lasts, reason, step)
-
     @property
     def time_ns(self) -> int:
         """How long it is."""
         return self.end_ns - self.start_ns
+
+
+Judged = tuple[Step, tuple[int, int], str]  # a step, its time, and why it is left out, or ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +70,7 @@ class Window:
         unit: "step", "round" or "run": what the figures are of.
         finished: start and end of each of these steps, as devices finish them, where they are
             behind; None where each is as the host runs it.
+        others: the time of other steps than the one that was asked for.
     """
 
     steps: tuple[Step, ...]
@@ -80,6 +78,21 @@ class Window:
     left_out: tuple[LeftOut, ...]
     unit: str
     finished: tuple[tuple[int, int], ...] | None = None
+    others: Intervals = field(default_factory=Intervals)
+
+    @classmethod
+    def of_steps(cls, unit: str, judged: Sequence[Judged], *, are_behind: bool) -> Window:
+        """The window of the steps that are not left out; `are_behind` tells if devices are."""
+        kept = [(step, lasts) for step, lasts, reason in judged if not reason]
+        left_out = [each for each in judged if each[2]]
+        time = _time_of(lasts for _, lasts in kept) - _time_of(lasts for _, lasts, _ in left_out)
+        return cls(
+            tuple(step for step, _ in kept),
+            time,
+            tuple(LeftOut(f"{unit} {s.number}", *lasts, why, s) for s, lasts, why in left_out),
+            unit,
+            tuple(lasts for _, lasts in kept) if are_behind else None,
+        )
 
     def __repr__(self) -> str:
         count = f"{len(self.steps):,} {self.unit}{'' if len(self.steps) == 1 else 's'}"
@@ -129,21 +142,12 @@ class Window:
 
     def without(self, ranges: Set[tuple[int, int]], reason: str) -> Window:
         """The window without the steps that start and end so."""
-        both = list(zip(self.steps, self.finished_ranges, strict=True))
-        kept = [each for each in both if (each[0].start_ns, each[0].end_ns) not in ranges]
-        left_out = [
-            LeftOut.of_step(self.unit, step, lasts, reason)
-            for step, lasts in both
-            if (step.start_ns, step.end_ns) in ranges
+        judged = [
+            (step, lasts, why or (reason if (step.start_ns, step.end_ns) in ranges else ""))
+            for step, lasts, why in self._judged
         ]
-        return replace(
-            self,
-            steps=tuple(step for step, _ in kept),
-            time=self.time
-            - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out]),
-            left_out=tuple(sorted((*self.left_out, *left_out), key=lambda each: each.start_ns)),
-            finished=None if self.finished is None else tuple(lasts for _, lasts in kept),
-        )
+        made = Window.of_steps(self.unit, judged, are_behind=self.finished is not None)
+        return replace(made, others=self.others)
 
     def only(self, which: str) -> Window:
         """The window of one step alone: that of a number, or the slowest of those that count.
@@ -151,25 +155,29 @@ class Window:
         Raises:
             ValueError: there is no such step; the message says which there are.
         """
-        counting = list(zip(self.steps, self.finished_ranges, strict=True))
-        others = [(each.step, (each.start_ns, each.end_ns)) for each in self.left_out if each.step]
-        both = sorted(counting + others, key=lambda each: each[0].start_ns)
+        all_ = self._judged
         if which == "slowest":
+            counting = (each for each in all_ if not each[2])
             chosen = max(counting, key=lambda each: each[1][1] - each[1][0], default=None)
         else:
-            chosen = next((each for each in both if str(each[0].number) == which), None)
+            chosen = next((each for each in all_ if str(each[0].number) == which), None)
         if chosen is None:
-            ends = [str(both[at][0].number) for at in (0, -1)] if both else []
-            raise ValueError(f"{self.unit}s {' to '.join(ends)}" if both else "no steps")
-        left_out = [
-            LeftOut.of_step(self.unit, step, lasts, NOT_ASKED_FOR)
-            for step, lasts in both
-            if step is not chosen[0]
-        ]
-        step, lasts = chosen
-        finished = None if self.finished is None else (lasts,)
-        time = Intervals([lasts[0]], [lasts[1]])
-        return Window((step,), time, tuple(left_out), self.unit, finished)
+            ends = [str(all_[at][0].number) for at in (0, -1)] if all_ else []
+            raise ValueError(f"{self.unit}s {' to '.join(ends)}" if ends else "no steps")
+        judged = [(*each[:2], "" if each is chosen else "not asked for") for each in all_]
+        made = Window.of_steps(self.unit, judged, are_behind=self.finished is not None)
+        others = _time_of(lasts for _, lasts, reason in judged if reason)
+        return replace(made, time=_time_of([chosen[1]]), others=others)
+
+    @property
+    def _judged(self) -> list[Judged]:
+        counting = [(*each, "") for each in zip(self.steps, self.finished_ranges, strict=True)]
+        others = [(x.step, (x.start_ns, x.end_ns), x.reason) for x in self.left_out if x.step]
+        return sorted(counting + others, key=lambda each: each[0].start_ns)
+
+
+def _time_of(ranges: Iterable[tuple[int, int]]) -> Intervals:
+    return Intervals(*np.array(list(ranges), np.int64).reshape(-1, 2).T)
 
 
 def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, str]) -> Window:
@@ -204,16 +212,8 @@ def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, st
     ]
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and lengths[odd[0]] > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
-    left_out = tuple(
-        LeftOut.of_step(unit, step, each, reason)
-        for step, each, reason in zip(steps, ranges, reasons, strict=True)
-        if reason
-    )
-    kept = [each for each, reason in zip(ranges, reasons, strict=True) if not reason]
-    time = Intervals([start for start, _ in kept], [end for _, end in kept])
-    time = time - Intervals([x.start_ns for x in left_out], [x.end_ns for x in left_out])
-    counting = tuple(step for step, reason in zip(steps, reasons, strict=True) if not reason)
-    return Window(counting, time, left_out, unit, None if finished is None else tuple(kept))
+    judged = list(zip(steps, ranges, reasons, strict=True))
+    return Window.of_steps(unit, judged, are_behind=finished is not None)
 
 
 def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
