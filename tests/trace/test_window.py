@@ -14,13 +14,14 @@ _MS = 1_000_000
 
 
 class Host(NamedTuple):
-    """An event of the host's only thread, in milliseconds; `work_ms` is of a kernel it launches."""
+    """An event of the host's only thread, in milliseconds; `work_ms` is of its kernel."""
 
     name: str
     start_ms: float
     length_ms: float
     kind: EventKind = EventKind.Annotation
     work_ms: float = 0
+    work: str = "kernel"
 
 
 def _trace(*events: Host) -> Trace:
@@ -32,7 +33,7 @@ def _trace(*events: Host) -> Trace:
         row |= {"start_ns": [start], "duration_ns": [int(event.length_ms * _MS)]}
         raw.append(1, track_id=[tracks[Track(1, 1)]], **row)
         if event.work_ms:
-            row |= {"name_id": [names["kernel"]], "kind": EventKind.Kernel}
+            row |= {"name_id": [names[event.work]], "kind": EventKind.Kernel}
             row |= {"start_ns": [start], "duration_ns": [int(event.work_ms * _MS)]}
             where = {"track_id": [tracks[Track(0, 7)]], "device": [0], "stream": [7]}
             raw.append(1, **where, **row)
@@ -63,7 +64,12 @@ def test_launches_that_wait_for_a_busy_device_are_no_first_ones() -> None:
     waiting = [_call("cudaLaunchKernel", sum(lengths[:n]) + 1, 80) for n in (3, 4, 5)]
     busy = _call("cudaLaunchKernel", 0, 0.01, work_ms=sum(lengths))
     assert _left_out(_steps(*lengths, extra=(busy, *waiting))) == {}
-    assert set(_left_out(_steps(*lengths, extra=tuple(waiting)))) == {"step 3", "step 4", "step 5"}
+    new = [each._replace(work_ms=1, work=f"kernel_{n}") for n, each in enumerate(waiting)]
+    assert _left_out(_steps(*lengths, extra=(busy, *new))) == {}
+    reason = "80.0 ms of it in first launches"
+    assert _left_out(_steps(*lengths, extra=tuple(new))) == {f"step {n}": reason for n in (3, 4, 5)}
+    # A launch of a kernel that was launched before loads nothing.
+    assert _left_out(_steps(*lengths, extra=tuple(waiting))) == {}
 
 
 def test_short_epochs_start_their_workers_again_and_again() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .event_table import EventTable
 from .finished import finished_by_devices
-from .first_calls import OF_EPOCHS, ONCE, ONE_OFF_NS, named, while_idle
+from .first_calls import OF_EPOCHS, ONCE, ONE_OFF_NS, named
 from .intervals import Intervals
 from .kinds import EventKind
 from .steps import Step, steps_between
@@ -32,8 +32,6 @@ _FAR_UNLIKE = 2.5
 _RECURS = 0.1
 # So much of what a first step takes longer is worth naming.
 _PART_OF_MORE = 0.1
-# A launch this long loads the kernel that it launches; so does the cudaFree(0) of a library.
-_SLOW_LAUNCH_NS = 1_000_000
 # So often something has to begin for its beginnings to be rounds, and with so much of the work.
 _FEWEST_ROUNDS, _MOST_OF_RUN = 3, 0.5
 
@@ -197,7 +195,7 @@ def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, st
     usual = sorted(each for each, is_empty in zip(lengths, empty, strict=True) if not is_empty)
     # Of two steps the shorter one is the better guess at what the others are like.
     usual_ns = usual[(len(usual) - 1) // 2]
-    once, reasons = _Once(trace, steps), list[str]()
+    once, reasons = _Once(trace, steps, first), list[str]()
     for step, is_empty, length_ns in zip(steps, empty, lengths, strict=True):
         reason = "nothing ran on a device in it" if is_empty else ""
         if length_ns > _UNLIKE * usual_ns:
@@ -230,9 +228,8 @@ def _empty_steps(trace: EventTable, steps: tuple[Step, ...]) -> list[bool]:
 class _Once:
     """What happens once in a step and makes it longer."""
 
-    def __init__(self, trace: EventTable, steps: tuple[Step, ...]) -> None:
-        self._trace = trace
-        self._steps = steps
+    def __init__(self, trace: EventTable, steps: tuple[Step, ...], first: dict[int, str]) -> None:
+        self._trace, self._steps, self._first = trace, steps, first
 
     @cached_property
     def _names(self) -> list[tuple[str, NDArray[np.bool_]]]:
@@ -251,28 +248,17 @@ class _Once:
         often = int(np.count_nonzero(spent_ns > _RECURS * (ends - starts)))
         return 4 * often >= len(starts) if words == OF_EPOCHS else 2 * often > len(starts)
 
-    @cached_property
-    def _busy(self) -> Intervals:
-        return self._trace.time_of(self._trace.device_rows)
-
-    @cached_property
-    def _loads(self) -> NDArray[np.bool_]:
-        return named(self._trace, r"\w*Launch\w*|(cuda|hip)Free")
-
     def why_longer(self, step: Step, longer_ns: int, usual_ns: int, *, is_first: bool) -> str:
         """Say why a step is longer than usual by so much; "" where nothing tells."""
         trace = self._trace
         rows = trace.rows_within(step.start_ns, step.end_ns)
         told = [(0, "")]
+        first = rows[np.isin(rows, list(self._first))]
         for words, names in self._names:
             own = rows[names[trace.name_id[rows]]]
+            first = first[~names[trace.name_id[first]]]
             told.append((trace.time_of(own).total_ns, words))
-        calls = rows[trace.kind[rows] == EventKind.Runtime]
-        slow = calls[trace.duration_ns[calls] > _SLOW_LAUNCH_NS]
-        slow = slow[self._loads[trace.name_id[slow]]]
-        # A launch that waits for room in the queue of a busy device loads nothing.
-        slow = slow[while_idle(trace, self._busy, slow)] if len(slow) else slow
-        told.append((int(trace.duration_ns[slow].sum()), "first launches"))
+        told.append((trace.time_of(first).total_ns, "first launches"))
         spent_ns, words = max(told)
         because = f"{time_text(spent_ns)} of it in {words}"
         if 2 * sum(each for each, _ in told) >= longer_ns:
