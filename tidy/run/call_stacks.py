@@ -70,14 +70,13 @@ class CallStacks:
         start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
         rows = np.flatnonzero(np.isin(kind, _PLACED) | _calls_in_no_op(table))
         tracks = list(strings.tracks)
-        threads = np.unique(track_id[rows])
-        for small, number in find_forward_threads(table, rows, threads, flows).items():
-            self._threads.setdefault(small, tracks[threads[number]].tid)
+        for small, track in find_forward_threads(table, rows, flows).items():
+            self._threads.setdefault(small, tracks[track].tid)
         # An outer event first; of equal ones a Python function.
         is_op = kind[rows] != EventKind.PyCall
         rows = rows[np.lexsort((is_op, -table["duration_ns"][rows], start[rows]))]
         placed: list[tuple[Rows, Rows, Rows]] = []
-        for track in threads.tolist():
+        for track in np.unique(track_id[rows]).tolist():
             tid, mine = tracks[track].tid, rows[track_id[rows] == track]
             known = lines[tid] if isinstance(tid, int) and tid in lines else NOT_FOLLOWED
             stacks, since_ns = known.at(start[mine])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .callers import find_callers
 from .info import TraceInfo
 from .kinds import TREE_KINDS
-from .links import Table, find_forward_threads, link_backward, numbers_of
+from .links import Table, find_forward_threads, link_backward
 from .memory import memory_table
 from .raw_columns import RawColumns, Rows, Track
 from .trace import Trace
@@ -29,9 +29,8 @@ def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     table = raw.concatenate()
     in_tree = np.isin(table["kind"], TREE_KINDS)
     tree_rows, other_rows = np.flatnonzero(in_tree), np.flatnonzero(~in_tree)
-    threads = np.unique(table["track_id"][tree_rows])
-    thread_of = find_forward_threads(table, tree_rows, threads, flows)
-    tree = _host_tree(table, tree_rows, threads, thread_of)
+    thread_of = find_forward_threads(table, tree_rows, flows)
+    tree = _host_tree(table, tree_rows, thread_of)
     del table["tie"]
     other_rows = other_rows[np.argsort(table["start_ns"][other_rows], kind="stable")]
     order = np.concatenate([tree_rows[tree.order], other_rows])
@@ -45,7 +44,7 @@ def build_trace(raw: RawColumns, info: TraceInfo) -> Trace:
     table["caller"] = find_callers(table, len(tree_rows), flows)
     info = _look_for_gaps(table["external_id"][: len(tree_rows)], info)
     del table["external_id"]
-    forward = link_backward(table, len(tree_rows), threads, thread_of)
+    forward = link_backward(table, len(tree_rows), thread_of)
     tracks = [Track(*track) for track in strings.tracks]
     memory = memory_table(changes, new_row)
     return Trace(table, strings, tracks, len(tree_rows), forward, info, memory)
@@ -70,23 +69,13 @@ def _look_for_gaps(external_ids: NDArray[np.int64], info: TraceInfo) -> TraceInf
     return replace(info, warnings=[*info.warnings, said], is_thinned=True)
 
 
-def _host_tree(
-    table: Table, tree_rows: Rows, threads: NDArray[np.int32], thread_of: dict[int, int]
-) -> Tree:
+def _host_tree(table: Table, tree_rows: Rows, thread_of: dict[int, int]) -> Tree:
     small_id = table["forward_thread"][tree_rows]
     adopter = np.full(len(tree_rows), -1, np.int32)
     for small, forward in thread_of.items():
         adopter[small_id == small] = forward
-    return build_tree(
-        table["start_ns"][tree_rows],
-        table["duration_ns"][tree_rows],
-        numbers_of(threads, table["track_id"][tree_rows]),
-        table["tie"][tree_rows],
-        adopter,
-        _clock_is_coarse(table),
-    )
-
-
-def _clock_is_coarse(table: Table) -> bool:
-    """Whether the file was written in whole microseconds (before 2024)."""
-    return not (table["start_ns"] % 1000).any() and not (table["duration_ns"] % 1000).any()
+    # Until 2024 files were written in whole microseconds.
+    is_fine = (table["start_ns"] % 1000).any() or (table["duration_ns"] % 1000).any()
+    names = ("start_ns", "duration_ns", "track_id", "tie")
+    start, duration, track, tie = (table[name][tree_rows] for name in names)
+    return build_tree(start, duration, track, tie, adopter, coarse_clock=not is_fine)

@@ -41,21 +41,20 @@ def match_correlation(
     call to start before the device event wins. One graph launch may own many kernels. ROCm writes a
     correlation of 0 where it does not know it.
     """
-    if not len(call_corr):
-        return np.full(len(device_corr), -1, np.int64)
     count = len(call_corr)
+    if not count:
+        return np.full(len(device_corr), -1, np.int64)
     order = np.lexsort((call_start, call_corr))
-    first = np.searchsorted(call_corr[order], device_corr)
-    known = call_corr[order[np.minimum(first, count - 1)]] == device_corr
     # Sorted together, a device event stands behind the last call that could have launched it.
     corr, start = np.append(call_corr, device_corr), np.append(call_start, device_start)
     is_device = np.arange(len(corr)) >= count
     merged = np.lexsort((is_device, start, corr))
-    calls_before = np.cumsum(~is_device[merged])
-    last = np.empty(len(device_corr), np.int64)
-    last[merged[is_device[merged]] - count] = calls_before[is_device[merged]] - 1
-    found = order[np.clip(last, np.minimum(first, count - 1), None)]
-    return np.where(known & (device_corr > 0), found, -1)
+    last = np.empty(len(corr), np.int64)
+    last[merged] = np.cumsum(~is_device[merged]) - 1
+    # Where all calls with its correlation start later, it is the first of them.
+    first = np.searchsorted(call_corr[order], device_corr)
+    found = order[np.minimum(np.maximum(last[count:], first), count - 1)]
+    return np.where((call_corr[found] == device_corr) & (device_corr > 0), found, -1)
 
 
 def innermost_open(
@@ -118,16 +117,14 @@ def _climb(
     return np.where(rows == count, -1, rows)
 
 
-def find_forward_threads(
-    table: Table, tree_rows: Rows, threads: NDArray[np.int32], flows: Table
-) -> dict[int, int]:
-    """Which of `threads`, track ids in order, PyTorch's small ids (`Fwd thread id`) stand for.
+def find_forward_threads(table: Table, tree_rows: Rows, flows: Table) -> dict[int, int]:
+    """Which track each of PyTorch's small ids of threads (`Fwd thread id`) stands for.
 
     A backward op names its forward by (small id, sequence number). The arrows of the file tell the
     thread; without any it is the one that handed out most of those sequence numbers, which are
     counted per thread.
     """
-    thread = numbers_of(threads, table["track_id"][tree_rows])
+    thread = table["track_id"][tree_rows]
     sequence_nr, forward_thread = (table[n][tree_rows] for n in ("sequence_nr", "forward_thread"))
     backward = (forward_thread > 0) & (sequence_nr >= 0)
     forward = (forward_thread == 0) & (sequence_nr >= 0)
@@ -136,7 +133,7 @@ def find_forward_threads(
     if len(candidates) == 1 and len(small_ids) == 1:
         return {small_ids[0]: candidates[0]}
     votes: dict[int, Counter[int]] = {small_id: Counter() for small_id in small_ids}
-    for op, host in _backward_arrows(table, tree_rows, threads, flows):
+    for op, host in _backward_arrows(table, tree_rows, flows):
         if int(forward_thread[op]) in votes:
             votes[int(forward_thread[op])][host] += 1
     for small_id, counts in votes.items():
@@ -146,15 +143,8 @@ def find_forward_threads(
     return {small_id: counts.most_common(1)[0][0] for small_id, counts in votes.items() if counts}
 
 
-def numbers_of(threads: NDArray[np.int32], track_id: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The number of each track among the host threads."""
-    return np.searchsorted(threads, track_id).astype(np.int32)
-
-
-def _backward_arrows(
-    table: Table, tree_rows: NDArray[np.int64], threads: NDArray[np.int32], flows: Table
-) -> Iterator[tuple[int, int]]:
-    """(index among `tree_rows` of a backward op, thread of its forward) for each `fwdbwd` arrow."""
+def _backward_arrows(table: Table, tree_rows: Rows, flows: Table) -> Iterator[tuple[int, int]]:
+    """(index among `tree_rows` of a backward op, track of its forward) for each `fwdbwd` arrow."""
     drawn = flows["is_backward"]
     ids, is_end = flows["flow_id"][drawn], flows["is_end"][drawn]
     track, time = flows["track_id"][drawn], flows["time_ns"][drawn]
@@ -163,18 +153,15 @@ def _backward_arrows(
     rows = tree_rows[backward]
     places = zip(table["track_id"][rows].tolist(), table["start_ns"][rows].tolist(), strict=True)
     op_at = dict(zip(places, backward.tolist(), strict=True))
-    thread_at = {int(track_id): thread for thread, track_id in enumerate(threads)}
+    hosts = set(np.unique(table["track_id"][tree_rows]).tolist())
     ends = (column[is_end].tolist() for column in (ids, track, time))
     for flow_id, track_id, time_ns in zip(*ends, strict=True):
-        op = op_at.get((track_id, time_ns))
-        host = thread_at.get(source.get(flow_id, -1))
-        if op is not None and host is not None:
+        op, host = op_at.get((track_id, time_ns)), source.get(flow_id, -1)
+        if op is not None and host in hosts:
             yield op, host
 
 
-def link_backward(
-    table: Table, tree_count: int, threads: NDArray[np.int32], thread_of: dict[int, int]
-) -> dict[int, int]:
+def link_backward(table: Table, tree_count: int, thread_of: dict[int, int]) -> dict[int, int]:
     """Backward row -> forward row.
 
     Among forward ops with one key the latest start wins, since the sequence number counts up only
@@ -184,9 +171,8 @@ def link_backward(
     rows = np.flatnonzero(table["sequence_nr"][:tree_count] >= 0)
     ends = (table["start_ns"] + table["duration_ns"])[rows]
     rows = rows[np.argsort(ends, kind="stable")]
-    names = ("start_ns", "sequence_nr", "forward_thread")
-    thread = numbers_of(threads, table["track_id"][rows])
-    columns: list[NDArray[Any]] = [rows, thread, *(table[name][rows] for name in names)]
+    names = ("track_id", "start_ns", "sequence_nr", "forward_thread")
+    columns: list[NDArray[Any]] = [rows, *(table[name][rows] for name in names)]
     forward: dict[tuple[int, int], tuple[int, int]] = {}
     links: dict[int, int] = {}
     for row, host, start, sequence, small_id in zip(*(c.tolist() for c in columns), strict=True):

@@ -58,7 +58,7 @@ def build_tree(
     """Build the forest of all threads.
 
     Args:
-        start_ns, duration_ns, thread: shape (n,); `thread` numbers the host threads from 0.
+        start_ns, duration_ns, thread: shape (n,); threads have numbers from 0 on.
         tie: order among equal starts (`Ev Idx`); where any is negative, the longer event is first.
         adopter: for an op of a backward pass the thread of its forward, else -1.
         coarse_clock: times are whole microseconds, so an event that ends where the next starts is
@@ -182,32 +182,22 @@ def _lay_out(
     """Number rows depth-first when subtrees of one thread hang under events of another."""
     count = len(order)
     by_start = np.lexsort((np.arange(count), starts)).tolist()
-    parents = parent.tolist()
-    size = [1] * count
+    parents, size = parent.tolist(), [1] * count
     for row in reversed(by_start):
         if parents[row] >= 0:
             size[parents[row]] += size[row]
-    position = [0] * count
-    cursor = [0] * count
-    root_cursor = 0
     # Roots keep their order by thread; children come by start.
-    for row in range(count):
-        if parents[row] < 0:
-            position[row] = root_cursor
-            cursor[row] = root_cursor + 1
-            root_cursor += size[row]
+    roots, sizes = np.flatnonzero(parent < 0), np.array(size, np.int64)
+    first = np.zeros(count, np.int64)
+    first[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    position, free = first.tolist(), (first + 1).tolist()
     for row in by_start:
         above = parents[row]
         if above >= 0:
-            position[row] = cursor[above]
-            cursor[above] += size[row]
-            cursor[row] = position[row] + 1
-    moved = np.array(position, np.int64)
-    new_parent = np.full(count, -1, np.int32)
-    has_parent = parent >= 0
-    new_parent[moved[has_parent]] = moved[parent[has_parent]]
-    new_order = np.empty(count, np.int64)
-    new_order[moved] = order
-    new_end = np.empty(count, np.int32)
-    new_end[moved] = moved + np.array(size, np.int64)
-    return Tree(new_order, new_parent, new_end)
+            position[row] = free[above]
+            free[above] += size[row]
+            free[row] = position[row] + 1
+    moved = np.array([*position, -1], np.int32)  # the last for a parent of -1
+    rows = np.argsort(moved[:-1])
+    end = (np.arange(count) + sizes[rows]).astype(np.int32)
+    return Tree(order[rows], moved[parent[rows]], end)
