@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import translate
+from functools import cache, cached_property
+
+_LAST = "\U0010ffff"  # comes after any other character
 
 
 def matching(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
     """The names that one of `patterns` describes."""
-    parts = [pattern.split("*") for pattern in patterns]
-    return [name for name in names if any(_fits(name, each) for each in parts)]
+    fits = [_fits(pattern) for pattern in patterns]
+    return [name for name in names if any(each(name) for each in fits)]
 
 
-def _fits(name: str, parts: Sequence[str]) -> bool:
-    """Whether the parts of a pattern, with any text between them, make up a whole name."""
-    first, last = parts[0], parts[-1]
-    if len(parts) == 1:
-        return name == first
-    if not (name.startswith(first) and name.endswith(last)):
-        return False
-    at, end = len(first), len(name) - len(last)
-    for part in parts[1:-1]:
-        at = name.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return at <= end
+@cache
+def _fits(pattern: str) -> Callable[[str], object]:
+    return re.compile(translate(re.sub(r"[?[]", r"[\g<0>]", pattern))).match
 
 
 class NameTable:
@@ -56,19 +49,14 @@ class NameTable:
         return sorted(found)
 
     def _find(self, pattern: str) -> list[int]:
-        parts, ids = pattern.split("*"), self._ids
-        first = parts[0]
-        if len(parts) == 1:
+        ids, first = self._ids, pattern.partition("*")[0]
+        if first == pattern:
             return [ids[pattern]] if pattern in ids else []
-        if not first:
+        if first:
+            begin, end = bisect_left(self._sorted, first), bisect_right(self._sorted, first + _LAST)
+            some = self._sorted[begin:end]
+        else:
             # Most names hold none of it, which the longest part tells soonest.
-            longest = max(parts, key=len)
-            return [ids[name] for name in ids if longest in name and _fits(name, parts)]
-        found = list[int]()
-        for at in range(bisect_left(self._sorted, first), len(self._sorted)):
-            name = self._sorted[at]
-            if not name.startswith(first):
-                break
-            if _fits(name, parts):
-                found.append(ids[name])
-        return found
+            longest = max(pattern.split("*"), key=len)
+            some = [name for name in ids if longest in name]
+        return [ids[name] for name in matching(some, [pattern])]
