@@ -11,42 +11,29 @@ from typing import Any
 class Capability(str, Enum):
     """Something the profiler may or may not have recorded; rules name what they need."""
 
-    OPS = "ops"
-    SHAPES = "shapes"
-    STACKS = "stacks"
-    MEMORY = "memory"
-    DEVICE = "device"
-    STEPS = "steps"
+    label: str  # the words for it, as in "no device activity recorded"
+    option: str  # what to give to `torch.profiler.profile` so that the next recording has it
 
-    @property
-    def label(self) -> str:
-        """The words for it, as in "no device activity recorded"."""
-        return _LABELS.get(self, str(self.value))
+    def __new__(cls, value: str, label: str, option: str) -> Capability:
+        made = str.__new__(cls, value)
+        made._value_, made.label, made.option = value, label, option
+        return made
 
-    @property
-    def option(self) -> str:
-        """What to give to `torch.profiler.profile` so that the next recording has it."""
-        return _OPTIONS[self]
+    OPS = "ops", "ops", "activities=[ProfilerActivity.CPU, ...]"
+    SHAPES = "shapes", "input shapes", "record_shapes=True"
+    STACKS = "stacks", "Python stacks", "with_stack=True"
+    MEMORY = "memory", "memory", "profile_memory=True"
+    DEVICE = (
+        "device",
+        "device activity",
+        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+    )
+    STEPS = "steps", "steps", "schedule=... and prof.step() after each step"
 
     @property
     def remedy(self) -> str:
         """What to do so that the next recording has it, as a sentence."""
         return remedy([self])
-
-
-_LABELS = {
-    Capability.SHAPES: "input shapes",
-    Capability.STACKS: "Python stacks",
-    Capability.DEVICE: "device activity",
-}
-_OPTIONS = {
-    Capability.OPS: "activities=[ProfilerActivity.CPU, ...]",
-    Capability.SHAPES: "record_shapes=True",
-    Capability.STACKS: "with_stack=True",
-    Capability.MEMORY: "profile_memory=True",
-    Capability.DEVICE: "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-    Capability.STEPS: "schedule=... and prof.step() after each step",
-}
 
 
 def remedy(missing: Iterable[Capability]) -> str:
