@@ -187,16 +187,12 @@ class Event:
 
     def siblings(self) -> tuple[list[Event], list[Event]]:
         """The siblings before this event and those after it, both by start."""
-        before, after = [], []
-        event = self.previous_sibling
-        while event is not None:
+        before, after = [self], [self]
+        while (event := before[-1].previous_sibling) is not None:
             before.append(event)
-            event = event.previous_sibling
-        event = self.next_sibling
-        while event is not None:
+        while (event := after[-1].next_sibling) is not None:
             after.append(event)
-            event = event.next_sibling
-        return before[::-1], after
+        return before[:0:-1], after[1:]
 
     @property
     def root(self) -> Event:
