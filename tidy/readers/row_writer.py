@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..trace.kinds import ACCELERATORS, DEVICE_KINDS, KIND_OF_CATEGORY, EventKind
 from ..trace.raw_columns import Interner, RawColumns, Strings, Track
@@ -22,56 +21,16 @@ _ESCAPES = str.maketrans({"\n": "/n", "\t": "/t", "\f": "/f", "\b": "/b", "\r": 
 _BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
 
 
-class _TrackIds(dict[tuple[Any, Any], int]):
-    """The track id of each (pid, tid) as written; "25738" and 25738 are one thread."""
+class _NumberOf(dict[Any, int]):
+    """The number of each key, found when it is met first; look-ups of known keys stay in C."""
 
-    def __init__(self, strings: Strings) -> None:
-        super().__init__()
-        self._tracks = strings.tracks
+    def __init__(self, find: Callable[[Any], int], known: Mapping[Any, int] | None = None) -> None:
+        super().__init__(known or {})
+        self._find = find
 
-    def __missing__(self, written: tuple[Any, Any]) -> int:
-        pid, tid = written
-        self[written] = found = self._tracks[Track(_plain(pid), _plain(tid))]
+    def __missing__(self, key: Any) -> int:
+        self[key] = found = self._find(key)
         return found
-
-
-class _TextIds(dict[str, int]):
-    """The number of each text that names files, with the paths of Windows as they were meant.
-
-    PyTorch writes their backslashes as they are, and some read as escapes: before the name of a
-    folder that begins with an n there is a line feed then.
-    """
-
-    def __init__(self, numbers: Interner) -> None:
-        super().__init__()
-        self._numbers = numbers
-
-    def __missing__(self, text: str) -> int:
-        meant = text.translate(_ESCAPES) if ".py(" in text else text
-        self[text] = found = self._numbers[meant]
-        return found
-
-
-class _Signatures(dict[tuple[bytes, bytes, bytes, bytes], int]):
-    """The index into `Strings.signatures` of (dims, types, concrete inputs, strides) as JSON."""
-
-    def __init__(self, strings: Strings) -> None:
-        super().__init__()
-        self._strings = strings
-        self[(b"",) * 4] = -1
-
-    def __missing__(self, texts: tuple[bytes, bytes, bytes, bytes]) -> int:
-        numbers = self._strings.texts
-        self[texts] = found = self._strings.signatures[tuple(numbers[text] for text in texts)]
-        return found
-
-    def ids(self, args: list[Args]) -> NDArray[np.int32]:
-        """The signature of each op, -1 where no inputs were recorded."""
-        found = [
-            self[bytes(a.dims or a.dims_2021), bytes(a.types), bytes(a.concrete), bytes(a.strides)]
-            for a in args
-        ]
-        return np.array(found, np.int32)
 
 
 class RowWriter:
@@ -89,10 +48,16 @@ class RowWriter:
         self.unknown: Counter[str] = Counter()  # categories that no PyTorch profiler writes
         self.known_count = 0  # events of a category, or a name, that PyTorch's profiler does write
         self._clock = Clock(lost)
-        self._track_ids = _TrackIds(self.raw.strings)
-        self._signatures = _Signatures(self.raw.strings)
-        self._name_ids = _TextIds(self.raw.strings.names)
-        self._stack_ids = _TextIds(self.raw.strings.stacks)
+        strings = self.raw.strings
+        texts, signatures = strings.texts, strings.signatures
+        # "25738" and 25738 are one thread.
+        self._track_ids = _NumberOf(lambda pair: strings.tracks[Track(*map(_plain, pair))])
+        # Dims, types, concrete inputs and strides as JSON; none where no inputs were recorded.
+        self._signatures = _NumberOf(
+            lambda parts: signatures[tuple(texts[text] for text in parts)], {(b"",) * 4: -1}
+        )
+        self._name_ids = _NumberOf(lambda text: strings.names[_meant(text)])
+        self._stack_ids = _NumberOf(lambda text: strings.stacks[_meant(text)])
         self.flow_categories = Interner()
 
     def add(self, events: Sequence[AnyEvent]) -> None:
@@ -149,8 +114,17 @@ class RowWriter:
             self.in_order += events
 
     def _op_columns(self, args: list[Args]) -> dict[str, Any]:
+        signatures = self._signatures
         columns: dict[str, Any] = {
-            "inputs_id": self._signatures.ids(args),
+            "inputs_id": [
+                signatures[
+                    bytes(a.dims or a.dims_2021),
+                    bytes(a.types),
+                    bytes(a.concrete),
+                    bytes(a.strides),
+                ]
+                for a in args
+            ],
             "tie": _indexes(args),
             "external_id": [a.external_id or a.external_id_2021 for a in args],
             "sequence_nr": [a.sequence_nr for a in args],
@@ -218,6 +192,15 @@ class RowWriter:
             "name_id": [names[event.name] for event in events],
             "track_id": [tracks[event.pid, event.tid] for event in events],
         }
+
+
+def _meant(text: str) -> str:
+    """The text that PyTorch was to write, where it names files of Windows.
+
+    It writes their backslashes as they are, and some read as escapes: before the name of a folder
+    that begins with an n there is a line feed then.
+    """
+    return text.translate(_ESCAPES) if ".py(" in text else text
 
 
 def _by_kind(category: str, events: list[AnyEvent]) -> Iterator[tuple[EventKind, list[AnyEvent]]]:
