@@ -149,6 +149,10 @@ class Measures:
     ran inside.
     """
 
+    # Not in a trace file.
+    is_async = is_legacy = is_remote = False
+    node_id, overload_name = -1, ""
+
     key: str = ""
     count: int = 0
     cpu_time_total_ns: int = 0

@@ -175,9 +175,6 @@ def _of_devices_and_records(trace: Trace, device: Numbers, records: Numbers) -> 
 class FunctionEvent(Measures):
     """A view on one function event; attributes as PyTorch names them, times in microseconds."""
 
-    is_async = is_legacy = is_remote = False
-    node_id = -1
-
     def __init__(self, events: FunctionEvents, index: int) -> None:
         self._events = events
         self.index = index

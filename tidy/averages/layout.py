@@ -142,9 +142,8 @@ def format_memory(nbytes: int) -> str:
 
 def flops_scale(least: int) -> tuple[float, str]:
     """(factor, unit) in which the least positive count of a column is at least 1."""
-    power, units = 0, ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
-    while power + 1 < len(units) and least >= 1000 ** (power + 1):
-        power += 1
+    units = "FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs"
+    power = min((len(str(least)) - 1) // 3, len(units) - 1)
     return 10.0 ** (-3 * power), units[power]
 
 
@@ -172,8 +171,3 @@ def widest(texts: Sequence[Any], most: int | None) -> int:
     """The width of a column for these texts."""
     width = max(len(str(text)) for text in texts) + 4
     return width if most is None else min(width, most)
-
-
-def visible(text: str) -> str:
-    """`text` without what would break a line or move the cursor."""
-    return "".join(char if char.isprintable() else "?" for char in text)

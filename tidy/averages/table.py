@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
+from ..trace import printable
 from . import layout
 from .columns import COLUMNS, Column, Measures, Unit
 from .function_events import FunctionEvent, FunctionEvents
@@ -29,7 +30,6 @@ class FunctionEventAvg(Measures):
         flops: floating point operations of all calls.
         device_type: "cpu", or the device's as in `use_device`.
         cpu_parent: the event around the first of them, None at top level.
-        is_async, is_legacy, is_remote, node_id, overload_name: not in a trace file.
     """
 
     flops: int = 0
@@ -39,11 +39,6 @@ class FunctionEventAvg(Measures):
     use_device: str | None = None
     is_user_annotation: bool = False
     cpu_parent: FunctionEvent | None = None
-    is_async: bool = False
-    is_legacy: bool = False
-    is_remote: bool = False
-    node_id: int = -1
-    overload_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ class _Printer:
         elif column.unit is Unit.TEXT:
             most = self._options.max_name_column_width
             width = layout.widest(values, most)
-            cell = lambda name: layout.shortened_name(layout.visible(name), most)  # noqa: E731
+            cell = lambda name: layout.shortened_name(printable(name), most)  # noqa: E731
         elif column.unit is Unit.SHAPES:
             width = layout.widest(values, self._options.max_shapes_column_width)
             cell = lambda shapes: str(shapes)[:width]  # noqa: E731
@@ -169,8 +164,7 @@ class _Printer:
         frames = [frame for row in self._rows for frame in row.stack]
         width = layout.widest(frames, self._options.max_src_column_width)
         stacks = [
-            [layout.shortened_path(layout.visible(f), width) for f in row.stack]
-            for row in self._shown
+            [layout.shortened_path(printable(f), width) for f in row.stack] for row in self._shown
         ]
         self.more_frames = [stack[1:] for stack in stacks]
         first = [stack[0] if stack else "" for stack in stacks]
