@@ -140,18 +140,14 @@ class Comparison:
     @cached_property
     def machine(self) -> Machine:
         """What all ops have in common; of the device's where that decides how long a step is."""
-        same = [
-            (pair, change)
+        on_device = min(side.busy_share or 0.0 for side in (self.base, self.new)) >= _BUSY
+        return machine_of(
+            change.estimate
             for pair, change in self._grown
             if abs(pair.counts[0] - pair.counts[1]) <= _SAME_COUNT * max(pair.counts)
             and not pair.how
-            and (pair.key.sort == KERNEL) == self._is_on_device
-        ]
-        return machine_of(change.estimate for _, change in same)
-
-    @cached_property
-    def _is_on_device(self) -> bool:
-        return min(side.busy_share or 0.0 for side in (self.base, self.new)) >= _BUSY
+            and (pair.key.sort == KERNEL) == on_device
+        )
 
     @cached_property
     def _pairs(self) -> list[Pair]:
@@ -164,7 +160,7 @@ class Comparison:
         """The pairs that take some of a step, with their growth."""
         least_ns = _WORTH * min(self.base.step_ns or 0.0, self.new.step_ns or 0.0)
         tests = [
-            pair
+            (pair, pair.base.step_ns, pair.new.step_ns)
             for pair in self._pairs
             if pair.base is not None
             and pair.new is not None
@@ -172,14 +168,11 @@ class Comparison:
             and min(_presence(pair.base), _presence(pair.new)) >= _USUAL
         ]
         confidence = 1 - (1 - CONFIDENCE) / max(len(tests), 1)
-        return [(pair, self._growth(pair, confidence)) for pair in tests]
-
-    def _growth(self, pair: Pair, confidence: float) -> Interval:
-        assert pair.base is not None
-        assert pair.new is not None
-        rows = (pair.base.step_ns, self.base), (pair.new.step_ns, self.new)
-        base, new = (side.independent_count_of(times) for times, side in rows)
-        return growth(rows[0][0], rows[1][0], (base, new), confidence)
+        of_base, of_new = self.base.independent_count_of, self.new.independent_count_of
+        return [
+            (pair, growth(base, new, (of_base(base), of_new(new)), confidence))
+            for pair, base, new in tests
+        ]
 
     @cached_property
     def _shares(self) -> list[float]:

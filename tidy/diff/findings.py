@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from ..check.fingerprint import fingerprint
 
@@ -28,6 +29,16 @@ class FoundPlace:
     function: str
     count: int
     cost_share: float | None
+
+    @classmethod
+    def of(cls, finding: Any, severity: str, count: int, share: float | None) -> FoundPlace:
+        """The place of a finding, which is one of a trace or one of a report."""
+        at = finding.location
+        file, line, function = (at.file, at.line, at.function or "") if at else ("", 0, "")
+        message, fix = finding.message, finding.fix
+        return cls(
+            finding.code, finding.name, severity, message, fix, file, line, function, count, share
+        )
 
     @property
     def where(self) -> str:

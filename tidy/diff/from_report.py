@@ -159,25 +159,12 @@ def _found(runs: Sequence[_RunOfReport]) -> list[FoundPlace]:
     places: dict[tuple[Hashable, int], FoundPlace] = {}
     for run in runs:
         seen = Counter[Hashable]()
-        for place in dict.fromkeys(_place(found) for found in run.findings if found.in_window):
+        here = (f for f in run.findings if f.in_window)
+        for place in dict.fromkeys(
+            FoundPlace.of(f, f.severity, f.count, f.cost_share) for f in here
+        ):
             said = without_numbers(place.message)
             key = (place.code, place.severity, place.where, place.function, said)
             seen[key] += 1
             places.setdefault((key, seen[key]), place)
     return list(places.values())
-
-
-def _place(found: _FindingOfReport) -> FoundPlace:
-    where = found.location
-    return FoundPlace(
-        found.code,
-        found.name,
-        found.severity,
-        found.message,
-        found.fix,
-        where.file if where else "",
-        where.line if where else 0,
-        where.function if where else "",
-        found.count,
-        found.cost_share,
-    )

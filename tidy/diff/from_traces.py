@@ -83,21 +83,9 @@ def _setting(job: Sequence[CheckedTrace]) -> Setting:
 def _found(section: Section) -> Iterator[FoundPlace]:
     for place in section.places:
         finding = place.finding
-        if not finding.in_window:
-            continue
-        where = finding.location
-        yield FoundPlace(
-            finding.code,
-            finding.name,
-            finding.severity.label,
-            finding.message,
-            finding.fix,
-            "" if where is None else where.file,
-            0 if where is None else where.line,
-            "" if where is None else where.function or "",
-            place.count,
-            place.cost_share,
-        )
+        if finding.in_window:
+            severity = finding.severity.label
+            yield FoundPlace.of(finding, severity, place.count, place.cost_share)
 
 
 def _memory(traces: Sequence[Trace]) -> dict[str, int]:

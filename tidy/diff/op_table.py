@@ -6,7 +6,7 @@ add up; a kernel with the time on its device. The Python code of a function is o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from ..account.places import Places
 from ..trace import EventKind, Location, Rows, Trace
-from ..trace.kinds import DEVICE_WORK
 
 OP, KERNEL, PYTHON = "op", "kernel", "Python"
-_PYTHON = (EventKind.PyCall, EventKind.PyCCall)
 
 
 class OpKey(NamedTuple):
@@ -67,42 +65,35 @@ def op_table(trace: Trace) -> OpTable:
         return {}
     order = np.argsort(starts)
     table, places = OpTable(), Places(trace)
-    for sort, rows, of, spent in _parts(trace):
+    parts = (
+        (OP, trace.rows_of_kind(EventKind.TorchOp)),
+        (PYTHON, trace.rows_of_kind(EventKind.PyCall, EventKind.PyCCall)),
+        (KERNEL, trace.device_rows),
+    )
+    for sort, rows in parts:
         # What devices do is of the step that launched it, in which they may not have begun.
         began_ns = trace.launched_ns(rows)
         at = np.searchsorted(starts[order], began_ns, side="right") - 1
         step = order[np.maximum(at, 0)]
         inside = (at >= 0) & (began_ns < ends[step])
-        _add(table, places, trace, sort, of[inside], spent[inside], step[inside], len(starts))
+        _add(table, trace, places, sort, rows[inside], step[inside], len(starts))
     return table
-
-
-def _parts(trace: Trace) -> Iterator[tuple[str, Rows, Rows, NDArray[np.int64]]]:
-    """For each sort its rows, the rows whose name, inputs and place count, and the time."""
-    kinds = trace.kind[: trace.tree_count]
-    ops = np.flatnonzero(kinds == EventKind.TorchOp)
-    yield OP, ops, ops, trace.self_ns[ops]
-    python = np.flatnonzero(np.isin(kinds, _PYTHON))
-    yield PYTHON, python, python, trace.self_ns[python]
-    work = trace.rows_of_kind(*DEVICE_WORK)
-    yield KERNEL, work, work, trace.duration_ns[work]
 
 
 def _add(
     table: OpTable,
-    places: Places,
     trace: Trace,
+    places: Places,
     sort: str,
     rows: Rows,
-    spent: NDArray[np.int64],
     step: Rows,
     step_count: int,
 ) -> None:
-    """Add rows of one sort; `spent` is their time, `step` the number of the step."""
+    """Add rows of one sort; `step` is the number of the step that each is in."""
     above = places.tree_rows(rows.astype(np.int32))
     place = np.where(above >= 0, places.of_row[above], -1) if len(places.of_row) else above
     inputs = np.where(above >= 0, trace.inputs_id[above], -1)
-    names = trace.name_id[rows]
+    names, spent = trace.name_id[rows], trace.self_ns[rows]
     if sort == PYTHON:
         # What is in no function of the user's is not the user's to change.
         known = place >= 0
