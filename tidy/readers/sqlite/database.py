@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -93,15 +94,12 @@ class Database:
 
     def expect(self, tables: Iterable[str]) -> None:
         """Count the rows to come, for the progress that is shown."""
-        for table in tables:
-            self._rows_in_all += self._last_rowid(table) if table in self.tables else 0
-
-    def _last_rowid(self, table: str) -> int:
-        try:
-            ((last,),) = self._connection.execute(f'SELECT max(rowid) FROM "{table}"')  # noqa: S608
-        except sqlite3.Error:
-            return 0
-        return last if isinstance(last, int) and 0 < last < 1 << 40 else 0
+        for table in self.tables.keys() & tables:
+            with suppress(sqlite3.Error):
+                query = f'SELECT max(rowid) FROM "{table}"'  # noqa: S608
+                ((last,),) = self._connection.execute(query)
+                if isinstance(last, int) and 0 < last < 1 << 40:
+                    self._rows_in_all += last
 
     def chunks(
         self, table: str, columns: Mapping[str, int], raw: Iterable[str] = ()

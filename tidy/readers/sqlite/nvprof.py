@@ -13,6 +13,7 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -180,23 +181,16 @@ class NvprofReader(ProfileReader):
 def _demangle(names: Mapping[int, str]) -> dict[int, str]:
     """The kernels' names as they stood in the source; without `c++filt`, as they are given."""
     mangled = [name for name in names.values() if name.startswith(_MANGLED) and "\n" not in name]
-    readable = dict(zip(mangled, _demangled(mangled), strict=False))
-    return {key: readable.get(name, name) for key, name in names.items()}
-
-
-def _demangled(mangled: list[str]) -> list[str]:
-    tool = shutil.which("c++filt") if mangled else None
-    if tool is None:
-        return []
-    text = "\n".join(mangled).encode("utf-8", "replace")
-    try:
-        done = subprocess.run(  # noqa: S603  # names are given on stdin, not as arguments
-            [tool], input=text, capture_output=True, timeout=_DEMANGLING_SECONDS, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return lines if len(lines) == len(mangled) else []
+    tool, readable = shutil.which("c++filt") if mangled else None, list[str]()
+    if tool is not None:
+        text = "\n".join(mangled).encode("utf-8", "replace")
+        with suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(  # noqa: S603  # names are given on stdin, not as arguments
+                [tool], input=text, capture_output=True, timeout=_DEMANGLING_SECONDS, check=True
+            )
+            readable = done.stdout.decode("utf-8", "replace").splitlines()
+    known = dict(zip(mangled, readable, strict=True)) if len(readable) == len(mangled) else {}
+    return {key: known.get(name, name) for key, name in names.items()}
 
 
 def _hash(columns: list[Column]) -> NDArray[np.uint64]:

@@ -75,7 +75,7 @@ class ProfileReader:
             raise TraceFormatError(path, "; ".join([problem, *warnings, self.how_to_record]))
         if not self.ranges.op_count:
             warnings.append(f"no operators in this profile; {self.how_to_record}")
-        elif self.ranges.has_shapes:
+        elif self.activities.raw.strings.signatures:
             warnings.append(_NO_TYPES)
         refine(self.activities.raw)
         # Rules that need shapes read dtypes, too, and without any would call every run clean.
@@ -98,11 +98,12 @@ class ProfileReader:
         kinds = (np.clip(columns[name], 0, 255) for name in ("copyKind", "srcKind", "dstKind"))
         copy, source, target = kinds
         numbers = (copy << 16) + (source << 8) + target
-        self.activities.add_device_work(EventKind.Memcpy, columns, numbers, self._memcpy)
-
-    def _memcpy(self, number: int) -> str:
-        source, target = self._memory((number >> 8) & 255), self._memory(number & 255)
-        return memcpy_name(number >> 16, source, target)
+        self.activities.add_device_work(
+            EventKind.Memcpy,
+            columns,
+            numbers,
+            lambda n: memcpy_name(n >> 16, self._memory((n >> 8) & 255), self._memory(n & 255)),
+        )
 
     def add_fills(self, columns: Columns, kinds: Column) -> None:
         """Add fills of memory of these kinds."""

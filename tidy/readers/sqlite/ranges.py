@@ -61,13 +61,8 @@ class Ranges:
         if not sizes:
             return -1
         strings = self._activities.raw.strings
-        texts = strings.texts
-        nothing = texts[b""]
-        return strings.signatures[texts[sizes.encode()], nothing, nothing, nothing]
-
-    @property
-    def has_shapes(self) -> bool:
-        return bool(self._activities.raw.strings.signatures)
+        parts = (sizes.encode(), b"", b"", b"")
+        return strings.signatures[tuple(strings.texts[part] for part in parts)]
 
     def write(self) -> None:
         """Add all ranges to the columns; those still open end with the recording."""
