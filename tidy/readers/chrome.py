@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import IO, Any
+from typing import IO
 
 from ..errors import TraceFormatError
 from ..trace import Trace, TraceInfo, build_trace
@@ -61,19 +61,14 @@ def read_chrome_trace(file: IO[bytes], path: str, progress: Progress | None = No
         warnings.append(f"the file is cut off after {rows.event_count:,} events")
     rows.raw.shift(base_time(header.get("baseTimeNanoseconds"), warnings))
     refine(rows.raw)
-    notes = [*_notes(header), *warnings]
+    notes = header.get("tidy_notes")  # what `tidy run` had to say of its recording
+    said = [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
     accelerators, is_cut = frozenset(rows.accelerators), text.tail is None
-    info = TraceInfo(path, header, notes, accelerators=accelerators, is_thinned=is_cut)
+    info = TraceInfo(path, header, said + warnings, accelerators=accelerators, is_thinned=is_cut)
     trace = build_trace(rows.raw, info)
     if ranks := merged_ranks(trace):
         raise TraceFormatError(path, refusal_of(ranks))
     return trace
-
-
-def _notes(header: dict[str, Any]) -> list[str]:
-    """Return what `tidy run` had to say of its recording."""
-    notes = header.get("tidy_notes")
-    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
 
 
 def _refusal(path: str, problem: str, warnings: list[str]) -> TraceFormatError:

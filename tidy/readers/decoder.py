@@ -72,7 +72,10 @@ class EventDecoder:
                     events.append(event)
         self._lost.update(lost)
         if not self._is_exact:
-            fast = [_with_floats(event) for event in events]
+            fast = [
+                FileEvent(**asdict(e) | {"ts": to_float(e.ts), "dur": to_float(e.dur)})
+                for e in events
+            ]
             self._is_exact = needs_decimals(fast)
             if not self._is_exact:
                 return fast  # type: ignore[return-value]
@@ -86,11 +89,6 @@ def _in_brackets(text: bytes | memoryview) -> bytes:
     while first < last and text[last - 1] in _AROUND:
         last -= 1
     return b"".join((b"[", memoryview(text)[first:last], b"]"))
-
-
-def _with_floats(event: ExactFileEvent) -> FileEvent:
-    values = asdict(event) | {"ts": to_float(event.ts), "dur": to_float(event.dur)}
-    return FileEvent(**values)
 
 
 def _loosened(schema: type[msgspec.Struct]) -> Any:

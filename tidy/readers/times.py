@@ -92,8 +92,9 @@ class Clock:
         return events, self._exact(e.ts for e in events), self._exact(spans)
 
     def _exact(self, times_us: Iterable[Decimal]) -> Nanoseconds:
-        convert = _unpadded_nanoseconds if self._unpadded else _decimal_nanoseconds
-        return np.fromiter(map(convert, times_us), np.int64)
+        if self._unpadded:
+            return np.fromiter(map(_unpadded_nanoseconds, times_us), np.int64)
+        return np.fromiter((round(time * 1000) for time in times_us), np.int64)
 
 
 def _floats(times_us: list[Any]) -> NDArray[np.float64]:
@@ -115,10 +116,6 @@ def _nanoseconds(times_us: NDArray[np.float64]) -> Nanoseconds:
     """
     whole = np.floor(times_us)
     return whole.astype(np.int64) * 1000 + np.rint((times_us - whole) * 1000).astype(np.int64)
-
-
-def _decimal_nanoseconds(time_us: Decimal) -> int:
-    return round(time_us * 1000)
 
 
 def _unpadded_nanoseconds(time_us: Decimal) -> int:
