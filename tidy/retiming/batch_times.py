@@ -18,8 +18,8 @@ import numpy as np
 
 from ..profiler.worker_ranges import with_times
 from ..runtime.observe.worker_batches import WorkerBatch
-from ..trace.loader_fetches import FETCH, Epoch, taken
-from ..trace.loader_workers import epochs_of, in_order
+from ..trace.loader_fetches import FETCH, taken
+from ..trace.loader_workers import Epoch, epochs_of, in_order
 from ..trace.raw_columns import Column, Strings, Track
 from .light import Bounds
 from .moments import Numbers, step_of

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from .intervals import Intervals
-from .loader_workers import LoaderWorkers, WorkerGroup, find_loader_workers
+from .loader_workers import Epoch, LoaderWorkers, WorkerGroup, find_loader_workers
 from .location import Location
 from .raw_columns import Rows
 from .trace import Trace
@@ -41,20 +40,6 @@ class Fetches:
         """The time in which they receive a batch that is ready."""
         begin_ns = np.maximum(trace.start_ns[self.rows], self.made_ns)
         return Intervals(begin_ns, trace.end_ns[self.rows])
-
-
-class Epoch(NamedTuple):
-    """The batches of one epoch.
-
-    Attributes:
-        start_ns: when the first one was begun.
-        made_ns: when each was ready, in the order of delivery; -1 for one that was not recorded.
-        is_whole: whether the fetch that takes the first one is known to be there.
-    """
-
-    start_ns: int
-    made_ns: Rows
-    is_whole: bool
 
 
 def find_fetches(trace: Trace, workers: LoaderWorkers | None = None) -> list[Fetches]:
@@ -86,7 +71,9 @@ def _loaders_of(
     by_end = np.argsort(ends, kind="stable")
     group = np.repeat(np.arange(len(groups)), [len(each) for each in groups])[by_end]
     for loader in workers.loaders:
-        following = np.searchsorted(ends[by_end], np.concatenate(loader.made_ns))
+        following = np.searchsorted(
+            ends[by_end], np.concatenate([e.made_ns for e in loader.epochs])
+        )
         following = following[following < len(ends)]
         if len(following):
             taken[int(np.bincount(group[following]).argmax())].append(loader)
@@ -96,13 +83,7 @@ def _loaders_of(
 def _made(ends_ns: Rows, loaders: Sequence[WorkerGroup]) -> Rows:
     """When the batches of fetches were ready, given the ends of the fetches in order."""
     made = np.full(len(ends_ns), _UNKNOWN)
-    epochs = [
-        Epoch(start_ns, each, number > 0 or loader.first == 0)
-        for loader in loaders
-        for number, (start_ns, each) in enumerate(
-            zip(loader.starts_ns, loader.made_ns, strict=True)
-        )
-    ]
+    epochs = [epoch for loader in loaders for epoch in loader.epochs]
     for known, epoch, first in taken(ends_ns, epochs):
         expected = epoch.made_ns[first : first + len(known)]
         made[known] = np.where(expected < 0, _UNKNOWN, expected)

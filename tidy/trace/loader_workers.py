@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
+from .raw_columns import Rows
 
 HEADER = "tidy_loader_workers"
 _RANGE = re.compile(r"DataLoader worker \d{1,9}: batch (\d{1,18})")
@@ -29,6 +30,20 @@ def range_name(worker: int, batch: int) -> str:
     return f"DataLoader worker {worker}: batch {batch}"
 
 
+class Epoch(NamedTuple):
+    """The batches of one epoch.
+
+    Attributes:
+        start_ns: when the first one was begun.
+        made_ns: when each was ready, in the order of delivery; -1 for one that was not recorded.
+        is_whole: whether the fetch that takes the first one is known to be there.
+    """
+
+    start_ns: int
+    made_ns: Rows
+    is_whole: bool
+
+
 @dataclass(frozen=True)
 class WorkerGroup:
     """The workers that one iterator over a loader has.
@@ -39,10 +54,7 @@ class WorkerGroup:
         queued_share: how much of it they could have worked but had none.
         busy: when each worker was at work.
         batch_ns: how long a batch takes on average, in real time also beside a modelled device.
-        starts_ns: when the first batch of each epoch was begun.
-        made_ns: for each epoch when each of its batches was ready, in the order of delivery; -1
-            for one that was not recorded.
-        first: the number of the first batch of the first epoch that was recorded.
+        epochs: those that were recorded, by start.
     """
 
     num_workers: int
@@ -50,19 +62,17 @@ class WorkerGroup:
     queued_share: float
     busy: tuple[Intervals, ...]
     batch_ns: int
-    starts_ns: tuple[int, ...]
-    made_ns: tuple[NDArray[np.int64], ...]
-    first: int
+    epochs: tuple[Epoch, ...]
 
     @property
     def start_ns(self) -> int:
         """When the first batch was begun."""
-        return self.starts_ns[0]
+        return self.epochs[0].start_ns
 
     @property
     def batch_count(self) -> int:
         """How many batches were recorded."""
-        return sum(int(np.count_nonzero(each >= 0)) for each in self.made_ns)
+        return sum(int(np.count_nonzero(epoch.made_ns >= 0)) for epoch in self.epochs)
 
     @property
     def known(self) -> Intervals:
@@ -114,7 +124,14 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
         busy = [each for each in busy if len(each)]
         if not busy:
             continue
-        epochs = epochs_of(tracks, numbers)
+        epochs = tuple(
+            Epoch(
+                int(trace.start_ns[own[each]].min()),
+                in_order(numbers[each], trace.end_ns[own[each]]),
+                later > 0 or int(numbers[each].min()) == 0,
+            )
+            for later, each in enumerate(epochs_of(tracks, numbers))
+        )
         loaders.append(
             WorkerGroup(
                 num_workers=max(_count(entry.get("num_workers")), len(busy)),
@@ -122,9 +139,7 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
                 queued_share=_share(entry.get("queued_share")),
                 busy=tuple(busy),
                 batch_ns=_count(entry.get("batch_ns")) or int(trace.duration_ns[own].mean()),
-                starts_ns=tuple(int(trace.start_ns[own[each]].min()) for each in epochs),
-                made_ns=tuple(in_order(numbers[each], trace.end_ns[own[each]]) for each in epochs),
-                first=int(numbers[epochs[0]].min()),
+                epochs=epochs,
             )
         )
     return LoaderWorkers(cpu_count, tuple(sorted(loaders, key=lambda each: each.start_ns)))
