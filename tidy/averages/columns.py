@@ -109,7 +109,7 @@ def column_sorted_by(sort_by: str) -> Column:
     return COLUMN_OF[name]
 
 
-class _Microseconds:
+class Microseconds:
     """The attribute `time` of a row, in microseconds, from its attribute `time_ns`."""
 
     def __set_name__(self, row: type[object], name: str) -> None:
@@ -165,8 +165,8 @@ class Measures:
     self_device_memory_usage: int = 0
 
     cpu_time, device_time = _Mean(), _Mean()
-    cpu_time_total, self_cpu_time_total = _Microseconds(), _Microseconds()
-    device_time_total, self_device_time_total = _Microseconds(), _Microseconds()
+    cpu_time_total, self_cpu_time_total = Microseconds(), Microseconds()
+    device_time_total, self_device_time_total = Microseconds(), Microseconds()
     cpu_time_str, device_time_str = _Text(), _Text()
     cpu_time_total_str, self_cpu_time_total_str = _Text(), _Text()
     device_time_total_str, self_device_time_total_str = _Text(), _Text()

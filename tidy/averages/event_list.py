@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Capability, Trace
-from .columns import SUMMED, column_sorted_by
+from .columns import SUMMED, Microseconds, column_sorted_by
 from .function_events import FunctionEvents, listed_shapes
 from .host import Numbers
 from .layout import Table
-from .table import FunctionEventAvg, TableOptions, build_table, self_device_ns
+from .table import FunctionEventAvg, Printer, TableOptions, self_device_ns
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -28,6 +28,8 @@ _REPLACED = str.maketrans({" ": "_", ";": "_", "\t": "_", "\n": "_", "\r": "_"})
 
 class EventList(list[FunctionEventAvg]):
     """The list that `key_averages()` gives: averages, in the order of their first events."""
+
+    self_cpu_time_total, self_device_time_total = Microseconds(), Microseconds()
 
     def __init__(self, averages: Iterable[FunctionEventAvg], events: FunctionEvents) -> None:
         super().__init__(averages)
@@ -42,19 +44,9 @@ class EventList(list[FunctionEventAvg]):
         return sum(event.self_cpu_time_total_ns for event in self)
 
     @property
-    def self_cpu_time_total(self) -> float:
-        """Time of the host in microseconds."""
-        return self.self_cpu_time_total_ns / 1000
-
-    @property
     def self_device_time_total_ns(self) -> int:
         """Time of the devices in nanoseconds: each kernel, copy and fill counts once."""
         return self_device_ns(self)
-
-    @property
-    def self_device_time_total(self) -> float:
-        """Time of the devices in microseconds."""
-        return self.self_device_time_total_ns / 1000
 
     @property
     def use_device(self) -> str | None:
@@ -123,7 +115,7 @@ class EventList(list[FunctionEventAvg]):
             ValueError: an unknown key or unit.
         """
         with_flops = self._events.with_flops or sort_by == "flops"
-        return build_table(self.sorted_by(sort_by), options, self._events, with_flops)
+        return Printer(self.sorted_by(sort_by), options, self._events, with_flops).table()
 
     def _repr_html_(self) -> str:
         return self.layout(None, TableOptions()).html(html.escape) if self else "<p>no events</p>"

@@ -70,13 +70,9 @@ class PythonStacks:
 
     def _pass_on(self, trace: Trace, inside: Numbers) -> None:
         """Give Runtime rows and device rows the stack that is open where they were called."""
-        for kinds in ((EventKind.Runtime,), DEVICE_WORK):
-            rows = trace.rows_of_kind(*kinds)
-            caller = trace.caller[rows].astype(np.int64)
-            rows, caller = rows[caller >= 0], caller[caller >= 0]
-            in_tree = caller < trace.tree_count
-            stack = np.where(in_tree, inside[np.where(in_tree, caller, 0)], self.of_row[caller])
-            self.of_row[rows] = stack
+        rows = trace.rows_of_kind(EventKind.Runtime, *DEVICE_WORK)
+        ops = trace.launching_ops(rows)
+        self.of_row[rows[ops >= 0]] = inside[ops[ops >= 0]]
 
     def _read_call_stacks(self, trace: Trace) -> None:
         written = np.flatnonzero((trace.stack_id >= 0) & (self.of_row == _NO_STACK))

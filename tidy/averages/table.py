@@ -54,31 +54,6 @@ class TableOptions:
     time_unit: str | None = None
 
 
-def build_table(
-    rows: Sequence[FunctionEventAvg],
-    options: TableOptions,
-    events: FunctionEvents,
-    with_flops: bool,
-) -> Table:
-    """Lay out rows, of which there is at least one; `events` tells what was recorded.
-
-    Raises:
-        ValueError: an unknown unit of time.
-    """
-    if options.time_unit is not None and options.time_unit not in layout.TIME_UNITS:
-        raise ValueError(f"cannot show times in {options.time_unit!r}; it is one of: s, ms, us")
-    shown = [row for row in rows if not options.top_level_events_only or row.cpu_parent is None]
-    if options.row_limit is not None and options.row_limit >= 0:
-        shown = shown[: options.row_limit]
-    printer = _Printer(rows, shown, options, events, with_flops)
-    above = [] if options.header is None else [options.header]
-    above += [_TOP_LEVEL] if options.top_level_events_only else []
-    below = [f"Self CPU time total: {printer.time(printer.cpu_us)}"]
-    if printer.has_device_time:
-        below.append(f"Self {printer.device} time total: {printer.time(printer.device_us)}")
-    return Table(printer.columns(), above, below, printer.more_frames)
-
-
 def self_device_ns(rows: Sequence[FunctionEventAvg]) -> int:
     """Time of kernels, copies and fills; the rows of their ops hold that time once more."""
     return sum(
@@ -88,37 +63,52 @@ def self_device_ns(rows: Sequence[FunctionEventAvg]) -> int:
     )
 
 
-class _Printer:
+class Printer:
     """Prints the columns that PyTorch has for these rows; those without data are left out."""
 
     def __init__(
         self,
         rows: Sequence[FunctionEventAvg],
-        shown: Sequence[FunctionEventAvg],
         options: TableOptions,
         events: FunctionEvents,
         with_flops: bool,
     ) -> None:
+        """Take rows, of which there is at least one; `events` tells what was recorded.
+
+        Raises:
+            ValueError: an unknown unit of time.
+        """
+        if options.time_unit is not None and options.time_unit not in layout.TIME_UNITS:
+            raise ValueError(f"cannot show times in {options.time_unit!r}; it is one of: s, ms, us")
+        shown = [row for row in rows if not options.top_level_events_only or row.cpu_parent is None]
+        if options.row_limit is not None and options.row_limit >= 0:
+            shown = shown[: options.row_limit]
         self._rows, self._shown, self._options = rows, shown, options
         self._events, self._with_flops = events, with_flops
-        self.device = (events.use_device or "None").upper()
-        self.cpu_us = sum(row.self_cpu_time_total_ns for row in rows) / 1000
-        self.device_us = self_device_ns(rows) / 1000
-        self.has_device_time = any(row.self_device_time_total_ns > 0 for row in rows)
-        self.more_frames: list[list[str]] = []
+        self._device = (events.use_device or "None").upper()
+        self._cpu_us = sum(row.self_cpu_time_total_ns for row in rows) / 1000
+        self._device_us = self_device_ns(rows) / 1000
+        self._has_device_time = any(row.self_device_time_total_ns > 0 for row in rows)
+        self._more_frames: list[list[str]] = []
 
-    def time(self, time_us: float) -> str:
-        return layout.format_time(time_us, self._options.time_unit)
-
-    def columns(self) -> list[PrintedColumn]:
-        """The columns from left to right; sets `more_frames`, too."""
+    def table(self) -> Table:
+        """The table, with the lines above and below it."""
+        above = [] if self._options.header is None else [self._options.header]
+        above += [_TOP_LEVEL] if self._options.top_level_events_only else []
+        below = [f"Self CPU time total: {self._time(self._cpu_us)}"]
+        if self._has_device_time:
+            below.append(f"Self {self._device} time total: {self._time(self._device_us)}")
         placed = []
         for column in COLUMNS:
             if column.place and self._is_shown(column):
                 placed.append((column.place, self._printed(column)))
                 if column.share_place:
                     placed.append((column.share_place, self._shares(column)))
-        return [printed for _, printed in sorted(placed, key=itemgetter(0))]
+        columns = [printed for _, printed in sorted(placed, key=itemgetter(0))]
+        return Table(columns, above, below, self._more_frames)
+
+    def _time(self, time_us: float) -> str:
+        return layout.format_time(time_us, self._options.time_unit)
 
     def _is_shown(self, column: Column) -> bool:
         if column.unit is Unit.MEMORY:
@@ -129,14 +119,14 @@ class _Printer:
             return False
         if column.unit in (Unit.FLOPS, Unit.SHAPES, Unit.STACK):
             return any(getattr(row, column.name) for row in self._rows)
-        return self.has_device_time or not column.of_device
+        return self._has_device_time or not column.of_device
 
     def _printed(self, column: Column) -> PrintedColumn:
-        title, width = column.title.format(self.device), _WIDTH
+        title, width = column.title.format(self._device), _WIDTH
         cell: Callable[[Any], str] = str
         values = [getattr(row, column.name) for row in self._rows]
         if column.unit in (Unit.TIME, Unit.MEAN_TIME):
-            cell = self.time
+            cell = self._time
         elif column.unit is Unit.MEMORY:
             cell = layout.format_memory
         elif column.unit is Unit.TEXT:
@@ -156,9 +146,9 @@ class _Printer:
         return PrintedColumn(title, width, cells, column.name, loses=column.loses)
 
     def _shares(self, column: Column) -> PrintedColumn:
-        total_us = self.device_us if column.of_device else self.cpu_us
+        total_us = self._device_us if column.of_device else self._cpu_us
         cells = [layout.format_share(getattr(row, column.name), total_us) for row in self._shown]
-        return PrintedColumn(f"{column.title.format(self.device)} %", _WIDTH, cells, loses=1)
+        return PrintedColumn(f"{column.title.format(self._device)} %", _WIDTH, cells, loses=1)
 
     def _places(self, column: Column) -> PrintedColumn:
         frames = [frame for row in self._rows for frame in row.stack]
@@ -166,6 +156,6 @@ class _Printer:
         stacks = [
             [layout.shortened_path(printable(f), width) for f in row.stack] for row in self._shown
         ]
-        self.more_frames = [stack[1:] for stack in stacks]
+        self._more_frames = [stack[1:] for stack in stacks]
         first = [stack[0] if stack else "" for stack in stacks]
         return PrintedColumn(column.title, width, first, column.name, left=True)
