@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -57,7 +58,7 @@ def changed_findings(
     """
     came, went = list(new), list(base)
     for key in (_fingerprint, _function):
-        came, went = _unpaired(came, went, key)
+        came, went = _beyond(came, went, key), _beyond(went, came, key)
     return came, went
 
 
@@ -74,19 +75,13 @@ def _file(found: FoundPlace) -> str:
     return PurePosixPath(found.file.replace("\\", "/")).name
 
 
-def _unpaired(
-    new: Sequence[FoundPlace], base: Sequence[FoundPlace], key: Callable[[FoundPlace], Hashable]
-) -> tuple[list[FoundPlace], list[FoundPlace]]:
-    """What is left of both when each finding takes one of the other side that has its key."""
-    waiting: dict[Hashable, list[FoundPlace]] = {}
-    for each in base:
-        waiting.setdefault(key(each), []).append(each)
-    came = []
-    for each in new:
-        others = waiting.get(key(each))
-        if others:
-            others.pop(0)
-        else:
-            came.append(each)
-    left = {id(each) for others in waiting.values() for each in others}
-    return came, [each for each in base if id(each) in left]
+def _beyond(
+    some: Sequence[FoundPlace], others: Sequence[FoundPlace], key: Callable[[FoundPlace], Hashable]
+) -> list[FoundPlace]:
+    """What is left when each finding of the others takes one that has its key, the first ones."""
+    waiting, left = Counter(map(key, others)), []
+    for each, own in zip(some, map(key, some), strict=True):
+        waiting[own] -= 1
+        if waiting[own] < 0:
+            left.append(each)
+    return left

@@ -43,10 +43,6 @@ class _Part(msgspec.Struct):
     time_ns: int
     tensor_cores: bool | None = None
 
-    @property
-    def name(self) -> PartName:
-        return PartName(self.part, self.cause, self.tensor_cores)
-
 
 class _Account(msgspec.Struct):
     window: _Window
@@ -127,12 +123,17 @@ def side_of_report(path: str, content: bytes) -> Side:
         [steps],
         [first.steps.timed],
         float(np.median(steps)) if len(steps) else median_ns,
-        average_account([(a.window.count, a.parts) for run in runs for a in run.account]),
+        average_account([_parts(account) for run in runs for account in run.account]),
         None,
         _found(runs),
         frozenset(set.intersection(*(set(run.checked) for run in runs))),
         busy_share=float(np.mean(shares)) if shares else None,
     )
+
+
+def _parts(account: _Account) -> tuple[int, list[tuple[PartName, int]]]:
+    parts = [(PartName(p.part, p.cause, p.tensor_cores), p.time_ns) for p in account.parts]
+    return account.window.count, parts
 
 
 def _setting(runs: Sequence[_RunOfReport]) -> Setting:

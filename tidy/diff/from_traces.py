@@ -48,7 +48,11 @@ def side_of_traces(path: str, reports: Sequence[CheckedTrace]) -> Side:
         [job[0].summary.timed_steps for job in jobs],
         float(np.median(steps)) if len(steps) else None,
         average_account(
-            [(len(a.window.steps), a.parts) for report in reports for a in report.accounts]
+            [
+                (len(account.window.steps), [(part.name, part.time_ns) for part in account.parts])
+                for report in reports
+                for account in report.accounts
+            ]
         ),
         together(tables, at_once=False),
         [place for job in jobs[:1] for section in make_sections(job) for place in _found(section)],

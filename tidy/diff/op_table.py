@@ -63,7 +63,6 @@ def op_table(trace: Trace) -> OpTable:
     starts, ends = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2).T
     if not len(starts):
         return {}
-    order = np.argsort(starts)
     table, places = OpTable(), Places(trace)
     parts = (
         (OP, trace.rows_of_kind(EventKind.TorchOp)),
@@ -73,23 +72,15 @@ def op_table(trace: Trace) -> OpTable:
     for sort, rows in parts:
         # What devices do is of the step that launched it, in which they may not have begun.
         began_ns = trace.launched_ns(rows)
-        at = np.searchsorted(starts[order], began_ns, side="right") - 1
-        step = order[np.maximum(at, 0)]
-        inside = (at >= 0) & (began_ns < ends[step])
-        _add(table, trace, places, sort, rows[inside], step[inside], len(starts))
+        step = np.searchsorted(starts, began_ns, side="right") - 1
+        inside = (step >= 0) & (began_ns < ends[step])
+        _add(table, trace, places, sort, rows[inside], step[inside])
     return table
 
 
-def _add(
-    table: OpTable,
-    trace: Trace,
-    places: Places,
-    sort: str,
-    rows: Rows,
-    step: Rows,
-    step_count: int,
-) -> None:
+def _add(table: OpTable, trace: Trace, places: Places, sort: str, rows: Rows, step: Rows) -> None:
     """Add rows of one sort; `step` is the number of the step that each is in."""
+    step_count = len(trace.window.steps)
     above = places.tree_rows(rows.astype(np.int32))
     place = np.where(above >= 0, places.of_row[above], -1) if len(places.of_row) else above
     inputs = np.where(above >= 0, trace.inputs_id[above], -1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,9 @@ def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
     their order where both runs have as many of them, and taken together where they have not. What
     is left is paired by name and shapes, then by name and place, then by name and function.
     """
-    mine, theirs = _by_place(base), _by_place(new)
+    # By line, as their keys are sorted.
+    sides = ([_KeyedRow(key, table[key]) for key in sorted(table)] for table in (base, new))
+    mine, theirs = (_grouped(rows, _function) for rows in sides)
     for place in dict.fromkeys([*mine, *theirs]):
         ours, others = mine.get(place, []), theirs.get(place, [])
         if ours and others:
@@ -61,11 +64,12 @@ def paired(base: OpTable, new: OpTable) -> Iterator[Pair]:
                 yield Pair(other.key, one.row, other.row)
             del mine[place], theirs[place]
     for how, looser in _LOOSER:
-        mine, theirs = _grouped(mine, looser), _grouped(theirs, looser)
+        mine, theirs = (_grouped(chain(*each.values()), looser) for each in (mine, theirs))
         for key in [each for each in mine if each in theirs]:
             one, other = _merged(mine.pop(key)), _merged(theirs.pop(key))
             yield Pair(other.key, one.row, other.row, how)
-        mine, theirs = _apart(mine), _apart(theirs)
+        # What found no counterpart is told by op and function again.
+        mine, theirs = (_grouped(chain(*each.values()), _function) for each in (mine, theirs))
     for one in map(_merged, mine.values()):
         yield Pair(one.key, one.row, None)
     for other in map(_merged, theirs.values()):
@@ -82,27 +86,15 @@ _LOOSER: tuple[tuple[str, Callable[[OpKey], Hashable]], ...] = (
     ("shapes", lambda key: (key.sort, key.name, key.file, key.function)),
     ("place and shapes", lambda key: (key.sort, key.name, key.function)),
 )
-_Places = dict[Hashable, list[_KeyedRow]]
 
 
-def _by_place(table: OpTable) -> _Places:
-    """The rows of each op in each function, by line."""
-    places: _Places = {}
-    for key in sorted(table):
-        places.setdefault(_function(key), []).append(_KeyedRow(key, table[key]))
-    return places
-
-
-def _grouped(places: _Places, looser: Callable[[OpKey], Hashable]) -> _Places:
-    groups: _Places = {}
-    for rows in places.values():
-        groups.setdefault(looser(rows[0].key), []).extend(rows)
+def _grouped(
+    rows: Iterable[_KeyedRow], by: Callable[[OpKey], Hashable]
+) -> dict[Hashable, list[_KeyedRow]]:
+    groups: dict[Hashable, list[_KeyedRow]] = {}
+    for each in rows:
+        groups.setdefault(by(each.key), []).append(each)
     return groups
-
-
-def _apart(groups: _Places) -> _Places:
-    """What was grouped and found no counterpart, by op and function again."""
-    return _grouped({row.key: [row] for rows in groups.values() for row in rows}, _function)
 
 
 def _merged(rows: list[_KeyedRow]) -> _KeyedRow:

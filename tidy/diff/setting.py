@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..trace import EventKind, Trace
+from ..trace import EventKind, Trace, count_text
 
 # Of the products of the one run so many have to be in the other one, too.
 _ALIKE = 0.5
@@ -81,9 +81,11 @@ def differences(base: Setting, new: Setting) -> Iterator[Difference]:
     elif base.devices != new.devices:
         yield Difference("device", _two(*map(_devices, (base, new))))
     if base.world_size != new.world_size:
-        yield Difference("world-size", _two(*(_ranks(each.world_size) for each in (base, new))))
+        yield Difference(
+            "world-size", _two(*(count_text(each.world_size, "rank") for each in (base, new)))
+        )
     elif base.rank_count != new.rank_count:
-        counts = (f"traces of {_ranks(each.rank_count)}" for each in (base, new))
+        counts = (f"traces of {count_text(each.rank_count, 'rank')}" for each in (base, new))
         yield Difference("world-size", _two(*counts))
     yield from _differently_recorded(base, new)
     if base.unit != new.unit:
@@ -186,7 +188,3 @@ def _two(base: str, new: str) -> str:
 def _devices(setting: Setting) -> str:
     names = (name + (f" x {count}" if count > 1 else "") for name, count in setting.devices)
     return " and ".join(names) or "no device"
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'' if count == 1 else 's'}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -79,25 +78,19 @@ class Side:
         return sum(independent_count(part, timed) for part, timed in parts if len(part))
 
 
-class TimedPart(Protocol):
-    """A part of an account, of a trace or of a report."""
-
-    @property
-    def name(self) -> PartName: ...
-    @property
-    def time_ns(self) -> int: ...
-
-
-def average_account(accounts: Sequence[tuple[int, Iterable[TimedPart]]]) -> dict[PartName, float]:
+def average_account(
+    accounts: Sequence[tuple[int, Iterable[tuple[PartName, int]]]],
+) -> dict[PartName, float]:
     """Nanoseconds of an average step on an average device.
 
     Args:
-        accounts: of each device of each rank the number of steps, and the parts of all of them.
+        accounts: of each device of each rank the number of steps, and the nanoseconds of all of
+            them by part.
     """
     sums = defaultdict[PartName, float](float)
     for steps, parts in accounts:
-        for each in parts:
-            sums[each.name] += each.time_ns / max(steps, 1) / len(accounts)
+        for name, time_ns in parts:
+            sums[name] += time_ns / max(steps, 1) / len(accounts)
     return dict(sums)
 
 
