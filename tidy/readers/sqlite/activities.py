@@ -46,8 +46,8 @@ class Activities:
         start, end = columns["start"], columns["end"]
         good = (np.abs(start) < _LATEST_NS) & (np.abs(end) < _LATEST_NS)
         start, end = start[good], end[good]
-        self.lose(_ODD_TIME, len(good) - len(start))
-        self.lose(_BACKWARDS, int(np.count_nonzero(end < start)))
+        self.lost[_ODD_TIME] += len(good) - len(start)
+        self.lost[_BACKWARDS] += int(np.count_nonzero(end < start))
         self.row_count += len(start)
         if len(start):
             self.latest_ns = max(self.latest_ns, int(start.max()), int(end.max()))
@@ -116,14 +116,9 @@ class Activities:
         process = np.array([self._processes[int(pid)] for pid in known], np.int64)[inverse]
         return np.where(correlation > 0, correlation + (process << _PROCESS_BITS), 0)
 
-    def lose(self, what: str, number: int) -> None:
-        """Count what had to be left out."""
-        if number:
-            self.lost[what] += number
-
     def warnings(self) -> Iterable[str]:
         """Sentences that count what was lost."""
-        return [f"left out {what}: {count:,}" for what, count in sorted(self.lost.items())]
+        return [f"left out {what}: {count:,}" for what, count in sorted((+self.lost).items())]
 
 
 def process_of(global_id: Integers) -> Integers:

@@ -138,7 +138,7 @@ class NvprofReader(ProfileReader):
         """The rows with the first use of each marker id, by id."""
         order = np.lexsort((table["timestamp"][rows], table["id"][rows]))
         known, first = np.unique(table["id"][rows][order], return_index=True)
-        self.activities.lose("duplicates of ranges", len(rows) - len(known))
+        self.activities.lost["duplicates of ranges"] += len(rows) - len(known)
         return rows[order][first]
 
     def _once(self, what: str, columns: Columns, key: tuple[str, ...]) -> Columns:
@@ -149,7 +149,7 @@ class NvprofReader(ProfileReader):
         keep = np.zeros(len(keys), np.bool_)
         keep[first] = True
         keep &= ~np.isin(keys, earlier, kind="sort")
-        self.activities.lose(f"duplicates of {what}", int(np.count_nonzero(~keep)))
+        self.activities.lost[f"duplicates of {what}"] += int(np.count_nonzero(~keep))
         self._seen[what] = np.union1d(earlier, new)
         return {name: column[keep] for name, column in columns.items()}
 

@@ -123,7 +123,7 @@ class Ranges:
         sure = (count <= 1) | own
         result[wanted[sure]] = found[sure] + 1
         sequence_nr[wanted[~sure]] = -1
-        self._activities.lose(_UNLINKED, int(np.count_nonzero(~sure)))
+        self._activities.lost[_UNLINKED] += int(np.count_nonzero(~sure))
         self._draw_arrows(table, wanted[sure], found[sure])
         return result
 
