@@ -34,35 +34,24 @@ DEVICE_WORK = (EventKind.Kernel, EventKind.Memcpy, EventKind.Memset)
 DEVICE_KINDS = (*DEVICE_WORK, EventKind.Sync, EventKind.DeviceAnnotation)
 
 # Kineto's names in lower case (ActivityType.h), and those of 2021 (`Operator`, `Python`, ...).
-KIND_OF_CATEGORY = {
-    "cpu_op": EventKind.TorchOp,
-    "operator": EventKind.TorchOp,
-    "user_annotation": EventKind.Annotation,
-    "python_function": EventKind.PyCall,
-    "python": EventKind.PyCall,
-    "cuda_runtime": EventKind.Runtime,
-    "cuda_driver": EventKind.Runtime,
-    "runtime": EventKind.Runtime,
-    "driver": EventKind.Runtime,
-    "hip_runtime": EventKind.Runtime,
-    "xpu_runtime": EventKind.Runtime,
-    "xpu_driver": EventKind.Runtime,
-    "mtia_runtime": EventKind.Runtime,
-    "hpu_op": EventKind.Runtime,
-    "privateuse1_runtime": EventKind.Runtime,
-    "privateuse1_driver": EventKind.Runtime,
-    "kernel": EventKind.Kernel,
-    "concurrent_kernel": EventKind.Kernel,
-    "mtia_ccp_events": EventKind.Kernel,  # copies and waits among them have names of their own
-    "gpu_memcpy": EventKind.Memcpy,
-    "memcpy": EventKind.Memcpy,
-    "gpu_memset": EventKind.Memset,
-    "memset": EventKind.Memset,
-    "cuda_sync": EventKind.Sync,
-    "gpu_user_annotation": EventKind.DeviceAnnotation,
-    "overhead": EventKind.Overhead,
-    "glow_runtime": EventKind.Backend,
+# Among MTIA's events are copies and waits that have names of their own.
+_CATEGORIES = {
+    EventKind.TorchOp: "cpu_op operator",
+    EventKind.Annotation: "user_annotation",
+    EventKind.PyCall: "python_function python",
+    EventKind.Runtime: """
+        cuda_runtime cuda_driver runtime driver hip_runtime xpu_runtime xpu_driver mtia_runtime
+        hpu_op privateuse1_runtime privateuse1_driver
+        """,
+    EventKind.Kernel: "kernel concurrent_kernel mtia_ccp_events",
+    EventKind.Memcpy: "gpu_memcpy memcpy",
+    EventKind.Memset: "gpu_memset memset",
+    EventKind.Sync: "cuda_sync",
+    EventKind.DeviceAnnotation: "gpu_user_annotation",
+    EventKind.Overhead: "overhead",
+    EventKind.Backend: "glow_runtime",
 }
+KIND_OF_CATEGORY = {name: kind for kind, names in _CATEGORIES.items() for name in names.split()}
 # How Kineto's categories of accelerators begin that are neither NVIDIA's nor AMD's; PyTorch calls
 # an accelerator that registers itself PrivateUse1.
 ACCELERATORS = ("mtia", "xpu", "hpu", "privateuse1")
