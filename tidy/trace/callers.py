@@ -32,7 +32,7 @@ def find_callers(table: Table, tree_count: int, flows: Table) -> NDArray[np.int3
     device = np.flatnonzero(np.isin(kind, DEVICE_KINDS) & (kind != EventKind.DeviceAnnotation))
     correlation = table["correlation"]
     found = match_correlation(correlation[device], start[device], correlation[calls], start[calls])
-    caller[device] = np.where(found >= 0, calls[np.maximum(found, 0)], -1) if len(calls) else -1
+    caller[device] = np.append(calls, -1)[found]
     loose = device[caller[device] < 0]
     caller[loose] = op_of[loose]
     loose = loose[caller[loose] < 0]

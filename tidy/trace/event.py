@@ -13,6 +13,7 @@ from .inputs import Shape
 from .kinds import EventKind
 from .location import Location
 from .raw_columns import Track
+from .units import count_text
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -283,9 +284,8 @@ class Events(Sequence[Event]):
         said = [f"{counts[each]:,} {_shortened(self.trace.names[each])}" for each in names]
         others = len(self) - int(counts[names].sum())
         if others:
-            said.append(f"{others:,} other" + ("" if others == 1 else "s"))
-        plural = "" if len(self) == 1 else "s"
-        return f"<{len(self):,} event{plural}: {', '.join(said)}>"
+            said.append(count_text(others, "other"))
+        return f"<{count_text(len(self), 'event')}: {', '.join(said)}>"
 
 
 def _shortened(name: str) -> str:

@@ -147,12 +147,9 @@ def read_devices(
     calls = tuple(call_names)
     hip = "hip_runtime_version" in header or any(name.startswith("hip") for name in calls)
     cuda = "cuda_runtime_version" in header or any(name.startswith("cu") for name in calls)
-    default = "amd" if hip else "nvidia" if cuda else "unknown"
     # A trace of another accelerator has none of the calls of CUDA.
-    if default == "unknown":
-        default = next(
-            (vendor for each, vendor in _VENDORS.items() if each in accelerators), default
-        )
+    others = (vendor for each, vendor in _VENDORS.items() if each in accelerators)
+    default = "amd" if hip else "nvidia" if cuda else next(others, "unknown")
     devices = {index: DeviceProperties(index, "", default) for index in used}
     listed = header.get("deviceProperties")
     for entry in listed if isinstance(listed, list) else ():

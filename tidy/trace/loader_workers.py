@@ -119,9 +119,8 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
         own, names = rows[chosen], trace.name_id[rows[chosen]]
         numbers = np.array([batch_of_name[int(name)] for name in names], np.int64)
         tracks = trace.track_id[own]
-        by_worker = [own[tracks == track] for track in np.unique(tracks)]
-        busy = [trace.time_of(part) for part in by_worker]
-        busy = [each for each in busy if len(each)]
+        by_worker = (trace.time_of(own[tracks == track]) for track in np.unique(tracks))
+        busy = [time for time in by_worker if len(time)]
         if not busy:
             continue
         epochs = tuple(

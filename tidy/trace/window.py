@@ -21,7 +21,7 @@ from .first_calls import OF_EPOCHS, ONCE, ONE_OFF_NS, named
 from .intervals import Intervals
 from .kinds import EventKind
 from .steps import Step, steps_between
-from .units import time_text
+from .units import count_text, time_text
 
 # A step this much longer than the median is unlike the others.
 _UNLIKE = 1.5
@@ -93,8 +93,7 @@ class Window:
         )
 
     def __repr__(self) -> str:
-        count = f"{len(self.steps):,} {self.unit}{'' if len(self.steps) == 1 else 's'}"
-        what = count if self.steps else f"the {self.unit}"
+        what = count_text(len(self.steps), self.unit) if self.steps else f"the {self.unit}"
         out = f", {len(self.left_out):,} left out" if self.left_out else ""
         return f"<Window: {what}, {time_text(self.time_ns)} together{out}>"
 
