@@ -82,10 +82,9 @@ def nest(start_ns: Numbers, end_ns: Numbers, thread: NDArray[np.int32]) -> tuple
     bounds = np.flatnonzero(np.diff(thread, prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):
         above, after = _nest_thread(start_ns[first:last].tolist(), end_ns[first:last].tolist())
-        parent[first:last] = above
-        parent[first:last] += np.where(parent[first:last] < 0, 0, first)
-        subtree_end[first:last] = after
-        subtree_end[first:last] += first
+        inner = np.array(above)
+        parent[first:last] = np.where(inner < 0, -1, inner + first)
+        subtree_end[first:last] = np.array(after) + first
     return parent, subtree_end
 
 

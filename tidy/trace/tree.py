@@ -70,12 +70,11 @@ def build_tree(
     parent = np.empty(len(order), np.int32)
     subtree_end = np.empty(len(order), np.int32)
     bounds = np.flatnonzero(np.diff(thread[order], prepend=-1, append=-1))
-    spans = [(int(a), int(b)) for a, b in pairwise(bounds)]
+    spans = list(pairwise(bounds.tolist()))
     for first, last in spans:
-        above, after = _replay(starts[first:last], ends[first:last], coarse_clock)
-        parent[first:last], subtree_end[first:last] = above, after
-        parent[first:last] += np.where(parent[first:last] < 0, 0, first).astype(np.int32)
-        subtree_end[first:last] += first
+        above, after = map(np.array, _replay(starts[first:last], ends[first:last], coarse_clock))
+        parent[first:last] = np.where(above < 0, -1, above + first)
+        subtree_end[first:last] = after + first
     if _adopt(spans, starts, ends, parent, thread[order], adopter[order]):
         return _lay_out(order, starts, parent)
     return Tree(order, parent, subtree_end)
