@@ -40,11 +40,6 @@ def lost_launches(trace: EventTable) -> Rows:
     return rows
 
 
-def loses_many(trace: EventTable, lost: Rows) -> bool:
-    """Whether so many are lost that the file does not tell when the devices idle."""
-    return len(lost) >= max(FEWEST_LOST, FEWEST_LOST_SHARE * len(kernel_launches(trace)))
-
-
 def _capturing(trace: EventTable) -> Intervals:
     """When graphs were captured, by whichever thread: a backward launches on one of its own."""
     begin, end = trace.rows_named(_BEGIN_CAPTURE), trace.rows_named(_END_CAPTURE)

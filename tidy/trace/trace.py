@@ -19,7 +19,7 @@ from .inputs import Inputs
 from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
 from .location import Location, is_user_file, parse_call_stack, parse_frame
-from .lost import loses_many, lost_launches
+from .lost import FEWEST_LOST, FEWEST_LOST_SHARE, kernel_launches, lost_launches
 from .raw_columns import Rows
 from .steps import Step, find_steps
 from .window import Window, find_window
@@ -115,7 +115,8 @@ class Trace(EventTable):
     @cached_property
     def loses_kernels(self) -> bool:
         """Whether more kernels are lost than a few at the edges of the recording."""
-        return loses_many(self, self.lost_launches)
+        fewest = max(FEWEST_LOST, FEWEST_LOST_SHARE * len(kernel_launches(self)))
+        return len(self.lost_launches) >= fewest
 
     @cached_property
     def may_lack_work(self) -> bool:
