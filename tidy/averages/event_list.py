@@ -159,7 +159,6 @@ def key_averages(
     """Average events with one name, as `torch.profiler.profile.key_averages` does.
 
     Args:
-        trace: a trace, or its function events.
         group_by_input_shape: only events with equal input shapes go together.
         group_by_stack_n: only events with so many equal innermost Python frames go together.
     """

@@ -6,7 +6,7 @@ They follow `_parse_kineto_results` in torch/autograd/profiler.py, and `Function
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, overload
 
@@ -90,9 +90,6 @@ class FunctionEvents(Sequence["FunctionEvent"]):
         if isinstance(wanted, int):
             return FunctionEvent(self, wanted)
         return [FunctionEvent(self, each) for each in wanted]
-
-    def __iter__(self) -> Iterator[FunctionEvent]:
-        return (FunctionEvent(self, index) for index in range(len(self)))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} function events of {self.trace!r}>"

@@ -128,8 +128,7 @@ def nearest_marked(is_marked: NDArray[np.bool_], parent: NDArray[np.signedintege
 def _launched_ns(trace: Trace, position: Numbers, count: int) -> Numbers:
     """Device time launched by each of `count` host events itself, not by what is below it.
 
-    Args:
-        position: for each row of the trace its place among the host events, -1 for none.
+    `position` has the place of each row of the trace among them, -1 for none.
     """
     rows = trace.device_rows
     op = trace.launching_ops(rows)
@@ -145,11 +144,9 @@ def _launched_ns(trace: Trace, position: Numbers, count: int) -> Numbers:
 def _memory_during(
     trace: Trace, start_ns: Numbers, end_ns: Numbers
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """What memory records (allocations positive, frees negative) say of closed intervals of time.
+    """The bytes that the CPU, and devices, took less those freed in each interval, on any thread.
 
-    Returns:
-        The bytes of the CPU, and those of devices, within each interval, on any thread; and the
-        rows of the records that are in none of the intervals.
+    Intervals are closed. The third column has the rows of the records that are in none of them.
     """
     rows = trace.rows_of_kind(EventKind.Allocation)
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]

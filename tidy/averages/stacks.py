@@ -106,10 +106,8 @@ def stacks_of_events(
 
     The stack of a backward event itself is only that of the engine. As in
     `EventList._set_backward_stacktraces`, the first event of the forward thread with the same
-    sequence number gives the stack; where there is no such event it is empty.
-
-    Args:
-        rows, parent, keys, key_id: columns of the events, see `FunctionEvents`.
+    sequence number gives the stack; where there is no such event it is empty. Columns are those of
+    `FunctionEvents`.
     """
     numbers = stacks.of_row[rows]
     function = _backward_functions(parent, keys, key_id)

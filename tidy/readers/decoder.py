@@ -108,11 +108,7 @@ def _coerce_event(element: Raw | bytes, lost: Counter[str]) -> ExactFileEvent | 
     """The event in one element of the list, as well as it can be read; None where it is no object.
 
     Values may have unexpected types: Ascend's torch_npu writes `ts` as a string, ROCm's `stream`
-    may be "0x0" or a word, and a number may be too large for 64 bits. `lost` counts those that had
-    to be left out.
-
-    Raises:
-        One of mend.UNDECODABLE: a value is not valid JSON.
+    may be "0x0" or a word, and a number may be too large for 64 bits.
     """
     try:
         found = _event_values.decode(element)

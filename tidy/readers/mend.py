@@ -47,12 +47,7 @@ _REPLACEMENT = "\ufffd".encode()
 
 
 def mend(text: bytes, repairs: Counter[str]) -> bytes | None:
-    """The mended text, or None where it needs no mending or is beyond it.
-
-    Args:
-        text: JSON with damage.
-        repairs: counts what was mended, by kind.
-    """
+    """The mended text, or None where it needs no mending or is beyond it; `repairs` counts."""
     mendings = Counter[str]()
     try:
         text.decode()

@@ -233,8 +233,7 @@ class EventTable:
     def launching_ops(self, rows: Rows) -> Rows:
         """For each device row the innermost tree row that launched it, -1 if that is not known."""
         launch = self.caller[rows]
-        via_call = launch >= self.tree_count
-        ops = np.where(via_call, self.caller[np.maximum(launch, 0)], launch)
+        ops = np.where(launch >= self.tree_count, self.caller[launch], launch)
         return ops.astype(np.int64)
 
     @cached_property

@@ -147,10 +147,7 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
 def epochs_of(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Indexes of batches for each epoch, in the order in which they are delivered.
 
-    A worker's numbers grow until its next epoch begins.
-
-    Args:
-        tracks, numbers: of batches by start: of which worker, and which of the epoch, shape (n,).
+    A worker's numbers grow until its next epoch begins. Batches come by start, shape (n,).
     """
     epoch = np.zeros(len(numbers), np.int64)
     for track in np.unique(tracks):
@@ -163,8 +160,7 @@ def epochs_of(tracks: NDArray[np.int32], numbers: NDArray[np.int64]) -> list[NDA
 def in_order(numbers: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """The ends of an epoch's batches by number, from the first one on; -1 for one that is missing.
 
-    Args:
-        numbers, ends_ns: of batches in the order of their numbers, shape (n,).
+    They are given in the order of their numbers.
     """
     places = numbers - numbers[0]
     if places[-1] >= 2 * len(numbers) + _MOST_MISSING:

@@ -51,12 +51,7 @@ class MemoryTable:
 def memory_table(
     columns: Mapping[str, NDArray[np.int64]], new_row: NDArray[np.int64]
 ) -> MemoryTable:
-    """The table of a trace, by row.
-
-    Args:
-        columns: as a reader gave them, `row` in the order in which it met the events.
-        new_row: for each of these rows its place in the trace.
-    """
+    """The table of a trace, by row; `new_row` has the place of each row that a reader gave."""
     rows = new_row[columns["row"]] if len(columns["row"]) else columns["row"]
     order = np.argsort(rows, kind="stable")
     parts = [rows[order], *(columns[name][order] for name in list(MEMORY_COLUMNS)[1:])]

@@ -112,12 +112,7 @@ class RawColumns:
         self._flow_counts.append(len(self._flow_blocks["flow_id"][-1]))
 
     def append_memory(self, row: ArrayLike, **columns: ArrayLike) -> None:
-        """Add what memory events say of the totals; see `MemoryTable`.
-
-        Args:
-            row: the number of the row that each has here, shape (n,).
-            columns: those of MEMORY_COLUMNS beside it, shape (n,).
-        """
+        """Add what memory events say of the totals, each of a row here; see `MemoryTable`."""
         rows = np.asarray(row, np.int64)
         for name, default in MEMORY_COLUMNS.items():
             column = rows if name == "row" else np.asarray(columns.get(name, default), np.int64)

@@ -37,10 +37,7 @@ def find_steps(trace: EventTable, location: Callable[[int], object]) -> tuple[St
     `prof.step()` marks them (`ProfilerStep#N`). Where the script did not call it, a step reaches
     from the end of one optimizer step to the end of the next; the first begins with the trace.
     Where several optimizers take turns, as those of a generator and its critic do, a step has a
-    turn of each: they are told apart by name, location, and what they run.
-
-    Args:
-        location: gives the user's line above a row.
+    turn of each: they are told apart by name, by the `location` of a row, and by what they run.
     """
     numbers = _step_numbers(trace)
     rows = step_ranges(trace)
@@ -103,9 +100,7 @@ def _optimizer_steps(trace: EventTable, location: Callable[[int], object]) -> tu
 def _period(labels: Sequence[object], runs: Sequence[object] = ()) -> int:
     """After how many labels they begin anew, three times at least; 0 if they do not.
 
-    Args:
-        runs: what each runs, which has to begin anew, too, but for the first time: an optimizer
-            makes its state then.
+    So has what each runs, but for the first time: an optimizer makes its state then.
     """
     most = min(_MOST_OPTIMIZERS, len(labels) // 3)
     fit = (n for n in range(1, most + 1) if labels[:-n] == labels[n:])

@@ -95,8 +95,8 @@ class Trace(EventTable):
         The header of the trace says so, or the name of a device.
         """
         said = self.info.header.get("tidy_modelled_device") is True
-        used = [self.devices[index] for index in self.devices_used]
-        return bool(used) and (said or any(each.name.endswith("(modelled)") for each in used))
+        names = [self.devices[index].name for index in self.devices_used]
+        return bool(names) and (said or any(name.endswith("(modelled)") for name in names))
 
     @cached_property
     def graphs_without_kernels(self) -> Rows:
@@ -210,7 +210,6 @@ class Trace(EventTable):
 
     @cached_property
     def _locations(self) -> dict[int, Location | None]:
-        """What `location` found so far, by row."""
         return {}
 
     def location(self, row: int) -> Location | None:
@@ -273,12 +272,11 @@ class Trace(EventTable):
 
     def call_stack(self, row: int) -> str:
         """The `Call stack` of 2021 files (`file(line): function;...`, innermost first), else ""."""
-        stack = int(self.stack_id[row])
-        return self._stacks[stack] if stack >= 0 else ""
+        return self._stacks[int(self.stack_id[row])]
 
     @cached_property
     def _stacks(self) -> list[str]:
-        return list(self.strings.stacks)
+        return [*self.strings.stacks, ""]
 
     @cached_property
     def capabilities(self) -> frozenset[Capability]:

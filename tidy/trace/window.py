@@ -180,9 +180,7 @@ def _time_of(ranges: Iterable[tuple[int, int]]) -> Intervals:
 def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, str]) -> Window:
     """The steps that are alike, else rounds that repeat, else the run between its device work.
 
-    Args:
-        marked: the steps that were marked in the recording.
-        first: rows that take long because they are first calls, with the reason.
+    Steps that were marked in the recording go before others; `first` are its first calls.
     """
     unit, steps = ("step", marked) if marked else ("round", _rounds(trace))
     if not steps:

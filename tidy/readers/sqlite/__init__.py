@@ -23,9 +23,10 @@ def read_sqlite(file: str, path: str, progress: Progress | None = None) -> Trace
         TraceFormatError: it is not a profile of either, or it is damaged beyond use.
     """
     with closing(Database(file, path, progress)) as database:
-        for reader in (NsysReader, NvprofReader):
-            if reader.accepts(database):
-                return reader(database).read()
+        if NsysReader.accepts(database):
+            return NsysReader(database).read()
+        if NvprofReader.accepts(database):
+            return NvprofReader(database).read()
         tables = ", ".join(sorted(database.tables)[:3])
         holds = f"its tables are {tables}, ..." if tables else "it has no tables"
         what = f"an SQLite database, but no profile of Nsight Systems or nvprof ({holds})"

@@ -164,11 +164,9 @@ class Database:
 
     def select(self, table: str, columns: Iterable[str]) -> list[dict[str, Any]]:
         """All rows of a small table, each by column; None for columns that it does not have."""
-        names = tuple(columns)
-        found = self.chunks(table, {}, names)
         return [
-            dict(zip(names, values, strict=True))
-            for _, raw in found
+            dict(zip(raw, values, strict=True))
+            for _, raw in self.chunks(table, {}, columns)
             for values in zip(*raw.values(), strict=True)
         ]
 

@@ -47,11 +47,6 @@ class ProfileReader:
         self.activities = Activities()
         self.ranges = Ranges(self.activities)
 
-    @staticmethod
-    def accepts(database: Database) -> bool:
-        """Whether the tool wrote this database."""
-        raise NotImplementedError
-
     def read_tables(self) -> None:
         """Add everything to `activities` and `ranges`."""
         raise NotImplementedError
@@ -116,11 +111,6 @@ class ProfileReader:
 
 
 def device_properties(devices: Iterable[Iterable[Any]]) -> dict[str, Any]:
-    """A header with `deviceProperties`, if there are devices.
-
-    Args:
-        devices: of each its index, name, bytes of memory, compute capability (major and minor),
-            number of multiprocessors, and threads in a warp.
-    """
+    """A header with `deviceProperties`, if there are devices; of each what `_PROPERTIES` names."""
     entries = [dict(zip(_PROPERTIES, values, strict=True)) for values in devices]
     return {"deviceProperties": entries} if entries else {}
