@@ -51,6 +51,14 @@ def test_a_real_trace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cut.info.warnings == whole.info.warnings == []
 
 
+@pytest.mark.parametrize("bare", [False, True])
+def test_blanks_before_a_document(read: Read, bare: bool) -> None:
+    written = document([event(f"op{n}", n) for n in range(3)])
+    text = json.dumps(json.loads(written)["traceEvents"]) if bare else written
+    trace = read("\n  " + text)
+    assert (names(trace), trace.info.warnings) == (["op0", "op1", "op2"], [])
+
+
 @pytest.mark.usefixtures("tiny_pieces")
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("bare", [False, True])

@@ -46,42 +46,37 @@ class EventText(Generic[T]):
         self._salvage = Salvage(decode, repairs)
         self.start = b""
         self.tail: bytes | None = None
-        self.head, self.found_events = self._open()
-
-    def _open(self) -> tuple[bytes, bool]:
-        """Read up to the first event."""
         text = bytearray()
+        found = self._find_list(text)
+        self.found_events = found is not None
+        start, end = found or (len(text), len(text))
+        self.head, rest = bytes(text[:start]), bytes(text[end:])
+        parts = (rest[at : at + PIECE_NBYTES] for at in range(0, len(rest), PIECE_NBYTES))
+        self._blocks = chain(parts, self._blocks)
+
+    def _find_list(self, text: bytearray) -> tuple[int, int] | None:
+        """Read up to the first event; gives the ends of what opens the list, None without one."""
         searched = keys = 0
         first: tuple[int, int] | None = None
         for block in self._blocks:
             text += block
             if text[:1].isspace():
-                text = text.lstrip() or text[:1]
+                text[:] = text.lstrip() or text[:1]
             if text[:1].isspace():
                 continue
             if not text.startswith(b"{"):
-                is_array = text.startswith(b"[")
-                return self._begin(text, 0, int(is_array), is_array)
+                return (0, 1) if text.startswith(b"[") else None
             spans = [m.span() for m in _EVENTS_KEY.finditer(text, searched)]
             for start, end in spans[: max(0, _MOST_KEYS - keys)]:
                 first = first or (start, end)
                 if opens_document(bytes(text[:start])):
-                    return self._begin(text, start, end, True)
+                    return start, end
             keys += len(spans)
             searched = max(searched, len(text) - _OVERLAP, spans[-1][1] if spans else 0)
             if len(text) > _LONGEST_HEAD_NBYTES:
                 break
         # Either the text before the key is damaged, or the key is not at the top level.
-        start, end = first or (len(text), len(text))
-        return self._begin(text, start, end, first is not None)
-
-    def _begin(self, text: bytearray, start: int, end: int, found: bool) -> tuple[bytes, bool]:
-        if not found:
-            return bytes(text), False
-        rest = bytes(text[end:])
-        parts = (rest[at : at + PIECE_NBYTES] for at in range(0, len(rest), PIECE_NBYTES))
-        self._blocks = chain(parts, self._blocks)
-        return bytes(text[:start]), True
+        return first
 
     def __iter__(self) -> Iterator[list[T]]:
         """The events of each piece."""
