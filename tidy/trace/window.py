@@ -143,6 +143,8 @@ class Window:
             (step, lasts, why or (reason if (step.start_ns, step.end_ns) in ranges else ""))
             for step, lasts, why in self._judged
         ]
+        if not judged:  # a run has no steps
+            return self
         made = Window.of_steps(self.unit, judged, are_behind=self.finished is not None)
         return replace(made, others=self.others)
 
@@ -192,19 +194,15 @@ def find_window(trace: EventTable, marked: tuple[Step, ...], first: dict[int, st
     usual = sorted(each for each, is_empty in zip(lengths, empty, strict=True) if not is_empty)
     # Of two steps the shorter one is the better guess at what the others are like.
     usual_ns = usual[(len(usual) - 1) // 2]
-    once, reasons = _Once(trace, steps, first), list[str]()
-    for step, is_empty, length_ns in zip(steps, empty, lengths, strict=True):
-        reason = "nothing ran on a device in it" if is_empty else ""
-        if length_ns > _UNLIKE * usual_ns:
-            is_first = step is steps[0] and len(usual) > 2
-            reason = once.why_longer(step, length_ns - usual_ns, usual_ns, is_first=is_first)
-        reasons.append(reason)
+    reasons = ["nothing ran on a device in it" if is_empty else "" for is_empty in empty]
+    long = [n for n, length_ns in enumerate(lengths) if length_ns > _UNLIKE * usual_ns]
+    once = _Once(trace, steps, first)
+    for n in long:
+        is_first = n == 0 and len(usual) > 2
+        longer_ns = lengths[n] - usual_ns
+        reasons[n] = once.why_longer(steps[n], longer_ns, usual_ns, is_first=is_first)
     # One long step among many is no part of what the others are; of two one cannot say that.
-    odd = [
-        number
-        for number, length_ns in enumerate(lengths)
-        if not reasons[number] and length_ns > _UNLIKE * usual_ns
-    ]
+    odd = [n for n in long if not reasons[n]]
     if len(odd) == 1 and len(steps) >= _MANY_STEPS and lengths[odd[0]] > _FAR_UNLIKE * usual_ns:
         reasons[odd[0]] = f"the only one of its length, others take {time_text(usual_ns)}"
     judged = list(zip(steps, ranges, reasons, strict=True))
