@@ -207,9 +207,8 @@ class Comparison:
         if time_ns < _WORTH * whole:
             return None
         sign = 1.0 if pair.base is None else -1.0
-        low = float(np.quantile(row.step_ns, 0.25 if sign > 0 else 0.75))
-        high = float(np.quantile(row.step_ns, 0.75 if sign > 0 else 0.25))
-        of_step = Interval(sign * time_ns / whole, sign * low / whole, sign * high / whole)
+        ends = np.quantile(row.step_ns, (0.25, 0.75))
+        of_step = Interval(sign * time_ns / whole, *sorted((sign * ends / whole).tolist()))
         what = "came" if sign > 0 else "went"
         return OpChange(
             what, pair.how, pair.key, *pair.medians_ns, *pair.counts, None, of_step, is_certain=True
