@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..profiler.kineto import SPAN, SPAN_TRACK, base_of, events_of
-from ..profiler.piece import Piece
+from ..profiler.piece import DevicePart, Piece
 from ..profiler.piece_rows import append_piece
 from ..profiler.processors import HEADER, machine_facts
 from ..profiler.worker_ranges import append_worker_ranges, worker_header
@@ -72,7 +72,7 @@ class RuntimePieces:
     def append(self, raw: RawColumns, facts: Json, later_ns: int) -> None:
         """Append the rows of the piece; `later_ns` is added to all times."""
         self._first, self._next = self._next, self._next + self._piece.number_count
-        piece = self._piece
+        piece, self._raw = self._piece, raw
         append_piece(raw, piece, later_ns, self._first)
         raw.append(  # the last of its texts
             1,
@@ -84,53 +84,35 @@ class RuntimePieces:
         )
 
     def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[bytes]:
-        """Its events as they stand in the file, once they are appended."""
+        """Its events as they stand in the file, once they alone are appended."""
         piece = self._piece
         if times is not None:
-            piece, later_ns = _retimed(piece, later_ns, times), 0
+            table, _ = self._raw.join()
+            times.change(table, self._raw.strings)
+            piece, later_ns = _with_times_of(table, piece), 0
         return events_of(piece, base_ns - later_ns, self._first, self._named)
 
 
-def _retimed(piece: Piece, later_ns: int, times: TimeMap) -> Piece:
-    """The piece with other times; those of the recording are `later_ns` later in `times`."""
+def _with_times_of(table: dict[str, Column], piece: Piece) -> Piece:
+    """The piece with the times of its rows, which stand in the order of `append`."""
+    starts, lengths = iter(table["start_ns"].tolist()), iter(table["duration_ns"].tolist())
 
-    def moved(events: Sequence[Any], tracks: Sequence[Track], field: str) -> list[int]:
-        found = np.array([getattr(each, field) for each in events], np.int64) + later_ns
-        by_track: dict[Track, list[int]] = {}
-        for index, track in enumerate(tracks):
-            by_track.setdefault(track, []).append(index)
-        for track, some in by_track.items():
-            found[some] = times.of(track, found[some])
-        changed: list[int] = found.tolist()
-        return changed
-
-    def spans(events: Sequence[Any], tracks: Sequence[Track]) -> list[Any]:
-        starts, ends = (moved(events, tracks, field) for field in ("start_ns", "end_ns"))
+    def spans(events: Sequence[Any]) -> list[Any]:
         return [
-            _replaced(each, start_ns=start, end_ns=end)
-            for each, start, end in zip(events, starts, ends, strict=True)
+            _replaced(each, start_ns=start_ns, end_ns=start_ns + length_ns)
+            for each, start_ns, length_ns in zip(events, starts, lengths, strict=False)
         ]
 
     def changes(events: Sequence[Any]) -> list[Any]:
-        tracks = [Track(piece.pid, each.ident) for each in events]
-        new = moved(events, tracks, "time_ns")
-        return [each._replace(time_ns=time) for each, time in zip(events, new, strict=True)]
+        times = zip(events, starts, lengths, strict=False)
+        return [each._replace(time_ns=time_ns) for each, time_ns, _ in times]
 
-    device = piece.device
-    (start_ns,), (end_ns,) = (moved([piece], [SPAN_TRACK], name) for name in ("start_ns", "end_ns"))
-    return msgspec.structs.replace(
-        piece,
-        events=spans(piece.events, [Track(piece.pid, each.tid) for each in piece.events]),
-        memory=changes(piece.memory),
-        device=msgspec.structs.replace(
-            device,
-            calls=spans(device.calls, [Track(piece.pid, each.ident) for each in device.calls]),
-            work=spans(device.work, [Track(each.device, each.stream) for each in device.work]),
-            shadows=spans(device.shadows, [Track(e.device, e.stream) for e in device.shadows]),
-        ),
-        start_ns=start_ns,
-        end_ns=end_ns,
-    )
+    events, device = spans(piece.events), piece.device
+    calls, work, shadows = spans(device.calls), spans(device.work), spans(device.shadows)
+    memory = changes(piece.memory)
+    device = DevicePart(calls, work, device.external_ids, shadows)
+    whole: Piece = spans([piece])[0]
+    return msgspec.structs.replace(whole, events=events, memory=memory, device=device)
 
 
 def _replaced(event: Any, **changed: int) -> Any:
