@@ -19,7 +19,7 @@ from ..trace.kinds import EventKind
 from ..trace.links import find_forward_threads
 from ..trace.location import NO_LINE_KNOWN
 from ..trace.raw_columns import Column, Rows, Strings, Track
-from .frames import NO_LINE, NONE, NOT_FOLLOWED, Began, FrameStacks, Replay, ThreadLines, long_lines
+from .frames import NO_LINE, NONE, NOT_FOLLOWED, FrameStacks, Replay, ThreadLines, long_lines
 from .python_calls import PythonCall, PythonCalls, rows_of, shown_path
 from .recording import Json, Triples
 
@@ -57,14 +57,11 @@ class CallStacks:
         """The rows of the next piece and, after them, those of its functions, with their places."""
         self._codes = facts.get("codes") or ()
         lines = self._replay(facts, logs)
+        began = {thread: _began(table, strings, facts["pid"], thread) for thread in lines}
         self.calls = self._python_calls.read(
-            lines,
-            self._codes,
-            facts["pid"],
-            _starts_by_thread(table, strings),
-            facts.get("collections") or (),
+            lines, self._codes, facts["pid"], began, facts.get("collections") or ()
         )
-        of_lines = self._long_lines(table, strings, lines, facts)
+        of_lines = self._long_lines(began, lines, facts)
         own = rows_of(self.calls, strings)
         table = {name: np.concatenate([table[name], own[name]]) for name in table}
         start, kind, track_id = table["start_ns"], table["kind"], table["track_id"]
@@ -100,7 +97,10 @@ class CallStacks:
         return table
 
     def _long_lines(
-        self, table: Table, strings: Strings, lines: Mapping[int, ThreadLines], facts: Json
+        self,
+        began: Mapping[int, NDArray[np.int64]],
+        lines: Mapping[int, ThreadLines],
+        facts: Json,
     ) -> list[int]:
         """Append the lines of the user's that take long to the calls; their stacks."""
         found: list[int] = []
@@ -108,13 +108,10 @@ class CallStacks:
         of_libraries = [each for each in self.calls if not each.is_users]
         for thread, each in lines.items():
             track = Track(facts["pid"], thread)
-            some = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
-            some &= table["track_id"] == strings.tracks[track]
             calls = [(c.start_ns, c.end_ns) for c in of_libraries if c.track == track]
-            began = np.array(calls, np.int64).reshape(-1, 2).T
-            start, duration = table["start_ns"][some], table["duration_ns"][some]
-            began = np.concatenate([[start, start + duration], began], axis=1)
-            for start_ns, end_ns, stack in long_lines(each, self._stacks, Began(*began), bounds):
+            of_calls = np.array(calls, np.int64).reshape(-1, 2).T
+            all_began = np.concatenate([began[thread], of_calls], axis=1)
+            for start_ns, end_ns, stack in long_lines(each, self._stacks, all_began, bounds):
                 name = self._text(stack).partition(";")[0]
                 self.calls.append(self._python_calls.line(track, name, start_ns, end_ns))
                 found.append(stack)
@@ -176,16 +173,13 @@ class CallStacks:
         return text
 
 
-def _starts_by_thread(table: Table, strings: Strings) -> dict[int, NDArray[np.int64]]:
-    """When the operators and ranges of each thread began, ascending."""
+def _began(table: Table, strings: Strings, pid: int, thread: int) -> NDArray[np.int64]:
+    """Starts, ascending, and ends of the operators and ranges of a thread, shape (2, k)."""
     some = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
-    track_id, start = table["track_id"][some], table["start_ns"][some]
-    tracks = list(strings.tracks)
-    return {
-        tracks[track].tid: np.sort(start[track_id == track])
-        for track in np.unique(track_id).tolist()
-        if isinstance(tracks[track].tid, int)
-    }
+    some &= table["track_id"] == strings.tracks[Track(pid, thread)]
+    start, duration = table["start_ns"][some], table["duration_ns"][some]
+    order = np.argsort(start, kind="stable")
+    return np.stack([start, start + duration])[:, order]
 
 
 def _calls_in_no_op(table: Table) -> NDArray[np.bool_]:

@@ -210,15 +210,8 @@ class Replay:
             self._calls.append(Call(code, began, time))
 
 
-class Began(NamedTuple):
-    """Ops, ranges and calls of libraries on one thread, in any order."""
-
-    starts_ns: NDArray[np.int64]
-    ends_ns: NDArray[np.int64]
-
-
 def long_lines(
-    lines: ThreadLines, stacks: FrameStacks, began: Began, bounds_ns: Sequence[int]
+    lines: ThreadLines, stacks: FrameStacks, began_ns: NDArray[np.int64], bounds_ns: Sequence[int]
 ) -> list[tuple[int, int, int]]:
     """Return the start, end and stack of stretches in which the user's lines themselves run.
 
@@ -226,16 +219,17 @@ def long_lines(
     stack has the line that takes most of it; where that is in a loop, the loop's first line.
 
     Args:
+        began_ns: starts and ends of ops, ranges and calls of libraries on the thread, shape (2, k).
         bounds_ns: no stretch goes across them; the first and the last are those of the piece.
     """
-    count, ends = len(began.starts_ns), np.concatenate([began.ends_ns, bounds_ns])
-    starts = np.concatenate([lines.times_ns[1:], began.starts_ns])
-    turns = np.unique(np.clip(np.concatenate([starts, ends]), bounds_ns[0], bounds_ns[-1]))
+    (begun, ended), count = began_ns, began_ns.shape[1]
+    ends = np.concatenate([ended, bounds_ns])
+    turns = np.concatenate([lines.times_ns[1:], begun, ends])
+    turns = np.unique(np.clip(turns, bounds_ns[0], bounds_ns[-1]))
     track = np.zeros(count, np.int32)
-    lengths = began.ends_ns - began.starts_ns
     tie = np.full(count, -1, np.int64)  # the longer one first
-    tree = build_tree(began.starts_ns, lengths, track, tie, track - 1, coarse_clock=False)
-    opened, closed = began.starts_ns[tree.order], began.ends_ns[tree.order]
+    tree = build_tree(begun, ended - begun, track, tie, track - 1, coarse_clock=False)
+    opened, closed = began_ns[:, tree.order]
     inside = innermost_open(turns[:-1] + 1, np.arange(count), opened, closed, tree.parent)
     stack, since_ns = lines.at(turns[:-1])
     # What began after the line was reached was begun by it.

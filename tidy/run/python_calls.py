@@ -53,19 +53,17 @@ class PythonCalls:
         lines: Mapping[int, ThreadLines],
         codes: Sequence[Any],
         pid: int,
-        starts_ns: Mapping[int, NDArray[np.int64]],
+        began_ns: Mapping[int, NDArray[np.int64]],
         collections: Sequence[tuple[int, int, int]] = (),
     ) -> list[PythonCall]:
         """The events of all threads.
 
         Args:
-            starts_ns: by thread when its ops began, ascending.
+            began_ns: by thread when its ops began, ascending, and ended, shape (2, k).
             collections: thread, start and end of each `gc.collect()`.
         """
-        nothing = np.empty(0, np.int64)
         calls = {
-            thread: _kept(each.calls, codes, starts_ns.get(thread, nothing))
-            for thread, each in lines.items()
+            thread: _kept(each.calls, codes, began_ns[thread][0]) for thread, each in lines.items()
         }
         for thread, start_ns, end_ns in collections:
             calls.setdefault(thread, []).append(Call(_COLLECT, start_ns, end_ns))
