@@ -14,7 +14,6 @@ import pytest
 from tidy.run.assembly import Assembly
 from tidy.run.child.library import USER
 from tidy.run.kineto_pieces import KinetoPieces
-from tidy.run.recording import Recording
 from tidy.trace import EventKind, Trace
 
 _PIECES, _OPS = 40, 5
@@ -30,9 +29,7 @@ def _assembled(
         lines: those of a script that each piece reached, one a 100 us.
     """
     assembly = Assembly(0)
-    pieces = KinetoPieces(
-        Recording(folder, {"framework": "torch"}), assembly.strings, False, Counter()
-    )
+    pieces = KinetoPieces(assembly.strings, False, Counter())
     for piece in range(_PIECES):
         start_us = 1000.0 * piece
         events = [

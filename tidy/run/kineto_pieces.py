@@ -24,7 +24,7 @@ from ..retiming.time_map import TimeMap
 from ..trace.kinds import DEVICE_WORK, EventKind
 from ..trace.raw_columns import Column, RawColumns, Strings, Track
 from .call_stacks import CallStacks
-from .recording import Json, Recording
+from .recording import Json, read_logs
 
 Table = dict[str, Column]
 # What is numbered in the args of an event, and by whose count.
@@ -57,11 +57,8 @@ class KinetoPieces:
 
     worker_batches: tuple[()] = ()
 
-    def __init__(
-        self, recording: Recording, strings: Strings, with_texts: bool, lost: Counter[str]
-    ) -> None:
-        self._strings = strings
-        self._recording, self._with_texts, self._lost = recording, with_texts, lost
+    def __init__(self, strings: Strings, with_texts: bool, lost: Counter[str]) -> None:
+        self._strings, self._with_texts, self._lost = strings, with_texts, lost
         self._decoder = EventDecoder(lost)
         self._call_stacks = CallStacks()
         self._offset: Counter[str] = Counter()  # what is added to the numbers of this piece
@@ -93,7 +90,7 @@ class KinetoPieces:
                 rows.in_order.clear()
         if not text.found_events or text.tail is None:
             raise ValueError(f"{path}: cut short")
-        self._logs = self._recording.read_logs(path, facts)
+        self._logs = read_logs(path, facts)
         self.header = read_header(text.head, text.tail, warnings)
         self.base_ns = base_time(self.header.get("baseTimeNanoseconds"), warnings)
         self._table, self._flows = rows.raw.concatenate(), rows.raw.concatenate_flows()

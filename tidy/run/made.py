@@ -74,38 +74,31 @@ class Assembled:
         light, main = None, self.light.main
         if full_ns and main is not None and main == self.full.main:
             light = light_steps(self.light.raw, self.light.ends_ns, main)
-        is_busy = disturbed = False
-        if light is not None:
-            true = None if bare_ns is None else unrecorded(light, steps)
-            is_busy = bare_ns is not None and true is None
-            # Beside workers and threads of the script's own the quickest steps are those that did
-            # not wait for them; beside devices those in which a host that runs ahead waits for
-            # nothing.
-            of_threads = works_beside(self.light.beside_ns, self.light.recorded_ns)
-            is_alone = not (self.light.worker_batches or of_threads)
-            if is_alone and not light.has_device:
-                disturbed = (
-                    is_busy
-                    or self.quickest
-                    or is_disturbed(self.light.queued_ns, self.light.recorded_ns)
-                )
-                if disturbed:
-                    light, steps = undisturbed(light), quickest_of(steps)
-            else:
-                disturbed = is_busy and is_alone
-            if disturbed:
-                full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
-                bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
-                true = as_short_as(light, steps) if bare_ns else None
-            light_ns = typical_ns(light.lengths_ns)
-            if true is None:
-                true, bare_ns = light, None
-            taken_off_ns = true.taken_off_ns
-            self.times = self.full.retime(true, self.light)
         self.facts["tidy_recording_slowdown"] = None
         if light is None:
             self._say_as_recorded(full_ns, bare)
             return
+        true = None if bare_ns is None else unrecorded(light, steps)
+        is_busy = bare_ns is not None and true is None
+        # Beside workers and threads of the script's own the quickest steps are those that did not
+        # wait for them; beside devices those in which a host that runs ahead waits for nothing.
+        of_threads = works_beside(self.light.beside_ns, self.light.recorded_ns)
+        disturbed = is_busy
+        if self.light.worker_batches or of_threads:
+            disturbed = False
+        elif not light.has_device:
+            is_queued = is_disturbed(self.light.queued_ns, self.light.recorded_ns)
+            disturbed = is_busy or self.quickest or is_queued
+            if disturbed:
+                light, steps = undisturbed(light), quickest_of(steps)
+        if disturbed:
+            full_ns = sorted(full_ns)[: max(FEWEST_STEPS, len(full_ns) // 2)]
+            bare_ns = bare_ns and typical_ns([step.end_ns - step.start_ns for step in steps])
+            true = as_short_as(light, steps) if bare_ns else None
+        light_ns = typical_ns(light.lengths_ns)
+        if true is None:
+            true, bare_ns = light, None
+        self.times = self.full.retime(true, self.light)
         if self.times is None:
             self.notes.append(_UNLIKE + (_WAITED if disturbed else ""))
             return
@@ -115,22 +108,20 @@ class Assembled:
         self.facts["tidy_recording_slowdown"] = round(by_full, 3) if bare_ns else None
         self.facts["tidy_light_slowdown"] = round(by_light, 3) if has_both else None
         self.facts["tidy_times"] = "light" if bare_ns is None else "unrecorded"
-        self.facts["tidy_taken_off_ns"] = taken_off_ns
+        self.facts["tidy_taken_off_ns"] = true.taken_off_ns
         why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
         count, said = len(light.steps), why if disturbed else ""
-        is_quickest = disturbed and not light.has_device
-        self.facts |= {"tidy_timed_steps": count, "tidy_quickest": is_quickest}
+        self.facts["tidy_timed_steps"] = count
+        self.facts["tidy_quickest"] = disturbed and not light.has_device
         if bare_ns is None:
-            self.notes.append(
-                f"full recording {_slower(by_full)} than light did; times are those of {count}"
-                " lightly recorded steps" + (_BUSY if is_busy and not disturbed else "") + said
-            )
+            compared, scaled = " than light did", _BUSY if is_busy and not disturbed else ""
         else:
-            light_too = "" if disturbed else f", light {by_light:.2f}"
-            self.notes.append(
-                f"full recording {_slower(by_full)}{light_too}; times are those of {count} lightly"
-                f" recorded steps, scaled to {len(steps)} with nothing recorded" + said
-            )
+            compared = "" if disturbed else f", light {by_light:.2f}"
+            scaled = f", scaled to {len(steps)} with nothing recorded"
+        self.notes.append(
+            f"full recording {_slower(by_full)}{compared}; times are those of {count} lightly"
+            f" recorded steps{scaled}{said}"
+        )
 
     def leave_out_slow(self) -> None:
         """Leave out the first steps where they are slow as no later ones are."""
@@ -218,7 +209,7 @@ def _reader(
     recording: Recording, assembly: Assembly, lost: Counter[str], *, with_texts: bool
 ) -> KinetoPieces | RuntimePieces:
     if recording.framework == "torch":
-        return KinetoPieces(recording, assembly.strings, with_texts, lost)
+        return KinetoPieces(assembly.strings, with_texts, lost)
     return RuntimePieces()
 
 

@@ -83,14 +83,11 @@ class Recording:
         return str(self.state["framework"])
 
     @property
-    def _suffix(self) -> str:
-        return ".trace.json" if self.framework == "torch" else ".piece"
-
-    @property
     def files(self) -> list[Path]:
         """Those that hold the events of pieces, in order; some may be cut short, or missing."""
         begun = {_number(path) for path in self.folder.glob("piece-*")}
-        return [self.folder / f"piece-{number}{self._suffix}" for number in sorted(begun)]
+        suffix = ".trace.json" if self.framework == "torch" else ".piece"
+        return [self.folder / f"piece-{number}{suffix}" for number in sorted(begun)]
 
     def pieces(self) -> Iterator[tuple[Path, Json]]:
         """The file of each piece that was written to its end, and the facts about it.
@@ -99,9 +96,9 @@ class Recording:
         """
         missing: list[str] = []
         for path in self.files:
-            facts = _read_json(self._beside(path, ".json"))
+            facts = _read_json(_beside(path, ".json"))
             if facts is None:
-                missing.append(_read_text(self._beside(path, ".now")))
+                missing.append(_read_text(_beside(path, ".now")))
                 continue
             is_mine = round_of(facts["stage"]) == self.round
             if is_mine:
@@ -121,14 +118,12 @@ class Recording:
 
     def rounds(self) -> list[Recording]:
         """The recordings that were made one after another, of which this one is all."""
-        facts = (_read_json(self._beside(path, ".json")) for path in self.files)
-        numbers = sorted({round_of(each["stage"]) for each in facts if each is not None})
+        facts = (_read_json(_beside(path, ".json")) for path in self.files)
+        numbers = {round_of(each["stage"]) for each in facts if each is not None} or {self.round}
+        *others, last = [replace(self, round=number, lost={}) for number in sorted(numbers)]
         of_last = ("problem", "own_profiler")
         state = {key: value for key, value in self.state.items() if key not in of_last}
-        others = [
-            replace(self, round=each, state=state, is_last=False, lost={}) for each in numbers[:-1]
-        ]
-        return [*others, *(replace(self, round=each, lost={}) for each in numbers[-1:])] or [self]
+        return [*(replace(each, state=state, is_last=False) for each in others), last]
 
     def first_step(self) -> int:
         """The number of the step at which it began."""
@@ -140,38 +135,14 @@ class Recording:
         for how_it_stands in missing:
             # One that was to be recorded when the recording ended has never begun.
             if how_it_stands != "recording":
-                is_reason = how_it_stands not in ("", "writing")
-                self.leave_out(
-                    how_it_stands if is_reason else NOT_WHOLE, range(self.step_count, next_step)
-                )
+                reason = NOT_WHOLE if how_it_stands in ("", "writing") else how_it_stands
+                self.leave_out(reason, range(self.step_count, next_step))
 
     def leave_out(self, reason: str, steps: Iterable[int]) -> None:
         """Count a piece that is lost, with the steps that ran in it."""
         lost = self.lost.setdefault(reason, Lost())
         lost.count += 1
         lost.steps.update(steps)
-
-    def read_logs(self, path: Path, facts: Json) -> dict[int, Triples]:
-        """The line logs of a piece, by native thread id.
-
-        Raises:
-            OSError, ValueError: the file cannot be read, or is shorter than the facts say.
-        """
-        threads = facts.get("threads") or []
-        if not threads:
-            return {}
-        numbers = np.fromfile(self._beside(path, ".lines"), np.int64)
-        if len(numbers) != 3 * sum(count for _, count in threads):
-            raise ValueError(f"{path}: cut short")
-        logs, first = dict[int, Triples](), 0
-        for thread, count in threads:
-            part = numbers[first : first + 3 * count].reshape(-1, 3)
-            first += 3 * count
-            logs[thread] = np.concatenate([logs[thread], part]) if thread in logs else part
-        return logs
-
-    def _beside(self, path: Path, suffix: str) -> Path:
-        return path.with_name(path.name.removesuffix(self._suffix) + suffix)
 
     def bare_steps(self) -> list[BareStep]:
         """The steps that were timed with nothing recorded; the first in a row only warms up."""
@@ -200,8 +171,31 @@ def find_recordings(folder: Path) -> list[Recording]:
     return recordings
 
 
+def read_logs(path: Path, facts: Json) -> dict[int, Triples]:
+    """The line logs of a piece, by native thread id.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or is shorter than the facts say.
+    """
+    threads = facts.get("threads") or []
+    if not threads:
+        return {}
+    triples = np.fromfile(_beside(path, ".lines"), np.int64).reshape(-1, 3)
+    *ends, count = np.cumsum([count for _, count in threads])
+    if len(triples) != count:
+        raise ValueError(f"{path}: cut short")
+    logs: dict[int, list[Triples]] = {}
+    for (thread, _), part in zip(threads, np.split(triples, ends), strict=True):
+        logs.setdefault(thread, []).append(part)
+    return {thread: np.concatenate(parts) for thread, parts in logs.items()}
+
+
 def _number(path: Path) -> int:
     return int(path.name.split(".")[0].removeprefix("piece-"))
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"piece-{_number(path)}{suffix}")
 
 
 def _read_text(path: Path) -> str:
