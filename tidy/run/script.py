@@ -27,7 +27,6 @@ from .process import run_child
 from .recording import Recording, find_recordings
 
 _FEWEST_STEPS = 3  # to compare
-_MARK_ROUNDS = "in a loop without an optimizer, step() of tidy.record marks the rounds"
 
 
 class Made(NamedTuple):
@@ -149,10 +148,9 @@ def why_nothing(options: RunOptions, status: int, folder: Path) -> str:
         )
     if status:
         return f"{options.shown} ended before it used torch or tidy.runtime: nothing to report"
-    wanted = {"torch": "torch was not", "runtime": "tidy.runtime was not"}.get(options.framework)
-    if wanted:
-        return f"{options.shown}: {wanted} used: nothing to report"
-    return f"{options.shown} used neither torch nor tidy.runtime: nothing to report"
+    which = {"torch": ": torch was not used", "runtime": ": tidy.runtime was not used"}
+    what = which.get(options.framework, " used neither torch nor tidy.runtime")
+    return f"{options.shown}{what}: nothing to report"
 
 
 def make_traces(options: RunOptions, folder: Path, status: int = 0) -> list[Made]:
@@ -280,27 +278,18 @@ def _of_steps(recording: Recording, full: Assembly, options: RunOptions) -> Iter
         recording.round in recording.state.get(why, []) for why in ("out_of_time", "large")
     )
     time = f"{options.seconds:g} s"
-    if not count and is_time_over:
+    there = f"{max(count - options.warmup, 0)} of {count_text(options.steps, 'step')} recorded"
+    if not count:
+        when = f"in the {time} that were" if is_time_over else "while it was"
+        longer = "--seconds records longer, and " if is_time_over else ""
         yield (
-            f"no optimizer stepped in the {time} that were recorded, so no steps are marked;"
-            f" --seconds records longer, and {_MARK_ROUNDS}"
-        )
-    elif not count:
-        yield (
-            f"no optimizer stepped while it was recorded, so no steps are marked; {_MARK_ROUNDS}"
+            f"no optimizer stepped {when} recorded, so no steps are marked; {longer}in a loop"
+            " without an optimizer, step() of tidy.record marks the rounds"
         )
     elif count < wanted and is_time_over:
-        steps = count_text(options.steps, "step")
-        yield (
-            f"{max(count - options.warmup, 0)} of {steps} recorded when the {time} were over;"
-            " --seconds records longer"
-        )
+        yield f"{there} when the {time} were over; --seconds records longer"
     elif count < wanted and is_large:
-        steps = count_text(options.steps, "step")
-        yield (
-            f"{count - options.warmup} of {steps} recorded, since they are large; a larger"
-            " --max-size records more"
-        )
+        yield f"{there}, since they are large; a larger --max-size records more"
     elif count <= options.warmup:
         yield (
             f"the script ended after {count_text(count, 'step')}, which --warmup {options.warmup}"
