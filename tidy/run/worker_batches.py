@@ -35,17 +35,13 @@ def _numbered(batches: Sequence[tuple[int, WorkerBatch]]) -> list[WorkerBatch]:
     loaders = list[tuple[int, dict[int, int]]]()  # seed, and process by worker
     numbered = []
     for seed, batch in batches:
-        number = next(
-            (
-                number
-                for number, (known, pids) in enumerate(loaders)
-                if known == seed and pids.setdefault(batch.worker, batch.pid) == batch.pid
-            ),
-            len(loaders),
-        )
-        if number == len(loaders):
+        for number, (known, pids) in enumerate(loaders):
+            if known == seed and pids.setdefault(batch.worker, batch.pid) == batch.pid:
+                numbered.append(batch._replace(loader=number))
+                break
+        else:
+            numbered.append(batch._replace(loader=len(loaders)))
             loaders.append((seed, {batch.worker: batch.pid}))
-        numbered.append(batch._replace(loader=number))
     return numbered
 
 
