@@ -14,7 +14,8 @@ A step is a moment here, the end of an optimizer's step.
 from __future__ import annotations
 
 import sys
-from _json import encode_basestring_ascii as _text  # what `json` itself has for it
+from _json import encode_basestring_ascii as _text
+from _json import make_encoder
 
 from .kept import os
 from .notes import PROBLEM, leave_note
@@ -98,29 +99,13 @@ class PieceWriter:
 def write_json(path: str, value: Any) -> None:
     """Write a file of plain data, whole or not at all."""
     with open(f"{path}.part", "w", encoding="ascii") as file:
-        file.write(json_text(value))
+        file.write("".join(_json_parts(value, 0)))
     os.replace(f"{path}.part", path)
 
 
-def json_text(value: Any) -> str:
-    """The JSON, in ASCII, of dicts, lists, tuples, texts, numbers, booleans and None.
-
-    It is written without `json`: a script may have a json.py of its own.
-
-    Raises:
-        TypeError: something else is in it.
-    """
-    if isinstance(value, dict):
-        pairs = [f"{_text(str(key))}: {json_text(each)}" for key, each in value.items()]
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join([json_text(each) for each in value])}]"
-    return _text(value) if isinstance(value, str) else _number(value)
+def _refuse(value: Any) -> None:
+    raise TypeError(f"no JSON of {type(value).__name__}")
 
 
-def _number(value: Any) -> str:
-    if value is None or value is True or value is False:
-        return {None: "null", True: "true", False: "false"}[value]
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"no JSON of {type(value).__name__}")
-    return int.__repr__(value) if isinstance(value, int) else float.__repr__(value)
+# As `json` makes it. That is not imported: a script may have a json.py of its own.
+_json_parts = make_encoder(None, _refuse, _text, None, ": ", ", ", False, False, True)
