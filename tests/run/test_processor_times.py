@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tidy.run.child.processor_times import ProcessorTimes
+from tidy.run.child.processor_times import processor_times, times_of_threads
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="only Linux tells how long threads ran"
@@ -36,8 +36,7 @@ is_over = threading.Event()
 def test_threads_beside(beside: Callable[[], None], least_ns: float, most_ns: float) -> None:
     """What this thread computes itself is none of it."""
     is_over.clear()
-    times = ProcessorTimes()
-    times.begin()
+    before = times_of_threads()
     done = threading.Event()
 
     def run() -> None:  # a thread that has ended is not asked
@@ -50,7 +49,7 @@ def test_threads_beside(beside: Callable[[], None], least_ns: float, most_ns: fl
     own_ns = time.thread_time_ns() + _COMPUTES_NS
     while time.thread_time_ns() < own_ns or not (done.is_set() or beside is _waits):
         sum(range(1000))
-    found_ns = times.header()["beside_ns"]
+    found_ns = processor_times(before)["beside_ns"]
     is_over.set()
     thread.join()
     assert least_ns <= found_ns <= most_ns

@@ -21,7 +21,7 @@ from .bare_stages import BareStages
 from .guard import Harmless, harmless, one_line, where_there_is_room
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
-from .processor_times import ProcessorTimes
+from .processor_times import processor_times, times_of_threads
 from .stages import BARE, FULL, LIGHT, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
@@ -58,7 +58,7 @@ class Recorder(Harmless):
         self._due = ""
         self.state = "new"
         self._has_begun = False  # `state` tells of it when that is done
-        self._length, self._processors = PieceLength(), ProcessorTimes()
+        self._length = PieceLength()
         self._lines: Any = None
         if settings["stack"] and not backend.has_lines:
             if sys.version_info >= (3, 12):
@@ -330,7 +330,7 @@ class Recorder(Harmless):
         is_full = self._stage.how == FULL
         self._first_step, self._steps_ns = self.step_count, []
         self._pieces.begin()
-        self._processors.begin()
+        self._threads_before = times_of_threads()
         self._backend.start(light=not is_full)
         self._thread.begin()
         self.state = "recording"
@@ -343,7 +343,7 @@ class Recorder(Harmless):
         self._pieces.say("writing")
         has_lines = self._lines is not None and self._stage.how == FULL
         lines = self._lines.stop(final=what != "cut") if has_lines else None
-        stopped_ns, processor_times = time.time_ns(), self._processors.header()
+        stopped_ns, of_processors = time.time_ns(), processor_times(self._threads_before)
         is_last = what == "next" and self._stage.how == LIGHT
         start_ns = self._backend.stop(is_last)
         if lines is not None:
@@ -353,7 +353,7 @@ class Recorder(Harmless):
             "cut_ns": self._paused_ns,  # what is open then has not lasted for what the recorder did
             "how": self._stage.how,
             "stage": self._stage.number,
-            **processor_times,
+            **of_processors,
             "steps_ns": self._steps_ns,
             "steps_before": self._first_step,
             "steps_anew": self._are_anew,
