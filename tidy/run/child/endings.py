@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from sys import _getframe as getframe
 from typing import Any
 
@@ -86,33 +86,28 @@ def signals_now() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-class interrupts_later:  # noqa: N801 - it is used as a function, as those of contextlib are
+@contextmanager
+def interrupts_later() -> Iterator[None]:
     """Hold back the signals that Python handles: what their handlers raise would be lost here.
 
     Those of SIGTERM that are ours hold it back themselves.
     """
-
-    def __enter__(self) -> None:
-        self._before: dict[int, Any] = {}
-        self._came: list[int] = []
-        if os.name == "nt" or thread.get_ident() != MAIN_THREAD:
-            return
-        for number in range(1, signal.NSIG):
-            handler = signal.getsignal(number)
-            # asyncio learns of a signal in another way, and would learn of it twice.
-            is_asyncio = getattr(handler, "__name__", "") == "_sighandler_noop"
-            if callable(handler) and not is_asyncio:
-                signal.signal(number, self._note)
-                self._before[number] = handler
-
-    def _note(self, number: int, frame: Any) -> None:
-        self._came.append(number)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+    before: dict[int, Any] = {}
+    came: list[int] = []
+    is_main = os.name != "nt" and thread.get_ident() == MAIN_THREAD
+    for number in range(1, signal.NSIG if is_main else 1):
+        handler = signal.getsignal(number)
+        # asyncio learns of a signal in another way, and would learn of it twice.
+        if callable(handler) and getattr(handler, "__name__", "") != "_sighandler_noop":
+            signal.signal(number, lambda number, _: came.append(number))
+            before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
             signal.signal(number, handler)
-        if self._came:
-            thread.start_new_thread(_send, (self._came,))
+        if came:
+            thread.start_new_thread(_send, (came,))
 
 
 def _send(numbers: list[int]) -> None:
