@@ -11,13 +11,9 @@ from .patches import Patches
 
 
 class GraphSteps:
-    """Tells when a CUDA graph is replayed that holds an optimizer's step.
+    """Calls `on_replay` before each replay of a CUDA graph that holds an optimizer's step.
 
     A step that an optimizer makes while a graph is captured does not run, but each replay does.
-
-    Args:
-        cuda: the framework's module `torch.cuda`.
-        on_replay: is called before each such replay: the round before it is over.
     """
 
     def __init__(self, cuda: Any, on_replay: Callable[[], object]) -> None:
@@ -114,10 +110,6 @@ class Backend:
 
     def can_stop(self, at_step: bool) -> bool:
         """Tell whether the profiler can be stopped right here."""
-        raise NotImplementedError
-
-    def is_between_ops(self, at_step: bool) -> bool:
-        """Tell whether no op is under way on this thread; a cut in it would lose it, or crash."""
         raise NotImplementedError
 
     def pause(self) -> int:

@@ -72,6 +72,7 @@ class RuntimeBackend(Backend):
         return self._per_thread.depth == 0 and not in_step
 
     def is_between_ops(self, at_step: bool) -> bool:
+        """Tell whether no op is under way on this thread; a cut would lose it."""
         return not self._profiler.is_inside_operator()
 
     def now_ns(self) -> int:

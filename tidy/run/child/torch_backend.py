@@ -83,6 +83,7 @@ class TorchBackend(Backend):
         return task is None or task() == -1
 
     def is_between_ops(self, at_step: bool) -> bool:
+        """Tell whether no op is under way on this thread; a cut in it may crash."""
         return at_step or self._frames.are_between_ops(sys._getframe(1))
 
     @property
@@ -235,24 +236,19 @@ class KinetoLog:
 
     def __init__(self, torch: Any) -> None:
         self._folder = os.path.join(os.path.dirname(torch.__file__), "lib")
-        self._level: Any = None
-        self._is_first = True
+        self._level: Any = None  # as long as the user's own level holds
         self._before = 0
-        self._is_ours = _LOG_LEVEL not in os.environ
-        if self._is_ours:
+        self._is_first = _LOG_LEVEL not in os.environ
+        if self._is_first:
             os.putenv(_LOG_LEVEL, str(_SILENT))  # os.environ does not show it to the script
 
     def __enter__(self) -> None:
-        if not self._is_ours:
-            return
         if self._is_first:
             self._level = self._find()
         if self._level is not None:
             self._before, self._level.value = self._level.value, _SILENT
 
     def __exit__(self, *_: object) -> None:
-        if not self._is_ours:
-            return
         if self._is_first:
             self._is_first = False
             self._before = self._before or _ERRORS
