@@ -131,20 +131,19 @@ class StageRun:
     def go_on(self) -> bool:
         """Take the next one, if there is any."""
         stage = next(self._stages, None)
+        if stage is None:
+            return False
         if self.how != SKIP:
             self._behind += self._planned - self.step_count
-        if stage is not None:
-            self._planned = stage.steps
-        if stage is not None and stage.how == SKIP:  # so that the next one begins where it was to
-            stage = stage._replace(steps=max(1, stage.steps + self._behind))
-            self._behind = 0
-        if stage is not None and stage.how == BARE:  # where size or time cut the others short
-            stage = stage._replace(steps=min(stage.steps, 1 + max(_BARE_STEPS, self.step_count)))
-        if stage is not None:
-            self.stage = stage
-            self.number += 1
-            self.step_count = self.nbytes = 0
-        return stage is not None
+        self._planned = steps = stage.steps
+        if stage.how == SKIP:  # so that the next one begins where it was to
+            steps, self._behind = max(1, steps + self._behind), 0
+        elif stage.how == BARE:  # where size or time cut the others short
+            steps = min(steps, 1 + max(_BARE_STEPS, self.step_count))
+        self.stage = stage._replace(steps=steps)
+        self.number += 1
+        self.step_count = self.nbytes = 0
+        return True
 
 
 class PieceLength:
