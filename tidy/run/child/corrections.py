@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 _MOST_WORKERS = 8
@@ -31,11 +32,11 @@ def _load_in_workers(torch: Any) -> None:
         given["num_workers"] = max(2 * before, 2, min(os.cpu_count() or 2, _MOST_WORKERS))
         given["persistent_workers"] = True
 
-    _change_arguments(_data(torch).DataLoader, change)
+    _change_loaders(torch, change)
 
 
 def _pin_batches(torch: Any) -> None:
-    _change_arguments(_data(torch).DataLoader, lambda given: given.update(pin_memory=True))
+    _change_loaders(torch, lambda given: given.update(pin_memory=True))
     _copy_without_waiting(torch)
 
 
@@ -111,8 +112,9 @@ def _keep_the_cache(torch: Any) -> None:
     torch.cuda.empty_cache = lambda: None
 
 
-def _change_arguments(kind: Any, change: Callable[[dict[str, Any]], None]) -> None:
-    """Have each instance made with arguments that `change` has changed."""
+def _change_loaders(torch: Any, change: Callable[[dict[str, Any]], None]) -> None:
+    """Have each loader made with arguments that `change` has changed."""
+    kind = import_module(f"{torch.__name__}.utils.data").DataLoader
     real = kind.__init__
     signature = inspect.signature(real)
 
@@ -123,12 +125,6 @@ def _change_arguments(kind: Any, change: Callable[[dict[str, Any]], None]) -> No
         real(*bound.args, **bound.kwargs)
 
     kind.__init__ = init
-
-
-def _data(torch: Any) -> Any:
-    from importlib import import_module
-
-    return import_module(f"{torch.__name__}.utils.data")
 
 
 # By rule: what is switched on, in words, and how.
