@@ -47,9 +47,8 @@ class UserFiles(dict[str, bool]):
 
     def __init__(self, folders: list[str], ours: str) -> None:
         super().__init__()
-        self.folders = tuple({_folder(f) for each in folders for f in _both(each)})
-        libraries = {os.path.dirname(os.__file__), *(_both(os.path.dirname(os.__file__)))}
-        self._not = (*(_folder(path) for path in libraries), _folder(ours))
+        self.folders = _beginnings(folders)
+        self._not = _beginnings([os.path.dirname(os.__file__), ours])
 
     def __missing__(self, name: str) -> bool:
         path = _path(name)
@@ -63,12 +62,10 @@ class UserFiles(dict[str, bool]):
         return found
 
 
-def _both(path: str) -> tuple[str, str]:
-    return os.path.abspath(path), os.path.realpath(path)
-
-
-def _folder(path: str) -> str:
-    return path.rstrip(os.sep) + os.sep
+def _beginnings(folders: list[str]) -> tuple[str, ...]:
+    """Of the paths of all files in these folders, as they are named and as links resolve."""
+    paths = {path(each) for each in folders for path in (os.path.abspath, os.path.realpath)}
+    return tuple(path.rstrip(os.sep) + os.sep for path in paths)
 
 
 class ManualCollections:
