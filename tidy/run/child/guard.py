@@ -65,19 +65,6 @@ def has_room(calls: int = 200) -> bool:
         return False
 
 
-def where_there_is_room(method: Method) -> Method:
-    """Do nothing near the limit of recursion, for a method that is called again soon."""
-
-    def call(self: Harmless, *args: Any) -> Any:
-        try:
-            return method(self, *args) if has_room() else True
-        except RecursionError:
-            return True
-
-    guarded: Any = call
-    return guarded  # type: ignore[no-any-return]
-
-
 def as_importlib(function: Method) -> Method:
     """Count a function that Python's import calls among those of importlib.
 

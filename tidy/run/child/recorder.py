@@ -18,7 +18,7 @@ from typing import Any
 
 from . import allocator, endings
 from .bare_stages import BareStages
-from .guard import Harmless, harmless, one_line, where_there_is_room
+from .guard import Harmless, harmless, has_room, one_line
 from .kept import os, thread, time
 from .piece_writer import PieceWriter
 from .processor_times import processor_times, times_of_threads
@@ -253,13 +253,16 @@ class Recorder(Harmless):
             if self._due:
                 self._do_due()
 
-    @where_there_is_room
-    @harmless
     def _look_at_clock(self, now: int = 0) -> bool:
-        """Ask for a cut or the stage's end where it is time; called often, from any thread.
+        """Called often, from any thread; whether it is to be called again."""
+        try:  # near the limit of recursion it does nothing
+            return self._ask_if_due(now) if has_room() else True
+        except RecursionError:
+            return True
 
-        Whether it is to be called again.
-        """
+    @harmless
+    def _ask_if_due(self, now: int) -> bool:
+        """Ask for a cut or the stage's end where it is time; whether there may be another."""
         if self.state != "recording" or self.busy:
             return self.state != "ended"
         now = now or time.time_ns()
