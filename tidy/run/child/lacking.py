@@ -19,24 +19,20 @@ _MOST_FILES = 100
 
 def lacking_in_files(script: str, runtime: ModuleType) -> list[tuple[str, int, str]]:
     """(file, line, name) of what the script lacks, and the modules beside it that it imports."""
-    found, seen = list[tuple[str, int, str]](), set[str]()
-    todo = [script]
-    while todo and len(seen) < _MOST_FILES:
-        file = todo.pop(0)
-        if file in seen:
-            continue
-        seen.add(file)
+    found: dict[str, tuple[str, int]] = {}
+    files = [script]
+    for file in files:  # those that it imports are appended meanwhile
         try:
             with open(file, encoding="utf-8") as opened:
                 source = opened.read()
         except (OSError, UnicodeDecodeError):
             continue  # no file: a module, or a script that Python itself will complain of
-        named = {name for _, _, name in found}
-        found += [
-            (file, line, name) for line, name in lacking(source, runtime) if name not in named
-        ]
-        todo += _beside(source, os.path.dirname(file), os.path.dirname(script))
-    return found
+        for line, name in lacking(source, runtime):
+            found.setdefault(name, (file, line))
+        beside = dict.fromkeys(_beside(source, os.path.dirname(file), os.path.dirname(script)))
+        new = [each for each in beside if each not in files]
+        files.extend(new[: _MOST_FILES - len(files)])
+    return [(file, line, name) for name, (file, line) in found.items()]
 
 
 def _beside(source: str, folder: str, top: str) -> list[str]:
