@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class PythonCalls:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._names: dict[int, str] = {}
-        self._next = 1
+        self._numbers = count(1)
 
     def read(
         self,
@@ -81,23 +82,15 @@ class PythonCalls:
             while around and around[-1].end_ns <= call.start_ns:
                 around.pop()
             caller = around[-1].number if around else 0
-            event = PythonCall(
-                track,
-                self._name(call.code, codes),
-                call.code != _COLLECT and codes[call.code][3] == USER,
-                call.start_ns,
-                call.end_ns,
-                self._next,
-                caller,
-            )
-            self._next += 1
+            is_users = call.code != _COLLECT and codes[call.code][3] == USER
+            name, number = self._name(call.code, codes), next(self._numbers)
+            event = PythonCall(track, name, is_users, call.start_ns, call.end_ns, number, caller)
             around.append(event)
             yield event
 
     def line(self, track: Track, name: str, start_ns: int, end_ns: int) -> PythonCall:
         """Return the event of a line of the user's, which has its name from its frame."""
-        self._next += 1
-        return PythonCall(track, name, True, start_ns, end_ns, self._next - 1, 0)
+        return PythonCall(track, name, True, start_ns, end_ns, next(self._numbers), 0)
 
     def _name(self, code: int, codes: Sequence[Any]) -> str:
         if code == _COLLECT:
