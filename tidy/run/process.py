@@ -115,10 +115,8 @@ def _signals(keep_running: bool) -> Iterator[Callable[[subprocess.Popen[bytes]],
         was_for_all = witness.saw(number)
         if was_for_all is None:
             was_for_all = named[number] in _FROM_TERMINAL
-        if was_for_all:
-            return
-        for process in child:
-            process.send_signal(number)
+        if not was_for_all:
+            child[0].send_signal(number)
 
     def started(process: subprocess.Popen[bytes]) -> None:
         child.append(process)
@@ -152,16 +150,11 @@ class _Witness:
     """
 
     def __init__(self, numbers: list[int]) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        program = _PROGRAM % ", ".join(map(str, map(int, numbers)))
+        self._process: Any = None  # it has pipes, which its type does not tell
         with suppress(OSError):
             self._process = subprocess.Popen(  # noqa: S603 - this Python, with the program above
-                [
-                    sys.executable,
-                    "-I",
-                    "-S",
-                    "-c",
-                    _PROGRAM % ", ".join(map(str, map(int, numbers))),
-                ],
+                [sys.executable, "-I", "-S", "-c", program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -172,16 +165,16 @@ class _Witness:
     def saw(self, number: int) -> bool | None:
         """Return whether the group got the signal since this was asked last; None if unknown."""
         process = self._process
-        if process is None or process.stdout is None or os.name == "nt":
+        if process is None or os.name == "nt":
             return None
         try:
             if not self._is_ready:
                 self._is_ready = True
                 if not process.stdout.read(1):  # it ended before it could hold the signal back
-                    return process.wait() == -number or None
+                    return True if process.wait() == -number else None
             time.sleep(_ON_THE_WAY_S)
             self._tell("s", number)
-            return {b"Y": True, b"N": False}.get(process.stdout.read(1) or b"")
+            return {b"Y": True, b"N": False}.get(process.stdout.read(1))
         except OSError:
             return None
 
@@ -191,16 +184,12 @@ class _Witness:
             self._tell("c", pid)
 
     def close(self) -> None:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
+        if self._process is None:
             return
         with suppress(OSError):
             self._tell("c", 0)
-        with suppress(OSError):
-            process.stdin.close()
-            process.stdout.close()
-        process.wait()
+        self._process.communicate()  # its input ends, and then it does
 
     def _tell(self, what: str, number: int) -> None:
-        if self._process is not None and self._process.stdin is not None:
+        if self._process is not None:
             self._process.stdin.write(f"{what} {int(number)}\n".encode())
