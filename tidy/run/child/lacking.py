@@ -138,10 +138,9 @@ def _guarded(node: ast.AST, runtime: ModuleType | None) -> list[ast.AST]:
 
 
 def _caught(handler: ast.ExceptHandler) -> set[str]:
-    kinds = [handler.type] if not isinstance(handler.type, ast.Tuple) else handler.type.elts
-    return {k.id if isinstance(k, ast.Name) else "Exception" for k in kinds if k is not None} or {
-        "BaseException"
-    }
+    kind = handler.type or ast.Name("BaseException")
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return {each.id if isinstance(each, ast.Name) else "Exception" for each in kinds}
 
 
 def _bound(tree: ast.AST) -> set[str]:
