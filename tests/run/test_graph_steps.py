@@ -10,6 +10,7 @@ import pytest
 
 from tidy.run import RunOptions, time_once
 from tidy.run.child.backend import GraphSteps
+from tidy.run.child.patches import Patches
 from tidy.trace import EventKind
 
 from .running import record, tidy_run, write_script
@@ -113,7 +114,8 @@ class _Cuda:
 @pytest.mark.parametrize("is_initialized", [True, False])
 def test_only_graphs_with_a_step_count(is_initialized: bool) -> None:
     cuda, replays = _Cuda(is_initialized), list[int]()
-    steps = GraphSteps(cuda, lambda: replays.append(1))
+    patches = Patches()
+    steps = GraphSteps(cuda, lambda: replays.append(1), patches)
     assert not steps.is_captured()
     cuda.is_capturing = True
     assert steps.is_captured() == is_initialized
@@ -122,6 +124,6 @@ def test_only_graphs_with_a_step_count(is_initialized: bool) -> None:
     assert without.capture_end() == "ended"
     assert (with_step.replay(), without.replay()) == ("replayed", "replayed")
     assert len(replays) == is_initialized
-    steps.forget()
+    patches.undo()
     with_step.replay()
     assert len(replays) == is_initialized

@@ -16,9 +16,8 @@ class GraphSteps:
     A step that an optimizer makes while a graph is captured does not run, but each replay does.
     """
 
-    def __init__(self, cuda: Any, on_replay: Callable[[], object]) -> None:
-        self._cuda, self._on_replay = cuda, on_replay
-        self._patches = Patches()
+    def __init__(self, cuda: Any, on_replay: Callable[[], object], patches: Patches) -> None:
+        self._cuda, self._on_replay, self._patches = cuda, on_replay, patches
         self._has_step = False  # the graph that is being captured
         self._graphs: list[Any] = []  # weak references
 
@@ -44,10 +43,6 @@ class GraphSteps:
         if any(each() is graph for each in self._graphs):
             self._on_replay()
 
-    def forget(self) -> None:
-        """Put back what was there."""
-        self._patches.undo()
-
 
 class Backend:
     """Starts and stops a profiler, `_profiler`, which is None while none runs.
@@ -61,7 +56,6 @@ class Backend:
 
     _profiler: Any = None
     has_all_threads = has_moved = False
-    _graph_steps: GraphSteps | None = None
     _hook: Any = None  # the one that is called after optimizer steps
 
     def __init__(self) -> None:
@@ -80,7 +74,7 @@ class Backend:
             on_made: gets each optimizer before it is set up.
         """
         cuda, module = self._stepping()
-        graphs = self._graph_steps = GraphSteps(cuda, on_replay)
+        graphs = GraphSteps(cuda, on_replay, self._of_steps)
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
             if not graphs.is_captured():
@@ -100,8 +94,6 @@ class Backend:
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more."""
         self._of_steps.undo()
-        if self._graph_steps is not None:
-            self._graph_steps.forget()
 
     def close(self) -> None:
         """Take away all that was put into the framework."""
