@@ -121,8 +121,7 @@ class KinetoPieces:
             )
         table = self._table
         on_host = np.isin(table["kind"], (EventKind.TorchOp, EventKind.Annotation))
-        left_ns = np.maximum(cut_ns - table["start_ns"], 0)
-        left_ns = np.minimum(table["duration_ns"], left_ns)
+        left_ns = np.clip(cut_ns - table["start_ns"], 0, table["duration_ns"])
         table["duration_ns"] = np.where(on_host, left_ns, table["duration_ns"])
         waits = np.isin(
             table["name_id"], [self._strings.names.get(each, -1) for each in _WAITS_AT_THE_END]
@@ -131,16 +130,14 @@ class KinetoPieces:
         table["kind"][self._own] = EventKind.Overhead
         table["start_ns"] += later_ns
         flows["time_ns"] += later_ns
-        numbered: dict[str, list[tuple[Column, Column]]] = {}
         drawn, flow_id = flows["is_backward"], flows["flow_id"]
-        for counted, column, some in (
-            ("External id", table["external_id"], table["external_id"] > 0),  # 0 is no number
-            ("correlation", table["correlation"], table["correlation"] > 0),
-            ("correlation", flow_id, ~drawn),
-            ("Ev Idx", table["tie"], table["tie"] >= 0),
-            ("flow", flow_id, drawn),
-        ):
-            numbered.setdefault(counted, []).append((column, some))
+        external_id, correlation = table["external_id"], table["correlation"]  # 0 is no number
+        numbered = {
+            "External id": [(external_id, external_id > 0)],
+            "correlation": [(correlation, correlation > 0), (flow_id, ~drawn)],
+            "Ev Idx": [(table["tie"], table["tie"] >= 0)],
+            "flow": [(flow_id, drawn)],
+        }
         self._offset = Counter(
             {counted: self._move(counted, columns) for counted, columns in numbered.items()}
         )
