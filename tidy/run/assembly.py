@@ -175,16 +175,16 @@ class Assembly:
             known = self.header.get(key)
             # What the profiler wrote itself, or an earlier piece, may say more.
             self.header[key] = {**value, **known} if isinstance(known, dict) else value
-        pieces.append(self.raw, facts, -self.left_out_ns)
+        later_ns, queued_ns = -self.left_out_ns, facts.get("queued_ns", 0)
+        pieces.append(self.raw, facts, later_ns)
         self.op_count += pieces.op_count
         self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
-        self.queued_ns += facts.get("queued_ns", 0)
-        bounds = facts["start_ns"] - self.left_out_ns, facts["cut_ns"] - self.left_out_ns
-        self._queued.append((*bounds, facts.get("queued_ns", 0)))
+        self.queued_ns += queued_ns
+        self._queued.append((facts["start_ns"] + later_ns, facts["cut_ns"] + later_ns, queued_ns))
         self.beside_ns += facts.get("beside_ns", 0)
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
-        self._piece_times.add(facts["start_ns"], done_ns, -self.left_out_ns)
+        self._piece_times.add(facts["start_ns"], done_ns, later_ns)
         ends: list[int] = list(facts["steps_ns"])
         if ends and facts.get("ended_at_step"):
             # PyTorch's profiler waits for the devices when it stops. They have nothing left to do
@@ -198,7 +198,7 @@ class Assembly:
         self.steps += self._steps(facts, ends)
         # What warms up in the first step of all has done so for a later piece.
         starts = [facts["start_ns"]] if self.ends_ns and facts["began_at_step"] else []
-        self.ends_ns.append([moment - self.left_out_ns for moment in starts + ends])
+        self.ends_ns.append([moment + later_ns for moment in starts + ends])
 
     def _steps(self, facts: Json, ends: list[int]) -> Iterator[tuple[int, int, int]]:
         """Each step reaches from the end of the one before, or from a recording begun there.
