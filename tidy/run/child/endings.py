@@ -116,28 +116,25 @@ def _send(numbers: list[int]) -> None:
         os.kill(os.getpid(), number)
 
 
-def call_in_main_thread(function: Callable[[], None]) -> bool:
+def call_in_main_thread(function: Callable[[], None]) -> None:
     """Have the main thread call a function, soon, between two of its bytecodes.
 
     Where that thread waits for another one (`join()`) soon may be in minutes. The function is
     called once then, however often it was asked for, and what Python calls is there until then.
 
-    Returns:
-        Whether it will be called. It will not where the main thread is deep in calls: at the limit
-        of recursion nothing of ours can run, and what cannot run would raise in the script. While
-        others are called it is not either: Python 3.11 hangs where a call is added during a pending
-        one and functions are profiled, since it looks for calls before each function, does not make
-        one within another, and looks again. Both are over soon: ask again.
+    It is not where the main thread is deep in calls: at the limit of recursion nothing of ours can
+    run, and what cannot run would raise in the script. While others are called it is not either:
+    Python 3.11 hangs where a call is added during a pending one and functions are profiled, since
+    it looks for calls before each function, does not make one within another, and looks again.
+    Both are over soon: ask again.
     """
     global _is_asked
     import ctypes
 
-    if function in _to_call and _is_asked:
-        return True
     if _calling and sys.version_info < (3, 12):
-        return False
+        return
     if thread.get_ident() != MAIN_THREAD and _is_deep():
-        return False
+        return
     if function not in _to_call:
         _to_call.append(function)
     if not _is_asked:
@@ -146,11 +143,10 @@ def call_in_main_thread(function: Callable[[], None]) -> bool:
         pending, given = ctypes.pythonapi.PyObject_IsTrue, ctypes.py_object(_pending)
         if ctypes.pythonapi.Py_AddPendingCall(pending, given):  # the interpreter's list is full
             _is_asked = False
-    return _is_asked
 
 
 def _is_deep() -> bool:
-    """Tell whether the main thread may have less left than half of the calls it may be in.
+    """Tell whether the main thread may be in more than half of the calls that it may be in.
 
     Calls of C count as well, but only those of Python can be seen.
     """

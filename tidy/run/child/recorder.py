@@ -72,11 +72,7 @@ class Recorder(Harmless):
 
     @harmless
     def begin(self) -> None:
-        """Begin the first stage, on this thread.
-
-        Again does nothing: it may be asked for anew while it is under way, and be called when it is
-        done, or when all has ended.
-        """
+        """Begin the first stage, on this thread; again, or while that is under way, do nothing."""
         if self._has_begun or self.state != "new":
             return
         self._has_begun = True
@@ -385,7 +381,7 @@ class Recorder(Harmless):
             self._pieces.write_state(problem=one_line(error))
         self._bare.stop()
         self._backend.forget_steps()
-        if self._thread.is_free and self._backend.abandon(self._at_step):
+        if self._thread.may_stop and self._backend.abandon(self._at_step):
             lines, self._lines = self._lines, None
             if lines is not None:
                 lines.stop(final=True)

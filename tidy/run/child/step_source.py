@@ -17,9 +17,6 @@ class StepSource:
 
     One of its class that is made after it first stepped, for the same parameters, goes on for it:
     that it is gone is known only when Python collects it, some rounds later.
-
-    Args:
-        is_loop: whether it is the loop from the beginning.
     """
 
     def __init__(self, is_loop: bool) -> None:
@@ -62,9 +59,7 @@ def _updates(optimizer: Any) -> tuple[type, int]:
 class RecordedThread:
     """The thread that a profiler was started on last.
 
-    Args:
-        has_all: whether the profiler records all threads.
-        at_end: is called on a thread that is recorded alone, when it ends.
+    Where that does not record all threads, `at_end` is called on it when it ends.
 
     Attributes:
         steps_elsewhere: whether steps were on another thread alone, while this one was recorded.
@@ -81,11 +76,6 @@ class RecordedThread:
         """Tell whether it is this one."""
         return thread.get_ident() == self._ident
 
-    @property
-    def is_free(self) -> bool:
-        """Tell whether no other thread may have a profiler that only it can stop."""
-        return self._ident == 0 or self.is_here
-
     def begin(self) -> None:
         """The profiler is started on this thread."""
         if not self.is_here:
@@ -96,7 +86,8 @@ class RecordedThread:
 
     @property
     def may_stop(self) -> bool:
-        return self.is_here or self._has_all
+        """Tell whether no other thread may have a profiler that only it can stop."""
+        return self._ident == 0 or self.is_here or self._has_all
 
     def must_move(self) -> bool:
         """Tell whether the recording has to go on here, where a step just ended."""
