@@ -23,7 +23,7 @@ from ..profiler.worker_ranges import append_worker_ranges, worker_header
 from ..readers.container import Progress
 from ..readers.refine import refine
 from ..retiming.batch_times import as_in_light_steps, fetched
-from ..retiming.light import Bounds, LightSteps
+from ..retiming.light import LightSteps
 from ..retiming.time_map import TimeMap, time_map
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
@@ -227,11 +227,9 @@ class Assembly:
         return waited
 
     def retime(self, light: LightSteps, recorded: Assembly) -> TimeMap | None:
-        """Give the steps the times of lightly recorded ones; None where those are too unlike.
+        """Give the steps the times of lightly recorded ones, of the pieces `recorded`.
 
-        Args:
-            light: the steps.
-            recorded: the pieces that they were recorded in.
+        None where those are too unlike.
         """
         refine(self.raw)
         table, flows = self.raw.join()
@@ -239,7 +237,16 @@ class Assembly:
         times = time_map(table, flows, self.strings, bounds, light, self.waited_ns())
         if times is None:
             return None
-        self._batches = self._batches_of(table, bounds, light, recorded, times)
+        every = {*self.worker_batches, *recorded.worker_batches}
+        if every:
+            full, there = (
+                fetched(table, strings, steps, times.main, each.moved(every), each.span_ns)
+                for table, strings, steps, each in (
+                    (table, self.strings, bounds, self._piece_times),
+                    (light.table, light.strings, light.recorded, recorded._piece_times),
+                )
+            )
+            self._batches = as_in_light_steps(full, there, times)
         times.change(table, self.strings)
         for number, place in enumerate(self.strings.tracks):
             drawn = np.flatnonzero(flows["track_id"] == number)
@@ -251,13 +258,7 @@ class Assembly:
         return times
 
     def finish(self, title: str, more: Json, warnings: list[str]) -> Trace:
-        """The trace.
-
-        Args:
-            title: what reports call it.
-            more: further keys beside the events.
-            warnings: what reports say of it.
-        """
+        """The trace, with `more` keys beside the events."""
         times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": self.base_ns}
         batches = self.shown_batches()
         self.header = {**self.header, **times, **worker_header(batches), **more}
@@ -276,27 +277,6 @@ class Assembly:
             )
         refine(self.raw)
         return build_trace(self.raw, TraceInfo(title, self.header, warnings))
-
-    def _batches_of(
-        self,
-        table: dict[str, Column],
-        steps: Bounds,
-        light: LightSteps,
-        recorded: Assembly,
-        times: TimeMap,
-    ) -> list[WorkerBatch]:
-        """The batches of workers, given what was recorded and where its times go."""
-        every = {*self.worker_batches, *recorded.worker_batches}
-        if not every:
-            return []
-        full, there = (
-            fetched(table, strings, steps, times.main, each.moved(every), each.span_ns)
-            for table, strings, steps, each in (
-                (table, self.strings, steps, self._piece_times),
-                (light.table, light.strings, light.recorded, recorded._piece_times),
-            )
-        )
-        return as_in_light_steps(full, there, times)
 
     def shown_batches(self) -> list[WorkerBatch]:
         """The batches of workers where the trace has them."""
