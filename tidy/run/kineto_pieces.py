@@ -150,10 +150,8 @@ class KinetoPieces:
     def _move(self, counted: str, columns: list[tuple[Column, Column]]) -> int:
         """Move numbers right behind those of the pieces before; by how much.
 
-        Some begin anew in each piece, others go on where the piece before ended, or later.
-
-        Args:
-            columns: each with which of its rows have a number.
+        Some begin anew in each piece, others go on where the piece before ended, or later. Each
+        column stands with which of its rows have a number.
         """
         numbers = np.concatenate([column[some] for column, some in columns])
         if not len(numbers):

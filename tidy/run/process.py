@@ -97,10 +97,8 @@ def _environment(settings: Path, device: str | None) -> Mapping[str, str]:
 def _signals(keep_running: bool) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Outlive the signals that are meant for the child, and hand on those sent to us alone.
 
-    Gives what takes the child once it runs; signals that came before reach it then.
-
-    Args:
-        keep_running: whether the child goes on if this process is killed.
+    Gives what takes the child once it runs; signals that came before reach it then. Where it is to
+    `keep_running` it goes on if this process is killed.
     """
     child: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -144,9 +142,7 @@ class _Witness:
 
     And it ends the script if this process is killed: its input ends then without a farewell. It
     sends SIGTERM, as a supervisor does, and SIGKILL to a script that is there ten seconds later.
-
-    Args:
-        numbers: the signals that it may be asked about, which do not end it.
+    The signals that it may be asked about do not end it.
     """
 
     def __init__(self, numbers: list[int]) -> None:

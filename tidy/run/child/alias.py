@@ -40,9 +40,7 @@ _MISSING = (
 def install(settings: dict[str, Any], is_recorded: bool = True) -> AliasFinder:
     """Make `torch` an alias, from now on, also in processes that `multiprocessing` spawns.
 
-    Args:
-        settings: of `tidy run`.
-        is_recorded: whether this process is recorded from the import on.
+    Where `is_recorded` this process is recorded from the import on.
 
     Raises:
         SystemExit: there is no tidy for this Python.

@@ -23,9 +23,7 @@ def attach(framework: str, settings: dict[str, Any]) -> Recorder:
     """Record from now on, until `detach`.
 
     Args:
-        framework: "torch" or "runtime", which is imported.
-        settings: what is recorded and where to, as for `record`; and `ours`, the folder whose
-            Python functions are left out of the recording.
+        settings: as for `record`; and `ours`, the folder whose Python functions are left out.
 
     Raises:
         RuntimeError: a recording or a profiler runs already, or it cannot begin.
@@ -51,10 +49,7 @@ def attach(framework: str, settings: dict[str, Any]) -> Recorder:
 
 
 def when_runtime_steps(call: Callable[[], object]) -> Any:
-    """Have a function called after each step of an optimizer of tidy.runtime's.
-
-    Gives what has `remove()`, which may be called from there.
-    """
+    """Have a function called after each optimizer step of tidy.runtime; what has `remove()`."""
     from tidy.runtime.optim.optimizer import register_optimizer_step_post_hook
 
     return register_optimizer_step_post_hook(lambda *_: call() and None)
@@ -69,15 +64,14 @@ def detach(recorder: Recorder) -> None:
             _running.remove(recorder)
 
 
-def _leave() -> None:
-    """In a forked child nothing is recorded."""
-    for recorder in _running:
-        recorder.leave()
-    _running.clear()
-
-
 @cache
 def _watch_forks() -> None:
-    """Once a process: what is registered for forks stays."""
+    """Record nothing in forked children; once a process: what is registered for forks stays."""
+
+    def leave() -> None:
+        for recorder in _running:
+            recorder.leave()
+        _running.clear()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_leave)
+        os.register_at_fork(after_in_child=leave)

@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
 
 def begin(path: str, environment: dict[str, str]) -> None:
-    """Watch for the import of a framework.
+    """Watch for the import of a framework, as the file with `RunOptions.settings` says.
 
-    Args:
-        path: the file with the settings; see `RunOptions.settings`.
-        environment: variables that made this process begin to record; a launcher of ranks keeps
-            them for the processes it starts.
+    The variables that made this process begin to record are `environment`; a launcher of ranks
+    keeps them for the processes it starts.
     """
     # Read without `json`: a script may have a json.py of its own.
     with open(path, encoding="utf-8") as file:

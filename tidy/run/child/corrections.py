@@ -17,11 +17,7 @@ _MOST_WORKERS = 8
 
 
 def apply(torch: Any, codes: list[str]) -> None:
-    """Correct what the rules with these codes find.
-
-    Args:
-        torch: the framework, which may be tidy.runtime.
-    """
+    """Correct what the rules with these codes find; `torch` may be tidy.runtime."""
     for correct in dict.fromkeys(CORRECTIONS[code][1] for code in codes):
         correct(torch)
 

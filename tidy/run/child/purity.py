@@ -23,11 +23,7 @@ _GENERATOR = 0x20 | 0x80 | 0x200  # flags of code whose frame may be left and co
 
 
 class Purity:
-    """Learns from piece to piece.
-
-    Args:
-        is_users: whether a file is the user's.
-        many_lines: of how many lines one may start an operator in a function to be left alone.
+    """Learns from piece to piece; one line of `many_lines` may start an operator.
 
     Attributes:
         line_counts: by identity of the code, how many lines a call of a function runs that is to
@@ -59,9 +55,8 @@ class Purity:
     ) -> None:
         """Take the log of a piece.
 
-        Args:
-            codes: what the numbers in the log stand for; code objects, but for modules.
-            starts_ns: tells when operators began, ascending; that takes a while.
+        Its numbers stand for `codes`, which are code objects but for modules. When operators began,
+        ascending, `starts_ns` tells; that takes a while.
         """
         logs = [array("q", part) for part in parts]
         if not self.line_counts and max(map(len, logs), default=0) < 3 * _FEWEST_EVENTS:

@@ -139,11 +139,7 @@ class Thread:
 
 
 def short_below_ns(times_ns: list[int]) -> int:
-    """From when on a line, with the cost of its event, may have run an operator.
-
-    Args:
-        times_ns: of lines that do nothing.
-    """
+    """From when on a line may have run an operator, by the times of lines that do nothing."""
     gaps = sorted(map(int.__sub__, times_ns[1:], times_ns))
     own_ns = gaps[len(gaps) // 2] if gaps else 0
     return own_ns + min(SHORT_NS, own_ns)

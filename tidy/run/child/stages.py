@@ -69,10 +69,8 @@ def steps_of_round(settings: dict[str, Any]) -> int:
 
 
 def round_of(stage: int) -> int:
-    """The number of the recording that a recorded stage is of; both count from 0.
-
-    It does not matter whether a stage of SKIP came before the first: none of a recording is fourth.
-    """
+    """The number of the recording that a recorded stage is of; both count from 0."""
+    # A stage of SKIP before the first does not matter: none of a recording is fourth.
     return stage // len(ROUND)
 
 

@@ -17,10 +17,7 @@ TIMES = "times.json"
 def time_steps(framework: str, backend: Any, settings: dict[str, Any]) -> None:
     """Note when each step of the first optimizer ends, and end the script after the last.
 
-    Args:
-        framework: "torch" or "runtime", which is imported.
-        backend: of the framework.
-        settings: `warmup` and `steps` together are how many; `corrections` are codes of rules.
+    With what `corrections` corrects there are so many steps as `warmup` and `steps` together.
     """
     torch: Any = sys.modules["torch" if framework == "torch" else "tidy.runtime"]
     synchronize = torch.cuda.synchronize  # a correction may put another in its place

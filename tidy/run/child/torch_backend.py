@@ -48,11 +48,8 @@ class TorchBackend(Backend):
             self._frames.look_for_others(self._owner)
 
     def forget_steps(self) -> None:
-        """Call nothing of ours after steps any more.
-
-        It may be called from that hook, which cannot be taken out while PyTorch goes through them.
-        """
         if self._hook is not None and self._hook.id in self._hooks:
+            # It may be running, and cannot be taken out while PyTorch goes through them.
             self._hooks[self._hook.id] = lambda *_: None
         super().forget_steps()
 
@@ -127,11 +124,7 @@ class TorchBackend(Backend):
         return _ExperimentalConfig(**{k: v for k, v in wanted.items() if f"{k}:" in known})
 
     def stop(self, is_last: bool) -> int:
-        """End the piece and return when it began.
-
-        Args:
-            is_last: whether no other one follows soon.
-        """
+        """End the piece and return when it began; it `is_last` where no other follows soon."""
         worker_reports.take_down()
         let_go = cupti_may_be_let_go(self._torch) if is_last else nullcontext()
         try:
@@ -163,11 +156,7 @@ class TorchBackend(Backend):
                 self._torch.ops.profiler._record_function_exit._RecordFunction(each.record)
 
     def save(self, path: str) -> int:
-        """Export what was recorded; the size of the file in bytes.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Export what was recorded, or raise OSError; the size of the file in bytes."""
         with open(path, "wb"):  # PyTorch would say on stderr that it cannot
             pass
         try:
@@ -304,8 +293,7 @@ def _is_of_a_device(error: RuntimeError) -> bool:
 def _end_without_destructors(with_output: bool) -> None:
     """Let the process end without those of C++: Kineto's may wait for ever, or crash.
 
-    Args:
-        with_output: whether what C has not written yet is written.
+    What C has not written yet is written `with_output`.
     """
     import ctypes
 

@@ -35,11 +35,7 @@ class _Lines:
 
 
 class TraceFunctions:
-    """Those of one thread, which close over its log.
-
-    Args:
-        owner: the `TraceLines` that they belong to, which has what all threads share.
-        log: where they write.
+    """Those of one thread, which close over its log; the `TraceLines` has what all threads share.
 
     Attributes:
         call: what traces calls.

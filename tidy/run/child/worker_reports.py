@@ -102,12 +102,9 @@ class _Reports:
 def processor_ns(thread: str) -> tuple[int, int]:
     """Return how long a thread had a processor and waited for one; on Linux alone, else (0, 0).
 
-    Workers of tidy.runtime have much the same function. Neither can have that of the other: this
-    file is loaded alone, by Pythons that have no tidy, and tidy.runtime knows nothing of who
-    records it.
-
-    Args:
-        thread: its folder below /proc.
+    It goes by its folder below /proc. Workers of tidy.runtime have much the same function. Neither
+    can have that of the other: this file is loaded alone, by Pythons that have no tidy, and
+    tidy.runtime knows nothing of who records it.
     """
     try:
         file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY)
