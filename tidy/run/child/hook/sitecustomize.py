@@ -68,7 +68,7 @@ def _load(folder: str, settings: str, before: str, as_given: str) -> None:
     spec.submodule_search_locations = [folder]
     sys.path_importer_cache[folder] = FileFinder(folder, (Loader, [".py"]))
     sys.modules[name] = module_from_spec(spec)
-    from _tidy_child.begin import begin  # type: ignore[import-not-found]
+    from _tidy_child.watch import begin  # type: ignore[import-not-found]
 
     begin(settings, {_SETTINGS: settings, _PATH_BEFORE: before, "PYTHONPATH": as_given})
 
