@@ -25,33 +25,27 @@ def install(recorder: Any) -> None:
     import os as module
 
     atexit.register(recorder.end)
-    pid = os.getpid()
-
-    def end(_: object) -> None:
-        if os.getpid() == pid:
-            recorder.end_from_elsewhere(_WAIT_S)
-
     for name in ("_exit", "abort", "execv", "execve"):
         if hasattr(module, name):
-            setattr(module, name, Preceded(getattr(module, name), end))
+            setattr(module, name, Preceded(getattr(module, name), recorder.end_from_elsewhere))
     _end_on_sigterm(recorder)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=recorder.leave)
 
 
-def wait_for_end(recorder: Any, seconds: float) -> None:
+def wait_for_end(recorder: Any) -> None:
     """Wait for the thread that records, from another one.
 
-    It may itself wait for something for ever, and is given so many seconds. Once it writes it is
+    It may itself wait for something for ever, and is given some seconds. Once it writes it is
     waited for as long as it gets on, however slow a busy machine makes it: its own clock tells,
     since other threads may go on computing while it is stuck. Some systems have no such clock.
     """
     clock = getattr(time, "pthread_getcpuclockid", lambda _: None)(MAIN_THREAD)
-    limit, worked_s = time.monotonic() + seconds, 0.0
+    limit, worked_s = time.monotonic() + _WAIT_S, 0.0
     while (recorder.state == "recording" or recorder.busy) and time.monotonic() < limit:
         now_s = 0.0 if clock is None else time.clock_gettime(clock)
         if recorder.busy and now_s > worked_s:
-            limit, worked_s = time.monotonic() + seconds, now_s
+            limit, worked_s = time.monotonic() + _WAIT_S, now_s
         time.sleep(0.01)
 
 

@@ -76,13 +76,9 @@ class Recorder(Harmless):
         if self._has_begun or self.state != "new":
             return
         self._has_begun = True
-        try:
-            self._backend.on_step(self._step, self.step, self._source.made)
-            self._backend.watch_own_profiler(self.yield_to_script)
-            allocator.steady()
-        except Exception as error:
-            self.fail(error)
-            return
+        self._backend.on_step(self._step, self.step, self._source.made)
+        self._backend.watch_own_profiler(self.yield_to_script)
+        allocator.steady()
         self._begin_stage()
         if self.state != "ended":
             self._clock = endings.Ticker(0.05, self._look_at_clock)
@@ -150,12 +146,13 @@ class Recorder(Harmless):
             self._clock.stop()
 
     @harmless
-    def end_from_elsewhere(self, seconds: float) -> None:
+    def end_from_elsewhere(self, _: object) -> None:
         """The same from a thread that is about to end the process."""
-        if self.state == "recording" and not self._thread.is_here:
+        is_mine = self._pid == os.getpid()
+        if is_mine and self.state == "recording" and not self._thread.is_here:
             self._due = "end"
             endings.call_in_main_thread(self._do_due)
-            endings.wait_for_end(self, seconds)
+            endings.wait_for_end(self)
         self.end()
 
     @harmless
