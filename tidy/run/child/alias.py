@@ -105,7 +105,7 @@ class _InSpawned:
 
 
 class AliasFinder:
-    """Finds `torch` and what is below it."""
+    """Finds `torch` and what is below it, and loads nothing: the modules are there."""
 
     def __init__(self, settings: dict[str, Any], is_recorded: bool) -> None:
         self._settings = settings
@@ -122,10 +122,23 @@ class AliasFinder:
             if error.name != real and not (error.name or "").startswith(_RUNTIME):
                 raise
             return None
-        alias: Any = _Alias(module, self)
-        return ModuleSpec(name, alias, is_package=hasattr(module, "__path__"))
+        loader: Any = self
+        spec = ModuleSpec(name, loader, is_package=hasattr(module, "__path__"))
+        spec.loader_state = module, module.__spec__
+        return spec
 
-    def imported(self) -> None:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module: ModuleType = spec.loader_state[0]
+        return module
+
+    @as_importlib
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = module.__spec__.loader_state[1]  # the import has put the alias's there
+        if module.__name__ == _RUNTIME:
+            with interrupts_later():
+                self._imported()
+
+    def _imported(self) -> None:
         """`torch` is there: begin to record."""
         for name in _AT_ONCE:
             import_module(f"{_RUNTIME}.{name}")
@@ -145,23 +158,6 @@ class AliasFinder:
                 each = [f"{_shown(file)}:{line}: {name}" for file, line, name in found]
                 _say(", ".join(each), len(found))
             record("runtime", self._settings)
-
-
-class _Alias:
-    """A loader that loads nothing: the module is there."""
-
-    def __init__(self, module: ModuleType, finder: AliasFinder) -> None:
-        self._module, self._finder, self._spec = module, finder, module.__spec__
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self._module
-
-    @as_importlib
-    def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import has put the alias's there
-        if module.__name__ == _RUNTIME:
-            with interrupts_later():
-                self._finder.imported()
 
 
 def _say_what_is_missing(
