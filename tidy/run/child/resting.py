@@ -52,22 +52,6 @@ class Code:
         since_ns: since when it has lines that are off.
     """
 
-    __slots__ = (
-        "_held",
-        "_is_shared",
-        "code",
-        "entry",
-        "events",
-        "has_resting_lines",
-        "is_library",
-        "is_pure",
-        "rests",
-        "short_ns",
-        "since_ns",
-        "spots",
-        "thread",
-    )
-
     def __init__(self, code: CodeType, events: int, is_library: bool, short_ns: int) -> None:
         self.code, self.events, self.is_library = code, events, is_library
         self.short_ns, self.is_pure = short_ns, False
