@@ -125,16 +125,12 @@ class Assembly:
     """Takes the pieces of one recording in order.
 
     Attributes:
-        op_count: ops in all pieces.
-        has_modelled_work: whether anything ran on a modelled device in one of them.
-        strings: their texts.
+        op_count, has_modelled_work, worker_batches: those of all pieces.
         steps: number, start and end of each step after the warm-up.
         ends_ns: the ends of steps in each piece.
         step_count: how many steps ended in all pieces, those of the warm-up among them.
         base_ns: what times in a file count from.
-        header: keys beside the events.
         main: where the steps are.
-        worker_batches: of all pieces, as worker processes reported them.
         recorded_ns: how long all pieces are.
         queued_ns, beside_ns: how long threads waited for a processor meanwhile, all threads
             together, and how long those had one that the script runs beside the one of its steps.

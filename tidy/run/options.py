@@ -25,18 +25,12 @@ class RunOptions:
 
     Attributes:
         command: the script or module, then its arguments.
-        python: the interpreter, None for this one.
-        framework: "auto", "torch" or "runtime".
         after: optimizer steps to leave out before the recording begins.
         every: from one recording to the beginning of the next, in optimizer steps; 0 for one.
         steps, warmup: optimizer steps to record, and before them those that are not counted.
-        seconds: the longest time to record.
-        max_size: about the most bytes to record.
-        trace: where to keep the trace.
-        stack, shapes, memory, all_threads: what to record.
+        seconds, max_size: the longest time to record, and about the most bytes.
         keep_running: whether the script goes on if this process is killed.
         quickest: whether each part of a step is to be as long as in the quickest steps.
-        device: the modelled device that tidy.runtime gets, `a100` or `h100:2`.
         to_stderr: whether the script's output goes to standard error.
         corrections: codes of rules whose correction is switched on while steps are timed and
             nothing is recorded; None where the script is recorded.
