@@ -89,12 +89,8 @@ class _Reports:
         self._left -= 1
         try:
             times = self._start_ns, end_ns, *on_processor
-            record = RECORD.pack(*self._who, self._batch, *times)
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(file, record)
-            finally:
-                os.close(file)
+            with open(self._path, "ab", 0) as file:
+                file.write(RECORD.pack(*self._who, self._batch, *times))
         except (OSError, struct.error):
             self._left = 0
 
@@ -107,12 +103,9 @@ def processor_ns(thread: str) -> tuple[int, int]:
     tidy.runtime knows nothing of who records it.
     """
     try:
-        file = os.open(f"/proc/{thread}/schedstat", os.O_RDONLY)
-        try:
-            ran_ns, waited_ns = os.read(file, 100).split()[:2]
-            return int(ran_ns), int(waited_ns)
-        finally:
-            os.close(file)
+        with open(f"/proc/{thread}/schedstat", "rb", 0) as file:
+            ran_ns, waited_ns = file.read(100).split()[:2]
+        return int(ran_ns), int(waited_ns)
     except (OSError, ValueError):
         return 0, 0
 
