@@ -136,6 +136,7 @@ class Logs:
     """The logs of all threads; subclasses fill them."""
 
     no_code = (lambda: None).__code__  # stands where a log needs no code
+    purity: Any  # see purity.py; is made where something is installed
 
     def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
         main = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -167,6 +168,7 @@ class Logs:
 
     def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
         """Take what a piece shows of where operators begin; `starts_ns` tells when they did."""
+        self.purity.learn(log.parts, list(self._codes), starts_ns)
 
     def refresh(self) -> None:
         """At a step: what is not logged because it starts no operators has to show it again."""

@@ -31,7 +31,7 @@ class MonitoringLines(Logs):
     def _install(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self._monitoring = monitoring
-        self._purity = Purity(self.user.__getitem__, many_lines=float("inf"))
+        self.purity = Purity(self.user.__getitem__, many_lines=float("inf"))
         self._threads: dict[int, Thread] = {}
         self._states: dict[int, Code] = {}
         self._resting: dict[int, Code] = {}
@@ -99,9 +99,9 @@ class MonitoringLines(Logs):
             del self._states[id(code)]
 
     def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
-        self._purity.learn(log.parts, list(self._codes), starts_ns)
+        super().learn(log, starts_ns)
         for number, state in list(self._states.items()):
-            is_pure = number in self._purity.line_counts
+            is_pure = number in self.purity.line_counts
             if is_pure != state.is_pure:
                 state.learn(is_pure, self._short_ns)
 
@@ -171,7 +171,7 @@ class MonitoringLines(Logs):
         if spot is not None and not spot.is_entry:
             spot.took(now - thread.since_ns)
         if not state.is_pure:
-            self._purity.called(frame)
+            self.purity.called(frame)
         caller = self._say_line_of_caller(now, thread, frame) if thread.unsure else None
         if state.thread is not thread and state.is_of_another(thread):
             self._wake(state)

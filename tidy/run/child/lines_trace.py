@@ -27,7 +27,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from .kept import time
-from .lines import OFF, ON, UNKNOWN, Log, Logs
+from .lines import OFF, ON, UNKNOWN, Logs
 from .purity import MANY_LINES, Purity
 from .trace_functions import Trace, TraceFunctions
 
@@ -75,9 +75,6 @@ class TraceLines(Logs):
             self.trace_with(None)
         if getattr(threading, "_trace_hook", None) == self._first_call:
             threading.settrace(None)
-
-    def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
-        self.purity.learn(log.parts, list(self._codes), starts_ns)
 
     def refresh(self) -> None:
         """Put the trace function back where a frame outlives its function, as by a traceback, or
