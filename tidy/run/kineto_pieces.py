@@ -73,8 +73,7 @@ class KinetoPieces:
         """
         rows = RowWriter(self._lost, self._strings)
         rows.in_order = []
-        self._texts: list[tuple[AnyEvent, msgspec.Raw]] = []
-        self._row_of: dict[int, int] = {}  # by identity of an event
+        self._texts: list[tuple[AnyEvent, msgspec.Raw, int]] = []  # with its row, -1 for none
         warnings: list[str] = []
         first = 0
         with path.open("rb") as file:
@@ -83,9 +82,8 @@ class KinetoPieces:
             for pairs in text:
                 rows.add([event for event, _ in pairs])
                 if self._with_texts:
-                    numbered = enumerate(rows.in_order, first)
-                    self._row_of |= {id(event): row for row, event in numbered}
-                    self._texts += pairs
+                    row_of = {id(event): row for row, event in enumerate(rows.in_order, first)}
+                    self._texts += [(each, text, row_of.get(id(each), -1)) for each, text in pairs]
                 first += len(rows.in_order)
                 rows.in_order.clear()
         if not text.found_events or text.tail is None:
@@ -169,8 +167,7 @@ class KinetoPieces:
             times.change(table, self._strings)
         starts, stack_ids = table["start_ns"].tolist(), table["stack_id"].tolist()
         lengths = table["duration_ns"].tolist()
-        for event, text in self._texts:
-            row = self._row_of.get(id(event), -1)
+        for event, text, row in self._texts:
             found = _decode_object(text)
             if row >= 0:
                 found["ts"] = microseconds(starts[row] - base_ns)
