@@ -81,11 +81,9 @@ def leftovers() -> list[Leftover]:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             one = leftover(folder)
-            if one is None:
-                continue
-            if one.age_s > _DAY_S:
+            if one is not None and one.age_s > _DAY_S:
                 shutil.rmtree(folder, ignore_errors=True)
-            else:
+            elif one is not None:
                 found.append(one)
     return sorted(found, key=lambda each: each.age_s)
 
