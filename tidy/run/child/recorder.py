@@ -109,11 +109,9 @@ class Recorder(Harmless):
         self._write_state()
         if self.step_count:
             if not self._stage.go_on():  # all are over
-                self.state = "leaving" if self._stop_after else "ended"
-                if not self._stop_after:
-                    self._backend.forget_steps()
-                elif self._at_step:
-                    self._leave_script()
+                self.state = "leaving"
+                if self._at_step or not self._stop_after:
+                    self._end_stages()
                 return
             self._length.begin_stage()
         if self._at_step:
@@ -121,10 +119,11 @@ class Recorder(Harmless):
         else:
             self.state = "waiting"
 
-    def _leave_script(self) -> None:
+    def _end_stages(self) -> None:
         self.state = "ended"
         self._backend.forget_steps()
-        raise SystemExit(0)
+        if self._stop_after:
+            raise SystemExit(0)
 
     @harmless
     def end(self) -> None:
@@ -221,7 +220,7 @@ class Recorder(Harmless):
 
     def _after_step(self, moment: int) -> None:
         if self.state == "leaving":
-            self._leave_script()
+            self._end_stages()
         elif self.state == "waiting":
             self._stage.step_count += self._stage.how == FULL  # it begins anew at its first step
             self._begin_stage()
