@@ -74,14 +74,8 @@ class RuntimePieces:
         self._first, self._next = self._next, self._next + self._piece.number_count
         piece, self._raw = self._piece, raw
         append_piece(raw, piece, later_ns, self._first)
-        raw.append(  # the last of its texts
-            1,
-            name_id=raw.strings.names[SPAN],
-            kind=EventKind.Other,
-            start_ns=piece.start_ns + later_ns,
-            duration_ns=piece.end_ns - piece.start_ns,
-            track_id=raw.strings.tracks[SPAN_TRACK],
-        )
+        start_ns, end_ns = piece.start_ns + later_ns, piece.end_ns + later_ns
+        _append_range(raw, EventKind.Other, SPAN, SPAN_TRACK, start_ns, end_ns)  # its last text
 
     def texts(self, base_ns: int, later_ns: int, times: TimeMap | None) -> Iterator[bytes]:
         """Its events as they stand in the file, once they alone are appended."""
@@ -263,14 +257,8 @@ class Assembly:
         if self.main is not None:
             append_worker_ranges(self.raw, int(self.main.pid), batches)
         for number, start_ns, end_ns in self.steps:
-            self.raw.append(
-                1,
-                name_id=self.strings.names[step_name(number)],
-                kind=EventKind.Annotation,
-                start_ns=start_ns,
-                duration_ns=end_ns - start_ns,
-                track_id=self.strings.tracks[self.main],
-            )
+            name = step_name(number)
+            _append_range(self.raw, EventKind.Annotation, name, self.main, start_ns, end_ns)
         refine(self.raw)
         return build_trace(self.raw, TraceInfo(title, self.header, warnings))
 
@@ -279,6 +267,14 @@ class Assembly:
         if self._batches is not None:
             return self._batches
         return self._piece_times.moved(self._piece_times.within(self.worker_batches))
+
+
+def _append_range(
+    raw: RawColumns, kind: EventKind, name: str, track: Track | None, start_ns: int, end_ns: int
+) -> None:
+    names, tracks = raw.strings.names, raw.strings.tracks
+    times = {"start_ns": start_ns, "duration_ns": end_ns - start_ns}
+    raw.append(1, name_id=names[name], kind=kind, track_id=tracks[track], **times)
 
 
 def step_name(number: int) -> str:
