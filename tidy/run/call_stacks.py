@@ -2,9 +2,9 @@
 
 Python functions become rows of their own (python_calls.py). Each op, range, function of a library,
 and call of the driver that is in no op gets `Call stack`: the user's frames when it started,
-innermost first. A backward op gets
-the frames of its forward, and what runs inside it gets frames only where code of the user runs
-there (a hook, a custom function); all else inside has the place of the backward op above it.
+innermost first. A backward op gets the frames of its forward, and what runs inside it gets frames
+only where code of the user runs there (a hook, a custom function); all else inside has the place of
+the backward op above it.
 """
 
 from __future__ import annotations

@@ -50,8 +50,7 @@ class Assembled:
 
     Attributes:
         full: those that the trace is made of.
-        quickest: whether each part of a step is to be as long as in the quickest steps, also where
-            nothing disturbed them.
+        quickest: whether steps are to be as long as the quickest also where nothing disturbed them.
         notes: what has to be said of the times, and of what was left out.
         times: where a recorded time has become another one.
         facts: keys for the header, about the times.

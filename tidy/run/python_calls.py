@@ -59,9 +59,7 @@ class PythonCalls:
     ) -> list[PythonCall]:
         """The events of all threads.
 
-        Args:
-            began_ns: by thread when its ops began, ascending, and ended, shape (2, k).
-            collections: thread, start and end of each `gc.collect()`.
+        By thread `began_ns` says when its ops began, ascending, and ended, shape (2, k).
         """
         calls = {
             thread: _kept(each.calls, codes, began_ns[thread][0]) for thread, each in lines.items()

@@ -64,8 +64,7 @@ class Recording:
     def end(self, status: int | None) -> str | None:
         """Why the recording ended early, and what that cost, as one line; None where it did not.
 
-        Args:
-            status: how the process ended, as a shell counts it; None where that is not known.
+        The process ended with `status`, as a shell counts it, or None where that is not known.
         """
         if self.died is None:
             problem: str | None = self.state.get("problem")
@@ -90,10 +89,7 @@ class Recording:
         return [self.folder / f"piece-{number}{suffix}" for number in sorted(begun)]
 
     def pieces(self) -> Iterator[tuple[Path, Json]]:
-        """The file of each piece that was written to its end, and the facts about it.
-
-        The others are put into `lost` on the way.
-        """
+        """The file of each whole piece, and the facts about it; puts the others into `lost`."""
         missing: list[str] = []
         for path in self.files:
             facts = _read_json(_beside(path, ".json"))

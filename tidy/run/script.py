@@ -56,11 +56,8 @@ def time_once(options: RunOptions, corrections: list[str]) -> list[int]:
 
     A host that never waits runs ahead of its devices. What they need beyond the last step is
     spread over all steps, less a step that may be under way, so that a step is as long as the
-    slower of both needs in the long run.
-
-    Args:
-        options: `warmup` steps at the beginning, and that to the first of them, are left out.
-        corrections: codes of rules whose correction is switched on.
+    slower of both needs in the long run. The `warmup` steps at the beginning, and that to the
+    first of them, are left out. What rules with the codes `corrections` find is corrected.
 
     Raises:
         UsageError: it cannot be started, fails, or has too few steps to compare.
@@ -224,12 +221,7 @@ def _trace_file(options: RunOptions, rank: str, number: int) -> TraceFile:
 def _shortfalls(
     recording: Recording, full: Assembly, options: RunOptions, status: int | None
 ) -> list[str]:
-    """Say what a recording lacks, why, and what to do about it, in a line each for the report.
-
-    Args:
-        full: its fully recorded pieces.
-        status: how the process ended, as a shell counts it; None where that is not known.
-    """
+    """Say what a recording lacks, why, and what to do about it, in a line each for the report."""
     ended_early = recording.end(status)
     notes = [] if ended_early is None else [f"the recording ended early: {ended_early}"]
     notes += [lost.text(reason) for reason, lost in recording.lost.items()]

@@ -16,10 +16,7 @@ PREFIXES = ("Optimizer.", "enumerate(")
 
 
 class BareStages:
-    """The ends of steps, and landmarks on the thread of the steps, of stages with nothing recorded.
-
-    A landmark is [time_ns, name, 0 for the start of a range or 1 for its end].
-    """
+    """Ends of steps, and on their thread landmarks: (time_ns, name of a range, 1 at its end)."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend

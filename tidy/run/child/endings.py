@@ -252,10 +252,7 @@ class Ticker:
 
 
 def _wait_for_end_of(native_id: int) -> None:
-    """Wait, a second at most, until the system has no thread of this number in the process.
-
-    Its Python code has ended. Python counts the system's threads when it forks.
-    """
+    """Wait, a second at most, until the system, whose threads Python counts, has none with it."""
     if not os.path.isdir("/proc/self/task"):
         time.sleep(0.001)
         return

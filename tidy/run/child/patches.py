@@ -58,12 +58,7 @@ class Patches:
         self._done: list[tuple[Any, str, Any, Any]] = []
 
     def call_first(self, owner: Any, name: str, first: Callable[[Any], object]) -> None:
-        """Have `first` called before each call of `owner.name`.
-
-        Args:
-            owner: a module or a class.
-            first: gets the instance where the owner is a class, and else None.
-        """
+        """Have `first` called before `owner.name`, with the instance of a class or with None."""
         real = getattr(owner, name)
         ours = (PrecededMethod if isinstance(owner, type) else Preceded)(real, first)
         setattr(owner, name, ours)

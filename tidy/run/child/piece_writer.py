@@ -28,11 +28,7 @@ FRAMEWORKS = {"torch": "torch", "tidy.runtime": "runtime"}  # their modules, and
 
 
 class PieceWriter:
-    """Writes the pieces of one process.
-
-    Attributes:
-        state: what `state.json` says.
-    """
+    """Writes the pieces of one process, and as `state.json` its `state`."""
 
     def __init__(self, folder: str, framework: str) -> None:
         self.state: dict[str, Any] = {
@@ -80,10 +76,7 @@ class PieceWriter:
         return nbytes
 
     def write_state(self, **more: Any) -> None:
-        """Say how the recording stands.
-
-        Where that cannot be written, what was said stays, and a problem is left as a note.
-        """
+        """Say how the recording stands, or leave a note of a problem where that has no room."""
         self.state.update(more)
         for module, framework in FRAMEWORKS.items():
             is_there = getattr(sys.modules.get(module), "__name__", "") == module

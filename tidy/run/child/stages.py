@@ -48,10 +48,7 @@ class Stage(NamedTuple):
 def stages_of(settings: dict[str, Any]) -> Iterator[Stage]:
     """One recording of `steps` steps after `warmup` others, and `after` as many before those.
 
-    With `every` there is one more each so many steps.
-
-    Args:
-        settings: of `tidy run`; with `stop_after` no step is run that is not needed.
+    With `every` there is one more each so many steps; `stop_after` runs none that is not needed.
     """
     if settings["after"]:
         yield Stage(SKIP, settings["after"], _ANY_TIME)
