@@ -20,10 +20,7 @@ _running: list[Recorder] = []
 
 
 def attach(framework: str, settings: dict[str, Any]) -> Recorder:
-    """Record from now on, until `detach`.
-
-    Args:
-        settings: as for `record`; and `ours`, the folder whose Python functions are left out.
+    """Record from now on, until `detach`, without Python functions of the folder `ours`.
 
     Raises:
         RuntimeError: a recording or a profiler runs already, or it cannot begin.

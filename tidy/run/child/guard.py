@@ -15,13 +15,9 @@ _IMPORTLIB = "<frozen importlib._bootstrap_external>"
 
 
 class Harmless:
-    """What has methods that the script calls without knowing.
+    """What has methods that the script calls without knowing."""
 
-    Attributes:
-        failure: what went wrong and could not be dealt with where it did; the next call does.
-    """
-
-    failure: BaseException | None = None
+    failure: BaseException | None = None  # for the next call: it could not be dealt with
 
     def fail(self, error: BaseException) -> None:
         """End because of an error. May set `failure` to be called again."""

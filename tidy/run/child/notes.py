@@ -10,8 +10,8 @@ NO_TORCH, PROBLEM = "no-torch", "problem"  # their names
 def leave_note(folder: str, name: str, text: str) -> None:
     """Leave a text in the folder of the recording, if that can be done in any way.
 
-    It is the target of a symbolic link: that takes neither a descriptor nor, where it is short,
-    room on the disk. Where there are no such links (on Windows) it is a file.
+    A short target of a symbolic link takes neither a descriptor nor room on the disk. Where there
+    are no such links (on Windows) it is a file.
     """
     path = f"{folder}{os.sep}{name}"
     try:

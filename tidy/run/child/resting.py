@@ -26,16 +26,12 @@ _EVER_NS = 1 << 62
 
 
 class Spot:
-    """A line, or the calls of a function: how often it was short, of late.
-
-    Attributes:
-        short_ns: from when on it may have run an operator.
-    """
+    """A line, or the calls of a function: how often it was short, of late."""
 
     __slots__ = ("is_entry", "short", "short_ns")
 
     def __init__(self, short_ns: int, is_entry: bool = False) -> None:
-        self.short_ns, self.is_entry = short_ns, is_entry
+        self.short_ns, self.is_entry = short_ns, is_entry  # it is shorter than an operator below
         self.short = 0
 
     def took(self, nanoseconds: int) -> None:

@@ -12,10 +12,7 @@ from .recorder import Recorder
 
 
 def record(framework: str, settings: dict[str, Any]) -> None:
-    """Record this process from now on; what goes wrong is left for the parent to say.
-
-    Where `settings` name corrections, nothing is recorded and the steps are timed with them.
-    """
+    """Record this process, or time its steps; what goes wrong is left for the parent to say."""
     if settings["corrections"] is not None:
         from .stopwatch import time_steps
 
