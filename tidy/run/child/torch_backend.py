@@ -115,11 +115,11 @@ class TorchBackend(Backend):
     def _config(self, light: bool) -> Any:
         from torch._C._profiler import _ExperimentalConfig
 
-        wanted: dict[str, Any] = {"enable_cuda_sync_events": True}
-        if light:  # a good third of what an op takes, for External ids
-            wanted["disable_external_correlation"] = True
-        if self.has_all_threads:
-            wanted["profile_all_threads"] = True
+        wanted: dict[str, Any] = {
+            "enable_cuda_sync_events": True,
+            "disable_external_correlation": light,  # External ids take a good third of an op's time
+            "profile_all_threads": self.has_all_threads,
+        }
         known = _ExperimentalConfig.__init__.__doc__ or ""
         return _ExperimentalConfig(**{k: v for k, v in wanted.items() if f"{k}:" in known})
 
@@ -196,11 +196,9 @@ class TorchBackend(Backend):
     def header(self) -> dict[str, Any]:
         """Keys for the trace that the profiler did not know when it started."""
         version = str(getattr(self._torch, "__version__", ""))
+        intra_op, inter_op = self._torch.get_num_threads(), self._torch.get_num_interop_threads()
         header: dict[str, Any] = {"framework": "PyTorch", "framework_version": version}
-        header["tidy_threads"] = {
-            "intra_op": self._torch.get_num_threads(),
-            "inter_op": self._torch.get_num_interop_threads(),
-        }
+        header["tidy_threads"] = {"intra_op": intra_op, "inter_op": inter_op}
         if self._frames.others:
             header["tidy_other_threads"] = len(self._frames.others)
         if "rank" in self._settings:
