@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,9 +20,46 @@ from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Tra
 
 from .evidence.device.obstacles import other_accelerator, without_device
 from .evidence.python.places import parts
-from .evidence.time.timing import Cost
+from .evidence.time.timing import NO_COST, Cost
 from .examples import Example
-from .match import Match
+from .option import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Events that are the same anti-pattern at one location; the rule gives what is left out.
+
+    Attributes:
+        events: those in the window count, if any are; none where it is said of the whole run.
+        message: what was seen, one line; by default `Pattern.message(events)`.
+        cost: the time that they cost, or the rows whose time that is; by default what
+            `Pattern.cost_rows` counts for each event.
+        edit: what the fix changes; by default `Pattern.edit(trace, events)`. None: not known.
+        severity: where nothing is replayed; or the share of the window from which the cost is a
+            warning, below which it is an info. By default `Pattern.severity_of(events[0])`, from
+            `Pattern.warning_from` on.
+        at_most: how severe it is where the fix saves much; by default `severity`. Of an info it is
+            not sure that the fix saves anything, whatever a replay says.
+        location: by default that of the first event. None: it has no location.
+        fix: what to write instead, one line; by default `Pattern.fix_of(events)`.
+    """
+
+    events: Sequence[Event]
+    message: str | None = None
+    cost: Cost | Intervals | Iterable[int] | None = None
+    edit: Edit | EllipsisType | None = ...
+    severity: Severity | float | None = None
+    at_most: Severity | None = field(default=None, kw_only=True)
+    location: Location | EllipsisType | None = field(default=..., kw_only=True)
+    fix: str | None = field(default=None, kw_only=True)
+
+
+def remark(events: Sequence[Event], message: str) -> Match:
+    """Return a match about the whole run or its recording: it has no location and no cost."""
+    return Match(events, message, NO_COST, edit=None, location=None)
+
+
+Matches = Iterable[Match]
 
 
 class Pattern:
@@ -36,6 +75,7 @@ class Pattern:
             all events.
         traversal: order in which `match` sees events.
         fix: what to write instead, one line.
+        warning_from: an option, the share of the window below which what a finding costs is info.
         why_no_edit: why the rule cannot say what its fix changes, where `edit` gives None.
         compares_ranks: where several ranks of a job were recorded, `find_on_ranks` sees them all.
         examples: traces on which it fires or stays quiet; they are its tests.
@@ -47,6 +87,7 @@ class Pattern:
     triggers: ClassVar[str | frozenset[str]] = frozenset()
     traversal: ClassVar[Literal["dfs", "bfs"]] = "dfs"
     fix: ClassVar[str] = ""
+    warning_from: Option[float] | None = None
     why_no_edit: ClassVar[str] = ""
     compares_ranks: ClassVar[bool] = False
     examples: ClassVar[tuple[Example, ...]] = ()
@@ -78,11 +119,11 @@ class Pattern:
         """Describe the anti-pattern at one event, in one line."""
         return self.summary()
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         """All matches. Rules that think in tables override this instead of `match`."""
         return self.by_place(self.matched_events(trace))
 
-    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
+    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Matches | Obstacle]:
         """Return the matches of each rank, given all ranks of a job; see `compares_ranks`."""
         raise NotImplementedError(f"{type(self).__name__} compares ranks without find_on_ranks()")
 
@@ -135,13 +176,16 @@ class Pattern:
             events = Events(trace, rows)
         cost, cost_rows = self._cost(trace, match, rows, events)
         time = cost.time & trace.step_time if counts else Intervals()
-        severity, at_most = self._severities(match, matters=cost.matters, counts=counts)
+        location = match.location
+        if location is ...:
+            location = events[0].location if events else None
+        severity, at_most = self._severities(match, matters=bool(cost.matters), counts=counts)
         return Finding(
             code=self.code,
             name=self.slug(),
             severity=severity,
             message=self.message(events) if match.message is None else match.message,
-            location=_place_of(events) if match.location is ... else match.location,
+            location=location,
             events=Events(trace, rows[np.argsort(trace.start_ns[rows], kind="stable")]),
             cost=CostOfFinding(
                 ns=round(time.total_ns / trace.window.step_count),
@@ -157,18 +201,23 @@ class Pattern:
         self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]
     ) -> tuple[Cost, Rows | None]:
         """Return the cost, with whether it is worth a warning, and its rows; None if unknown."""
-        if isinstance(match.cost, Cost):
-            return match.cost, None
-        if match.cost is not None:
-            rows = np.fromiter(match.cost, np.int64)
-        elif type(self).cost_rows is not Pattern.cost_rows:
-            each_row = (row for event in events for row in self.cost_rows(event))
-            rows = np.fromiter(each_row, np.int64)
-        time, on_device = trace.time_of(rows), bool((trace.device[rows] >= 0).any())
-        floor = match.severity
-        if floor is None or isinstance(floor, Severity):
-            return Cost(time, True, on_device), rows
-        return Cost(time, (trace.step_share(time) or 0.0) >= floor, on_device), rows
+        counted, cost = None, match.cost
+        if isinstance(cost, Intervals):
+            cost = Cost(cost)
+        elif not isinstance(cost, Cost):
+            if cost is not None:
+                rows = np.fromiter(cost, np.int64)
+            elif type(self).cost_rows is not Pattern.cost_rows:
+                each_row = (row for event in events for row in self.cost_rows(event))
+                rows = np.fromiter(each_row, np.int64)
+            counted = rows
+            cost = Cost(trace.time_of(rows), on_device=bool((trace.device[rows] >= 0).any()))
+        if cost.matters is None:
+            floor = self.warning_from if match.severity is None else match.severity
+            least = 0.0 if floor is None or isinstance(floor, Severity) else floor
+            matters = (trace.step_share(cost.time) or 0.0) >= least
+            cost = cost._replace(matters=matters)
+        return cost, counted
 
     def _severities(
         self, match: Match, *, matters: bool, counts: bool
@@ -230,10 +279,6 @@ class Pattern:
         if predicate(event):
             return event
         return next((above for above in event.ancestors() if predicate(above)), None)
-
-
-def _place_of(events: Sequence[Event]) -> Location | None:
-    return events[0].location if events else None
 
 
 class DevicePattern(Pattern):

@@ -10,15 +10,11 @@ Where the rule reads `self.least_idle` it gets what the project's configuration 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from tidy.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .base import Pattern
 
 Number = TypeVar("Number", bound=float)
 
@@ -51,8 +47,8 @@ class Option(Generic[Number]):
     @overload
     def __get__(self, rule: None, owner: type) -> Option[Number]: ...
     @overload
-    def __get__(self, rule: Pattern, owner: type) -> Number: ...
-    def __get__(self, rule: Pattern | None, owner: type) -> Option[Number] | Number:
+    def __get__(self, rule: object, owner: type) -> Number: ...
+    def __get__(self, rule: object, owner: type) -> Option[Number] | Number:
         """The default; what `set_options` sets stands in the instance and comes before it."""
         return self if rule is None else self.default
 
@@ -74,12 +70,12 @@ class Option(Generic[Number]):
                 return None
         return f"{value!r} is no {self.kind}"
 
-    def put(self, rule: Pattern, value: float) -> None:
+    def put(self, rule: object, value: float) -> None:
         """Set the option of one instance."""
         vars(rule)[self._attribute] = type(self.default)(value)
 
 
-def options_of(rule: type[Pattern]) -> dict[str, Option[Any]]:
+def options_of(rule: type) -> dict[str, Option[Any]]:
     """The options of a rule by name, in the order in which they are declared."""
     declared = {
         attribute: value
@@ -90,8 +86,8 @@ def options_of(rule: type[Pattern]) -> dict[str, Option[Any]]:
     return {each.name: each for each in declared.values()}
 
 
-def set_options(rule: Pattern, values: Mapping[str, Any]) -> None:
-    """Set options of one instance by name.
+def set_options(rule: Any, values: Mapping[str, Any]) -> None:
+    """Set options of one instance of a rule by name.
 
     Raises:
         UsageError: the rule has no such option, or it cannot have the value.

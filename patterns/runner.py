@@ -6,21 +6,12 @@ import traceback
 from collections.abc import Sequence
 from types import EllipsisType
 
-from tidy.finding import (
-    Checked,
-    Crashed,
-    Finding,
-    NotApplicable,
-    NotChecked,
-    Outcome,
-    Severity,
-)
+from tidy.finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Location, Trace
 
-from .base import Pattern
+from .base import Match, Pattern
 from .evidence.device.obstacles import not_recorded
-from .match import Match
 
 
 def run_patterns(trace: Trace, patterns: Sequence[Pattern]) -> dict[str, Outcome]:

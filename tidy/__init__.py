@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from .api import check, load
     from .attach import Recorder, record
     from .finding import Finding, Severity
-    from .patterns.base import Pattern
-    from .patterns.match import Match
+    from .patterns.base import Match, Pattern
     from .profiler import profile, record_function
     from .report.report import Report
     from .trace import Event, Trace
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Event": ".trace",
     "Finding": ".finding",
-    "Match": ".patterns.match",
+    "Match": ".patterns.base",
     "Pattern": ".patterns.base",
     "Recorder": ".attach",
     "Report": ".report.report",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +10,12 @@ import numpy as np
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, Intervals, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..match import Match
 from ..option import warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
@@ -94,7 +93,7 @@ class AccumulationSync(Pattern):
             )
         return None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         needless = [op for passes in _repeated(trace) for op in passes]
         for events in places.by_line(needless):
             work = edits.work_of(trace, events)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Matches, remark
 from ..evidence.device import memory
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..match import Match, remark
 from ..option import share
 
 _GPU = "# device 0 NVIDIA T4 7.5 1GiB"
@@ -80,7 +77,7 @@ class ActivationsDominate(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return memory.without_totals(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         for device in memory.devices_with_memory(trace):
             changes = memory.changes_of(trace, device)
             changes = changes.of(changes.row[trace.step_time.contains(trace.start_ns[changes.row])])

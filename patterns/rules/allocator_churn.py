@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tidy.finding import Obstacle
 from tidy.trace import Capability, Event, Events, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import memory, obstacles
 from ..evidence.fixes import edits
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share, word_share
 
 _MALLOC = under("aten::empty > cudaMalloc 100us")
@@ -85,7 +84,7 @@ class AllocatorChurn(DevicePattern):
         known = known or memory.caching_is_off(trace)
         return None if known else obstacles.not_recorded(Capability.STEPS)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         rows = memory.churn(trace)
         rows = rows[trace.in_window(rows)]
         taken = trace.step_share(trace.time_of(rows)) or 0.0
@@ -97,7 +96,6 @@ class AllocatorChurn(DevicePattern):
         yield Match(
             events,
             message=_OFF.format(calls) if memory.caching_is_off(trace) else _ON.format(calls),
-            severity=self.warning_from,
             edit=edits.without_ops(trace, events, "memory that is kept", edits.REMOVED),
             location=max(events, key=lambda event: event.duration_ns).location,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 
 import numpy as np
@@ -11,13 +11,12 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices
 from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
 from ..evidence.python import frames, loops, op_names
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import Option, word_share
 
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
@@ -103,7 +102,7 @@ class BatchItemByItem(Pattern):
         Abstains("no-shapes", steps("aten::slice\n" * 16 + "aten::stack")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         parts = list(loops.Loop(trace).parts(self._batches(trace), lambda each: each[0].stack))
         times = [time_of_batches([batch for batch, _ in part]) for part in parts]
         shares = [timing.part_of_window(trace, time - devices.any_busy(trace)) for time in times]
@@ -124,7 +123,7 @@ class BatchItemByItem(Pattern):
             [batch.stack for batch in batches],
             message=f"a batch is put together from {items} {what}, one by one",
             severity=Severity.WARNING if is_one else Severity.INFO,
-            cost=timing.Cost(time, matters=True),
+            cost=time,
             edit=Edit("one index of all items", host=host, left=_LEFT) if is_one else None,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,13 +10,12 @@ from tidy.finding import Severity
 from tidy.trace import Capability, Event, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
-from ..match import Match
 from ..option import warning_share
 
 _CONVOLUTIONS = frozenset(
@@ -114,7 +113,7 @@ class BiasBeforeBatchNorm(Pattern):
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         matches = launches.outermost(self.matched_events(trace))
         for events in places.parts(matches, lambda each: (each.location, self.severity_of(each))):
             ops = [op for event in events for op in _ops_of_bias(event)]
@@ -122,7 +121,7 @@ class BiasBeforeBatchNorm(Pattern):
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
             work = edits.work_of(trace, ops)
             rows = work if len(work) else rows_of(ops)
-            yield Match(events, cost=rows, edit=edit, severity=self.warning_from)
+            yield Match(events, cost=rows, edit=edit)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return self.fix if _is_training(events[0]) else _FOLD

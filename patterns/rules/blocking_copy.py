@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Trace, remedy
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device.copies import PINNED, non_blocking
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing, waits
 from ..evidence.time.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
-from ..match import Match
 from ..option import warning_share
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
@@ -71,7 +68,7 @@ class BlockingCopy(DevicePattern):
             )
         return None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         synchronizing = set(waits.synchronizing_calls(trace).tolist())
 
         def blocks(upload: Upload) -> bool:

@@ -12,14 +12,13 @@ from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share
 
 _BROADCAST_OPS = re.compile(r"c10d::broadcast_|(nccl|gloo|mpi|ucc):broadcast")
@@ -82,20 +81,19 @@ class BufferBroadcast(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return collectives.without_ddp(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         for same in places.grouped(_sent(trace), lambda each: each.forward.location):
             starts = [each.forward.start_ns for each in same]
             if not any(loops.Loop(trace).repeated(starts)):
                 continue
             for part in places.by_window(same, lambda each: each.forward):
                 time = Intervals([x.start_ns for x in part], [x.end_ns for x in part])
-                share = trace.step_share(time) or 0.0
                 copies = max(each.copied for each in part)
                 yield Match(
                     [each.forward for each in part],
                     message="buffers are broadcast in each forward"
                     + (f", {copies} tensors of them" if copies else ""),
-                    cost=timing.Cost(time, matters=share >= self.warning_from),
+                    cost=time,
                     edit=_not_sent(trace, part, time),
                 )
 

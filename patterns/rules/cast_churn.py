@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,14 +11,13 @@ import numpy as np
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.inputs import Shape, is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share
 
 # Between a cast and the cast back these change no value.
@@ -100,7 +99,7 @@ class CastChurn(Pattern):
         Abstains("no-shapes", on_gpu("aten::to", "aten::linear")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         casts = list(_casts(trace))
         trains = len(trace.rows_named("*ToCopyBackward0*")) > 0
         for message, chosen in (
@@ -111,7 +110,6 @@ class CastChurn(Pattern):
                 yield Match(
                     events,
                     message=message,
-                    severity=self.warning_from,
                     cost=[row for op in events for row in launches.work_or_op(op)],
                     edit=edits.without_ops(trace, events, "without the casts", (0.0, 0.0)),
                 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from tidy.finding import Severity
 from tidy.trace import EventKind, Events, Rows, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Matches, remark
 from ..evidence.device import launches
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps
-from ..match import Match, remark
 from ..option import share
 
 _DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
@@ -60,7 +57,7 @@ class ClocksApart(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         early, count = _begun_before_launch(trace)
         if len(early) and len(early) >= self.fewest_share * count:
             what = f"{len(early):,} of {count:,} kernels begin before they are launched"

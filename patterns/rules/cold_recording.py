@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tidy.finding import Severity
 from tidy.trace import Intervals, Trace, time_text
 from tidy.trace.first_calls import ONCE
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches
 from ..evidence.time import timing
 from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
-from ..match import Match
 from ..option import share
 
 # Looking something up takes one to five, loading it tens to thousands.
@@ -65,7 +63,7 @@ class ColdRecording(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         cold, window = _first_calls(trace), trace.window
         share = trace.step_share(cold) or 0.0
         left_out_ns = 0 if window.steps else sum(each.time_ns for each in window.left_out)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, time_text
 from tidy.trace.names import matching
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.time import host_idle, timing
 from ..evidence.time.host_functions import preparing, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import word_share
 
 # Operators that compute nothing (they look at memory in another way, or record something), and
@@ -79,7 +78,7 @@ class CpuPreprocessing(Pattern):
             return obstacles.without_functions(trace)
         return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         if trace.is_cpu_run:
             yield from self._on_the_cpu(trace)
             return
@@ -101,16 +100,14 @@ class CpuPreprocessing(Pattern):
         is_op = bool(events) and events[0].kind == EventKind.TorchOp
         return _ON_THE_DEVICE if is_op else self.fix
 
-    def _on_the_cpu(self, trace: Trace) -> Iterable[Match]:
+    def _on_the_cpu(self, trace: Trace) -> Matches:
         loaders = trace.time_of(trace.rows_named(frames.FETCH))
         for same in places.by_line(preparing_calls(trace, loaders.complement())):
             host = edits.host_time(trace, [each.row for each in same])
             edit = Edit("prepared by workers", host=host, left=_CPU_LEFT, moves=True)
             yield from self._found(trace, same, trace.time_of(e.row for e in same), edit)
 
-    def _found(
-        self, trace: Trace, events: Sequence[Event], time: Intervals, edit: Edit
-    ) -> Iterable[Match]:
+    def _found(self, trace: Trace, events: Sequence[Event], time: Intervals, edit: Edit) -> Matches:
         inside = time & trace.step_time
         if (trace.step_share(inside) or 0.0) < self.worth_a_word:
             return
@@ -121,7 +118,7 @@ class CpuPreprocessing(Pattern):
             list(dict.fromkeys(events)),
             message=f"{who} waits {a_step} {unit} for {short_name(events[0])} on the CPU",
             severity=Severity.WARNING,
-            cost=timing.Cost(inside, matters=True),
+            cost=inside,
             edit=edit,
         )
 

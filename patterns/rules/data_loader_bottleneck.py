@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -16,14 +16,13 @@ from tidy.trace import Capability, Event, Intervals, Rows, Trace, rows_of, time_
 from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops
 from ..evidence.time import timing
 from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import share, warning_share
 
 _KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
@@ -112,7 +111,7 @@ class DataLoaderBottleneck(Pattern):
                 )
         return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         busy, workers = devices.any_busy(trace), find_loader_workers(trace)
         for fetches in find_fetches(trace, workers):
             group = _Fetches(trace, fetches.rows)
@@ -147,7 +146,7 @@ class DataLoaderBottleneck(Pattern):
             events,
             message=message,
             severity=Severity.INFO if is_machine else None,
-            cost=timing.Cost(idle, matters=share >= self.warning_from),
+            cost=idle,
             edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
             fix=fix,
         )

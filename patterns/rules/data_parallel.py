@@ -8,11 +8,10 @@ from dataclasses import replace
 from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
-from ..base import Pattern
+from ..base import Matches, Pattern
 from ..evidence.device import copies, obstacles
 from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, under
-from ..match import Match
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _FORWARD = f"{FRAME} > DataParallel.forward 90us"
@@ -53,7 +52,7 @@ class DataParallel(Pattern):
         used = len(trace.rows_named(*self.triggers)) > 0
         return obstacle if used or isinstance(obstacle, NotApplicable) else None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         # How much of this another process a GPU would take is not known: at most all of it.
         for match in super().find(trace):
             yield replace(match, cost=Cost(trace.time_of(rows_of(match.events)), matters=True))

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import warning_share
 
 _NODE = "autograd::engine::evaluate_function: *"
@@ -71,13 +70,12 @@ class DebuggingAids(Pattern):
         Abstains("no-ops", "torch/utils/flop_counter.py(800): count"),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         checks = _checks(trace)
         if len(checks):
             yield Match(
                 Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK))),
                 message="anomaly mode looks for NaN in each gradient of the backward",
-                severity=self.warning_from,
             )
         for pattern, what in _MODES:
             frames = launches.rows_matching(trace, pattern, "*: __torch_dispatch__")

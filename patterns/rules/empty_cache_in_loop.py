@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import attrgetter
 
 import numpy as np
@@ -10,13 +9,12 @@ import numpy as np
 from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace, rows_of
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches, memory, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share
 
 _FRAME = "torch/cuda/memory.py(233): empty_cache"
@@ -68,7 +66,7 @@ class EmptyCacheInLoop(DevicePattern):
             return obstacles.not_recorded(Capability.STEPS)
         return None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         emptied = memory.emptied_cache(trace)
         starts = trace.start_ns[emptied.calls]
         frame = np.searchsorted(trace.start_ns[emptied.frames], starts, side="right") - 1
@@ -82,7 +80,6 @@ class EmptyCacheInLoop(DevicePattern):
                 events,
                 message=f"empty_cache() in {count} steps, "
                 f"and {len(followed)} calls of the driver for it",
-                severity=self.warning_from,
                 cost=[*rows, *followed],
                 edit=edits.without_ops(trace, gone, "memory that is kept", edits.REMOVED),
             )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing, waits
 from ..examples import AFTER, AT, FRAME, WORK, Abstains, Fires, Quiet, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share
 
 _SYNCHRONIZE = under(
@@ -83,7 +81,7 @@ class ExplicitSynchronize(DevicePattern):
             "keep all calls when a trace is filtered",
         )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         for found in loops.Loop(trace).parts(waits.asked_for(trace), attrgetter("event")):
             events = [wait.event for wait in found]
             yield Match(

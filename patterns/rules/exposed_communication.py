@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.account import kernels_of_collectives
 from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Events, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 from ..option import warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
@@ -76,7 +73,7 @@ class ExposedCommunication(DevicePattern):
         ran = len(kernels_of_collectives(trace)) > 0
         return None if ran else NotApplicable("no kernel of a collective ran")
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = collectives.communications(trace)
         worst = max(found, key=lambda each: each.exposed.total_ns, default=None)
         share = worst.exposed.total_ns / trace.step_time.total_ns if worst else 0.0

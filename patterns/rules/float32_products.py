@@ -15,13 +15,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, obstacles, products
 from ..evidence.device.products import Precision
 from ..evidence.fixes import edits
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..match import Match
 from ..option import share, warning_share, word_share
 
 # Half precision against float32 and TF32 where the device is none whose rates are known.
@@ -118,7 +117,7 @@ class Float32Products(DevicePattern):
             return unknown
         return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         by_precision = products.kernels_by_precision(trace)
         found = _Found(trace, by_precision, self.already_lower)
         if not len(found.kernels):

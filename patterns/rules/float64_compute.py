@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,12 +10,11 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, devices
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
-from ..match import Match
 from ..option import warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
@@ -79,7 +77,7 @@ class Float64Compute(DevicePattern):
         Abstains("cpu-run", _MM),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         kernels_of = _double_kernels(trace)
         for events in places.grouped(kernels_of, lambda op: (op.location, _is_product(op))):
             product = _is_product(events[0])
@@ -94,7 +92,6 @@ class Float64Compute(DevicePattern):
                 yield Match(
                     part,
                     message=f"float64 {what} on the GPU",
-                    severity=self.warning_from,
                     cost=rows,
                     edit=_in_float32(trace, rows, product),
                 )

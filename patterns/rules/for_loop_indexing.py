@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -13,7 +13,7 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Location, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
@@ -21,7 +21,6 @@ from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..evidence.time import timing
 from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
-from ..match import Match
 from ..option import Option, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
@@ -104,7 +103,7 @@ class ForLoopIndexing(Pattern):
         Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
         alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
         for walks in places.parts(found, alike, first):

@@ -10,12 +10,11 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, launches, obstacles, products
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
-from ..match import Match
 from ..option import warning_share
 
 # How many times the peak rate of float32 is that of TF32, by NVIDIA's data sheets: 8 on A100 and
@@ -95,10 +94,10 @@ class FP32Matmul(DevicePattern):
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = products.without_tf32(trace)
         for events in places.parts(found, lambda each: (each.location, each.kind)):
-            yield Match(events, severity=self.warning_from)
+            yield Match(events)
 
     def message(self, events: Sequence[Event]) -> str:
         return "float32 products on ordinary cores; this GPU has TF32"

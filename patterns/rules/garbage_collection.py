@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.savings import Edit
 from tidy.trace import Trace, rows_of, time_text
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import word_share
 
 _BY_HAND = "<built-in function collect>"
@@ -57,7 +54,7 @@ class GarbageCollection(Pattern):
         Quiet("other-functions", steps("aten::mm", "<built-in method collect of Gatherer> 900us")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         rows = launches.tree_rows(trace, _BY_HAND, *_BY_ITSELF)
         events = launches.outermost(list(trace.events(rows)))
         for part in loops.parts_in_steps(trace, events, places.place_of):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Capability, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import warning_share
 
 _COLLECTIVES = ("gloo:all_reduce*", "gloo:allreduce*", "gloo:reduce_scatter*", "gloo:all_gather*")
@@ -72,7 +69,7 @@ class GlooOnAGpu(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return None if len(trace.rows_named("gloo:*")) else _NOT_DISTRIBUTED
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         rows = launches.tree_rows(trace, *_COLLECTIVES)  # a range shows on the device, too
         if len(trace.rows_named(*_OF_NCCL)) or not len(trace.rows_named(_FORWARD)):
             return
@@ -81,8 +78,4 @@ class GlooOnAGpu(DevicePattern):
         if not all(len(copies.copy_rows(trace, way)) for way in ("DtoH", "HtoD")):
             return
         for events in places.by_line(trace.events(rows)):
-            yield Match(
-                events,
-                message="gradients of the GPU are reduced by Gloo, on the CPU",
-                severity=self.warning_from,
-            )
+            yield Match(events, message="gradients of the GPU are reduced by Gloo, on the CPU")

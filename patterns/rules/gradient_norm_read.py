@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Event, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
-from ..match import Match
 from ..option import habitual_reads, warning_share
 
 _SEVERAL = 2.0  # reads a step
@@ -72,7 +71,7 @@ class GradientNormRead(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.without_calls(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         norms, event_of = reads.of_norms(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(norms, event_of, self.fewest_reads):
             events = [wait.event for wait in found]

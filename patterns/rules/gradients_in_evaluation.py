@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import Severity
 from tidy.trace import Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
-from ..match import Match
 from ..option import Option
 
 
@@ -85,7 +82,7 @@ class GradientsInEvaluation(Pattern):
         Abstains("no-ops", FRAME),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         events = autograd.without_backward(trace, self.fewest_nodes)
         for same in places.grouped(events, lambda event: event.location):
             yield Match(

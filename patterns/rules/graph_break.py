@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 from tidy.trace.location import parse_frame
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.python import loops
 from ..evidence.time import timing
 from ..examples import Abstains, Fires, Quiet, steps, under
-from ..match import Match
 
 _RESUMES = re.compile(r".*\(\d+\): torch_dynamo_resume_in_(?P<function>\w+)_at_(?P<line>\d+)")
 _REGIONS = "Torch-Compiled Region: *"
@@ -73,7 +71,7 @@ class GraphBreak(Pattern):
         has_stacks = Capability.STACKS in trace.capabilities
         return _NO_STACKS if len(functions) > 1 and not has_stacks else None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         rows = launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*")
         for events in loops.parts_in_steps(trace, trace.events(rows), _line_of):
             name = _RESUMES.fullmatch(events[0].name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from operator import itemgetter
 
@@ -11,14 +11,13 @@ import numpy as np
 from tidy.trace import Capability, Event, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device.autograd import called_by_script
 from ..evidence.device.launches import has_name, ops_in_no_op
 from ..evidence.fixes import edits
 from ..evidence.python import frames, op_names, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
-from ..match import Match
 from ..option import Option, share
 
 _Dims = tuple[int, ...]
@@ -67,7 +66,7 @@ class GrowingCat(Pattern):
         Abstains("no-shapes", "aten::cat\n" * 12),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = _growing(trace, self.fewest_rounds, self.read_share)
         for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
             events = [cat for chain in chains for cat in chain]

@@ -10,12 +10,11 @@ import numpy as np
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, EventKind, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import memory
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
-from ..match import Match
 from ..option import Option
 
 # What tidy's recorder, which records in pieces, writes into the header.
@@ -108,7 +107,7 @@ class GrowingMemory(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return memory.without_addresses(trace) or _too_few_steps(trace, self.fewest_steps)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         in_pieces = any(key in trace.info.header for key in _OF_PIECES)
         devices = memory.devices_with_memory(trace)
         for device in devices if in_pieces else (*devices, memory.CPU):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import Obstacle
 from tidy.trace import Capability, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.device.lookups import lookups
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, warning_share
 
 _UP = "HtoD (Pageable -> Device) 3us 512B"
@@ -82,7 +80,7 @@ class HostMadeIndex(DevicePattern):
         known = Capability.SHAPES in trace.capabilities or not len(copies.unpinned(trace))
         return None if known else obstacles.not_recorded(Capability.SHAPES)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = lookups(trace, self.least_nbytes)
         for same in loops.Loop(trace).parts(found, attrgetter("lookup")):
             what = "mask" if same[0].is_mask else "index"
@@ -90,7 +88,6 @@ class HostMadeIndex(DevicePattern):
             yield Match(
                 [each.lookup for each in same],
                 message=f"the {what} is made on the CPU and copied to the GPU for each lookup",
-                severity=self.warning_from,
                 cost=[upload.row for upload in uploads],
                 edit=edits.without_ops(trace, uploads, "the index is there already", edits.REMOVED),
             )

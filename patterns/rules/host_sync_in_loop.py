@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
 from ..evidence.time import reads, timing, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import habitual_reads, warning_share
 
 _SHOWN = {
@@ -82,7 +80,7 @@ class HostSyncInLoop(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.without_calls(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         values, event_of = reads.of_values(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(values, event_of, self.fewest_reads):
             events = [wait.event for wait in found]

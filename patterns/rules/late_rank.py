@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,10 @@ from tidy.account import RankWaits, waits_for_devices, waits_for_ranks
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 from ..option import Option, share, warning_share
 
 _NO_COLLECTIVE = NotApplicable("no collective was recorded")
@@ -101,7 +100,7 @@ class LateRank(Pattern):
             )
         return None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         waits = waits_for_devices(trace)
         if waits is None:
             return
@@ -113,14 +112,14 @@ class LateRank(Pattern):
         for device in of_each:
             yield from self._matches(device, of_each)
 
-    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Iterable[Match] | Obstacle]:
+    def find_on_ranks(self, traces: Sequence[Trace]) -> Sequence[Matches | Obstacle]:
         of_each = {
             trace.info.rank or 0: _Rank(trace, waits, "rank")
             for trace, waits in zip(traces, waits_for_ranks(traces), strict=True)
             if waits is not None and len(waits.rows)
         }
 
-        def told(trace: Trace) -> Iterable[Match] | Obstacle:
+        def told(trace: Trace) -> Matches | Obstacle:
             if not collectives.communicates(trace):
                 return _NO_COLLECTIVE
             rank = trace.info.rank
@@ -128,7 +127,7 @@ class LateRank(Pattern):
 
         return list(map(told, traces))
 
-    def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Iterable[Match]:
+    def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Matches:
         rank = of_each[number]
         trace, waits = rank.trace, rank.waits
         time = rank.exposed

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Rows, Trace, rows_of
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.fixes import edits
 from ..evidence.time import timing, waits
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, share, warning_share
 
 # A launch that does not wait takes so long.
@@ -68,7 +67,7 @@ class LaunchBlocking(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         calls, waited = waits.until_their_kernels_end(trace, self.long_ns)
         if not self._is_most(calls, waited):
             calls, waited = waits.right_after_launches(trace)
@@ -77,7 +76,6 @@ class LaunchBlocking(DevicePattern):
         yield Match(
             Events(trace, waited),
             message=f"{len(waited):,} of {len(calls):,} launches wait until their kernels are done",
-            severity=self.warning_from,
             location=None,
         )
 

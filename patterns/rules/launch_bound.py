@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,14 +17,13 @@ from tidy.trace import Event, EventKind, Events, Intervals, Rows, Trace, rows_of
 from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept_of_window
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, graphs, launches, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python.frames import DATA_LOADER, FETCH
 from ..evidence.time import timing, waits
 from ..evidence.time.host_idle import host_idle
 from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
-from ..match import Match
 from ..option import Option, share
 
 _ATTENTION = ("aten::scaled_dot_product_attention", "aten::_softmax")
@@ -113,7 +112,7 @@ class LaunchBound(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return obstacles.idle_unknown(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         a_step = len(calls) / trace.window.step_count
         if a_step < self.fewest_kernels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,14 +11,13 @@ from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
 from tidy.trace.inputs import Shape, is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
-from ..match import Match
 from ..option import Option, share, warning_share
 
 # What cuDNN and MIOpen run to bring images from one layout to the other.
@@ -89,18 +88,17 @@ class LayoutCopies(Pattern):
         Quiet("once", on_gpu(joined(_T, _COPIED, _PRODUCT))),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         yield from self._around_convolutions(trace)
         for events in loops.Loop(trace).parts(_copied_for_products(trace), lambda op: op):
             yield Match(
                 events,
                 message="a transposed matrix is copied for a product, which reads it as it is",
                 cost=[row for op in events for row in launches.work_or_op(op)],
-                severity=self.warning_from,
                 edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
             )
 
-    def _around_convolutions(self, trace: Trace) -> Iterable[Match]:
+    def _around_convolutions(self, trace: Trace) -> Matches:
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
         work = work[trace.device[work] >= 0]
         work = work[trace.in_window(work.tolist())]
@@ -117,7 +115,6 @@ class LayoutCopies(Pattern):
             Events(trace, calls),
             message=f"images change their layout around {len(calls):,}{within} convolutions",
             cost=work.tolist(),
-            severity=self.warning_from,
             location=_costliest(trace, work, ops).location,
             edit=Edit("all in one layout", work=work.tolist(), left=_CONVERSIONS_LEFT),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -12,12 +12,10 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Intervals, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device.launches import has_name, ops_in_no_op
 from ..evidence.python import frames, loops
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
-from ..match import Match
 from ..option import Option
 
 # What `tolist()` and `numpy()` call, and what `torch.tensor()` does; a cast may come before it.
@@ -72,7 +70,7 @@ class ListRoundTrip(Pattern):
         Abstains("no-shapes", "aten::resolve_conj\naten::lift_fresh"),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = filter(self._is_long, _round_trips(trace, self.farthest_ops))
         for same in loops.Loop(trace).parts(found, lambda trip: trip.made):
             track = int(trace.track_id[same[0].made.row])
@@ -80,7 +78,7 @@ class ListRoundTrip(Pattern):
             yield Match(
                 [trip.made for trip in same],
                 message=f"{same[0].numbers:,} numbers go through Python from tensor to tensor",
-                cost=timing.Cost(time, matters=True),
+                cost=time,
                 # Some of the Python in between may be no work on the numbers.
                 edit=Edit("operators instead", host={track: time}, left=(0.1, 0.8)),
             )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import Severity
 from tidy.trace import Events, Trace
 from tidy.trace.lost import FEWEST_LOST, FEWEST_LOST_SHARE, kernel_launches
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Matches, remark
 from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..match import Match, remark
 from ..option import Option, share
 
 _LOST = under("aten::relu > cudaLaunchKernel")
@@ -59,7 +56,7 @@ class LostKernels(DevicePattern):
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         lost, launches = trace.lost_launches, kernel_launches(trace)
         if len(lost) >= self.fewest and len(lost) >= self.fewest_share * len(launches):
             what = f"the profiler lost the kernels of {len(lost):,} of {len(launches):,} launches"

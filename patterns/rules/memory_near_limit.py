@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tidy.finding import Obstacle, Severity
 from tidy.trace import Capability, Event, Events, MemoryTable, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches, remark
 from ..evidence.device import memory
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..match import Match, remark
 from ..option import Option, share, warning_share
 
 # Where so much of the pool is in use, other blocks would not help: there are too many tensors.
@@ -101,14 +100,13 @@ class MemoryNearLimit(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return memory.without_totals(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         retries = Events(trace, memory.retries(trace))
         if _go_on(trace, retries, self.fewest_retries):
             for events in places.by_line(retries):
                 yield Match(
                     events,
                     message=_RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0])),
-                    severity=self.warning_from,
                     edit=edits.without_ops(trace, events, "memory that suffices", edits.REMOVED),
                 )
             return

@@ -11,13 +11,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 from ..option import Option
 
 # Position of the first matrix among the inputs.
@@ -82,7 +81,7 @@ class MisalignedHalfMatmul(Pattern):
         sizes = (size for shape in event.input_shapes for size in _sizes(shape))
         return _dtype(event) in _HALF and any(size % _MULTIPLE for size in sizes)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         events = launches.innermost(self.matched_events(trace))
         same = places.parts(
             events, lambda each: (each.location, self.severity_of(each), bool(self._odd(each)))

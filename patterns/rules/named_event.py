@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,9 +10,8 @@ from tidy.errors import UsageError
 from tidy.finding import NotApplicable, Severity
 from tidy.trace import Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.python import places
-from ..match import Match
 
 
 class NamedEvent(Pattern):
@@ -46,7 +44,7 @@ class NamedEvent(Pattern):
     def applies(self, trace: Trace) -> NotApplicable | None:
         return NotApplicable("no --name was given") if self._regex is None else None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         regex = self._regex
         if regex is None:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
 from ..evidence.fixes.sample_loops import FEWEST_INPUTS, SampleLoop, SlicedSamples, loops_over_rows
@@ -18,7 +18,6 @@ from ..evidence.python import frames, op_names, places
 from ..evidence.time import timing
 from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
-from ..match import Match
 from ..option import Option, share
 
 # An op on the CPU that takes less spends most of it on being called.
@@ -123,7 +122,7 @@ class PerSampleLoop(Pattern):
         known = any(len(trace.inputs.concrete(each)) >= FEWEST_INPUTS for each in inputs)
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         sliced = SlicedSamples(self.fewest_rounds, self.alike_share, self.most_forms)
         rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round)
         pictures = self.dims_of_pictures

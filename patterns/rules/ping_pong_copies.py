@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +11,12 @@ import numpy as np
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
-from ..match import Match
 from ..option import Option, warning_share
 
 _NAMELESS = 2  # (device, bytes) alone, without shape and dtype
@@ -82,7 +81,7 @@ class PingPongCopies(DevicePattern):
             )
         return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         known = list(_uploads(trace, self.least_nbytes))
         alone = {(up.place, up.tensor) for down, up in known if down is None}
         pairs = [(down, up) for down, up in known if down is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 from itertools import takewhile
 from operator import or_
@@ -11,14 +11,13 @@ from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace, time_text
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, graphs, obstacles
 from ..evidence.python import places
 from ..evidence.time import host_idle, timing
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.time.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, share
 
 _GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
@@ -139,7 +138,7 @@ class PythonBound(Pattern):
             return None
         return obstacles.without_device(trace) or obstacles.idle_unknown(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         idle = host_idle.host_idle(trace)
         python = [each for each in idle.stretches if _is_python(each)]
         engine = autograd.engine_time(trace)
@@ -163,12 +162,12 @@ class PythonBound(Pattern):
             message=f"{who} waits {a_step} a {trace.window.unit} for Python{where}"
             + _before(after),
             location=_line(function, after),
-            cost=timing.Cost(time, matters=True),
+            cost=time,
             edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
             severity=Severity.WARNING,
         )
 
-    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Iterable[Match]:
+    def _from_op_to_op(self, trace: Trace, python: Mapping[int, Intervals]) -> Matches:
         """Tell what Python takes in all to get from one operator to the next."""
         time = reduce(or_, python.values(), Intervals())
         share = trace.step_share(time) or 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches
 from ..evidence.python import places
 from ..evidence.time import reads, waits
 from ..examples import WORK, Abstains, Fires, Quiet, copy, launch, on_gpu, under
-from ..match import Match
 
 _BACK = "Memcpy DtoH (Device -> Pinned)*"
 # They tell whether work is done, and a loop around them waits for it.
@@ -99,7 +98,7 @@ class ReadBeforeCopyEnds(DevicePattern):
             "record with tidy run",
         )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         reads = list(_reads(trace))
         for same in places.grouped(reads, lambda read: read.op.location):
             early = sum(read.is_early for read in same)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -13,12 +13,11 @@ from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of, time_text
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device.launches import by_start, rows_matching
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
-from ..match import Match
 
 _COMPILES = "_compile.compile_inner (dynamo_timed)"
 _ID = re.compile(
@@ -66,7 +65,7 @@ class RepeatedCompilation(Pattern):
         Quiet("not-compiled", steps("aten::add")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         again = [each for each in _compilations(trace) if each.number]
         alike = attrgetter("frame", "event.location")
         for part in loops.parts_in_steps(trace, again, alike, attrgetter("event")):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import Obstacle
 from tidy.trace import Capability, Event, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, warning_share
 
 _TENSOR = "<built-in method tensor of type object>"
@@ -76,7 +73,7 @@ class ScalarUploads(DevicePattern):
         may_be_many = missing and self._may_be_many(trace)
         return obstacles.not_recorded(*missing) if may_be_many else None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         small = copies.small_uploads(trace, self.most_nbytes)
         known = [op for op in small if copies.is_of_python(op) and op.location is not None]
         for same in places.grouped(known, lambda op: op.location):
@@ -85,7 +82,6 @@ class ScalarUploads(DevicePattern):
                 yield Match(
                     events,
                     message=f"Python numbers go to the GPU one by one, up to {max(often)} a step",
-                    severity=self.warning_from,
                     # One tensor of all of them is a copy for many.
                     edit=edits.without_ops(trace, events, "kept as numbers of Python", (0.0, 0.3)),
                 )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
-from ..base import Pattern
+from ..base import Matches, Pattern, remark
 from ..examples import Abstains, Fires, Quiet, steps
-from ..match import Match, remark
 
 
 class SingleStep(Pattern):
@@ -41,7 +38,7 @@ class SingleStep(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return None if trace.steps else NotApplicable("no steps are marked")
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         if len(trace.steps) != 1:
             return
         first = next(iter(trace.within(trace.steps[0].start_ns, trace.steps[0].end_ns)))

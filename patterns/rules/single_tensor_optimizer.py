@@ -14,13 +14,12 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Trace, rows_of
 
-from ..base import Pattern
+from ..base import Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python.op_names import aten
 from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 from ..option import Option
 
 # What torch.optim has in a multi-tensor form (2.13), by the signatures of the classes: these take
@@ -78,7 +77,7 @@ class SingleTensorOptimizer(Pattern):
         Quiet("muon", under(f"{FRAME} > {_MUON} > aten::add_")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         frames = launches.rows_matching(trace, _FRAME)
         explained = trace.time_of(frames)
         steps = [

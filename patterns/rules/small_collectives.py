@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,13 +10,12 @@ from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Rows, Trace, rows_of
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..match import Match
 from ..option import Option, warning_share
 
 # What stays of the kernels when all is sent at once: the data, without a start for each tensor.
@@ -82,7 +81,7 @@ class SmallCollectives(Pattern):
             )
         return None
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         runs = filter(self._is_small, collectives.runs_of_all_reduces(trace, self.fewest))
         for events in places.by_line(op for run in runs for op in run):
             work = edits.work_of(trace, events)

@@ -12,13 +12,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
@@ -77,7 +76,7 @@ class SmallDeviceCopies(DevicePattern):
         Abstains("cpu-run", "aten::copy_\n" * 60),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         for same in places.grouped(trace.events(_copies(trace)), places.place_of):
             events = _often(trace, same, self.fewest_a_step) if _is_users(same[0]) else []
             if not events or not _are_short(trace, events):
@@ -87,7 +86,6 @@ class SmallDeviceCopies(DevicePattern):
                 yield Match(
                     part,
                     message=f"{count:,} small copies from the GPU to itself in a step, one by one",
-                    severity=self.warning_from,
                     edit=_together(trace, part),
                 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +12,12 @@ from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import copies, devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import Option, warning_share
 
 # What taking rows and stacking them calls; the last are calls of these ops.
@@ -107,7 +106,7 @@ class SynchronousDataLoader(Pattern):
         ),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         fetches = list(trace.events(_fetches(trace)))
         known = {event.location for event in fetches}
         # Where batches are fetched, that tells more than where their iterator is made.

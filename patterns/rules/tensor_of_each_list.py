@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -11,13 +11,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Intervals, Trace
 from tidy.trace.inputs import is_dims
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices
 from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
 from ..evidence.python import frames, loops
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import Option, word_share
 
 _MADE = "aten::lift_fresh"
@@ -73,7 +72,7 @@ class TensorOfEachList(Pattern):
         Abstains("no-shapes", steps("aten::lift_fresh\naten::detach_\n" * 16 + "aten::stack")),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         for part in loops.Loop(trace).parts(self._batches(trace), lambda batch: batch.stack):
             time = time_of_batches(part)
             share = timing.part_of_window(trace, time - devices.any_busy(trace))
@@ -82,7 +81,7 @@ class TensorOfEachList(Pattern):
                 yield Match(
                     [batch.stack for batch in part],
                     message=f"{items} lists become tensors one by one, to be stacked",
-                    cost=timing.Cost(time, matters=True),
+                    cost=time,
                     edit=_as_one(trace, part, time),
                 )
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, obstacles
 from ..evidence.python import frames, places
 from ..evidence.time import timing
 from ..evidence.time.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import share
 
 _TOKENIZE = "transformers/tokenization_utils_base.py(2790): __call__ 800us"
@@ -79,7 +76,7 @@ class UncachedPreprocessing(Pattern):
             return NotApplicable("no batch was loaded without workers")
         return obstacles.without_functions(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         fetching = trace.time_of(trace.rows_named(frames.FETCH_ALONE)) & trace.step_time
         waits = fetching - devices.any_busy(trace)
         if (trace.step_share(waits) or 0.0) < self.worth_a_word:

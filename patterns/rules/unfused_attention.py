@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -15,13 +15,12 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device.autograd import forward_links
 from ..evidence.python import places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, warning_share, word_share
 
 _SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
@@ -110,7 +109,7 @@ class UnfusedAttention(DevicePattern):
         Abstains("cpu-run", "aten::_softmax | float[8, 512, 512], =-1, =False"),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         found = list(_attentions(trace, self.fewest_queries, self.fewest_keys))
         if trace.device_is_modelled:  # it has no fused kernel: what calls for one is right
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
@@ -131,7 +130,6 @@ class UnfusedAttention(DevicePattern):
             yield Match(
                 list(map(softmax, part)),
                 message=_message(same[0], backward),
-                severity=self.warning_from,
                 cost=rows,
                 edit=_fused(trace, same, rows, backward),
             )

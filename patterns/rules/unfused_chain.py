@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -15,12 +15,11 @@ from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.python import places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..match import Match
 from ..option import Option, warning_share, word_share
 
 _Call = tuple[str, int]  # the name of an operator and the number of its inputs
@@ -110,7 +109,7 @@ class UnfusedChain(DevicePattern):
         Abstains("cpu-run", f"aten::mul | {_T}, {_T}"),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         def first(chain: _Chain) -> Event:
             return trace.event(chain.ops[0])
 
@@ -124,11 +123,7 @@ class UnfusedChain(DevicePattern):
             if little or any(_COMPILED.search(each.name) for each in above):
                 continue
             yield Match(
-                list(map(first, part)),
-                message=_message(part),
-                severity=self.warning_from,
-                cost=rows,
-                edit=_fused(part, rows),
+                list(map(first, part)), message=_message(part), cost=rows, edit=_fused(part, rows)
             )
 
 

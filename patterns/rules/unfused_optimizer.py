@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import chain
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace, rows_of
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, launches, obstacles
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 from ..option import Option
 
 # What torch.optim has in a fused form on CUDA (2.13).
@@ -82,7 +80,7 @@ class UnfusedOptimizer(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return None if devices.used_devices(trace, "nvidia") else obstacles.NO_NVIDIA_GPU
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         ranges = optimizers.optimizer_steps(trace, _STEP)
         kernels_of = {step: kernels for step in ranges if (kernels := self._grouped_kernels(step))}
         for events in places.parts(kernels_of, lambda step: (step.location, step.name)):

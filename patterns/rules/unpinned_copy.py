@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
-from ..match import Match
 from ..option import Option, warning_share
 
 _BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, wait once"
@@ -75,7 +74,7 @@ class UnpinnedCopy(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         return uploads.unknown_memory(trace)
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         loop, pageable = loops.Loop(trace), uploads.uploads(trace, copies.PAGEABLE)
         by_place = loop.by_place(pageable, attrgetter("op"))
         groups = [same for same in by_place if self._some_repeat(loop, same)]

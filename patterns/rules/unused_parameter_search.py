@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,12 +10,11 @@ from tidy.finding import Obstacle
 from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
-from ..base import Pattern
+from ..base import Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..match import Match
 
 _SEARCH = "torch.distributed.ddp.reducer::search_unused_parameters"
 
@@ -64,7 +63,7 @@ class UnusedParameterSearch(Pattern):
     def match(self, event: Event) -> bool:
         return True
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         searches = self.matched_events(trace)
         repeats = any(loops.Loop(trace).repeated([each.start_ns for each in searches]))
         if repeats and not _are_some_unused(trace):

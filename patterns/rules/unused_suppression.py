@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tidy.finding import NotApplicable, Obstacle, Severity
 from tidy.trace import Capability, Trace
 
-from ..base import Pattern
-from ..match import Match
+from ..base import Matches, Pattern
 
 NO_COMMENTS = NotApplicable("no source that ran has a comment `# tidy: ignore[...]`")
 
@@ -42,5 +39,5 @@ class UnusedSuppression(Pattern):
         """Traces alone do not tell: where sources are read, `tidy.check` makes the findings."""
         return NO_COMMENTS
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         return ()

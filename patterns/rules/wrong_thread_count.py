@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +12,10 @@ from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Events, Rows, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device.launches import outermost_rows, tree_rows
 from ..evidence.fixes import edits
-from ..evidence.time import timing
 from ..examples import Abstains, Fires, Quiet, steps, under
-from ..match import Match
 from ..option import Option, share
 
 _UNKNOWN = NotChecked(
@@ -96,7 +93,7 @@ class WrongThreadCount(Pattern):
             return _DEVICES_COMPUTE
         return None if _threads_of(trace) else _UNKNOWN
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         threads = _threads_of(trace)
         if threads is None or not (threads.are_too_few or threads.are_too_many):
             return
@@ -113,7 +110,7 @@ class WrongThreadCount(Pattern):
             Events(trace, rows),
             message=f"{len(rows)} large products run on {threads.text}",
             location=None,
-            cost=timing.Cost(time, matters=True),
+            cost=time,
             edit=edit,
         )
 

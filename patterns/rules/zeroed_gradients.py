@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
-from ..base import Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python import places
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
-from ..match import Match
 
 _FRAME = "torch/optim/optimizer.py(1023): zero_grad"
 _WRAPPER = f"torch/nn/modules/module.py(9): zero_grad > {_FRAME}"
@@ -64,7 +62,7 @@ class ZeroedGradients(Pattern):
         Quiet("other-zeros", under("train.py(5): zero_grad > aten::zeros > aten::zero_") + _FILL),
     )
 
-    def find(self, trace: Trace) -> Iterable[Match]:
+    def find(self, trace: Trace) -> Matches:
         calls, fills = optimizers.zeroing_calls(trace)
         # Where there are no more additions than fills, none but the zeros can be there.
         adds = optimizers.additions(trace).tolist()

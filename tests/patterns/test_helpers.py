@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidy import Pattern, Severity, Trace
-from tidy.patterns.match import Match
+from tidy.patterns.base import Match
 from tidy.savings import Edit
 from tidy.trace import Event, Location
 from tidy.trace.outline import parse_outline

@@ -11,7 +11,7 @@ import pytest
 import tidy
 from tidy import Pattern, Severity, Trace
 from tidy.finding import Checked
-from tidy.patterns.match import Match
+from tidy.patterns.base import Match
 from tidy.patterns.runner import run_patterns
 from tidy.trace import Event
 from tidy.trace.outline import parse_outline

@@ -9,9 +9,8 @@ import pytest
 import tidy
 from tidy import Finding, Severity, Trace
 from tidy.check.weigh import weigh
-from tidy.patterns.base import Pattern
+from tidy.patterns.base import Match, Pattern
 from tidy.patterns.examples import Fires, launch, on_gpu, steps, to_gpu, under
-from tidy.patterns.match import Match
 from tidy.patterns.runner import run_patterns
 from tidy.trace.outline import parse_outline
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import tidy
 from tidy import Pattern, Severity
 from tidy.finding import CostOfFinding, Finding
-from tidy.patterns.match import Match
+from tidy.patterns.base import Match
 from tidy.report.results import Results
 from tidy.trace import Location, Trace
 

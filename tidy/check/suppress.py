@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..finding import Acceptance, Checked, Finding, Judged, Outcome, findings_of
-from ..patterns.base import Pattern
+from ..patterns.base import Match, Pattern
 from ..patterns.evidence.time.timing import NO_COST
-from ..patterns.match import Match
 from ..patterns.registry import is_named, load_builtin_patterns
 from ..patterns.rules.unused_suppression import NO_COMMENTS, UnusedSuppression
 from ..trace import Location, Trace

@@ -18,15 +18,16 @@ LARGE_INFO, LARGE_WARNING = 0.05, 0.10
 
 
 class Cost(NamedTuple):
-    """The cost of some events where that is not their own time; see `Pattern.report`.
+    """The cost of some events where that is not their own time.
 
     Attributes:
         time: of the host or, if it is so, of devices.
-        matters: whether that is worth a warning where nothing is replayed.
+        matters: whether that is worth a warning where nothing is replayed; by default from the
+            share of the window on that the match or its rule gives.
     """
 
     time: Intervals
-    matters: bool
+    matters: bool | None = None
     on_device: bool = False
 
 
