@@ -16,7 +16,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..option import warning_share
+from ..option import WORTH_A_WARNING, warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
 _MODEL = "reduced in the last micro-batch"
@@ -53,7 +53,7 @@ class AccumulationSync(Pattern):
     code = "TDY905"
     why_no_edit = "how long the backward waits for a collective on the host is not in the trace"
     fix = "run all micro-batches but the last in: with model.no_sync()"
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires(
             "two-micro-batches",

@@ -11,9 +11,8 @@ from tidy.trace import Capability, Event, Events, Trace
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import memory, obstacles
 from ..evidence.fixes import edits
-from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..option import warning_share, word_share
+from ..option import EASY_WARNING, WORTH_A_WARNING, warning_share, word_share
 
 _MALLOC = under("aten::empty > cudaMalloc 100us")
 _BOTH = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us")
@@ -58,8 +57,8 @@ class AllocatorChurn(DevicePattern):
     code = "TDY801"
     needs = frozenset({Capability.DEVICE})
     fix = "keep shapes and pinned buffers the same; expandable_segments:True if they vary"
-    worth_a_word = word_share(timing.EASY_WARNING, "calls for memory")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    worth_a_word = word_share(EASY_WARNING, "calls for memory")
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("malloc-and-free", _steps(_MALLOC, _BOTH + WORK, _BOTH), events=5, at=AT),
         Fires("caching-is-off", on_gpu(WORK, _UNCACHED, _UNCACHED, frame=FRAME), events=2, at=AT),

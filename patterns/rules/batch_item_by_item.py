@@ -17,7 +17,7 @@ from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
 from ..evidence.python import frames, loops, op_names
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import Option, word_share
+from ..option import EASY_WARNING, LARGE_INFO, Option, word_share
 
 _TAKES = ("aten::slice", "aten::select", "aten::narrow")
 _FROM_ARRAY, _READ = "aten::lift_fresh", "aten::item"
@@ -70,7 +70,7 @@ class BatchItemByItem(Pattern):
         "Python that takes longer for each item reads or decodes it; a slice at a place of three"
         " numbers was recorded with 90 to 170 us",
     )
-    worth_a_word = word_share(timing.LARGE_INFO, "such batches")
+    worth_a_word = word_share(LARGE_INFO, "such batches")
     examples = (
         Fires("slices", steps(_batch()), events=3, at=AT),
         Fires("memory-mapped", steps(_batch(_ARRAY)), events=3, at=AT),
@@ -109,7 +109,7 @@ class BatchItemByItem(Pattern):
         of_one = [all(is_of_one for _, is_of_one in part) for part in parts]
         together = sum(compress(shares, of_one))
         for part, time, share, is_one in zip(parts, times, shares, of_one, strict=True):
-            least = timing.EASY_WARNING if is_one else self.worth_a_word
+            least = EASY_WARNING if is_one else self.worth_a_word
             if share >= least and max(share, together) >= self.worth_a_word:
                 yield self._match(trace, [batch for batch, _ in part], time, is_one)
 

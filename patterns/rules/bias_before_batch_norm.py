@@ -14,9 +14,8 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _CONVOLUTIONS = frozenset(
     f"aten::conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)
@@ -61,7 +60,7 @@ class BiasBeforeBatchNorm(Pattern):
     triggers = _CONVOLUTIONS | {_LINEAR}
     why_no_edit = "the bias has no op of its own, so its time is not to be told"
     fix = "pass bias=False to the layer before the norm"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires(
             "modules",

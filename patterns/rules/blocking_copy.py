@@ -9,10 +9,10 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device.copies import PINNED, non_blocking
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import timing, waits
+from ..evidence.time import waits
 from ..evidence.time.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
 _BACK = "DtoH (Device -> Pinned) 20us 262144B"
@@ -43,7 +43,7 @@ class BlockingCopy(DevicePattern):
     code = "TDY104"
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = ".to(device, non_blocking=True): the memory is pinned already"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(to_gpu("Pinned", 262144), WORK, lasts_us=800), events=2, at=AT),
         Fires(

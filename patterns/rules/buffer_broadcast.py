@@ -17,9 +17,8 @@ from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import warning_share
+from ..option import WORTH_A_WARNING, warning_share
 
 _BROADCAST_OPS = re.compile(r"c10d::broadcast_|(nccl|gloo|mpi|ucc):broadcast")
 _BROADCAST_WORK = re.compile(r"(void )?nccl\w*Kernel_Broadcast.*")
@@ -62,7 +61,7 @@ class BufferBroadcast(Pattern):
 
     code = "TDY906"
     fix = "pass broadcast_buffers=False, where ranks may keep statistics of their own"
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires(
             "batch-norms",

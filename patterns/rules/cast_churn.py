@@ -16,9 +16,8 @@ from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
-from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 # Between a cast and the cast back these change no value.
 _VIEWS = aten(
@@ -79,7 +78,7 @@ class CastChurn(Pattern):
     code = "TDY203"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     fix = "keep one dtype between layers; cast frozen weights once, at the start"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("back-and-forth", looped(_UP, "aten::view", _DOWN, lasts_us=100), events=4, at=AT),
         Fires("frozen-weight", looped(_WEIGHT, _LINEAR, count=3, lasts_us=100), events=3, at=AT),

@@ -12,7 +12,7 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches
 from ..evidence.time import timing
 from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
-from ..option import share
+from ..option import WORTH_A_WARNING, share
 
 # Looking something up takes one to five, loading it tens to thousands.
 _SHORTEST_LOAD_NS = 10_000
@@ -47,8 +47,7 @@ class ColdRecording(DevicePattern):
     fix = "record later steps: schedule(wait=2, warmup=1, active=3)"
     why_no_edit = "it is about the recording, not the run"
     worth_a_word = share(
-        timing.WORTH_A_WARNING,
-        "where loading takes less of the window than this, the other figures stand",
+        WORTH_A_WARNING, "where loading takes less of the window than this, the other figures stand"
     )
     examples = (
         Fires("one-cold-step", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=200))),

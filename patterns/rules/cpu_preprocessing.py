@@ -13,10 +13,10 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
-from ..evidence.time import host_idle, timing
+from ..evidence.time import host_idle
 from ..evidence.time.host_functions import preparing, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import word_share
+from ..option import LARGE_INFO, word_share
 
 # Operators that compute nothing (they look at memory in another way, or record something), and
 # those that make a tensor of nothing, which is TDY201's.
@@ -59,7 +59,7 @@ class CpuPreprocessing(Pattern):
 
     code = "TDY407"
     fix = "prepare inputs in workers of a DataLoader, or once before training"
-    worth_a_word = word_share(timing.LARGE_INFO, "preparing inputs")
+    worth_a_word = word_share(LARGE_INFO, "preparing inputs")
     examples = (
         Fires("tokenizer", on_gpu(steps(_OP, _TOKENIZE, _OP)), events=3, at=AT),
         Fires("once-recorded", on_gpu(steps(_OP, _TOKENIZE, _OP, count=1)), at=AT),

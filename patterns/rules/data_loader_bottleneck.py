@@ -23,7 +23,7 @@ from ..evidence.python import frames, loops
 from ..evidence.time import timing
 from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import share, warning_share
+from ..option import LARGE_INFO, LARGE_WARNING, share, warning_share
 
 _KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
 # Fetches that do not open an epoch; the longest of them is left out.
@@ -76,11 +76,11 @@ class DataLoaderBottleneck(Pattern):
     needs = frozenset[Capability]()
     fix = "raise num_workers or prefetch_factor, or make the transforms cheaper"
     worth_a_word = share(
-        timing.LARGE_INFO,
+        LARGE_INFO,
         "what costs less of the steps than this is not worth a word (XProf calls a run"
         " input-bound from there)",
     )
-    warning_from = warning_share(timing.LARGE_WARNING)
+    warning_from = warning_share(LARGE_WARNING)
     examples = (
         Fires("waits", on_gpu(steps(_STEP, count=4, lasts_us=120), frame=FRAME), events=4, at=AT),
         Quiet(

@@ -16,7 +16,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import timing
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _NODE = "autograd::engine::evaluate_function: *"
 _CHECK = ("aten::isnan", "aten::_is_any_true", "aten::item")
@@ -57,7 +57,7 @@ class DebuggingAids(Pattern):
     code = "TDY009"
     fix = "remove it: torch.autograd.set_detect_anomaly(False)"
     why_no_edit = "its calls hold the ops that they watch"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("anomaly-mode", steps(_ANOMALY, count=2, lasts_us=90), events=6),
         Fires("flop-counter", under(FRAME, steps(_COUNTED, count=2)), events=2, at="train.py:7"),

@@ -13,9 +13,8 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches, memory, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _FRAME = "torch/cuda/memory.py(233): empty_cache"
 _EMPTY = under(f"{_FRAME} > <built-in function _cuda_emptyCache> > cudaFree 90us")
@@ -42,7 +41,7 @@ class EmptyCacheInLoop(DevicePattern):
     code = "TDY802"
     needs = frozenset({Capability.DEVICE})
     fix = "remove torch.cuda.empty_cache() from the loop; the allocator reuses its memory"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires(
             "each-step",

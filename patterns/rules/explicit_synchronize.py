@@ -11,9 +11,9 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..evidence.time import timing, waits
+from ..evidence.time import waits
 from ..examples import AFTER, AT, FRAME, WORK, Abstains, Fires, Quiet, looped, on_gpu, steps, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _SYNCHRONIZE = under(
     "torch/cuda/__init__.py(900): synchronize > <built-in function _cuda_synchronize>",
@@ -55,7 +55,7 @@ class ExplicitSynchronize(DevicePattern):
     code = "TDY302"
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "remove synchronize() from the loop; take times with torch.cuda.Event"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("every-step", looped(WORK, _SYNCHRONIZE, AFTER, lasts_us=500), events=2, at=AT),
         Fires(

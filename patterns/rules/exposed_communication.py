@@ -10,7 +10,7 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..option import warning_share, word_share
+from ..option import LARGE_INFO, LARGE_WARNING, warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
 _OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
@@ -48,8 +48,8 @@ class ExposedCommunication(DevicePattern):
     needs = frozenset({Capability.DEVICE})
     why_no_edit = "the trace of one rank does not tell what waits for others, or can be hidden"
     fix = "overlap it with the backward pass, send less (no_sync, bf16), balance the ranks"
-    worth_a_word = word_share(timing.LARGE_INFO, "communication")
-    warning_from = warning_share(timing.LARGE_WARNING)
+    worth_a_word = word_share(LARGE_INFO, "communication")
+    warning_from = warning_share(LARGE_WARNING)
     examples = (
         Fires("all-reduce", _step(200, _WORK, launch("nccl:all_reduce 90us", _ALL_REDUCE)), at=AT),
         Fires(

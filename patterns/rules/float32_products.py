@@ -19,9 +19,8 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, obstacles, products
 from ..evidence.device.products import Precision
 from ..evidence.fixes import edits
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..option import share, warning_share, word_share
+from ..option import LARGE_INFO, LARGE_WARNING, WORTH_A_WARNING, share, warning_share, word_share
 
 # Half precision against float32 and TF32 where the device is none whose rates are known.
 _RATIO_UNKNOWN = {Precision.FLOAT32: 4.0, Precision.TF32: 2.0}
@@ -78,11 +77,10 @@ class Float32Products(DevicePattern):
         "where this part of the time of products is in half precision already, what is left"
         " in float32 was left on purpose",
     )
-    worth_a_word = word_share(timing.LARGE_INFO, "products")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    worth_a_word = word_share(LARGE_INFO, "products")
+    warning_from = warning_share(WORTH_A_WARNING)
     warning_from_tf32 = share(
-        timing.LARGE_WARNING,
-        "the same where most products are in TF32 already: there is less to gain",
+        LARGE_WARNING, "the same where most products are in TF32 already: there is less to gain"
     )
     examples = (
         Fires("v100", joined(_V100, under(FRAME, _SGEMM)), at=AT),

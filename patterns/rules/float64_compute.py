@@ -13,9 +13,8 @@ from tidy.trace import Capability, Event, EventKind, Trace
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, devices
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
-from ..option import warning_share, word_share
+from ..option import WORTH_A_WARNING, warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
 # NVIDIA's parts with float64 units for half the rate of float32; all others have 1/32 or 1/64.
@@ -55,8 +54,8 @@ class Float64Compute(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
     why_no_edit = "kernels this short take the time of their launch"
     fix = "use float32: .float() on the data, dtype=torch.float32 for new tensors"
-    worth_a_word = word_share(timing.WORTH_A_WARNING, "arithmetic that is no product")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    worth_a_word = word_share(WORTH_A_WARNING, "arithmetic that is no product")
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("product", on_gpu(launch(_MM, "d884gemm_64x64_nn 40us"), frame=FRAME), at=AT),
         Fires("convolution", on_gpu(launch(_CONV, "implicit_convolve_dgemm 40us"))),

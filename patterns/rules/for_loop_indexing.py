@@ -21,7 +21,7 @@ from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
 from ..evidence.time import timing
 from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
-from ..option import Option, share
+from ..option import EASY_WARNING, Option, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
 
@@ -71,7 +71,7 @@ class ForLoopIndexing(Pattern):
         32, "a round of more ops is a training step, or at least no element-wise body", least=1
     )
     views_from = share(
-        timing.EASY_WARNING, "rounds of views alone are left out where they take less of the steps"
+        EASY_WARNING, "rounds of views alone are left out where they take less of the steps"
     )
     examples = (
         Fires("fill", under(FRAME, _ops() * 12), at=AT),

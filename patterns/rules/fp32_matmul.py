@@ -13,9 +13,8 @@ from tidy.trace.inputs import is_dims
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, launches, obstacles, products
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 # How many times the peak rate of float32 is that of TF32, by NVIDIA's data sheets: 8 on A100 and
 # about as much on H100 (19.5 and 156, 67 and 495 TFLOP/s), 2 on A10, A40, L4 and RTX A6000, 1 on
@@ -63,7 +62,7 @@ class FP32Matmul(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
     triggers = products.MATRIX_PRODUCTS
     fix = 'torch.set_float32_matmul_precision("high") lets Tensor Cores do it (TF32)'
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("a100", on_gpu(launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"), frame=FRAME), at=AT),
         Quiet("tf32", on_gpu(launch(_FLOAT, _TF32_KERNEL))),

@@ -11,7 +11,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import word_share
+from ..option import EASY_WARNING, word_share
 
 _BY_HAND = "<built-in function collect>"
 _BY_ITSELF = ("Python GC*", "gc_collect*", "GC generation*")
@@ -44,7 +44,7 @@ class GarbageCollection(Pattern):
 
     code = "TDY405"
     fix = "leave gc.collect() out of the steps; gc.freeze() once the model is made"
-    worth_a_word = word_share(timing.EASY_WARNING, "collections")
+    worth_a_word = word_share(EASY_WARNING, "collections")
     examples = (
         Fires("by-hand", on_gpu(steps(_OP, under(FRAME, f"{_BY_HAND} 90us"), _OP)), 3, AT),
         Fires("by-itself", steps("aten::mm", "Python GC 90us"), events=3),

@@ -8,9 +8,8 @@ from tidy.trace import Capability, Trace
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches
 from ..evidence.python import loops, places
-from ..evidence.time import timing
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
-from ..option import warning_share
+from ..option import EASY_WARNING, warning_share
 
 _COLLECTIVES = ("gloo:all_reduce*", "gloo:allreduce*", "gloo:reduce_scatter*", "gloo:all_gather*")
 _OF_NCCL = ("nccl*", "*ncclKernel*", "*ncclDevKernel*", "rccl*", "*rccl_main_kernel*")
@@ -49,7 +48,7 @@ class GlooOnAGpu(DevicePattern):
     needs = frozenset({Capability.DEVICE})
     fix = 'init_process_group("nccl"), or "cpu:gloo,cuda:nccl" for tensors of both'
     why_no_edit = "how long NCCL would take is not in the trace"
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(_STEP, _REDUCED, count=3, lasts_us=400), events=3, at=AT),
         Fires(

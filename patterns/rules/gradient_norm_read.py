@@ -12,9 +12,9 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import reads, timing, waits
+from ..evidence.time import reads, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps
-from ..option import habitual_reads, warning_share
+from ..option import EASY_WARNING, habitual_reads, warning_share
 
 _SEVERAL = 2.0  # reads a step
 
@@ -53,7 +53,7 @@ class GradientNormRead(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "keep the norm on the GPU; read it every N steps, or with the loss"
     fewest_reads = habitual_reads()
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("clipped-and-read", looped(WORK, _TOTAL, _CLIP, _ITEM, AFTER), events=2, at=AT),
         Fires(

@@ -12,9 +12,8 @@ from ..evidence.device import copies, obstacles
 from ..evidence.device.lookups import lookups
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, copy, launch, looped, on_gpu, steps, under
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 _UP = "HtoD (Pageable -> Device) 3us 512B"
 _TO = "aten::to | {0} > aten::_to_copy | {0} > aten::copy_ | {0}, {0}, =False"
@@ -56,7 +55,7 @@ class HostMadeIndex(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "make the index on the GPU (device=...), or copy all once, before the loop"
     least_nbytes = Option(64, "smaller ones that Python makes are numbers, of which TDY304 tells")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("by-the-op", looped(_ON_THE_CPU, lasts_us=100), events=2, at=AT),
         Fires(

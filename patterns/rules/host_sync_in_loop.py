@@ -11,9 +11,9 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
-from ..evidence.time import reads, timing, waits
+from ..evidence.time import reads, waits
 from ..examples import AFTER, AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, under
-from ..option import habitual_reads, warning_share
+from ..option import EASY_WARNING, habitual_reads, warning_share
 
 _SHOWN = {
     "aten::item": ".item() or float(tensor)",
@@ -60,7 +60,7 @@ class HostSyncInLoop(DevicePattern):
     why_no_edit = "the trace does not tell whether the optimizer can do without the value"
     fix = "keep it on the GPU; read once after the loop, or every N steps"
     fewest_reads = habitual_reads()
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("item", looped(WORK, _ITEM, AFTER, lasts_us=900), events=2, at=AT),
         Fires(

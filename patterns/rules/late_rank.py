@@ -15,7 +15,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
-from ..option import Option, share, warning_share
+from ..option import WORTH_A_WARNING, Option, share, warning_share
 
 _NO_COLLECTIVE = NotApplicable("no collective was recorded")
 _UNMATCHED = NotChecked(
@@ -79,7 +79,7 @@ class LateRank(Pattern):
         50_000,
         "a kernel that begins so soon after its launch found its device idle: the host came late",
     )
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("second-device", _reduced(late_us=60), at=AT),
         Quiet("at-the-same-time", _reduced(late_us=1)),

@@ -9,9 +9,9 @@ from tidy.trace import Capability, Event, Events, Rows, Trace, rows_of
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.fixes import edits
-from ..evidence.time import timing, waits
+from ..evidence.time import waits
 from ..examples import Abstains, Fires, Quiet, on_gpu, steps, under
-from ..option import Option, share, warning_share
+from ..option import EASY_WARNING, Option, share, warning_share
 
 # A launch that does not wait takes so long.
 _LAUNCH_NS = 5_000
@@ -50,7 +50,7 @@ class LaunchBlocking(DevicePattern):
     )
     fewest_launches = Option(20, "so many launches of long kernels have to be known")
     most_wait = share(0.5, "more than this part of them has to wait")
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         # In an outline device work begins when its call ends: only waits can be drawn.
         Fires("synchronized", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us"), events=20),

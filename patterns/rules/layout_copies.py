@@ -16,9 +16,8 @@ from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.python.op_names import aten
-from ..evidence.time import timing
 from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
-from ..option import Option, share, warning_share
+from ..option import EASY_WARNING, Option, share, warning_share
 
 # What cuDNN and MIOpen run to bring images from one layout to the other.
 _CONVERSION = re.compile(r"(void )?(.*nchwToNhwc|.*nhwcToNchw|batched_transpose_\d).*")
@@ -75,7 +74,7 @@ class LayoutCopies(Pattern):
     least_share = share(
         0.005, "conversions that take less of the steps than this are not worth a word"
     )
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("around-convolutions", looped(_CONV * 4, lasts_us=400), events=8, at=AT),
         Fires("before-a-product", looped(_T, _COPIED, _PRODUCT, lasts_us=200), events=2, at=AT),

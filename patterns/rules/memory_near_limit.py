@@ -13,9 +13,8 @@ from ..base import DevicePattern, Match, Matches, remark
 from ..evidence.device import memory
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
-from ..option import Option, share, warning_share
+from ..option import EASY_WARNING, Option, share, warning_share
 
 # Where so much of the pool is in use, other blocks would not help: there are too many tensors.
 _IN_USE = 0.7
@@ -65,7 +64,7 @@ class MemoryNearLimit(DevicePattern):
     large_pool = share(0.3, "a pool of this part of the device may be worth a word")
     far_above = Option(2.0, "a pool of so many times what is in use is worth a word", least=1)
     fewest_retries = Option(3, "retries that are a habit, where no steps are marked", least=1)
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires(
             "retries",

@@ -15,9 +15,8 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 _NAMELESS = 2  # (device, bytes) alone, without shape and dtype
 _OFFLOADING = re.compile(r"offload|save_on_cpu|pack_to_cpu", re.IGNORECASE)
@@ -57,7 +56,7 @@ class PingPongCopies(DevicePattern):
     least_nbytes = Option(
         4096, "smaller copies are numbers that are read, and others that are sent"
     )
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("numpy", on_gpu(steps(_LEAVES, _COMES_BACK, count=2, lasts_us=200)), events=2, at=AT),
         Quiet("next-batch", on_gpu(steps(_COMES_BACK, _LEAVES, count=2))),

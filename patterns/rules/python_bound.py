@@ -18,7 +18,7 @@ from ..evidence.time import host_idle, timing
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.time.host_idle import Stretch
 from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import Option, share
+from ..option import LARGE_INFO, Option, share
 
 _GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
 
@@ -58,7 +58,7 @@ class PythonBound(Pattern):
     why_no_edit = "Python stacks slow the host: record without them"
     fix = "do it in a worker, a thread or less often, or write it as operators"
     at_one_place = share(
-        timing.LARGE_INFO,
+        LARGE_INFO,
         "what Python takes at one place is worth a word from this share of the window on",
     )
     from_op_to_op = share(

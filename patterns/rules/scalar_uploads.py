@@ -9,9 +9,8 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 _TENSOR = "<built-in method tensor of type object>"
 _TO = copy("HtoD (Pageable -> Device) 1us 4B", op="aten::to 10us > aten::_to_copy > aten::copy_")
@@ -51,7 +50,7 @@ class ScalarUploads(DevicePattern):
     fewest_a_step = Option(
         3, "one or two numbers a step are what a loss and its scale take", least=1
     )
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires(
             "three-a-step",

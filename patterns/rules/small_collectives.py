@@ -16,7 +16,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 # What stays of the kernels when all is sent at once: the data, without a start for each tensor.
 _SENT_AT_ONCE = (0.1, 0.5)
@@ -59,7 +59,7 @@ class SmallCollectives(Pattern):
         "below this many numbers (256 KiB of float32) a ring takes as long for one as for all"
         " of them",
     )
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("one-by-one", on_gpu(joined(_SMALL_ONE, _DIVIDED) * 16), events=16, at=AT),
         Fires("in-hooks", on_gpu(joined(_LAYER, under(FRAME, _HOOKED)) * 20), events=20, at=AT),

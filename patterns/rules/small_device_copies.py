@@ -16,9 +16,8 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..evidence.time import timing
 from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
 _CALLS_LEFT, _WORK_LEFT = (0.02, 0.2), (0.3, 1.0)
@@ -61,7 +60,7 @@ class SmallDeviceCopies(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "copy them together: torch._foreach_copy_, torch.cat or torch.stack"
     fewest_a_step = Option(50, "fewer at one place of a step are not worth a rewrite", least=1)
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("slices", looped(_SLICED * 50, lasts_us=900), events=100, at=AT),
         Fires("parameters", on_gpu(steps(_COPY * 60, count=3, lasts_us=900)), events=180),

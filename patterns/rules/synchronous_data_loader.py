@@ -18,7 +18,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
-from ..option import Option, warning_share
+from ..option import WORTH_A_WARNING, Option, warning_share
 
 # What taking rows and stacking them calls; the last are calls of these ops.
 _TAKE = ("aten::select",)
@@ -77,7 +77,7 @@ class SynchronousDataLoader(Pattern):
     needs = frozenset[Capability]()
     why_no_edit = "no batch was fetched here in the time that counts"
     fix = "DataLoader(..., num_workers=N), N near the number of free CPU cores"
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     fewest_rows = Option(8, "fewer rows of a tensor are taken about as fast one by one", least=2)
     longest_row_us = Option(
         50.0, "where each takes longer, the loader does more than to take rows of tensors"

@@ -17,7 +17,7 @@ from ..evidence.fixes.stacked import Stacked, stacked_rounds, time_of_batches
 from ..evidence.python import frames, loops
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import Option, word_share
+from ..option import LARGE_INFO, Option, word_share
 
 _MADE = "aten::lift_fresh"
 _ROUND = ("aten::empty", "aten::to", _MADE, "aten::detach_")  # torch.tensor([...])
@@ -59,7 +59,7 @@ class TensorOfEachList(Pattern):
         "of longer lists the numbers take longer than the tensors that are made of them",
         least=1,
     )
-    worth_a_word = word_share(timing.LARGE_INFO, "such batches")
+    worth_a_word = word_share(LARGE_INFO, "such batches")
     examples = (
         Fires("lists", steps(_batch()), events=3, at=AT),
         Quiet("long-lists", steps(_batch(900))),

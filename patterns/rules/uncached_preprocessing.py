@@ -11,7 +11,7 @@ from ..evidence.python import frames, places
 from ..evidence.time import timing
 from ..evidence.time.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import share
+from ..option import LARGE_INFO, share
 
 _TOKENIZE = "transformers/tokenization_utils_base.py(2790): __call__ 800us"
 _COLLATE = "data.py(3): collate"
@@ -44,7 +44,7 @@ class UncachedPreprocessing(Pattern):
     why_no_edit = "it is a part of what loading takes (TDY101)"
     fix = "store what is the same each time (tokens, images); leave the rest to workers"
     worth_a_word = share(
-        timing.LARGE_INFO,
+        LARGE_INFO,
         "where loading takes less of the steps than this, what it does is not worth a word",
     )
     most_of_loading = share(0.5, "so much of the time of loading has to be in the function")

@@ -21,7 +21,7 @@ from ..evidence.python import places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import Option, warning_share, word_share
+from ..option import WORTH_A_WARNING, Option, warning_share, word_share
 
 _SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
 # What else may happen to the scores: dropout and masks.
@@ -93,7 +93,7 @@ class UnfusedAttention(DevicePattern):
     )
     fewest_keys = Option(32, "of fewer keys there is little to fuse, either", least=1)
     worth_a_word = word_share(0.01, "attention")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("by-hand", on_gpu(_example(512, 512), frame=FRAME), at=AT),
         Fires("masked", on_gpu(_example(512, 512, _MASKED), frame=FRAME), at=AT),

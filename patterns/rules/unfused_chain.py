@@ -20,7 +20,7 @@ from ..evidence.python import places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import Option, warning_share, word_share
+from ..option import WORTH_A_WARNING, Option, warning_share, word_share
 
 _Call = tuple[str, int]  # the name of an operator and the number of its inputs
 _MOST_OPS = 64
@@ -93,7 +93,7 @@ class UnfusedChain(DevicePattern):
     )
     fewest_ops = Option(3, "two operators one after the other are as often none to fuse", least=2)
     worth_a_word = word_share(0.01, "a chain")
-    warning_from = warning_share(timing.WORTH_A_WARNING)
+    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("gelu", on_gpu(_GELU, frame=FRAME), at=AT),
         Fires("normalisation", on_gpu(_NORM, frame=FRAME), at=AT),

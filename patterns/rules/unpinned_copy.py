@@ -13,9 +13,9 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import timing, uploads
+from ..evidence.time import uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
-from ..option import Option, warning_share
+from ..option import EASY_WARNING, Option, warning_share
 
 _BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, wait once"
 
@@ -55,7 +55,7 @@ class UnpinnedCopy(DevicePattern):
         "up to here CUDA stages a pageable copy at once, in no more time than it takes to"
         " launch it",
     )
-    warning_from = warning_share(timing.EASY_WARNING)
+    warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(_UPLOADED, WORK, lasts_us=800), events=2, at=AT),
         Fires(

@@ -6,16 +6,6 @@ from typing import NamedTuple
 
 from tidy.trace import Intervals, Trace
 
-# What a finding costs has to be this share of the window for a warning where no replay tells what
-# its fix saves; below it is info. tidy/check/weigh.py has the share of what is saved.
-# - Most rules: the 5 % of Kineto's TensorBoard plug-in.
-# - Waits, and what can be mended in one line without a drawback: 1 %.
-# - Input and communication: 10 %, and below 5 % they are not worth a word. The first is where
-#   Kineto's plug-in warns of communication, the second where XProf calls a run input-bound.
-WORTH_A_WARNING = 0.05
-EASY_WARNING = 0.01
-LARGE_INFO, LARGE_WARNING = 0.05, 0.10
-
 
 class Cost(NamedTuple):
     """The cost of some events where that is not their own time.
