@@ -180,6 +180,12 @@ class Pattern:
         if location is ...:
             location = events[0].location if events else None
         severity, at_most = self._severities(match, matters=bool(cost.matters), counts=counts)
+        fix, edit = match.fix, match.edit
+        if fix is None:
+            fix = self.fix_of(events) if events else self.fix
+        if edit is ... or not counts:
+            edit = self.edit(trace, events) if counts else None
+        why_no_edit = self.why_no_edit if counts and edit is None else ""
         return Finding(
             code=self.code,
             name=self.slug(),
@@ -194,7 +200,7 @@ class Pattern:
                 in_window=counts,
                 rows=cost_rows if counts else None,
             ),
-            correction=self._correction(trace, match, events, at_most, counts=counts),
+            correction=Fix(fix, edit, why_no_edit, at_most),
         )
 
     def _cost(
@@ -227,29 +233,9 @@ class Pattern:
         if not isinstance(severity, Severity):
             severity = self.severity_of(match.events[0]) if match.events else self.severity
         at_most = severity if match.at_most is None else match.at_most
-        if severity == Severity.ERROR:
+        if severity == Severity.ERROR or (counts and matters):
             return severity, at_most
-        if not counts:
-            return Severity.INFO, Severity.INFO
-        return severity if matters else Severity.INFO, at_most
-
-    def _correction(
-        self,
-        trace: Trace,
-        match: Match,
-        events: Sequence[Event],
-        at_most: Severity,
-        *,
-        counts: bool,
-    ) -> Fix:
-        """Return the fix, with its edit of the run if the events count."""
-        text = match.fix
-        if text is None:
-            text = self.fix_of(events) if events else self.fix
-        if not counts:
-            return Fix(text, at_most=at_most)
-        edit = self.edit(trace, events) if match.edit is ... else match.edit
-        return Fix(text, edit, self.why_no_edit if edit is None else "", at_most)
+        return Severity.INFO, at_most if counts else Severity.INFO
 
     # The vocabulary of TorchTidy; each takes time for its answer only.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable
+from functools import partial
 from textwrap import dedent, fill, indent
 from typing import Any
 
@@ -39,12 +40,9 @@ def explain_text(pattern: type[Pattern], width: int = 80) -> str:
     ends = (f"Needs: {_needs(pattern)}.", f"Fix: {pattern.fix}")
     parts += [fill(each, width - 2, break_on_hyphens=False) for each in ends]
     if options := options_of(pattern):
-        declared = (f"{name} = {_default(each)}: {each.reason}" for name, each in options.items())
-        texts = (
-            fill(line, width - 4, subsequent_indent="  ", break_on_hyphens=False)
-            for line in declared
-        )
-        parts.append(f"Options:\n{indent(chr(10).join(texts), '  ')}")
+        declared = (f"  {name} = {_default(each)}: {each.reason}" for name, each in options.items())
+        wrap = partial(fill, width=width - 2, subsequent_indent="    ", break_on_hyphens=False)
+        parts.append("\n".join(["Options:", *map(wrap, declared)]))
     fires = next((each for each in pattern.examples if isinstance(each, Fires)), None)
     quiet = next((e for e in pattern.examples if not isinstance(e, (Fires, Abstains))), None)
     for title, example in (("It fires on", fires), ("It is quiet on", quiet)):

@@ -106,18 +106,14 @@ def set_options(rule: Any, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         option = known.get(name.replace("_", "-"))
         if option is None:
-            raise UsageError(f"{rule.code}.{name}: no such option: {_known(name, known)}")
+            alike = get_close_matches(name, known, 1)
+            listed = f"the rule has {', '.join(known) or 'none'}"
+            todo = f"did you mean {alike[0]}?" if alike else listed
+            raise UsageError(f"{rule.code}.{name}: no such option: {todo}")
         problem = option.problem_of(value)
         if problem is not None:
             raise UsageError(f"{rule.code}.{option.name}: {problem}")
         option.put(rule, value)
-
-
-def _known(name: str, known: Mapping[str, object]) -> str:
-    if not known:
-        return "the rule has none"
-    alike = get_close_matches(name, known, 1)
-    return f"did you mean {alike[0]}?" if alike else f"the rule has {', '.join(known)}"
 
 
 def share(default: float, reason: str) -> Option[float]:

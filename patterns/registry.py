@@ -7,7 +7,7 @@ import importlib.util
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -42,7 +42,10 @@ def load_patterns(
     """
     loaded: dict[str, PatternClass] = {}
     given = _checked("patterns", classes) if classes else []
-    for pattern in (*_all_patterns(extra), *given):
+    path = tuple(zip(sys.path, map(_changed_ns, sys.path), strict=True))
+    installed = (each for point in _entry_points(path) for each in _from_entry_point(point))
+    named = (each for source in extra for each in load_source(source))
+    for pattern in (*load_builtin_patterns(), *installed, *named, *given):
         other = loaded.setdefault(pattern.code, pattern)
         if other is not pattern:
             new, old = (f"{each.__module__}.{each.__name__}" for each in (pattern, other))
@@ -57,14 +60,6 @@ def load_builtin_patterns() -> tuple[PatternClass, ...]:
     modules = pkgutil.iter_modules(rules.__path__, rules.__name__ + ".")
     found = [p for m in modules for p in patterns_in(importlib.import_module(m.name))]
     return tuple(sorted(found, key=lambda pattern: pattern.code))
-
-
-def _all_patterns(extra: Sequence[str]) -> Iterator[PatternClass]:
-    yield from load_builtin_patterns()
-    for entry_point in _entry_points(tuple(zip(sys.path, map(_changed_ns, sys.path), strict=True))):
-        yield from _from_entry_point(entry_point)
-    for source in extra:
-        yield from load_source(source)
 
 
 @cache
@@ -131,10 +126,10 @@ def select_patterns(
     Raises:
         UnknownPattern: a choice names no rule.
     """
-    wanted, unwanted = split_choices(select), split_choices(ignore)
-    chosen = {code for choice in wanted for code in _codes_of(choice, patterns)}
-    dropped = {code for choice in unwanted for code in _codes_of(choice, patterns)}
-    return [p for p in patterns if (not wanted or p.code in chosen) and p.code not in dropped]
+    wanted = split_choices(select)
+    chosen = matching_patterns(wanted, patterns) if wanted else patterns
+    dropped = matching_patterns(ignore, patterns)
+    return [each for each in patterns if each in chosen and each not in dropped]
 
 
 def matching_patterns(
@@ -145,11 +140,8 @@ def matching_patterns(
     Raises:
         UnknownPattern: a choice names no rule.
     """
-    by_code = {pattern.code: pattern for pattern in patterns}
-    codes = dict.fromkeys(
-        code for choice in split_choices(choices) for code in _codes_of(choice, patterns)
-    )
-    return [by_code[code] for code in codes]
+    found = (_named(choice, patterns) for choice in split_choices(choices))
+    return list(dict.fromkeys(pattern for some in found for pattern in some))
 
 
 def by_code(options: Mapping[str, Options], patterns: Sequence[PatternClass]) -> dict[str, Options]:
@@ -160,21 +152,21 @@ def by_code(options: Mapping[str, Options], patterns: Sequence[PatternClass]) ->
     """
     made: dict[str, Options] = {}
     for choice, values in options.items():
-        for code in _codes_of(choice, patterns):
-            made[code] = {**made.get(code, {}), **values}
+        for pattern in _named(choice, patterns):
+            made[pattern.code] = {**made.get(pattern.code, {}), **values}
     return made
 
 
-def _codes_of(choice: str, patterns: Sequence[PatternClass]) -> list[str]:
+def _named(choice: str, patterns: Sequence[PatternClass]) -> list[PatternClass]:
     wanted = choice.strip()
-    codes = [p.code for p in patterns if is_named(wanted, p.code, p.slug())]
-    if not codes:
+    found = [p for p in patterns if is_named(wanted, p.code, p.slug())]
+    if not found:
         known = [name for p in patterns for name in (p.code, p.slug())]
         alike = get_close_matches(wanted, known, 1, _ALIKE)
         alike = alike or get_close_matches(wanted.upper(), known, 1, _ALIKE)
         todo = f"did you mean {alike[0]}? (`tidy rules` lists all)" if alike else _LISTED
-        raise UnknownPattern(f"{choice.strip()!r}: no such rule: {todo}")
-    return codes
+        raise UnknownPattern(f"{wanted!r}: no such rule: {todo}")
+    return found
 
 
 def _from_entry_point(entry_point: EntryPoint) -> list[PatternClass]:
@@ -183,9 +175,7 @@ def _from_entry_point(entry_point: EntryPoint) -> list[PatternClass]:
         found = entry_point.load()
     except (Exception, SystemExit) as error:
         raise PatternLoadError(f"{source} does not load: {_reason(error)}") from error
-    if isinstance(found, ModuleType):
-        return _checked(source, patterns_in(found))
-    return _checked(source, [found])
+    return _checked(source, patterns_in(found) if isinstance(found, ModuleType) else [found])
 
 
 def load_source(source: str) -> list[PatternClass]:
