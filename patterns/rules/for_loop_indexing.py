@@ -11,14 +11,13 @@ import numpy as np
 from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Event, EventKind, Location, Rows, Trace
+from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
-from ..evidence.time import timing
 from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, share
@@ -29,6 +28,7 @@ _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
 _BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
 _OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
+_UPDATE = under("Optimizer.step#SGD.step > aten::add_")
 _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 seq=1/1", "aten::mm")
 
 
@@ -62,10 +62,7 @@ class ForLoopIndexing(Pattern):
     why_no_edit = "the trace does not tell whether each product needs the one before"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     fewest_rounds = Option(
-        10,
-        "TorchTidy's threshold: below ten rounds a loop over a small dimension is as readable"
-        " as cheap",
-        least=2,
+        10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
     )
     longest_round = Option(
         32, "a round of more ops is a training step, or at least no element-wise body", least=1
@@ -90,15 +87,10 @@ class ForLoopIndexing(Pattern):
         Quiet("in-an-optimizer", under("Optimizer.step#Mine.step", _ops("select add_") * 12)),
         Quiet("of-data-parallelism", _OF_DDP * 12),
         Quiet("right-below-the-engine", under(_BACKWARD_CALL, _ops("select item") * 12)),
-        Quiet(
-            "steps-whose-backward-is-on-another-thread",
-            (_ops("select mm") + under("Optimizer.step#SGD.step > aten::add_")) * 12,
-        ),
+        Quiet("steps-whose-backward-is-on-another-thread", (_ops("select mm") + _UPDATE) * 12),
         Fires("views-that-take-time", under(FRAME, _ops("select view") * 12), at=AT),
         Quiet("views-that-take-none", _ops("select view") * 12 + "aten::mm 9000us\n"),
-        Quiet(
-            "in-the-engine", joined("aten::mm seq=1", "thread 2", _NODE, _ops("select item") * 12)
-        ),
+        Quiet("in-the-engine", f"aten::mm seq=1\nthread 2\n{_NODE}" + _ops("select item") * 12),
         Quiet("training-steps", (_ops("select mm") + _BACKWARD) * 12),
         Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
     )
@@ -115,10 +107,10 @@ class ForLoopIndexing(Pattern):
             said = _BATCH_THEM if has_products else "element by element"
             yield Match(
                 [walk.first for walk in walks],
-                message=f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
+                f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
                 severity=Severity.INFO if has_products else Severity.WARNING,
                 location=walks[0].location,
-                cost=timing.Cost(rounds.time, matters=True),
+                cost=rounds.time,
                 edit=None if has_products else _as_one_op(trace, walks, rounds),
             )
 
@@ -142,7 +134,7 @@ class _Walk:
 
 def _as_one_op(trace: Trace, walks: Sequence[_Walk], rounds: Rounds) -> Edit:
     """One round stays, or as much as a few."""
-    ops = edits.without_ops(trace, list(trace.events(rounds.rows.tolist())), "one op", (0.0, 0.0))
+    ops = edits.without_ops(trace, Events(trace, rounds.rows), "one op", (0.0, 0.0))
     a_round = 1 / min(walk.rounds for walk in walks)
     left = a_round, 4 * a_round
     return replace(ops, model="one op for all rounds", host=rounds.host, left=left)
@@ -198,7 +190,9 @@ def _walk(
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
     rounds = -(-len(selects) // slots)
-    frame = _event_around(trace, rows)
+    above_first = Event(trace, int(rows[0])).ancestors()
+    holding = (e for e in above_first if int(trace.subtree_end[e.row]) > int(rows[-1]))
+    frame = next(holding, None)
     above = () if frame is None else (frame, *frame.ancestors())
     if rounds < fewest_rounds or any(frames.DATA_SETS in event.name for event in above):
         return None
@@ -231,9 +225,3 @@ def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) 
         if len(walked) >= fewest_rounds:
             return True
     return False
-
-
-def _event_around(trace: Trace, rows: Rows) -> Event | None:
-    """The innermost event that holds all of `rows`."""
-    above = Event(trace, int(rows[0])).ancestors()
-    return next((e for e in above if int(trace.subtree_end[e.row]) > int(rows[-1])), None)

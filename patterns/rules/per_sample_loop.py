@@ -8,14 +8,18 @@ import numpy as np
 
 from tidy.finding import NotChecked, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
-from ..evidence.fixes.sample_loops import FEWEST_INPUTS, SampleLoop, SlicedSamples, loops_over_rows
+from ..evidence.fixes.sample_loops import (
+    FEWEST_INPUTS,
+    SampleLoop,
+    loops_over_rows,
+    loops_over_slices,
+)
 from ..evidence.python import frames, op_names, places
-from ..evidence.time import timing
 from ..evidence.time.rounds import Rounds, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import Option, share
@@ -41,9 +45,8 @@ def _rounds(body: str, head: str = _SLICE, count: int = 16, size: int = 1) -> st
 
 def _forms(*bodies: str) -> str:
     """Rounds that take one of these forms each, in an order that does not repeat soon."""
-    return "".join(
-        _SLICE.format(i, i + 1) + bodies[(3 * i + i // 4) % len(bodies)] for i in range(16)
-    )
+    each = (bodies[(3 * i + i // 4) % len(bodies)] for i in range(16))
+    return "".join(_SLICE.format(i, i + 1) + body for i, body in enumerate(each))
 
 
 class PerSampleLoop(Pattern):
@@ -78,21 +81,15 @@ class PerSampleLoop(Pattern):
         4, "two branches make four forms of a round; rounds of more are something else", least=1
     )
     dims_of_pictures = Option(
-        4,
-        "what works on one sample of a tensor with so many dimensions is no step of a"
-        " recurrent network: pictures, volumes",
+        4, "samples of tensors with so many dims are pictures or volumes, no recurrent network's"
     )
     longest_round = Option(
-        64,
-        "operators for one row of `for row in x`; more are whole models, one after another",
-        least=1,
+        64, "operators for one row of `for row in x`; more are whole models", least=1
     )
     examples = (
         Fires("pictures", under(FRAME, _rounds("aten::conv2d\naten::relu\n")), at=AT),
         Fires("elementwise", under(FRAME, _rounds("aten::mul\n", _VECTOR)), at=AT),
-        Fires(
-            "vectors", under(FRAME, _rounds("aten::mm\n", _VECTOR)), at=AT, severity=Severity.INFO
-        ),
+        Fires("vectors", under(FRAME, _rounds("aten::mm\n", _VECTOR)), 1, AT, Severity.INFO),
         Fires("branch", under(FRAME, _forms("aten::mul\n", "aten::flip\naten::mul\n")), at=AT),
         Fires("rows-that-are-pictures", under(FRAME, _PICTURES + _CONVOLVED * 16), at=AT),
         Fires("rows", under(FRAME, _ROWS + _SCALED * 16), at=AT, severity=Severity.INFO),
@@ -123,26 +120,26 @@ class PerSampleLoop(Pattern):
         return None if known or len(slices) < self.fewest_rounds else _WHICH_UNKNOWN
 
     def find(self, trace: Trace) -> Matches:
-        sliced = SlicedSamples(self.fewest_rounds, self.alike_share, self.most_forms)
-        rows = loops_over_rows(trace, self.fewest_rounds, self.longest_round)
-        pictures = self.dims_of_pictures
+        fewest, alike, forms = self.fewest_rounds, self.alike_share, self.most_forms
+        slices = loops_over_slices(trace, fewest, alike, forms)
+        rows = loops_over_rows(trace, fewest, self.longest_round)
 
         def is_info(loop: SampleLoop) -> bool:
-            return loop.is_maybe_recurrent and len(loop.dims) < pictures
+            return loop.is_maybe_recurrent and len(loop.dims) < self.dims_of_pictures
 
         def first_of(loop: SampleLoop) -> Event:
             return trace.event(int(loop.ops[0]))
 
-        found = [*sliced.loops(trace), *rows]
+        found = [*slices, *rows]
         for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
             samples, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
+            what = ": batch them if none needs the one before" if maybe else ""
             yield Match(
                 list(map(first_of, walks)),
-                message=f"{samples} samples are taken from a batch and worked on one by one"
-                + (": batch them if none needs the one before" if maybe else ""),
+                f"{samples} samples are taken from a batch and worked on one by one{what}",
                 severity=Severity.INFO if maybe else Severity.WARNING,
-                cost=timing.Cost(rounds.time, matters=True),
+                cost=rounds.time,
                 location=walks[0].location,
                 edit=None if maybe else _batched(trace, walks, rounds),
             )
@@ -156,7 +153,7 @@ def _batched(trace: Trace, walks: Sequence[SampleLoop], rounds: Rounds) -> Edit:
     """
     if trace.devices_used:
         a_round = 1 / min(walk.rounds for walk in walks)
-        work = edits.work_below(trace, rounds.rows)
+        work = edits.work_of(trace, Events(trace, rounds.rows))
         left = a_round, 4 * a_round
         return Edit("one batch", rounds.host, work, left=left, work_left=(0.25, 1.0))
     rows = np.concatenate([walk.ops for walk in walks])

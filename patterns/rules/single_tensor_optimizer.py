@@ -12,13 +12,12 @@ import numpy as np
 from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Event, Trace, rows_of
+from tidy.trace import Event, Events, Trace, rows_of
 
 from ..base import Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python.op_names import aten
-from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
 
@@ -88,7 +87,7 @@ class SingleTensorOptimizer(Pattern):
         ]
         for match in self.by_place([*trace.events(frames), *steps]):
             own = trace.time_of(rows_of(match.events)) - closures(trace)
-            yield replace(match, cost=Cost(own, matters=True)) if len(closures(trace)) else match
+            yield replace(match, cost=own) if len(closures(trace)) else match
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
@@ -105,7 +104,7 @@ class SingleTensorOptimizer(Pattern):
         return Edit(
             "one op for all parameters",
             host=host,
-            work=edits.work_below(trace, ops),
+            work=edits.work_of(trace, Events(trace, ops)),
             left=(0.03, 0.2) if is_all_calling else (0.05, 0.35),
             work_left=(0.3, 1.0),
             untold="" if trace.devices_used else _MAY_SAVE_NOTHING,

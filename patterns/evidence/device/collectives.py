@@ -18,7 +18,7 @@ from tidy.finding import NotApplicable, Obstacle
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.inputs import is_dims
 
-from .launches import below, by_start, tree_rows
+from .launches import below, by_start, has_name, tree_rows
 
 DDP_FORWARD = "DistributedDataParallel.forward"
 # A hook of the backward, in which the gradient of a parameter is complete.
@@ -36,13 +36,7 @@ _PRODUCTS = (
 
 
 class Communication(NamedTuple):
-    """The time that a device spends on collectives in the steps.
-
-    Attributes:
-        rows: their kernels.
-        time: of these kernels.
-        exposed: the part of it in which the device computes nothing.
-    """
+    """Kernels of collectives on a device, and the part of their time when it computes nothing."""
 
     rows: Rows
     time: Intervals
@@ -137,10 +131,7 @@ def of_gradients(trace: Trace, rows: Rows) -> Rows:
     Left out are those in the backward of a function, as tensor parallelism has them: what follows
     needs their result.
     """
-    is_function = np.array(
-        ["Backward" in name and not name.startswith("autograd::engine") for name in trace.names],
-        bool,
-    )
+    is_function = has_name(trace, "*Backward*") & ~has_name(trace, "autograd::engine*")
     functions = np.flatnonzero(is_function[trace.name_id[: trace.tree_count]])
     kept: Rows = rows[~below(trace, functions).contains(rows)]
     return kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,8 @@ GIVES = (
 _NEVER_NS = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class EmptiedCache:
-    """Calls of `torch.cuda.empty_cache()`, and the calls of the driver that are due to them.
-
-    Attributes:
-        frames: the Python frames, by start.
-        calls: driver calls made in them, and allocations up to the end of the step after, by start.
-    """
+class EmptiedCache(NamedTuple):
+    """Frames of `torch.cuda.empty_cache()`, and calls in them or due to them, by start."""
 
     frames: Rows
     calls: Rows
@@ -48,7 +42,10 @@ def driver_calls(trace: Trace) -> Rows:
 
 
 def emptied_cache(trace: Trace) -> EmptiedCache:
-    """The calls of `empty_cache` and what is due to them."""
+    """Calls of `empty_cache`, and those of the driver that are due to them.
+
+    These are the calls in them, and allocations up to the end of the step after.
+    """
     frames = by_start(trace, rows_matching(trace, EMPTY_CACHE, "*: empty_cache"))
     if not len(frames):
         return EmptiedCache(frames, frames)
@@ -63,8 +60,7 @@ def emptied_cache(trace: Trace) -> EmptiedCache:
     return EmptiedCache(frames, rows[inside | after])
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
+class Lifetimes(NamedTuple):
     """Memory that was taken on one device, in the order in which it was.
 
     Attributes:
@@ -131,8 +127,7 @@ def retries(trace: Trace) -> Rows:
     numbers = np.arange(len(rows))
     np.minimum.at(first_given, ops[gives], numbers[gives])
     np.maximum.at(last_taken, ops[takes], numbers[takes])
-    again = first_given[ops] < last_taken[ops]
-    found: Rows = rows[again]
+    found: Rows = rows[first_given[ops] < last_taken[ops]]
     return found
 
 
@@ -187,13 +182,10 @@ def of_device(trace: Trace, device: int) -> Lifetimes:
 
 def activations_at(trace: Trace, device: int, time_ns: int) -> int:
     """Bytes in use at one moment that a step took before its backward and that it gives back."""
-    within = (s for s in trace.window.steps if s.start_ns <= time_ns < s.end_ns)
-    step = next(within, None)
-    if step is None:
-        return 0
+    step = next((s for s in trace.window.steps if s.start_ns <= time_ns < s.end_ns), None)
     starts = trace.start_ns[backward_ops(trace)]
-    starts = starts[(starts >= step.start_ns) & (starts < step.end_ns)]
-    if not len(starts):
+    starts = starts[(starts >= step.start_ns) & (starts < step.end_ns)] if step else starts[:0]
+    if step is None or not len(starts):
         return 0
     begin_ns = int(starts.min())
     taken = of_device(trace, device)

@@ -70,13 +70,9 @@ def precision_of(kernel: str) -> Precision | None:
 def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
     """Rows of the kernels that multiply in a known precision, by that."""
     rows = trace.rows_of_kind(EventKind.Kernel)
-    names = np.unique(trace.name_id[rows])
-    precisions = list(Precision)
-    codes = np.full(len(trace.names), -1, np.int64)
-    for name in names.tolist():
-        precision = precision_of(trace.names[name])
-        codes[name] = precisions.index(precision) if precision else -1
-    return {each: rows[codes[trace.name_id[rows]] == at] for at, each in enumerate(precisions)}
+    names, which = np.unique(trace.name_id[rows], return_inverse=True)
+    known = np.array([precision_of(trace.names[name]) for name in names.tolist()], object)
+    return {each: rows[(known == each)[which]] for each in Precision}
 
 
 def has_tensor_cores(trace: Trace) -> bool:

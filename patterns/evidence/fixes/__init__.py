@@ -1,4 +1,1 @@
-"""Forms that a fix replaces, and what it takes away from a recorded run.
-
-Edits, optimizers, sample_loops, stacked.
-"""
+"""Forms that a fix replaces, and what it takes away from a recorded run."""

@@ -32,12 +32,7 @@ def host_time(trace: Trace, rows: ArrayLike) -> dict[int, Intervals]:
 
 def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
     """The device work that these ops, and all that they call, launch, or the work itself."""
-    return work_below(trace, rows_of(events))
-
-
-def work_below(trace: Trace, rows: ArrayLike) -> Rows:
-    """The same of rows."""
-    work = trace.device_rows
+    rows, work = rows_of(events), trace.device_rows
     inside = below(trace, rows).contains(trace.launching_ops(work)) | np.isin(work, rows)
     return np.sort(work[inside], kind="stable")
 

@@ -56,7 +56,9 @@ def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
     if not len(fills):
         return [], fills
     # A wrapper of the same name says nothing that the call inside it does not.
-    calls = innermost([e for e in trace.named("*: zero_grad") if _holds(e, fills)])
+    frames = trace.rows_named("*: zero_grad")
+    holds = np.searchsorted(fills, trace.subtree_end[frames]) > np.searchsorted(fills, frames + 1)
+    calls = innermost(list(trace.events(frames[holds])))
     explained = trace.time_of(e.row for e in calls)
     fill_rows = set(fills.tolist())
     for event in trace.named("Optimizer.zero_grad#*"):
@@ -65,12 +67,6 @@ def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
         if not fill_rows.isdisjoint(rows_in(event).tolist()):
             calls.append(event)
     return calls, fills
-
-
-def _holds(call: Event, fills: Rows) -> bool:
-    """Tell whether one of the sorted rows `fills` is below `call`."""
-    first, last = np.searchsorted(fills, (call.row + 1, int(call.trace.subtree_end[call.row])))
-    return bool(last > first)
 
 
 def additions(trace: Trace) -> Rows:

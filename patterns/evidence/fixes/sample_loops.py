@@ -45,69 +45,60 @@ class SampleLoop:
     location: Location | None
 
 
-@dataclass(frozen=True, slots=True)
-class SlicedSamples:
-    """Finds loops by slices.
+def loops_over_slices(
+    trace: Trace, fewest_rounds: int, alike_share: float, most_forms: int
+) -> Iterator[SampleLoop]:
+    """All loops of the script by slices of one sample each.
 
-    Attributes:
-        fewest_rounds: of a loop.
+    Args:
         alike_share: so many of the rounds are alike.
         most_forms: how many forms these have: branches add operators to some.
     """
-
-    fewest_rounds: int
-    alike_share: float
-    most_forms: int
-
-    def loops(self, trace: Trace) -> Iterator[SampleLoop]:
-        """All of them that the script has."""
-        slices = called_by_script(trace, "aten::slice")
-        if len(slices) < self.fewest_rounds:
-            return
-        numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
-        of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
-        for track in np.unique(trace.track_id[slices]).tolist():
-            ops = ops_in_no_op(trace, track)
-            at = np.flatnonzero(np.isin(ops, slices))
-            by_tensor: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-            for place, number in zip(at.tolist(), trace.inputs_id[ops[at]].tolist(), strict=True):
-                if (one := of_one[number]) is not None:
-                    by_tensor.setdefault(one[0], []).append((place, one[1]))
-            taken = np.zeros(len(ops) + 1, bool)
-            for dims, taken_at in by_tensor.items():
-                for run in _counting_up(taken_at):
-                    loop = self._loop(trace, ops, run, dims)
-                    # Of several slices in a round the first stands for it.
-                    if loop is not None and not taken[run[0] : run[-1]].any():
-                        taken[run[0] : run[-1] + 1] = True
-                        yield loop
-
-    def _loop(
-        self, trace: Trace, ops: Rows, run: list[int], dims: tuple[int, ...]
-    ) -> SampleLoop | None:
-        """The loop that a stretch is, None where the rounds differ or do something else."""
-        if len(run) < self.fewest_rounds:
-            return None
+    slices = called_by_script(trace, "aten::slice")
+    if len(slices) < fewest_rounds:
+        return
+    numbers = np.flatnonzero(np.bincount(trace.inputs_id[slices] + 1)) - 1
+    of_one = {number: _one_of(trace, number) for number in numbers.tolist()}
+    for track in np.unique(trace.track_id[slices]).tolist():
+        ops = ops_in_no_op(trace, track)
         names = trace.name_id[ops]
-        kinds = self._kinds_of_rounds(trace, names, run)
-        if not kinds:
-            return None
-        rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
-        return _sample_loop(trace, rows, len(run), dims, np.unique(np.concatenate(kinds)))
+        at = np.flatnonzero(np.isin(ops, slices))
+        by_tensor: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for place, number in zip(at.tolist(), trace.inputs_id[ops[at]].tolist(), strict=True):
+            if (one := of_one[number]) is not None:
+                by_tensor.setdefault(one[0], []).append((place, one[1]))
+        taken = np.zeros(len(ops) + 1, bool)
+        for dims, taken_at in by_tensor.items():
+            for run in _counting_up(taken_at):
+                # Of several slices in a round the first stands for it.
+                if len(run) < fewest_rounds or taken[run[0] : run[-1]].any():
+                    continue
+                kinds = _kinds_of_rounds(trace, names, run, alike_share, most_forms)
+                if not kinds:
+                    continue
+                rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
+                in_rounds = np.unique(np.concatenate(kinds))
+                loop = _sample_loop(trace, rows, len(run), dims, in_rounds)
+                if loop is not None:
+                    taken[run[0] : run[-1] + 1] = True
+                    yield loop
 
-    def _kinds_of_rounds(self, trace: Trace, names: _Numbers, run: list[int]) -> list[_Numbers]:
-        """The operators of a round; several forms of it where a branch adds to some rounds.
 
-        Nothing where the rounds have more forms, or compute nothing.
-        """
-        rounds = Counter(names[first:last].tobytes() for first, last in pairwise(run))
-        kinds, count = list[_Numbers](), 0
-        for form, times in rounds.most_common(self.most_forms):
-            kind = np.frombuffer(form, names.dtype)
-            if times >= _FEWEST_OF_A_FORM and _computes(trace, kind):
-                kinds.append(kind)
-                count += times
-        return kinds if count >= self.alike_share * (len(run) - 1) else []
+def _kinds_of_rounds(
+    trace: Trace, names: _Numbers, run: list[int], alike_share: float, most_forms: int
+) -> list[_Numbers]:
+    """The operators of a round; several forms of it where a branch adds to some rounds.
+
+    Nothing where the rounds have more forms, or compute nothing.
+    """
+    rounds = Counter(names[first:last].tobytes() for first, last in pairwise(run))
+    kinds, count = list[_Numbers](), 0
+    for form, times in rounds.most_common(most_forms):
+        kind = np.frombuffer(form, names.dtype)
+        if times >= _FEWEST_OF_A_FORM and _computes(trace, kind):
+            kinds.append(kind)
+            count += times
+    return kinds if count >= alike_share * (len(run) - 1) else []
 
 
 def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[SampleLoop]:

@@ -1,4 +1,1 @@
-"""Files, operators and places of the source, as Python has them, and what repeats in it.
-
-Frames, loops, op_names, places.
-"""
+"""Files, operators and places of the source, as Python has them, and what repeats in it."""

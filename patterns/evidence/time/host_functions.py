@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import compress
 
@@ -79,13 +79,9 @@ def is_of_user(event: Event) -> bool:
     return frame is not None and is_user_file(frame.file)
 
 
-def preparing(functions: Iterable[Event]) -> Event | None:
+def preparing(functions: Sequence[Event]) -> Event | None:
     """The outermost of functions, given from the innermost out, that prepares inputs."""
-    found = None
-    for each in functions:
-        if prepares_inputs(each.name):
-            found = each
-    return found
+    return next((each for each in reversed(functions) if prepares_inputs(each.name)), None)
 
 
 def preparing_calls(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,11 @@ from tidy.trace.kept import kept_of_window
 
 from ..device import devices
 from ..device.launches import ops_around
+from ..python.places import grouped
 
 Numbers = NDArray[np.int32]
+# A stretch by rows, -1 for none: its start, end and track, event, functions and op.
+_Rows = tuple[int, int, int, int, tuple[int, ...], int]
 
 # Shorter than this, Python is on its way from one operator to the next.
 LONG_NS = 500_000
@@ -87,10 +89,8 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
     if len(trace.devices_used) > 1:
         pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
     ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
-    is_hook, in_op = (
-        pieces.kind == kinds.CODE_OF[kinds.HOOK],
-        (ops >= 0) | (pieces.row >= trace.tree_count),
-    )
+    is_hook = pieces.kind == kinds.CODE_OF[kinds.HOOK]
+    in_op = (ops >= 0) | (pieces.row >= trace.tree_count)
     is_launching = (pieces.kind == kinds.CODE_OF[kinds.LAUNCHING]) | (is_hook & in_op)
     launches &= is_launching
     # A launch that came just in time has its kernel begin when it arrives.
@@ -106,14 +106,12 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
     is_long[chosen] = spent_ns[group[chosen]] >= LONG_NS
     tracks = np.where(pieces.row >= 0, trace.track_id[pieces.row], HostTime(trace).main)
     between = is_python & ~is_long
-    return (
-        _time(pieces, launches | arrives),
-        {
-            track: _time(pieces, between & (tracks == track))
-            for track in np.unique(tracks[between]).tolist()
-        },
-        tuple(_stretches(trace, pieces, ops, tracks, np.where(is_long, group, -1))),
-    )
+    of_tracks = {
+        track: _time(pieces, between & (tracks == track))
+        for track in np.unique(tracks[between]).tolist()
+    }
+    stretches = _stretches(trace, pieces, ops, tracks, np.where(is_long, group, -1))
+    return _time(pieces, launches | arrives), of_tracks, tuple(stretches)
 
 
 def _time(pieces: Stretches, chosen: NDArray[np.bool_]) -> Intervals:
@@ -149,17 +147,6 @@ def _groups(pieces: Stretches, chosen: NDArray[np.bool_]) -> Numbers:
     return np.cumsum(~follows, dtype=np.int32)
 
 
-class _Rows(NamedTuple):
-    """A stretch by rows, -1 for none; see `Stretch`."""
-
-    start_ns: int
-    end_ns: int
-    track: int
-    row: int
-    functions: tuple[int, ...]
-    op: int
-
-
 def _made(trace: Trace, stretch: _Rows) -> Stretch:
     start_ns, end_ns, track, row, functions, op = stretch
     event, cpu_op = (trace.event(each) if each >= 0 else None for each in (row, op))
@@ -181,7 +168,7 @@ def _stretches(
         op = int(ops[own][in_ops][spent[in_ops].argmax()]) if is_op else -1
         row = int(pieces.row[longest])
         functions = tuple(_functions(trace.event(row), start_ns, end_ns)) if row >= 0 else ()
-        yield _Rows(start_ns, end_ns, int(tracks[longest]), row, functions, op)
+        yield start_ns, end_ns, int(tracks[longest]), row, functions, op
 
 
 def _functions(event: Event, start_ns: int, end_ns: int) -> Iterator[int]:
@@ -200,10 +187,7 @@ def time_of(stretches: Iterable[Stretch]) -> Intervals:
 
 def by_track(stretches: Iterable[Stretch]) -> dict[int, Intervals]:
     """The time of stretches by the thread that they are on."""
-    threads: dict[int, list[Stretch]] = {}
-    for each in stretches:
-        threads.setdefault(each.track, []).append(each)
-    return {track: time_of(own) for track, own in threads.items()}
+    return {own[0].track: time_of(own) for own in grouped(stretches, lambda each: each.track)}
 
 
 def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:

@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.trace import Event, EventKind, Trace
+from tidy.trace import EventKind, Trace
 
 from ..device.copies import ASKED, is_copy
 from ..device.launches import calls_that_launched, has_name, ops_in_no_op, outermost_op
@@ -55,16 +55,13 @@ def _value_reads(trace: Trace) -> Iterator[Wait]:
     for row in sorted(calls_by_op):
         event, calls = trace.event(row), calls_by_op[row]
         owner = owner_of(event)
-        if owner in _LEFT_ALONE or (unscales and _decides_a_step(event)):
+        # For want of stacks: in the scaler an optimizer step follows at once.
+        after = event.next_sibling if unscales else None
+        decides = after is not None and after.name.startswith("Optimizer.step#")
+        if owner in _LEFT_ALONE or decides:
             continue
         waited_ns = trace.time_of(calls).total_ns
         yield Wait(event, waited_ns, max(int(trace.end_ns[call]) for call in calls))
-
-
-def _decides_a_step(event: Event) -> bool:
-    """Tell whether an optimizer step follows at once, as in the scaler; for want of stacks."""
-    after = event.next_sibling
-    return after is not None and after.name.startswith("Optimizer.step#")
 
 
 def of_values(trace: Trace) -> list[Wait]:

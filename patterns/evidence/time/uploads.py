@@ -62,13 +62,9 @@ def _copies(trace: Trace, name: str) -> Iterator[Upload]:
     """Copies with a name that `aten::copy_` makes, by start; without scalars."""
     for work in trace.events(trace.rows_named(name)):
         copy = copy_op(work) if work.kind == EventKind.Memcpy else None
-        if copy is not None and not _is_scalar(work, copy):
+        is_scalar = (copy and copy.input_shapes[1:2] == ((),)) or 0 < work.nbytes <= _SCALAR_NBYTES
+        if copy is not None and not is_scalar:
             yield Upload(work, copy, outermost_op(copy), nbytes_of(work, copy))
-
-
-def _is_scalar(work: Event, copy: Event) -> bool:
-    shapes = copy.input_shapes
-    return (len(shapes) > 1 and shapes[1] == ()) or 0 < work.nbytes <= _SCALAR_NBYTES
 
 
 def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float) -> Cost:
@@ -109,12 +105,11 @@ def part_from_pinned(trace: Trace, work: Rows) -> tuple[tuple[float, float], str
     if not rates or len(rates) < len(majors):
         return _USUALLY_LEFT, ""
     slowest, fastest = min(low for low, _ in rates), max(high for _, high in rates)
-    worst, best = (min(float(nbytes / (1e9 * r) / took_s), 1.0) for r in (slowest, fastest))
     now = nbytes / took_s / 1e9
+    worst, best = (min(float(now / rate), 1.0) for rate in (slowest, fastest))
     slow = f"the {now:.2g} GB/s of now" if worst == 1.0 else f"{slowest} GB/s"
-    return (best, worst), (
-        f"the rate after pinning is not in the trace: {slow}, or up to {fastest} GB/s"
-    )
+    untold = f"the rate after pinning is not in the trace: {slow}, or up to {fastest} GB/s"
+    return (best, worst), untold
 
 
 def _rate_from_pinned(trace: Trace) -> float | None:

@@ -180,7 +180,8 @@ def judge(
         waits_for = WaitsFor.WORK
     else:
         waits_for = WaitsFor.UNEVEN
-    crowd = 0.0 if trace.device_is_modelled else _crowd_share(trace)
+    said = None if trace.device_is_modelled else trace.info.header.get("tidy_queued_share")
+    crowd = float(said) if isinstance(said, (int, float)) else 0.0
     if (queued >= _CROWDED or crowd >= _CROWD) and waits_for != WaitsFor.WORK:
         waits_for = WaitsFor.PROCESSORS
     if waits_for in (WaitsFor.UNEVEN, WaitsFor.PROCESSORS) and wait_ns < _TURN_NS:
@@ -197,9 +198,3 @@ def judge(
         crowd_share=crowd,
         cpu_count=workers.cpu_count,
     )
-
-
-def _crowd_share(trace: Trace) -> float:
-    """Tell what `tidy run` says of it, 0 where it says nothing."""
-    said = trace.info.header.get("tidy_queued_share")
-    return float(said) if isinstance(said, (int, float)) else 0.0
