@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.trace import Capability, Event, Intervals, Trace
@@ -15,7 +15,7 @@ from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
 from ..evidence.time import timing
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import WORTH_A_WARNING, warning_share
 
 _STEP, _ZERO = "Optimizer.step#*", "Optimizer.zero_grad#*"
@@ -27,6 +27,7 @@ _REDUCED = under(_HOOK, launch("c10d::allreduce_ | float[4096]", "ncclDevKernel_
 _OTHER = under(_HOOK, launch("c10d::allreduce_ | float[64]", "ncclDevKernel_AllReduce 50us"))
 _UPDATE = "Optimizer.step#SGD.step\n"
 _ALONE = under(_HOOK, "aten::add_")
+_BATCH = _FORWARD + _REDUCED
 
 
 class AccumulationSync(Pattern):
@@ -55,29 +56,14 @@ class AccumulationSync(Pattern):
     fix = "run all micro-batches but the last in: with model.no_sync()"
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
-        Fires(
-            "two-micro-batches",
-            on_gpu(joined(_FORWARD, _REDUCED, _FORWARD, _REDUCED, _UPDATE) * 2),
-            events=2,
-            at=AT,
-        ),
-        Quiet("no-sync", on_gpu(joined(_FORWARD, _ALONE, _FORWARD, _REDUCED, _UPDATE) * 2)),
-        Quiet("each-step", on_gpu(joined(_FORWARD, _REDUCED, _UPDATE) * 4)),
-        Quiet("one-loss-of-two-forwards", on_gpu(joined(_FORWARD, _FORWARD, _REDUCED, _UPDATE))),
-        Quiet("two-models", on_gpu(joined(_FORWARD, _REDUCED, _FORWARD, _OTHER, _UPDATE) * 2)),
-        Quiet(
-            "zeroed-in-between",
-            on_gpu(
-                joined(_FORWARD, _REDUCED, "Optimizer.zero_grad#SGD", _FORWARD, _REDUCED, _UPDATE)
-            ),
-        ),
-        Abstains("no-ddp", on_gpu(joined("aten::linear", _REDUCED, _UPDATE))),
-        Abstains(
-            "no-shapes",
-            on_gpu(joined(_FORWARD, _REDUCED, _FORWARD, _REDUCED, _UPDATE)).replace(
-                " | float[4096]", ""
-            ),
-        ),
+        Fires("two-micro-batches", on_gpu((_BATCH * 2 + _UPDATE) * 2), events=2, at=AT),
+        Quiet("no-sync", on_gpu((_FORWARD + _ALONE + _BATCH + _UPDATE) * 2)),
+        Quiet("each-step", on_gpu((_BATCH + _UPDATE) * 4)),
+        Quiet("one-loss-of-two-forwards", on_gpu(_FORWARD, _BATCH, _UPDATE)),
+        Quiet("two-models", on_gpu((_BATCH + _FORWARD + _OTHER + _UPDATE) * 2)),
+        Quiet("zeroed-in-between", on_gpu(_BATCH, "Optimizer.zero_grad#SGD", _BATCH, _UPDATE)),
+        Abstains("no-ddp", on_gpu("aten::linear", _REDUCED, _UPDATE)),
+        Abstains("no-shapes", on_gpu(_BATCH * 2, _UPDATE).replace(" | float[4096]", "")),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
@@ -94,71 +80,43 @@ class AccumulationSync(Pattern):
         return None
 
     def find(self, trace: Trace) -> Matches:
-        needless = [op for passes in _repeated(trace) for op in passes]
-        for events in places.by_line(needless):
+        for events in places.by_line(_repeated(trace)):
             work = edits.work_of(trace, events)
             time = collectives.exposed_time(trace, work) if len(work) else _on_host(trace, events)
-            share = trace.step_share(time) or 0.0
             yield Match(
                 events,
                 message="gradients are reduced in each micro-batch, and used after the last one",
-                cost=timing.Cost(time, share >= self.warning_from, on_device=len(work) > 0),
+                cost=timing.Cost(time, on_device=len(work) > 0),
                 edit=edits.without_ops(trace, events, _MODEL, (0.0, 0.0)) if len(work) else None,
             )
 
 
-class _Pass(NamedTuple):
-    """A forward of DistributedDataParallel and the gradients reduced after it."""
-
-    module: str
-    start_ns: int
-    ops: list[Event]
-
-    @property
-    def sizes(self) -> tuple[int | None, ...]:
-        return tuple(collectives.element_count(op) for op in self.ops)
-
-
-def _repeated(trace: Trace) -> Iterator[list[Event]]:
+def _repeated(trace: Trace) -> Iterator[Event]:
     """The all-reduces of all micro-batches but the last, for each step of an optimizer."""
-    zeroed = np.sort(trace.start_ns[trace.rows_named(_ZERO)])
-    for passes in _by_step(trace):
-        *before, last = passes
-        alike = [
-            each.ops
-            for each in before
-            if (each.module, each.sizes) == (last.module, last.sizes)
-            and not np.diff(np.searchsorted(zeroed, (each.start_ns, last.start_ns)))[0]
-        ]
-        if alike:
-            yield [op for ops in alike for op in ops]
-
-
-def _by_step(trace: Trace) -> Iterator[list[_Pass]]:
-    """The passes that reduce gradients before each step of an optimizer, by start."""
     forwards = collectives.ddp_forwards(trace)
     reduces = collectives.of_gradients(trace, collectives.all_reduces(trace))
     starts = trace.start_ns[reduces]
     number = np.searchsorted(trace.start_ns[forwards], starts, side="right") - 1
-    after = (number >= 0) & (starts >= trace.end_ns[forwards[np.maximum(number, 0)]])
-    updates = np.sort(trace.start_ns[trace.rows_named(_STEP)])
+    after = (number >= 0) & (starts >= trace.end_ns[forwards[number]])
+    updates, zeroed = (np.sort(trace.start_ns[trace.rows_named(name)]) for name in (_STEP, _ZERO))
     update = np.searchsorted(updates, starts)
     after &= update < len(updates)
     steps: dict[int, dict[int, list[Event]]] = {}
-    columns = (each[after].tolist() for each in (update, number, reduces))
-    for step, which, row in zip(*columns, strict=True):
-        steps.setdefault(step, {}).setdefault(which, []).append(trace.event(row))
-    for passes in steps.values():
-        yield [
-            _Pass(_module(trace.event(forwards[which])), int(trace.start_ns[forwards[which]]), ops)
-            for which, ops in passes.items()
-        ]
+    columns = (each[after].tolist() for each in (update, forwards[number], reduces))
+    for step, forward, row in zip(*columns, strict=True):
+        steps.setdefault(step, {}).setdefault(forward, []).append(trace.event(row))
+    for reduced in steps.values():
+        passes = [(_alike(trace.event(row), ops, zeroed), ops) for row, ops in reduced.items()]
+        *before, (last, _) = passes
+        yield from (op for each, ops in before if each == last for op in ops)
 
 
-def _module(forward: Event) -> str:
-    """The module whose forward it is; "" where no Python stacks tell."""
+def _alike(forward: Event, ops: list[Event], zeroed_ns: NDArray[np.int64]) -> tuple[object, ...]:
+    """What passes over one module share that add to the same gradients."""
     names = (above.name for above in forward.ancestors())
-    return next((name for name in names if name.startswith("nn.Module: Distributed")), "")
+    module = next((name for name in names if name.startswith("nn.Module: Distributed")), "")
+    zeroed = int(np.searchsorted(zeroed_ns, forward.start_ns))
+    return module, zeroed, *map(collectives.element_count, ops)
 
 
 def _on_host(trace: Trace, events: list[Event]) -> Intervals:
@@ -167,9 +125,6 @@ def _on_host(trace: Trace, events: list[Event]) -> Intervals:
     asked = np.sort([event.start_ns for event in events])
     at = np.searchsorted(asked, trace.start_ns[rows], side="right") - 1
     forwards = trace.start_ns[collectives.ddp_forwards(trace)]
-    of_these = at >= 0
-    last = asked[np.maximum(at, 0)]
-    of_these &= np.searchsorted(forwards, trace.start_ns[rows]) == np.searchsorted(forwards, last)
-    track = int(trace.track_id[events[0].row])
-    ops = launches.ops_in_no_op(trace, track)
-    return (trace.time_of(rows[of_these]) - trace.time_of(ops)) & trace.step_time
+    same = np.searchsorted(forwards, trace.start_ns[rows]) == np.searchsorted(forwards, asked[at])
+    ops = launches.ops_in_no_op(trace, int(trace.track_id[events[0].row]))
+    return (trace.time_of(rows[(at >= 0) & same]) - trace.time_of(ops)) & trace.step_time

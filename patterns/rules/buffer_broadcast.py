@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..examples import AT, Abstains, Fires, Quiet, launch, looped, under
 from ..option import WORTH_A_WARNING, warning_share
 
 _BROADCAST_OPS = re.compile(r"c10d::broadcast_|(nccl|gloo|mpi|ucc):broadcast")
@@ -30,10 +32,11 @@ _MOVES = frozenset(
     "split split_with_sizes as_strided copy_ empty empty_like zeros detach contiguous"
 )
 
-_FORWARD = f"{FRAME} > {collectives.DDP_FORWARD}"
+_FORWARD = collectives.DDP_FORWARD
 _SENT = launch("c10d::broadcast_ 10us", "ncclDevKernel_Broadcast_RING_LL 20us")
 _FLAT = launch("aten::flatten_dense_tensors > aten::cat", "CatArrayBatchedCopy 2us")
 _BACK = launch("aten::copy_", "Memcpy DtoD (Device -> Device) 1us", call="cudaMemcpyAsync")
+_BUFFERS = _FLAT + _SENT + _BACK * 2
 _MODEL = launch("aten::linear > aten::addmm", "gemm 90us")
 
 
@@ -63,18 +66,11 @@ class BufferBroadcast(Pattern):
     fix = "pass broadcast_buffers=False, where ranks may keep statistics of their own"
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
-        Fires(
-            "batch-norms",
-            on_gpu(
-                steps(under(_FORWARD, _FLAT, _SENT, _BACK, _BACK, _MODEL), count=2, lasts_us=200)
-            ),
-            events=2,
-            at=AT,
-        ),
-        Quiet("no-buffers", on_gpu(steps(under(_FORWARD, _MODEL), count=2))),
-        Quiet("the-model-broadcasts", on_gpu(steps(under(_FORWARD, _MODEL, _SENT), count=2))),
-        Quiet("once", on_gpu(steps(under(_FORWARD, _FLAT, _SENT, _BACK, _MODEL), count=1))),
-        Abstains("outside-of-ddp", on_gpu(steps(under(FRAME, _SENT, _MODEL), count=3))),
+        Fires("batch-norms", looped(under(_FORWARD, _BUFFERS, _MODEL), lasts_us=200), 2, AT),
+        Quiet("no-buffers", looped(under(_FORWARD, _MODEL))),
+        Quiet("the-model-broadcasts", looped(under(_FORWARD, _MODEL, _SENT))),
+        Quiet("once", looped(under(_FORWARD, _BUFFERS, _MODEL), count=1)),
+        Abstains("outside-of-ddp", looped(_SENT, _MODEL)),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
@@ -86,8 +82,9 @@ class BufferBroadcast(Pattern):
             if not any(loops.Loop(trace).repeated(starts)):
                 continue
             for part in places.by_window(same, lambda each: each.forward):
-                time = Intervals([x.start_ns for x in part], [x.end_ns for x in part])
-                copies = max(each.copied for each in part)
+                ends = [(each.ops[0].start_ns, each.ops[-1].end_ns) for each in part]
+                time = Intervals(*zip(*ends, strict=True))
+                copies = max(sum(op.name == "aten::copy_" for op in each.ops) for each in part)
                 yield Match(
                     [each.forward for each in part],
                     message="buffers are broadcast in each forward"
@@ -98,53 +95,36 @@ class BufferBroadcast(Pattern):
 
 
 class _Sent(NamedTuple):
-    """The part of a forward before the model: from when to when, and what is copied back."""
+    """The part of a forward before the model."""
 
     forward: Event
-    start_ns: int
-    end_ns: int
-    ops: tuple[Event, ...]
-    copied: int
+    ops: list[Event]
 
 
 def _sent(trace: Trace) -> Iterator[_Sent]:
     """The forward passes that begin with a broadcast."""
     broadcasts = launches.rows_matching(trace, _BROADCAST_WORK, "*Kernel_Broadcast*")
     launched = np.sort(trace.start_ns[np.maximum(trace.caller[broadcasts], 0)])
-    on_thread = dict[int, Rows]()
+    outermost = cache(partial(_outermost, trace))
     for forward in trace.events(collectives.ddp_forwards(trace)):
-        track = int(trace.track_id[forward.row])
-        if track not in on_thread:
-            on_thread[track] = launches.by_start(trace, _outermost(trace, track))
-        rows = on_thread[track]
+        rows = outermost(int(trace.track_id[forward.row]))
         first, last = np.searchsorted(trace.start_ns[rows], (forward.start_ns, forward.end_ns))
-        ops = _before_the_model(trace.events(rows[first:last].tolist()))
+        in_forward = trace.events(rows[first:last].tolist())
+        ops = list(takewhile(lambda op: op.name in _MOVES, in_forward))
         if not ops:
             continue
-        start_ns, end_ns = ops[0].start_ns, ops[-1].end_ns
-        by_kernel = np.searchsorted(launched, (forward.start_ns, end_ns))
-        sends = by_kernel[1] > by_kernel[0] or any(_BROADCAST_OPS.match(op.name) for op in ops)
-        if sends:
-            copied = sum(op.name == "aten::copy_" for op in ops)
-            yield _Sent(forward, start_ns, end_ns, tuple(ops), copied)
+        by_kernel = np.searchsorted(launched, (forward.start_ns, ops[-1].end_ns))
+        if by_kernel[1] > by_kernel[0] or any(_BROADCAST_OPS.match(op.name) for op in ops):
+            yield _Sent(forward, ops)
 
 
 def _outermost(trace: Trace, track: int) -> Rows:
-    """Ops of a thread that are in no other op, where the forward pass itself is none."""
+    """Ops of a thread that are in no op but a forward pass, by start."""
     count = trace.tree_count
     is_forward = np.isin(np.arange(count), collectives.ddp_forwards(trace))
     is_op = (trace.kind[:count] == EventKind.TorchOp) & (trace.track_id[:count] == track)
-    return launches.outermost_rows(trace, np.flatnonzero(is_op & ~is_forward))
-
-
-def _before_the_model(ops: Iterable[Event]) -> list[Event]:
-    """The ops at the beginning of a forward that only pack, send and unpack."""
-    found = []
-    for op in ops:
-        if op.name not in _MOVES:
-            break
-        found.append(op)
-    return found
+    rows = launches.outermost_rows(trace, np.flatnonzero(is_op & ~is_forward))
+    return launches.by_start(trace, rows)
 
 
 def _not_sent(trace: Trace, sent: list[_Sent], time: Intervals) -> Edit:

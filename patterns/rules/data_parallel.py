@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from tidy.finding import NotApplicable, Obstacle
@@ -10,8 +9,9 @@ from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
 from ..base import Matches, Pattern
 from ..evidence.device import copies, obstacles
-from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, under
+
+_SAID = "DataParallel copies the model to every GPU in each step, from one process"
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _FORWARD = f"{FRAME} > DataParallel.forward 90us"
@@ -55,13 +55,11 @@ class DataParallel(Pattern):
     def find(self, trace: Trace) -> Matches:
         # How much of this another process a GPU would take is not known: at most all of it.
         for match in super().find(trace):
-            yield replace(match, cost=Cost(trace.time_of(rows_of(match.events)), matters=True))
+            time = trace.time_of(rows_of(match.events))
+            yield replace(match, cost=time, message=_SAID)
 
     def match(self, event: Event) -> bool:
         if event.kind not in (EventKind.Annotation, EventKind.TorchOp):
             return False
         several = len(event.trace.devices_used) > 1
         return several or any(copies.is_copy(work, "PtoP") for work in event.kernels)
-
-    def message(self, events: Iterable[Event]) -> str:
-        return "DataParallel copies the model to every GPU in each step, from one process"

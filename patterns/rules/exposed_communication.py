@@ -8,16 +8,14 @@ from tidy.trace import Capability, Events, Trace
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives
-from ..evidence.time import timing
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import LARGE_INFO, LARGE_WARNING, warning_share, word_share
 
 _ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL 80us"
-_OLD_ALL_REDUCE = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*) 30us"
-_CUSTOM_ALL_REDUCE = "void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*) 80us"
-_BROADCAST = launch(
-    "nccl:broadcast 100us", "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>) 90us"
-)
+_OLD = launch("c10d::allreduce_ 90us", "ncclKernel_AllReduce_Sum_float(ncclDevComm*) 30us")
+_CUSTOM = launch("vllm::all_reduce 90us", "void vllm::cross_device_reduce_1stage<float, 8> 80us")
+_BROADCAST = launch("nccl:broadcast 100us", "ncclDevKernel_Broadcast_RING_LL 90us")
 _WORK = launch("aten::mm", "gemm 40us")
 
 
@@ -52,17 +50,8 @@ class ExposedCommunication(DevicePattern):
     warning_from = warning_share(LARGE_WARNING)
     examples = (
         Fires("all-reduce", _step(200, _WORK, launch("nccl:all_reduce 90us", _ALL_REDUCE)), at=AT),
-        Fires(
-            "small-share",
-            _step(400, launch("c10d::allreduce_ 90us", _OLD_ALL_REDUCE)),
-            at=AT,
-            severity=Severity.INFO,
-        ),
-        Fires(
-            "of-a-framework",
-            _step(200, _WORK, launch("vllm::all_reduce 90us", _CUSTOM_ALL_REDUCE)),
-            at=AT,
-        ),
+        Fires("small-share", _step(400, _OLD), at=AT, severity=Severity.INFO),
+        Fires("of-a-framework", _step(200, _WORK, _CUSTOM), at=AT),
         Quiet("overlapped", _step(200, launch("aten::mm 2us", _ALL_REDUCE, "gemm 80us"))),
         Quiet("before-the-steps", on_gpu(_BROADCAST, under("ProfilerStep#1 200us", _WORK))),
         Abstains("one-gpu", on_gpu(_WORK)),
@@ -86,5 +75,5 @@ class ExposedCommunication(DevicePattern):
             message=f"the GPU only communicates in {share:.0%} of {trace.window.whole}; "
             f"{hidden:.0%} of the communication is hidden",
             location=max(events, key=lambda event: event.duration_ns).location,
-            cost=timing.Cost(worst.exposed, share >= self.warning_from, on_device=True),
+            cost=Cost(worst.exposed, on_device=True),
         )

@@ -51,12 +51,7 @@ class GlooOnAGpu(DevicePattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(_STEP, _REDUCED, count=3, lasts_us=400), events=3, at=AT),
-        Fires(
-            "ranges-on-the-device",
-            looped(_STEP, _REDUCED + _ON_DEVICE, count=3, lasts_us=400),
-            events=3,
-            at=AT,
-        ),
+        Fires("ranges-too", looped(_STEP, _REDUCED, _ON_DEVICE, count=3, lasts_us=400), 3, AT),
         Quiet("beside-nccl", looped(_STEP, _REDUCED, "nccl:all_reduce", count=3)),
         Quiet("without-copies", looped(_STEP, "gloo:all_reduce 90us", count=3)),
         Quiet("no-data-parallelism", looped(WORK, _REDUCED, count=3)),

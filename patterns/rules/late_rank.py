@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from tidy.account import RankWaits, waits_for_devices, waits_for_ranks
 from tidy.finding import NotApplicable, NotChecked, Obstacle
-from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
-from ..evidence.time import timing
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import WORTH_A_WARNING, Option, share, warning_share
 
@@ -76,16 +77,13 @@ class LateRank(Pattern):
         0.5, "the late rank waits itself for no more than this part of what others wait for it"
     )
     at_once_ns = Option(
-        50_000,
-        "a kernel that begins so soon after its launch found its device idle: the host came late",
+        50_000, "a kernel that begins so soon after its launch found its device idle: a late host"
     )
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("second-device", _reduced(late_us=60), at=AT),
         Quiet("at-the-same-time", _reduced(late_us=1)),
-        Quiet(
-            "hidden-behind-kernels", _reduced(late_us=60, beside=launch("aten::mm", "gemm 90us"))
-        ),
+        Quiet("hidden", _reduced(late_us=60, beside=launch("aten::mm", "gemm 90us"))),
         Abstains("one-rank", on_gpu(launch(_REDUCE, "ncclDevKernel_AllReduce 50us"))),
         Abstains("no-collective", on_gpu(launch("aten::mm", "gemm 50us"))),
     )
@@ -105,8 +103,9 @@ class LateRank(Pattern):
         if waits is None:
             return
         devices = trace.device[waits.rows]
+        columns = (waits.rows, waits.waiting_ns, waits.earliest_ns, waits.last)
         of_each = {
-            device: _Rank(trace, _part(waits, devices == device), "GPU")
+            device: _Rank(trace, RankWaits(*(each[devices == device] for each in columns)), "GPU")
             for device in np.unique(devices).tolist()
         }
         for device in of_each:
@@ -129,19 +128,16 @@ class LateRank(Pattern):
 
     def _matches(self, number: int, of_each: Mapping[int, _Rank]) -> Matches:
         rank = of_each[number]
-        trace, waits = rank.trace, rank.waits
-        time = rank.exposed
-        share = trace.step_share(time) or 0.0
-        inside = trace.in_window(waits.rows.tolist())
-        waiting = np.where(inside, waits.waiting_ns, 0)
-        if share < self.least_share or not waiting.any():
+        trace, waits, time = rank.trace, rank.waits, rank.exposed
+        waiting = np.where(trace.in_window(waits.rows), waits.waiting_ns, 0)
+        if (trace.step_share(time) or 0.0) < self.least_share or not waiting.any():
             return
         op = trace.event(int(waits.rows[waiting.argmax()]))
         yield Match(
             Events(trace, waits.rows[waiting > 0]),
             message=f"{rank.word} {number} waits for {self._whom(number, of_each)}",
             location=_place(trace, op),
-            cost=timing.Cost(time, share >= self.warning_from, on_device=op.device >= 0),
+            cost=Cost(time, on_device=op.device >= 0),
         )
 
     def _whom(self, number: int, of_each: Mapping[int, _Rank]) -> str:
@@ -149,14 +145,10 @@ class LateRank(Pattern):
         rank = of_each[number]
         waits = rank.waits
         by_rank = {late: int(waits.waiting_ns[waits.last == late].sum()) for late in of_each}
-        late = max(by_rank, key=lambda each: by_rank[each])
-        total = int(waits.waiting_ns.sum())
-        own = int(of_each[late].waits.waiting_ns.sum())
-        if (
-            late == number
-            or by_rank[late] < self.most_of_waiting * total
-            or own > self.far_less * by_rank[late]
-        ):
+        late, for_it = max(by_rank.items(), key=itemgetter(1))
+        is_most = for_it >= self.most_of_waiting * waits.waiting_ns.sum()
+        own = of_each[late].waits.waiting_ns.sum()
+        if late == number or not is_most or own > self.far_less * for_it:
             return f"other {rank.word}s, which come last by turns"
         last = np.flatnonzero(waits.last == late)
         times = f"{len(last)} of {len(waits.last)} collectives"
@@ -200,12 +192,6 @@ class _Rank(NamedTuple):
         else:  # on the host: what the thread computes meanwhile
             busy = trace.rows_of_kind(EventKind.TorchOp)
         return (waiting - trace.time_of(busy.tolist())) & trace.step_time
-
-
-def _part(waits: RankWaits, chosen: Rows) -> RankWaits:
-    return RankWaits(
-        *(each[chosen] for each in (waits.rows, waits.waiting_ns, waits.earliest_ns, waits.last))
-    )
 
 
 def _place(trace: Trace, work: Event) -> Location | None:

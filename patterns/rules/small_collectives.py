@@ -14,7 +14,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives
 from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..evidence.time import timing
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..option import WORTH_A_WARNING, Option, warning_share
 
@@ -55,9 +55,7 @@ class SmallCollectives(Pattern):
         16, "a few buckets are as many as it takes to overlap with the backward", least=2
     )
     small_numbers = Option(
-        1 << 16,
-        "below this many numbers (256 KiB of float32) a ring takes as long for one as for all"
-        " of them",
+        1 << 16, "a ring takes as long for one number as for so many (256 KiB of float32)"
     )
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
@@ -88,13 +86,11 @@ class SmallCollectives(Pattern):
             of_host = not len(work)
             time = collectives.time_on_host(trace, events) if of_host else trace.time_of(work)
             time &= trace.step_time
-            share = trace.step_share(time) or 0.0
             median = int(np.median([collectives.element_count(op) or 0 for op in events]))
             yield Match(
                 events,
-                message="gradients are reduced one by one, half of them of"
-                f" {median:,} numbers or less",
-                cost=timing.Cost(time, share >= self.warning_from, on_device=not of_host),
+                f"gradients are reduced one by one, half of them of {median:,} numbers or less",
+                cost=Cost(time, on_device=not of_host),
                 edit=None if of_host else _together(trace, events, work),
             )
 

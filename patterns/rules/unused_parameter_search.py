@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tidy.finding import Obstacle
-from tidy.savings import Edit
 from tidy.trace import Event, Trace
 
-from ..base import Matches, Pattern
+from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
-from ..evidence.python import loops
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..evidence.python import loops, places
+from ..examples import AT, Abstains, Fires, Quiet, looped, on_gpu, steps, under
 
+_SAID = "the graph is searched for unused parameters in each forward, and all are used"
 _SEARCH = "torch.distributed.ddp.reducer::search_unused_parameters"
 
-_FORWARD = under(f"{FRAME} > {collectives.DDP_FORWARD} 90us", "aten::linear", f"{_SEARCH} 30us")
+_FORWARD = under(f"{collectives.DDP_FORWARD} 90us", "aten::linear", f"{_SEARCH} 30us")
 _ARRIVES = under(f"{collectives.HOOKS} > torch.distributed.ddp.reducer::mul_out")
 _ABSENT = under(collectives.HOOKS, "aten::zero_")
 
@@ -45,12 +43,9 @@ class UnusedParameterSearch(Pattern):
     """
 
     code = "TDY907"
-    triggers = frozenset({_SEARCH})
     fix = "leave find_unused_parameters at False, or pass static_graph=True"
     examples = (
-        Fires(
-            "all-used", on_gpu(steps(_FORWARD, _ARRIVES, count=2, lasts_us=200)), events=2, at=AT
-        ),
+        Fires("all-used", looped(_FORWARD, _ARRIVES, lasts_us=200), events=2, at=AT),
         Quiet("some-unused", on_gpu(steps(_FORWARD, _ABSENT, _ARRIVES, count=2))),
         Quiet("once", on_gpu(steps(_FORWARD, _ARRIVES, count=1))),
         Quiet("not-searched", on_gpu(steps(under(f"{collectives.DDP_FORWARD} 9us"), _ARRIVES))),
@@ -60,22 +55,14 @@ class UnusedParameterSearch(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         return collectives.without_ddp(trace)
 
-    def match(self, event: Event) -> bool:
-        return True
-
     def find(self, trace: Trace) -> Matches:
-        searches = self.matched_events(trace)
+        searches = trace.named(_SEARCH)
         repeats = any(loops.Loop(trace).repeated([each.start_ns for each in searches]))
-        if repeats and not _are_some_unused(trace):
-            yield from self.by_place(searches)
-
-    def message(self, events: Sequence[Event]) -> str:
-        return "the graph is searched for unused parameters in each forward, and all are used"
-
-    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
-        """Neither the search nor the all-reduce of what each rank used."""
-        ops = [*events, *_reduced_marks(trace)]
-        return edits.without_ops(trace, ops, "no search", (0.0, 0.0))
+        for events in places.by_line(searches) if repeats and not _are_some_unused(trace) else ():
+            # Neither the search nor the all-reduce of what each rank used.
+            ops = [*events, *_reduced_marks(trace)]
+            edit = edits.without_ops(trace, ops, "no search", (0.0, 0.0))
+            yield Match(events, _SAID, edit=edit)
 
 
 def _are_some_unused(trace: Trace) -> bool:
