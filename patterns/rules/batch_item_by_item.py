@@ -9,7 +9,7 @@ import numpy as np
 
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Intervals, Rows, Trace
+from tidy.trace import Capability, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import devices
@@ -30,8 +30,10 @@ _READS_OF_A_SLICE = 2
 _LEFT = (0.05, 0.6)
 
 _SLICE = "aten::item\naten::item\naten::slice | long[1000], =0, ={}, ={}, =1\n"
+_STACK_OF_20 = "aten::stack | TensorList[" + "8; " * 19 + "8]"
 _TWO = "aten::select | float[99, 99, 8], =0, ={}\naten::select | float[99, 8], =0, ={}\n"
-_ARRAY = "aten::item\naten::item\naten::lift_fresh | long[8]\n"
+_ANY_ARRAY = "aten::lift_fresh | long[8]\n"
+_ARRAY = f"aten::item\naten::item\n{_ANY_ARRAY}"
 
 
 def _batch(item: str = _SLICE, count: int = 16, stack: str = "aten::stack 20us") -> str:
@@ -66,22 +68,14 @@ class BatchItemByItem(Pattern):
     fix = "index once, data[starts[:, None] + arange(length)], or make batches in workers"
     fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
     longest_python_us = Option(
-        250.0,
-        "Python that takes longer for each item reads or decodes it; a slice at a place of three"
-        " numbers was recorded with 90 to 170 us",
+        250.0, "Python that takes longer for each item reads or decodes it; a slice took 90 to 170"
     )
     worth_a_word = word_share(LARGE_INFO, "such batches")
     examples = (
         Fires("slices", steps(_batch()), events=3, at=AT),
         Fires("memory-mapped", steps(_batch(_ARRAY)), events=3, at=AT),
         Fires("rows", steps(_batch("aten::select | float[90, 8], =0, ={}\n")), events=3, at=AT),
-        Fires(
-            "arrays",
-            steps(_batch("aten::lift_fresh | long[8]\n")),
-            events=3,
-            at=AT,
-            severity=Severity.INFO,
-        ),
+        Fires("arrays", steps(_batch(_ANY_ARRAY)), 3, AT, Severity.INFO),
         Quiet("seven", steps(_batch(count=7))),
         Quiet("once", steps("aten::mm") + _batch()),
         Quiet("little", steps(_batch(), "aten::mm 90000us", lasts_us=None)),
@@ -89,16 +83,10 @@ class BatchItemByItem(Pattern):
         Quiet("same-place", steps(_batch("aten::select | float[90, 8], =0, =3\n"))),
         Quiet("other-dimension", steps(_batch("aten::slice | float[9, 90], =1, ={}, ={}, =1\n"))),
         Quiet("two-indexes", steps(_batch(_TWO))),
-        Quiet(
-            "from-lists",
-            steps(_batch("aten::to | long[8]\naten::lift_fresh | long[8]\naten::detach_\n")),
-        ),
+        Quiet("from-lists", steps(_batch(f"aten::to | long[8]\n{_ANY_ARRAY}aten::detach_\n"))),
         Quiet("decoded", steps(_batch(f"aten::item\nread 900us\n{_ARRAY}"))),
         Quiet("in-a-loader", steps(under(frames.FETCH_ALONE, _batch()))),
-        Quiet(
-            "fewer-than-stacked",
-            steps(_batch(stack="aten::stack | TensorList[" + "8; " * 19 + "8]")),
-        ),
+        Quiet("fewer-than-stacked", steps(_batch(stack=_STACK_OF_20))),
         Abstains("no-shapes", steps("aten::slice\n" * 16 + "aten::stack")),
     )
 
@@ -110,22 +98,19 @@ class BatchItemByItem(Pattern):
         together = sum(compress(shares, of_one))
         for part, time, share, is_one in zip(parts, times, shares, of_one, strict=True):
             least = EASY_WARNING if is_one else self.worth_a_word
-            if share >= least and max(share, together) >= self.worth_a_word:
-                yield self._match(trace, [batch for batch, _ in part], time, is_one)
-
-    def _match(
-        self, trace: Trace, batches: Sequence[Stacked], time: Intervals, is_one: bool
-    ) -> Match:
-        items = int(np.median([batch.items for batch in batches]))
-        what = "parts of one tensor or array" if is_one else "arrays"
-        host = {int(trace.track_id[batches[0].stack.row]): time}
-        return Match(
-            [batch.stack for batch in batches],
-            message=f"a batch is put together from {items} {what}, one by one",
-            severity=Severity.WARNING if is_one else Severity.INFO,
-            cost=time,
-            edit=Edit("one index of all items", host=host, left=_LEFT) if is_one else None,
-        )
+            if share < least or max(share, together) < self.worth_a_word:
+                continue
+            items = int(np.median([batch.items for batch, _ in part]))
+            what = "parts of one tensor or array" if is_one else "arrays"
+            stacks = [batch.stack for batch, _ in part]
+            host = {int(trace.track_id[stacks[0].row]): time}
+            yield Match(
+                stacks,
+                message=f"a batch is put together from {items} {what}, one by one",
+                severity=Severity.WARNING if is_one else Severity.INFO,
+                cost=time,
+                edit=Edit("one index of all items", host=host, left=_LEFT) if is_one else None,
+            )
 
     def _batches(self, trace: Trace) -> Iterator[tuple[Stacked, bool]]:
         """Batches, and whether all items of each are parts of one tensor or array."""
@@ -156,9 +141,7 @@ def _is_arithmetic_on_indexes(trace: Trace, table: Rows, names: Sequence[str]) -
 
 
 def _at_other_places(trace: Trace, takes: Rows) -> bool:
-    """Tell whether all items are taken along the first dimension of one shape, most at a place of
-    their own.
-    """
+    """Tell whether items are taken along the first dimension of one shape, most at places apart."""
     numbers = trace.inputs_id[takes].tolist()
     values = [trace.inputs.concrete(number) for number in numbers]
     shapes = {trace.inputs.shapes(number)[:1] for number in numbers}

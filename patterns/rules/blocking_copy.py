@@ -14,8 +14,11 @@ from ..evidence.time.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..option import EASY_WARNING, warning_share
 
+_RECORD_SHAPES = remedy([Capability.SHAPES])
+
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
 _BACK = "DtoH (Device -> Pinned) 20us 262144B"
+_INFO = Severity.INFO
 _TO = "aten::to > aten::copy_"
 _COPY = "aten::copy_ | float[64, 1024], float[64, 1024]"
 
@@ -46,12 +49,7 @@ class BlockingCopy(DevicePattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(to_gpu("Pinned", 262144), WORK, lasts_us=800), events=2, at=AT),
-        Fires(
-            "without-shapes",
-            on_gpu(steps(copy(_PINNED, op=_TO, wait_us=25), count=2, lasts_us=8000)),
-            events=2,
-            severity=Severity.INFO,
-        ),
+        Fires("no-shapes", looped(copy(_PINNED, op=_TO, wait_us=25), lasts_us=8000), 2, AT, _INFO),
         Quiet("non-blocking", on_gpu(steps(copy(_PINNED, op=f"{_COPY}, =True"), count=2))),
         Quiet("from-the-gpu", on_gpu(steps(copy(_BACK, op=f"{_COPY}, =False", wait_us=25)))),
         Abstains("neither-input-nor-wait", on_gpu(copy(_PINNED))),
@@ -63,9 +61,7 @@ class BlockingCopy(DevicePattern):
         if obstacle is not None or len(waits.synchronizing_calls(trace)):
             return obstacle
         if any(non_blocking(each.copy) == "" for each in uploads(trace, PINNED)):
-            return NotChecked(
-                "the trace does not say whether copies block", remedy([Capability.SHAPES])
-            )
+            return NotChecked("the trace does not say whether copies block", _RECORD_SHAPES)
         return None
 
     def find(self, trace: Trace) -> Matches:

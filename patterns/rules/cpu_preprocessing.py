@@ -84,17 +84,14 @@ class CpuPreprocessing(Pattern):
             return
         idle = host_idle.host_idle(trace)
         for same in places.grouped(filter(_culprit, idle.stretches), _place):
-            culprit = _culprit(same[0])
-            assert culprit is not None
-            is_op = culprit.kind == EventKind.TorchOp
+            events = [each for each in map(_culprit, same) if each is not None]
+            is_op = events[0].kind == EventKind.TorchOp
             usual = trace.step_share(host_idle.usual_time(trace, same))
             if not is_op or (usual or 0.0) >= self.worth_a_word:
-                time = host_idle.time_of(same)
-                host = host_idle.by_track(same)
-                events = [each for each in map(_culprit, same) if each is not None]
                 model = "not computed on the CPU" if is_op else "prepared by workers"
+                host = host_idle.by_track(same)
                 edit = Edit(model, host=host, left=_DEVICE_LEFT, moves=not is_op)
-                yield from self._found(trace, events, time, edit)
+                yield from self._found(trace, events, host_idle.time_of(same), edit)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         is_op = bool(events) and events[0].kind == EventKind.TorchOp

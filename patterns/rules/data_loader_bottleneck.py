@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Intervals, Rows, Trace, rows_of, time_text
+from tidy.trace import Capability, Event, Events, Intervals, Rows, Trace, rows_of, time_text
 from tidy.trace.loader_fetches import FETCH, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
@@ -20,9 +19,8 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops
-from ..evidence.time import timing
 from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps
 from ..option import LARGE_INFO, LARGE_WARNING, share, warning_share
 
 _KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
@@ -37,6 +35,7 @@ _NO_WORKERS = NotChecked(
 
 _WORK = launch("aten::mm 30us", "gemm 40us")
 _STEP = joined(f"{FETCH} 60us", _WORK)
+_FAST = steps(f"{FETCH} 2us", _WORK, count=1, lasts_us=None)
 
 
 class DataLoaderBottleneck(Pattern):
@@ -76,22 +75,12 @@ class DataLoaderBottleneck(Pattern):
     needs = frozenset[Capability]()
     fix = "raise num_workers or prefetch_factor, or make the transforms cheaper"
     worth_a_word = share(
-        LARGE_INFO,
-        "what costs less of the steps than this is not worth a word (XProf calls a run"
-        " input-bound from there)",
+        LARGE_INFO, "less of the steps is not worth a word (from there XProf says input-bound)"
     )
     warning_from = warning_share(LARGE_WARNING)
     examples = (
         Fires("waits", on_gpu(steps(_STEP, count=4, lasts_us=120), frame=FRAME), events=4, at=AT),
-        Quiet(
-            "one-slow-batch",
-            on_gpu(
-                under("ProfilerStep#1 90us", f"{FETCH} 2us", _WORK),
-                under("ProfilerStep#2 900us", f"{FETCH} 800us", _WORK),
-                under("ProfilerStep#3 90us", f"{FETCH} 2us", _WORK),
-                under("ProfilerStep#4 90us", f"{FETCH} 2us", _WORK),
-            ),
-        ),
+        Quiet("one-slow-batch", on_gpu(_FAST, _FAST.replace(" 2us", " 800us", 1), _FAST * 2)),
         Abstains("no-steps", on_gpu(_STEP)),
         Abstains("modelled", "# tidy_modelled_device true\n" + on_gpu(steps(_STEP, count=1))),
         Abstains("cpu-run", steps(f"{FETCH} 90us", count=1)),
@@ -114,9 +103,7 @@ class DataLoaderBottleneck(Pattern):
     def find(self, trace: Trace) -> Matches:
         busy, workers = devices.any_busy(trace), find_loader_workers(trace)
         for fetches in find_fetches(trace, workers):
-            group = _Fetches(trace, fetches.rows)
-            opens = group.opens(fetches.loaders)
-            steady = group.steady(opens)
+            steady = _steady(trace, fetches.rows, fetches.loaders)
             rows = steady[trace.in_window(steady)]
             waits = (trace.time_of(rows) - busy) & trace.step_time
             bound = judge(trace, workers, fetches, rows, waits)
@@ -124,19 +111,19 @@ class DataLoaderBottleneck(Pattern):
             if starting is not None:
                 yield starting[0]
             if starting is None or waits.total_ns > starting[1]:
-                yield from self._too_slow(trace, group, steady, bound)
+                yield from self._too_slow(trace, fetches.rows, rows, bound)
 
     def _too_slow(
-        self, trace: Trace, group: _Fetches, steady: Rows, bound: WorkerBound | None
+        self, trace: Trace, fetches: Rows, steady: Rows, bound: WorkerBound | None
     ) -> Iterator[Match]:
-        events = [trace.event(row) for row in group.rows[trace.in_window(group.rows)].tolist()]
-        share = group.share(steady)
+        events = Events(trace, fetches[trace.in_window(fetches)])
+        share = _idle_share(trace, steady)
         if trace.device_is_modelled:
             # What the host computes for the device gives workers time that they would not have.
             share = bound.short_by if bound is not None else 0.0
         elif bound is not None and bound.waits_for == WaitsFor.UNKNOWN:
             return  # batches are ready, and soon received: workers have no part in it
-        if share < self.worth_a_word or not events:
+        if share < self.worth_a_word or not len(events):
             return
         idle = trace.time_of(event.row for event in events) - devices.any_busy(trace)
         message, fix = _words(trace, bound)
@@ -167,7 +154,8 @@ class DataLoaderBottleneck(Pattern):
         match = Match(
             [trace.event(row) for row in late],
             message=f"each epoch starts its workers anew, {mean} until they run",
-            cost=timing.Cost(spent & trace.step_time, matters=True),
+            severity=Severity.WARNING,
+            cost=spent & trace.step_time,
             edit=Edit("workers that stay", host=host, left=(0.0, 0.3)),
             fix=_KEEP_WORKERS,
         )
@@ -200,13 +188,12 @@ def _starts(
 def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
     """Tell what a finding says, and its fix."""
     who = "the GPU" if trace.devices_used else "training"
-    is_work = bound is not None and (trace.device_is_modelled or bound.waits_for == WaitsFor.WORK)
     if bound is None:
         return f"{who} waits for the workers of the DataLoader", DataLoaderBottleneck.fix
     wait, rest = time_text(bound.wait_ns), f"the rest of a step takes {time_text(bound.step_ns)}"
     count = f"{bound.num_workers} workers" if bound.num_workers > 1 else "1 worker"
     rate = f"make a batch every {time_text(bound.every_ns)}"
-    if is_work:
+    if trace.device_is_modelled or bound.waits_for == WaitsFor.WORK:
         message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}"
         return message, _more_workers(bound)
     if bound.waits_for == WaitsFor.PROCESSORS:
@@ -253,43 +240,33 @@ def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> E
     return Edit("batches that are ready", host=host, left=(0.0, 1.0), moves=True)
 
 
-@dataclass(frozen=True)
-class _Fetches:
-    """The fetches of one place, by start."""
+def _steady(trace: Trace, rows: Rows, loaders: Sequence[WorkerGroup]) -> Rows:
+    """Those fetches of a place, by start, that open no epoch, but for the one that waits longest.
 
-    trace: Trace
-    rows: Rows
+    The first of all may open one, and those after an iterator was made.
+    """
+    ends = trace.end_ns[rows]
+    made_ns = trace.end_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")]
+    made_ns = np.sort(np.append(made_ns, [loader.start_ns for loader in loaders]))
+    opens = np.ones(len(rows), bool)
+    opens[1:] = np.searchsorted(made_ns, ends[1:]) > np.searchsorted(made_ns, ends[:-1])
+    for loader in loaders:  # each worker has a first batch
+        first = int(np.searchsorted(ends, loader.start_ns))
+        opens[first : first + loader.num_workers] = True
+    steady = rows[~opens & (loops.step_of(trace, trace.start_ns[rows]) >= 0)]
+    if len(steady) < _FEWEST:
+        return steady[:0]
+    return np.delete(steady, np.argmax(_idle_ns(trace, steady)))
 
-    def opens(self, loaders: Sequence[WorkerGroup]) -> NDArray[np.bool_]:
-        """Tell which may open an epoch: the first of all, and those after an iterator was made."""
-        trace, rows = self.trace, self.rows
-        ends = trace.end_ns[rows]
-        made_ns = trace.end_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")]
-        made_ns = np.sort(np.append(made_ns, [loader.start_ns for loader in loaders]))
-        opens = np.ones(len(rows), bool)
-        opens[1:] = np.searchsorted(made_ns, ends[1:]) > np.searchsorted(made_ns, ends[:-1])
-        for loader in loaders:  # each worker has a first batch
-            first = int(np.searchsorted(ends, loader.start_ns))
-            opens[first : first + loader.num_workers] = True
-        return opens
 
-    def steady(self, opens: NDArray[np.bool_]) -> Rows:
-        """Those in steps that open no epoch, but for the one that waits longest; else none."""
-        steps_of_fetches = loops.step_of(self.trace, self.trace.start_ns[self.rows])
-        steady = self.rows[~opens & (steps_of_fetches >= 0)]
-        if len(steady) < _FEWEST:
-            return steady[:0]
-        return np.delete(steady, np.argmax(self._idle_ns(steady)))
+def _idle_share(trace: Trace, fetches: Rows) -> float:
+    """The part of their steps in which devices wait for these fetches."""
+    if not len(fetches):
+        return 0.0
+    lengths = np.array([step.duration_ns for step in trace.steps])
+    in_steps = np.unique(loops.step_of(trace, trace.start_ns[fetches]))
+    return float(_idle_ns(trace, fetches).sum() / lengths[in_steps].sum())
 
-    def share(self, steady: Rows) -> float:
-        """The part of their steps in which devices wait for these fetches."""
-        steady = steady[self.trace.in_window(steady)]
-        if not len(steady):
-            return 0.0
-        lengths = np.array([step.duration_ns for step in self.trace.steps])
-        in_steps = np.unique(loops.step_of(self.trace, self.trace.start_ns[steady]))
-        return float(self._idle_ns(steady).sum() / lengths[in_steps].sum())
 
-    def _idle_ns(self, rows: Rows) -> NDArray[np.int64]:
-        idle = devices.all_idle(self.trace)
-        return idle.covered_ns(self.trace.start_ns[rows], self.trace.end_ns[rows])
+def _idle_ns(trace: Trace, rows: Rows) -> NDArray[np.int64]:
+    return devices.all_idle(trace).covered_ns(trace.start_ns[rows], trace.end_ns[rows])

@@ -13,7 +13,6 @@ from ..evidence.fixes import edits
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, under
 
 _UP, _DOWN = "HtoD (Pageable -> Device) 3us 32B", "DtoH (Device -> Pageable) 3us 32B"
-_ZEROS = under("aten::zeros > aten::zero_ | float[8]")
 _ONES = under("aten::ones", "aten::empty", "aten::fill_ | float[8], =1")
 _ONES_ON_THE_GPU = launch("aten::ones > aten::fill_ | float[8], =1", "fill_kernel")
 _ZEROS_ON_THE_GPU = launch(
@@ -25,6 +24,11 @@ _NOT_MOVED = under(_TO.format("float[8]"))
 
 def _copied(what: str, shape: str = "float[8]") -> str:
     return copy(what, op=_TO.format(shape))
+
+
+_ZEROS = "<built-in method zeros of type object> > aten::zeros > aten::zero_"
+_CALLED_ZEROS = under(f"{_ZEROS} | float[8]")
+_CALLED_TO = under("<built-in method to of Tensor object>", _copied("HtoD (Pageable -> Device)"))
 
 
 class ExtraDeviceCopy(DevicePattern):
@@ -53,19 +57,7 @@ class ExtraDeviceCopy(DevicePattern):
     triggers = frozenset({"aten::to"})
     fix = "create the tensor where it is used: torch.zeros(..., device=device)"
     examples = (
-        Fires(
-            "zeros-to",
-            on_gpu(
-                under(
-                    "<built-in method zeros of type object> > aten::zeros > aten::zero_ | float[8]"
-                ),
-                under(
-                    "<built-in method to of Tensor object>", _copied("HtoD (Pageable -> Device)")
-                ),
-                frame=FRAME,
-            ),
-            at=AT,
-        ),
+        Fires("zeros-to", on_gpu(_CALLED_ZEROS, _CALLED_TO, frame=FRAME), at=AT),
         Fires("without-stacks", on_gpu(_ONES, _copied(_UP))),
         Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
         Quiet("of-another-dtype", on_gpu(_ONES, _copied(_UP.replace("32B", "64B"), "double[8]"))),

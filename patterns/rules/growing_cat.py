@@ -16,7 +16,6 @@ from ..evidence.device.autograd import called_by_script
 from ..evidence.device.launches import has_name, ops_in_no_op
 from ..evidence.fixes import edits
 from ..evidence.python import frames, op_names, places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option, share
 
@@ -73,19 +72,14 @@ class GrowingCat(Pattern):
             rounds = min(map(len, chains))  # one copy of all rows, or of as much as a few rounds
             yield Match(
                 events,
-                message=f"{len(events)} times torch.cat copies a tensor to make it longer",
-                cost=timing.Cost(trace.time_of(cat.row for cat in events), matters=True),
-                edit=edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds)),
+                f"{len(events)} times torch.cat copies a tensor to make it longer",
+                trace.time_of(cat.row for cat in events),
+                edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds)),
             )
 
 
 def _growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[list[Event]]:
-    """Chains of calls, each of which takes what the one before gave, by thread.
-
-    Args:
-        fewest_rounds: of a chain.
-        read_share: what is read in more of the rounds has to be whole in each, and is left out.
-    """
+    """Chains of calls, each of which takes what the one before gave, by thread."""
     rows = called_by_script(trace, "aten::cat")
     for track in np.unique(trace.track_id[rows]).tolist():
         own = rows[trace.track_id[rows] == track]

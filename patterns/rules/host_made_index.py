@@ -58,14 +58,8 @@ class HostMadeIndex(DevicePattern):
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("by-the-op", looped(_ON_THE_CPU, lasts_us=100), events=2, at=AT),
-        Fires(
-            "right-before", on_gpu(steps(_UPLOADED, _LOOKED_UP, count=2, lasts_us=100)), events=2
-        ),
-        Fires(
-            "made-right-before",
-            on_gpu(steps(_SORTED, _UPLOADED, _GATHERED, count=2, lasts_us=100)),
-            events=2,
-        ),
+        Fires("right-before", looped(_UPLOADED, _LOOKED_UP, lasts_us=100), 2, AT),
+        Fires("made-right-before", looped(_SORTED, _UPLOADED, _GATHERED, lasts_us=100), 2, AT),
         Quiet("on-the-gpu", on_gpu(steps(_LOOKED_UP, count=3))),
         Quiet("labels-of-a-batch", on_gpu(steps(_MODEL, _UPLOADED, _GATHERED, count=2))),
         Quiet("arange", on_gpu(steps(_ARANGE, _UPLOADED, _LOOKED_UP, count=2))),

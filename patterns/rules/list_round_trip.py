@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,9 +52,7 @@ class ListRoundTrip(Pattern):
     fix = "compute with operators on the tensor, or torch.from_numpy() of numpy's result"
     fewest_numbers = Option(16, "fewer numbers are sizes and flags")
     fewest_in_a_row = Option(
-        1000,
-        "a row of numbers as long as another may be something else: what environments answer"
-        " to as many actions",
+        1000, "a shorter row of as many numbers may be what environments answer to actions"
     )
     farthest_ops = Option(
         8, "operators that may be called between the list and the tensor, and on their result"
@@ -75,45 +73,26 @@ class ListRoundTrip(Pattern):
         for same in loops.Loop(trace).parts(found, lambda trip: trip.made):
             track = int(trace.track_id[same[0].made.row])
             time = Intervals([t.start_ns for t in same], [t.made.end_ns for t in same])
-            yield Match(
-                [trip.made for trip in same],
-                message=f"{same[0].numbers:,} numbers go through Python from tensor to tensor",
-                cost=time,
-                # Some of the Python in between may be no work on the numbers.
-                edit=Edit("operators instead", host={track: time}, left=(0.1, 0.8)),
-            )
+            said = f"{prod(same[0].dims):,} numbers go through Python from tensor to tensor"
+            # Some of the Python in between may be no work on the numbers.
+            edit = Edit("operators instead", host={track: time}, left=(0.1, 0.8))
+            yield Match([trip.made for trip in same], said, time, edit)
 
     def _is_long(self, trip: _RoundTrip) -> bool:
         fewest = self.fewest_numbers if len(trip.dims) > 1 else self.fewest_in_a_row
-        return trip.numbers >= fewest
+        return prod(trip.dims) >= fewest
 
 
-@dataclass(frozen=True, slots=True)
-class _RoundTrip:
-    """From a tensor in memory of the CPU that is read to the one that is made of as many numbers.
-
-    Attributes:
-        start_ns: when the first is read.
-        made: the op that makes the second.
-        dims: of both.
-    """
+class _RoundTrip(NamedTuple):
+    """From when a tensor in memory of the CPU is read to the op that makes one of its numbers."""
 
     start_ns: int
     made: Event
     dims: tuple[int, ...]
 
-    @property
-    def numbers(self) -> int:
-        """Count them."""
-        return prod(self.dims)
-
 
 def _round_trips(trace: Trace, farthest_ops: int) -> Iterator[_RoundTrip]:
-    """All of them outside of loaders, by start on each thread.
-
-    Args:
-        farthest_ops: operators between the list and the tensor.
-    """
+    """All of them outside of loaders, by start on each thread."""
     reads, made = trace.rows_named(_READ[0]), trace.rows_named(_MADE[0])
     if not len(reads) or not len(made):
         return
@@ -133,10 +112,9 @@ def _round_trips(trace: Trace, farthest_ops: int) -> Iterator[_RoundTrip]:
 def _trip(trace: Trace, ops: Rows, begin: int, end: int) -> _RoundTrip | None:
     read, made = trace.event(int(ops[begin])), trace.event(int(ops[end]))
     dims, again = (e.input_shapes[0] if e.input_shapes else () for e in (read, made))
-    around = ops[max(begin - 1, 0) : end + 3]
-    if dims != again or not is_dims(dims):
-        return None
-    if any(len(trace.device_rows_under(row)) for row in around.tolist()):
+    around = ops[max(begin - 1, 0) : end + 3].tolist()
+    fits = dims == again and is_dims(dims)
+    if not fits or any(len(trace.device_rows_under(row)) for row in around):
         return None
     return _RoundTrip(read.start_ns, made, dims)
 

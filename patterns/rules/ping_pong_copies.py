@@ -25,6 +25,7 @@ _COPY = "aten::to > aten::copy_ | float[4096], float[4096], =False"
 _LEAVES = copy("DtoH (Device -> Pageable) 15us 16384B", op=f"{FRAME} > {_COPY}")
 _COMES_BACK = copy("HtoD (Pageable -> Device) 15us 16384B", op=f"train.py(20): g > {_COPY}")
 
+_FROM_PINNED = _COMES_BACK.replace("(Pageable", "(Pinned")
 _FETCH = f"{frames.FETCH_ALONE} 5us"
 
 
@@ -61,10 +62,7 @@ class PingPongCopies(DevicePattern):
         Fires("numpy", on_gpu(steps(_LEAVES, _COMES_BACK, count=2, lasts_us=200)), events=2, at=AT),
         Quiet("next-batch", on_gpu(steps(_COMES_BACK, _LEAVES, count=2))),
         Quiet("fetched-in-between", on_gpu(steps(_LEAVES, _FETCH, _COMES_BACK, count=2))),
-        Quiet(
-            "from-pinned-memory",
-            on_gpu(steps(_LEAVES, _COMES_BACK.replace("(Pageable", "(Pinned"), count=2)),
-        ),
+        Quiet("from-pinned-memory", on_gpu(steps(_LEAVES, _FROM_PINNED))),
         Abstains("no-steps", on_gpu(_LEAVES, _COMES_BACK)),
         Abstains("cpu-run", steps("aten::copy_", count=1)),
     )
@@ -85,14 +83,16 @@ class PingPongCopies(DevicePattern):
         alone = {(up.place, up.tensor) for down, up in known if down is None}
         pairs = [(down, up) for down, up in known if down is not None]
         for same in places.grouped(pairs, _places):
-            if _count_steps(same) < loops.FEWEST_STEPS or _is_offloading(trace, same[0]):
+            is_once = len({down.step for down, _ in same}) < loops.FEWEST_STEPS
+            if is_once or any((up.place, up.tensor) in alone for _, up in same):
                 continue
-            if not any((up.place, up.tensor) in alone for _, up in same):
+            above = (each.name for copy in same[0] for each in trace.event(copy.op).ancestors())
+            if not any(map(_OFFLOADING.search, above)):
                 for part in places.by_window(same, lambda pair: trace.event(pair[0].row)):
                     yield self._match(trace, part)
 
     def _match(self, trace: Trace, pairs: list[tuple[_Copy, _Copy]]) -> Match:
-        (down, up), steps = pairs[0], _count_steps(pairs)
+        (down, up), steps = pairs[0], len({each.step for each, _ in pairs})
         shaped = all(len(each.tensor) > _NAMELESS for each, _ in pairs)
         firm = shaped and down.place is not None and up.place is not None
         back = f" in {up.place}" if up.place is not None and up.place != down.place else ""
@@ -115,10 +115,6 @@ class _Copy(NamedTuple):
     step: int
     place: Location | None
     tensor: tuple[object, ...]
-
-
-def _count_steps(pairs: list[tuple[_Copy, _Copy]]) -> int:
-    return len({down.step for down, _ in pairs})
 
 
 def _places(pair: tuple[_Copy, _Copy]) -> tuple[object, ...]:
@@ -145,8 +141,7 @@ def _uploads(trace: Trace, least_nbytes: int) -> Iterator[tuple[_Copy | None, _C
         else:
             down = same.pop() if same else None
             if down is not None:
-                ops_ns = trace.start_ns[[down.op, each.op]]
-                before, after = np.searchsorted(fetched_ns, ops_ns).tolist()
+                before, after = np.searchsorted(fetched_ns, trace.start_ns[[down.op, each.op]])
                 if after > before or (down.row in pageable and each.row in pinned):
                     down = None
             yield down, each
@@ -172,8 +167,3 @@ def _tensor(work: Event, op: Event) -> tuple[object, ...]:
     if op.name == "aten::copy_" and len(op.input_shapes) > 1 and len(op.input_dtypes) > 1:
         return work.device, work.nbytes, op.input_shapes[1], op.input_dtypes[1]
     return work.device, work.nbytes
-
-
-def _is_offloading(trace: Trace, pair: tuple[_Copy, _Copy]) -> bool:
-    above = (each.name for side in pair for each in trace.event(side.op).ancestors())
-    return any(map(_OFFLOADING.search, above))

@@ -9,7 +9,7 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, on_gpu, steps, under
+from ..examples import AT, Abstains, Fires, Quiet, copy, joined, looped, on_gpu, under
 from ..option import WORTH_A_WARNING, Option, warning_share
 
 _TENSOR = "<built-in method tensor of type object>"
@@ -52,16 +52,8 @@ class ScalarUploads(DevicePattern):
     )
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
-        Fires(
-            "three-a-step",
-            on_gpu(
-                under(f"ProfilerStep#1 200us > {FRAME}", _FRESH_ONE, _MADE_ONE, _MADE_ONE),
-                under(f"ProfilerStep#2 200us > {FRAME}", _MADE_ONE, _MADE_THEN_MOVED, _MADE_ONE),
-            ),
-            events=6,
-            at=AT,
-        ),
-        Quiet("one-a-step", on_gpu(steps(_MADE_ONE, count=2, lasts_us=200), frame=FRAME)),
+        Fires("three-a-step", looped(_FRESH_ONE, _MADE_ONE, _MADE_THEN_MOVED, lasts_us=200), 6, AT),
+        Quiet("one-a-step", looped(_MADE_ONE, lasts_us=200)),
         Abstains("no-stacks", on_gpu(_TO * 6)),
         Abstains("cpu-run", "aten::to\n  aten::copy_"),
     )
@@ -78,12 +70,10 @@ class ScalarUploads(DevicePattern):
         for same in places.grouped(known, lambda op: op.location):
             often = self._often(trace, same)
             for events in places.by_window(same) if len(often) >= loops.FEWEST_STEPS else ():
-                yield Match(
-                    events,
-                    message=f"Python numbers go to the GPU one by one, up to {max(often)} a step",
-                    # One tensor of all of them is a copy for many.
-                    edit=edits.without_ops(trace, events, "kept as numbers of Python", (0.0, 0.3)),
-                )
+                said = f"Python numbers go to the GPU one by one, up to {max(often)} a step"
+                # One tensor of all of them is a copy for many.
+                edit = edits.without_ops(trace, events, "kept as numbers of Python", (0.0, 0.3))
+                yield Match(events, said, edit=edit)
 
     def _may_be_many(self, trace: Trace) -> bool:
         """Tell whether there is something to report if all these copies are of one place."""

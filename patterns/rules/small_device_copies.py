@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
@@ -81,15 +81,18 @@ class SmallDeviceCopies(DevicePattern):
             if not events or not _are_short(trace, events):
                 continue
             for part in places.by_window(events):
-                count = len(part) // max(loops.count_steps(trace, _starts(part)), 1)
-                yield Match(
-                    part,
-                    message=f"{count:,} small copies from the GPU to itself in a step, one by one",
-                    edit=_together(trace, part),
+                count = len(part) // max(
+                    loops.count_steps(trace, [copy.start_ns for copy in part]), 1
                 )
+                said = f"{count:,} small copies from the GPU to itself in a step, one by one"
+                yield Match(part, said)
+
+    def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
+        host, work = edits.host_time(trace, rows_of(events)), edits.work_of(trace, events)
+        return Edit("copied together", host=host, work=work, left=_CALLS_LEFT, work_left=_WORK_LEFT)
 
 
-def _copies(trace: Trace) -> list[int]:
+def _copies(trace: Trace) -> Rows:
     """`copy_` that Python calls, to the device that it copies from; by none of PyTorch's own loops.
 
     A copy that follows an index with a number belongs to a loop over a tensor.
@@ -106,9 +109,9 @@ def _copies(trace: Trace) -> list[int]:
     rows = rows[np.isin(rows, trace.launching_ops(work[stays]))]
     rows = rows[~np.isin(rows, trace.launching_ops(work[~stays]))]
     own = trace.time_of(trace.rows_named("Optimizer.step#*"))
-    rows = rows[~own.contains(trace.start_ns[rows]) & ~_follow_an_index(trace, rows)]
-    in_pytorch = launches.below(trace, launches.tree_rows(trace, *_OF_PYTORCH)).contains(rows)
-    kept: list[int] = rows[~in_pytorch].tolist()
+    left_out = own.contains(trace.start_ns[rows]) | _follow_an_index(trace, rows)
+    left_out |= launches.below(trace, launches.tree_rows(trace, *_OF_PYTORCH)).contains(rows)
+    kept: Rows = rows[~left_out]
     return kept
 
 
@@ -132,18 +135,15 @@ def _is_users(event: Event) -> bool:
     return nearest is None or is_user_file(nearest)
 
 
-def _starts(events: Iterable[Event]) -> list[int]:
-    return [event.start_ns for event in events]
-
-
 def _often(trace: Trace, events: Sequence[Event], fewest_a_step: int) -> list[Event]:
     """The events in steps that have enough of them; without steps, all where they are many."""
     if not trace.steps:
         return list(events) if len(events) >= loops.FEWEST_STEPS * fewest_a_step else []
-    enough = loops.steps_with(trace, _starts(events), fewest_a_step)
+    starts = [event.start_ns for event in events]
+    enough = loops.steps_with(trace, starts, fewest_a_step)
     if len(enough) < loops.FEWEST_STEPS:
         return []
-    kept = np.isin(loops.step_of(trace, _starts(events)), list(enough)).tolist()
+    kept = np.isin(loops.step_of(trace, starts), list(enough)).tolist()
     return list(compress(events, kept))
 
 
@@ -152,9 +152,3 @@ def _are_short(trace: Trace, events: Sequence[Event]) -> bool:
     work = [trace.duration_ns[trace.device_rows_under(each.row)].sum() for each in events]
     calls = [each.duration_ns for each in events]
     return bool(np.median(work) < np.median(calls))
-
-
-def _together(trace: Trace, events: Sequence[Event]) -> Edit:
-    host = edits.host_time(trace, rows_of(events))
-    work = edits.work_of(trace, events)
-    return Edit("copied together", host=host, work=work, left=_CALLS_LEFT, work_left=_WORK_LEFT)

@@ -16,7 +16,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import copies, devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
-from ..evidence.time import timing
+from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, warning_share
 
@@ -46,6 +46,8 @@ _FILE = "torch/utils/data/dataloader.py"
 _ITERATOR = f"{_FILE}(492): __iter__ > {_FILE}(425): _get_iterator"
 _INIT = f"{_FILE}(760): __init__"
 _CHECK = f"{_FILE}(593): check_worker_number_rationality"
+_MADE, _LONG = under(_ITERATOR, _INIT), f"{_FETCH} 400us"
+_BY_WORKERS = f"{frames.FETCH_BY_WORKERS} 40us"
 _ROWS = under(_FETCH, "aten::select 6us\n" * 16 + "aten::stack 6us\n")
 
 
@@ -83,27 +85,12 @@ class SynchronousDataLoader(Pattern):
         50.0, "where each takes longer, the loader does more than to take rows of tensors"
     )
     examples = (
-        Fires(
-            "fetches",
-            under(FRAME, steps(f"{_FETCH} 400us\naten::mm 200us", count=2, lasts_us=None)),
-            events=2,
-            at=AT,
-        ),
-        Fires(
-            "iterator-and-fetches",
-            under(FRAME, under(_ITERATOR, _INIT), f"{_FETCH} 400us", f"{_FETCH} 400us"),
-            events=2,
-            at=AT,
-        ),
-        Fires("iterator", under(f"{FRAME} > {_ITERATOR}", _INIT), at=AT, severity=Severity.INFO),
-        Fires(
-            "small-share", steps(f"{_FETCH} 10us\naten::mm 900us", count=1), severity=Severity.INFO
-        ),
+        Fires("fetches", under(FRAME, steps(_LONG, "aten::mm 200us", lasts_us=None)), 3, AT),
+        Fires("iterator-and-fetches", under(FRAME, _MADE, _LONG, _LONG), events=2, at=AT),
+        Fires("iterator", under(FRAME, _MADE), at=AT, severity=Severity.INFO),
+        Fires("small-share", steps(f"{_FETCH} 10us", count=1), severity=Severity.INFO),
         Fires("rows", steps(_ROWS, "aten::mm 200us", lasts_us=None), events=3),
-        Quiet(
-            "workers",
-            under(FRAME, under(_ITERATOR, _CHECK, _INIT), f"{frames.FETCH_BY_WORKERS} 40us"),
-        ),
+        Quiet("workers", under(FRAME, under(_ITERATOR, _CHECK, _INIT), _BY_WORKERS)),
     )
 
     def find(self, trace: Trace) -> Matches:
@@ -120,12 +107,8 @@ class SynchronousDataLoader(Pattern):
             for events in places.by_window(line):
                 yield self._of_fetches(trace, events, items)
         for events in places.by_line(iterators):
-            yield Match(
-                events,
-                message="a DataLoader without workers is set up here",
-                severity=Severity.INFO,
-                cost=(),
-            )
+            what = "a DataLoader without workers is set up here"
+            yield Match(events, what, (), severity=Severity.INFO)
 
     def _of_fetches(self, trace: Trace, events: list[Event], items: _RowItems | None) -> Match:
         while_what = "while the GPU waits" if trace.devices_used else "in the training process"
@@ -133,15 +116,10 @@ class SynchronousDataLoader(Pattern):
         if items:
             message += f", {items.rows // items.stacks} rows of tensors in memory one by one"
         rows = rows_of(events)
-        idle = trace.time_of(rows) - devices.any_busy(trace)
-        return Match(
-            events,
-            message=message,
-            cost=timing.Cost(
-                trace.time_of(rows), matters=(trace.step_share(idle) or 0.0) >= self.warning_from
-            ),
-            edit=_edit(trace, rows[trace.in_window(rows)], items),
-        )
+        time = trace.time_of(rows)
+        idle = trace.step_share(time - devices.any_busy(trace)) or 0.0
+        cost = Cost(time, matters=idle >= self.warning_from)
+        return Match(events, message, cost, _edit(trace, rows[trace.in_window(rows)], items))
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace, place = events[0].trace, events[0].location
@@ -151,11 +129,20 @@ class SynchronousDataLoader(Pattern):
         line = [event for event in trace.events(_fetches(trace)) if event.location == place]
         return _FIX_OF_ROWS if self._row_items(trace, line) else self.fix
 
-    def _row_items(self, trace: Trace, fetches: list[Event]) -> _RowItems | None:
-        """Tell what the fetches of a line do, where that is to take rows of tensors."""
-        return _rows_one_by_one(
-            trace, rows_of(fetches), self.fewest_rows, 1000 * self.longest_row_us
-        )
+    def _row_items(self, trace: Trace, line: list[Event]) -> _RowItems | None:
+        """Tell what the fetches of a line do, where they do nothing else; None where they do."""
+        if not len(trace.rows_named(*_TAKE)) or not line:
+            return None
+        fetches, fewest = rows_of(line), self.fewest_rows
+        taken, stacked = (_count(trace, fetches, *names) for names in (_TAKE, _STACK))
+        others = _count(trace, fetches, "*") - taken - stacked
+        others -= _count(trace, fetches, *_CALLS, *_WITHIN)
+        fits = (taken >= fewest * np.maximum(stacked, 1)) & (stacked > 0)
+        fits &= others * fewest < taken
+        fits &= trace.duration_ns[fetches] <= 1000 * self.longest_row_us * taken
+        if np.count_nonzero(fits) < _MOST * len(fetches):
+            return None
+        return _RowItems(int(np.median(taken[fits])), int(np.median(stacked[fits])))
 
 
 def _fetches(trace: Trace) -> Rows:
@@ -199,27 +186,6 @@ class _RowItems(NamedTuple):
 
     rows: int
     stacks: int
-
-
-def _rows_one_by_one(
-    trace: Trace, fetches: Rows, fewest: int, longest_ns: float
-) -> _RowItems | None:
-    """Tell what these fetches do, where they do nothing else; None where they do.
-
-    Args:
-        fewest: how many rows a fetch takes at the least.
-        longest_ns: how long a fetch takes for each row at the most.
-    """
-    if not len(trace.rows_named(*_TAKE)) or not len(fetches):
-        return None
-    taken, stacked = (_count(trace, fetches, *names) for names in (_TAKE, _STACK))
-    others = _count(trace, fetches, "*") - taken - stacked
-    others -= _count(trace, fetches, *_CALLS, *_WITHIN)
-    fits = (taken >= fewest * np.maximum(stacked, 1)) & (stacked > 0) & (others * fewest < taken)
-    fits &= trace.duration_ns[fetches] <= longest_ns * taken
-    if np.count_nonzero(fits) < _MOST * len(fetches):
-        return None
-    return _RowItems(int(np.median(taken[fits])), int(np.median(stacked[fits])))
 
 
 def _count(trace: Trace, fetches: Rows, *names: str) -> NDArray[np.int64]:

@@ -55,9 +55,7 @@ class TensorOfEachList(Pattern):
     fix = "make one tensor of all lists: torch.tensor(lists)"
     fewest_items = Option(8, "a batch of fewer items is made about as fast one by one", least=2)
     most_numbers = Option(
-        64,
-        "of longer lists the numbers take longer than the tensors that are made of them",
-        least=1,
+        64, "of longer lists the numbers take longer than the tensors made of them", least=1
     )
     worth_a_word = word_share(LARGE_INFO, "such batches")
     examples = (
@@ -78,12 +76,8 @@ class TensorOfEachList(Pattern):
             share = timing.part_of_window(trace, time - devices.any_busy(trace))
             if share >= self.worth_a_word:
                 items = int(np.median([batch.items for batch in part]))
-                yield Match(
-                    [batch.stack for batch in part],
-                    message=f"{items} lists become tensors one by one, to be stacked",
-                    cost=time,
-                    edit=_as_one(trace, part, time),
-                )
+                said = f"{items} lists become tensors one by one, to be stacked"
+                yield Match([b.stack for b in part], said, time, _as_one(trace, part, time))
 
     def _batches(self, trace: Trace) -> Iterator[Stacked]:
         for batch in stacked_rounds(trace, _ROUND, self.fewest_items):

@@ -8,15 +8,16 @@ from tidy.trace import Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, obstacles
 from ..evidence.python import frames, places
-from ..evidence.time import timing
 from ..evidence.time.host_functions import prepares_repeatably, preparing_calls, short_name
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import LARGE_INFO, share
+from ..option import LARGE_INFO, share, word_share
 
 _TOKENIZE = "transformers/tokenization_utils_base.py(2790): __call__ 800us"
 _COLLATE = "data.py(3): collate"
 _LOADING = f"{frames.FETCH_ALONE} 900us > {FRAME}"
 _FETCH = under(_LOADING, _TOKENIZE)
+_SHORT = f"{frames.FETCH_ALONE} 90us"
+_COLLATES = under(f"{_LOADING} > {_COLLATE} 850us", _TOKENIZE)
 
 
 class UncachedPreprocessing(Pattern):
@@ -43,30 +44,17 @@ class UncachedPreprocessing(Pattern):
     severity = Severity.INFO
     why_no_edit = "it is a part of what loading takes (TDY101)"
     fix = "store what is the same each time (tokens, images); leave the rest to workers"
-    worth_a_word = share(
-        LARGE_INFO,
-        "where loading takes less of the steps than this, what it does is not worth a word",
-    )
+    worth_a_word = word_share(LARGE_INFO, "loading")
     most_of_loading = share(0.5, "so much of the time of loading has to be in the function")
     examples = (
         Fires("tokenizer", steps(_FETCH, "aten::mm"), events=3, at=AT),
-        Quiet(
-            "reads-alone",
-            steps(_FETCH.replace(_TOKENIZE, "data.py(3): read_row 800us"), "aten::mm"),
-        ),
+        Quiet("reads-alone", steps(under(_LOADING, "data.py(3): read_row 800us"), "aten::mm")),
         Quiet("a-part", steps(_FETCH.replace("800us", "300us"), "aten::mm")),
         Quiet("little", steps(_FETCH, "aten::mm 90000us", lasts_us=None)),
         Quiet("collates", steps(under(_LOADING, f"{_COLLATE} 800us"), "aten::mm")),
         Quiet("augments", steps(under(_LOADING, "data.py(9): augment 800us"), "aten::mm")),
-        Fires(
-            "collates-and-tokenizes",
-            steps(under(f"{_LOADING} > {_COLLATE} 850us", _TOKENIZE), "aten::mm"),
-            events=3,
-            at="data.py:3",
-        ),
-        Quiet(
-            "in-the-step", steps(under(FRAME, _TOKENIZE), f"{frames.FETCH_ALONE} 90us", "aten::mm")
-        ),
+        Fires("collates-and-tokenizes", steps(_COLLATES, "aten::mm"), events=3, at="data.py:3"),
+        Quiet("in-the-step", steps(under(FRAME, _TOKENIZE), _SHORT, "aten::mm")),
         Abstains("no-stacks", steps(f"{frames.FETCH_ALONE} 900us", "aten::mm")),
         Abstains("no-loader", "aten::mm"),
     )
@@ -85,8 +73,5 @@ class UncachedPreprocessing(Pattern):
             time = trace.time_of(each.row for each in same) & fetching
             part = time.total_ns / fetching.total_ns
             if part >= self.most_of_loading:
-                yield Match(
-                    same,
-                    message=f"{part:.0%} of loading is {short_name(same[0])}, item by item",
-                    cost=timing.Cost(time & waits, matters=False),
-                )
+                said = f"{part:.0%} of loading is {short_name(same[0])}, item by item"
+                yield Match(same, said, time & waits)

@@ -21,6 +21,7 @@ _BOTH_WAYS = "pin both tensors (pin_memory=True), copy with non_blocking=True, w
 
 _LARGE, _ON_AMD = "HtoD (Pageable -> Device) 20us 262144B", "HtoD (Host -> Device) 20us"
 _TO, _CALL = "aten::to > aten::copy_", "cudaMemcpyAsync 20us"
+_COPIED = copy(_LARGE, op=_TO, call=_CALL)
 _UPLOADED = to_gpu("Pageable", 262144, call=_CALL)
 
 
@@ -51,19 +52,12 @@ class UnpinnedCopy(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "DataLoader(..., pin_memory=True), then .to(device, non_blocking=True)"
     worth_pinning_nbytes = Option(
-        64 * 1024,
-        "up to here CUDA stages a pageable copy at once, in no more time than it takes to"
-        " launch it",
+        64 * 1024, "up to here CUDA stages a pageable copy in the time that it takes to launch it"
     )
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("each-step", looped(_UPLOADED, WORK, lasts_us=800), events=2, at=AT),
-        Fires(
-            "small-share",
-            on_gpu(steps(copy(_LARGE, op=_TO, call=_CALL), count=2, lasts_us=8000)),
-            events=2,
-            severity=Severity.INFO,
-        ),
+        Fires("small-share", looped(_COPIED, lasts_us=8000), 2, AT, Severity.INFO),
         Quiet("pinned", on_gpu(steps(copy("HtoD (Pinned -> Device) 20us 262144B", op=_TO)))),
         Quiet("small", on_gpu(steps(copy("HtoD (Pageable -> Device) 1us 256B", op=_TO)))),
         Quiet("model-moves", on_gpu(copy(_LARGE, op=_TO) * 3, WORK)),
