@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +11,9 @@ from tidy.finding import Severity
 from tidy.trace import Capability, Event, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
-from ..base import Match, Matches, Pattern
+from ..base import Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
-from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, warning_share
 
@@ -77,9 +77,7 @@ class BiasBeforeBatchNorm(Pattern):
             at="model.py:20",
             severity=Severity.INFO,
         ),
-        Fires(
-            "one-dimension-without-stacks", joined(under(_CONV_1D, "aten::add_ 9us"), _norm("4, 4"))
-        ),
+        Fires("without-stacks", joined(under(_CONV_1D, "aten::add_ 9us"), _norm("4, 4"))),
         Fires("counts-once-under-autocast", joined(_AUTOCAST, _norm("4, 4"))),
         Fires("inference", joined(_CONV, _norm("4, 4, 4", training=False)), severity=Severity.INFO),
         Fires(
@@ -92,10 +90,7 @@ class BiasBeforeBatchNorm(Pattern):
             at=AT,
             severity=Severity.INFO,
         ),
-        Quiet(
-            "linear-over-a-sequence",
-            joined("aten::linear | float[16, 9, 8], float[4, 8], float[4]", _norm("9, 4", 9)),
-        ),
+        Quiet("over-a-sequence", joined(_LAYER.replace("16,", "16, 9,"), _norm("9, 4", 9))),
         Quiet("no-bias", joined(_CONV.replace("float[4]", "-"), _norm("4, 4, 4"))),
         Quiet("relu-between", joined(_CONV, "aten::relu | float[16, 4, 4, 4]", _norm("4, 4, 4"))),
         Quiet("of-another-tensor", joined(_CONV, _norm("9, 4, 4", 9))),
@@ -113,14 +108,12 @@ class BiasBeforeBatchNorm(Pattern):
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
     def find(self, trace: Trace) -> Matches:
-        matches = launches.outermost(self.matched_events(trace))
-        for events in places.parts(matches, lambda each: (each.location, self.severity_of(each))):
-            ops = [op for event in events for op in _ops_of_bias(event)]
+        for match in self.by_place(launches.outermost(self.matched_events(trace))):
+            ops = [op for event in match.events for op in _ops_of_bias(event)]
             # The parameter is not updated either, which is not counted.
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
             work = edits.work_of(trace, ops)
-            rows = work if len(work) else rows_of(ops)
-            yield Match(events, cost=rows, edit=edit)
+            yield replace(match, cost=work if len(work) else rows_of(ops), edit=edit)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return self.fix if _is_training(events[0]) else _FOLD
@@ -158,13 +151,13 @@ def _fits(layer: Event, norm: Event) -> bool:
     given, taken = layer.input_shapes, norm.input_shapes
     if len(given) < 2 or not taken or not (is_dims(given[0]) and is_dims(taken[0])):
         return False
-    if len(taken[0]) < 2 or not given[1]:
+    (dims, weight), output = given[:2], taken[0]
+    if len(output) < 2 or not weight:
         return False  # nothing has channels to compare
-    if len(given[0]) != len(taken[0]) or given[0][0] != taken[0][0]:
-        return False
-    if layer.name == _LINEAR and len(given[0]) != 2:
-        return False  # features come last there, channels second
-    return "transpose" in layer.name or bool(given[1][0] == taken[0][1])
+    # Of a linear layer over a sequence features come last, where channels are second.
+    alike = len(dims) == len(output) and dims[0] == output[0]
+    alike &= layer.name != _LINEAR or len(dims) == 2
+    return alike and ("transpose" in layer.name or bool(weight[0] == output[1]))
 
 
 def _is_training(layer: Event) -> bool:

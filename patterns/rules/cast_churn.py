@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ _DOWN, _UP = _cast("float", "c10::Half"), _cast("c10::Half", "float")
 _TANH = launch("aten::tanh | float[64, 512]", "tanh_kernel 5us")
 _WEIGHT = _cast("float", "c10::Half", "512, 512")
 _LINEAR = launch("aten::linear | c10::Half[64, 512], c10::Half[512, 512], -", "gemm 30us")
+_AUTOCAST = "aten::linear | float[64, 512], float[512, 512]"
 _TRAINED = _WEIGHT.replace("aten::to |", "aten::to seq=4 |", 1)
 _ITS_GRADIENT = "ToCopyBackward0 seq=4/1\n"
 _BACKWARD = "autograd::engine::evaluate_function: ToCopyBackward0\n"
@@ -85,12 +87,7 @@ class CastChurn(Pattern):
         Quiet("computed-in-float32", on_gpu(steps(_UP, _TANH, _DOWN, _LINEAR, count=3))),
         Quiet("two-tensors", on_gpu(steps(_UP, _DOWN, _TANH, count=3))),
         Quiet("other-dims", on_gpu(steps(_UP, _WEIGHT, count=3))),
-        Quiet(
-            "autocast",
-            on_gpu(
-                steps(under("aten::linear | float[64, 512], float[512, 512]", _WEIGHT, _LINEAR))
-            ),
-        ),
+        Quiet("autocast", looped(under(_AUTOCAST, _WEIGHT, _LINEAR))),
         Quiet("trained-weight", on_gpu(steps(_WEIGHT, _LINEAR, _BACKWARD, count=3))),
         Quiet("checkpointed-weight", looped(_WEIGHT, _LINEAR, _TRAINED, _LINEAR, _ITS_GRADIENT)),
         Quiet("input", on_gpu(steps(_DOWN, _LINEAR, count=3))),
@@ -135,7 +132,7 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
     inner, copying = (launches.tree_rows(trace, name) for name in ("aten::_to_copy", "aten::copy_"))
     is_cast = launches.has_name(trace, "aten::to", "aten::_to_copy", "aten::type_as")
     is_view = launches.has_name(trace, *_VIEWS)
-    known = dict[tuple[int, int], tuple[Shape, str, str] | None]()
+    dtypes = cache(partial(_dtypes, trace))
     for track in np.unique(trace.track_id[inner]).tolist():
         ops = launches.ops_in_no_op(trace, track)
         first = _first_in(trace, ops, inner)
@@ -144,13 +141,11 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
         rows, first = ops[computes], first[computes]
         casts = np.flatnonzero(holds[computes])
         copies = _first_in(trace, first[casts], copying)
-        calls = _inputs_of(trace, first[casts]), _inputs_of(trace, copies)
-        for number, *call in zip(casts.tolist(), *calls, strict=True):
-            key = call[0], call[1]
-            if key not in known:
-                known[key] = _dtypes(trace, *key)
-            cast, op = known[key], trace.event(rows[number])
-            if cast is not None and _stays(op):
+        calls = (np.where(x >= 0, trace.inputs_id[x], -1).tolist() for x in (first[casts], copies))
+        for number, of_cast, of_copy in zip(casts.tolist(), *calls, strict=True):
+            cast, op = dtypes(of_cast, of_copy), trace.event(rows[number])
+            moves = (each for each in op.kernels if each.kind == EventKind.Memcpy)
+            if cast is not None and all("DtoD" in each.name for each in moves):
                 before = int(rows[number - 1]) if number else -1
                 after = int(rows[number + 1]) if number + 1 < len(rows) else -1
                 yield _Cast(op, *cast, before, after)
@@ -161,12 +156,6 @@ def _first_in(trace: Trace, ops: Rows, rows: Rows) -> Rows:
     at = np.searchsorted(rows, ops)
     first = np.append(rows, trace.tree_count)[at]
     return np.where(first < trace.subtree_end[ops], first, -1)
-
-
-def _inputs_of(trace: Trace, rows: Rows) -> list[int]:
-    """The number of the inputs of each row, -1 for those of none."""
-    inputs: list[int] = np.where(rows >= 0, trace.inputs_id[rows], -1).tolist()
-    return inputs
 
 
 def _dtypes(trace: Trace, of_cast: int, of_copy: int) -> tuple[Shape, str, str] | None:
@@ -189,11 +178,6 @@ def _dtypes(trace: Trace, of_cast: int, of_copy: int) -> tuple[Shape, str, str] 
     if new == old or {new, old} - _FLOATS or not is_dims(shape) or not shape:
         return None
     return shape, old, new
-
-
-def _stays(op: Event) -> bool:
-    """Tell whether a cast gives a tensor on the same device."""
-    return not any(work.kind == EventKind.Memcpy and "DtoD" not in work.name for work in op.kernels)
 
 
 def _back_and_forth(casts: Sequence[_Cast]) -> list[Event]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tidy.account import OpWork, rates_of
 from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Location, Rows, Trace
+from tidy.trace import Capability, Event, Location, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
@@ -32,6 +33,7 @@ _ABOVE_FLOOR = 1.25, 3.0
 _V100 = "# device 0 Tesla V100-SXM2-16GB 7.0"
 _FLOAT = "float[512, 512], float[512, 512]"
 _SGEMM = launch(f"aten::mm | {_FLOAT}", "volta_sgemm_128x64_nn 400us")
+_NO_LENGTH = _SGEMM.replace("400us", "0us")
 _HALF = launch("aten::mm | c10::Half[64, 64], c10::Half[64, 64]", "volta_fp16_s884gemm_fp16 90us")
 _TF32 = launch(f"aten::mm | {_FLOAT}", "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4 400us")
 _TF32_SMALL = _TF32.replace("400us", "2us")
@@ -73,9 +75,7 @@ class Float32Products(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = 'forward under torch.autocast("cuda", torch.bfloat16)'
     already_lower = share(
-        0.05,
-        "where this part of the time of products is in half precision already, what is left"
-        " in float32 was left on purpose",
+        0.05, "where this part of products is in half precision, float32 was left on purpose"
     )
     worth_a_word = word_share(LARGE_INFO, "products")
     warning_from = warning_share(WORTH_A_WARNING)
@@ -87,21 +87,14 @@ class Float32Products(DevicePattern):
         Fires("convolution-without-shapes", joined(_V100, under(FRAME, _SCUDNN)), at=AT),
         Fires("tf32", on_gpu(_TF32, frame=FRAME), at=AT),
         Fires("float32-on-an-a100", on_gpu(_SGEMM, _SGEMM, frame=FRAME), events=2, at=AT),
-        Fires(
-            "one-without-length",
-            joined(_V100, under(FRAME, _SGEMM, launch(f"aten::mm | {_FLOAT}", "volta_sgemm 0us"))),
-            events=2,
-            at=AT,
-        ),
+        Fires("one-without-length", joined(_V100, under(FRAME, _SGEMM, _NO_LENGTH)), 2, AT),
         Quiet("autocast", joined(_V100, _HALF, _SGEMM)),
         Quiet("autocast-by-the-inputs", joined(_H100, _NVJET, _SGEMM)),
         Quiet("templates-of-triton-in-half", on_gpu(_TEMPLATE.format("c10::Half"), _SGEMM)),
         Fires("templates-of-triton-in-float", on_gpu(_TEMPLATE.format("float"), _SGEMM)),
         Quiet("a-vector", joined(_V100, _GEMV)),
         Quiet("in-the-optimizer", joined(_V100, _OPTIMIZER)),
-        Quiet(
-            "double", joined(_V100, launch("aten::mm | double[64, 64]", "volta_dgemm_64x64 9us"))
-        ),
+        Quiet("double", joined(_V100, _DOUBLE)),
         Quiet("no-tf32-kernel-for-the-size", on_gpu(_TF32_SMALL, _SGEMM)),
         Quiet("next-to-no-time", joined(_V100, _SGEMM, launch("aten::relu", "relu 90000us"))),
         Abstains("pascal", joined("# device 0 Tesla P100-SXM2-16GB 6.0", _SGEMM)),
@@ -116,8 +109,7 @@ class Float32Products(DevicePattern):
         return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
 
     def find(self, trace: Trace) -> Matches:
-        by_precision = products.kernels_by_precision(trace)
-        found = _Found(trace, by_precision, self.already_lower)
+        found = _Found(trace, self.already_lower)
         if not len(found.kernels):
             return
         share = trace.step_share(trace.time_of(found.kernels))
@@ -127,7 +119,7 @@ class Float32Products(DevicePattern):
         kinds = "in TF32" if is_tf32 else "in float32"
         yield Match(
             found.events(),
-            message=f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
+            f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
             location=found.place(),
             severity=self.warning_from_tf32 if is_tf32 else self.warning_from,
             cost=found.kernels.tolist(),
@@ -151,20 +143,17 @@ class _Found:
         precision: of each.
     """
 
-    def __init__(
-        self, trace: Trace, by_precision: dict[Precision, Rows], already_lower: float
-    ) -> None:
+    def __init__(self, trace: Trace, already_lower: float) -> None:
+        by_precision = products.kernels_by_precision(trace)
         self._trace = trace
         self._work = OpWork(trace)
         self._rates = rates_of(devices.used_devices(trace, "nvidia")[0].name)
         compute = products.first_compute(trace)
         self.half = "bfloat16" if compute >= products.FIRST_WITH_BFLOAT16 else "float16"
-        parts = [
-            (each, by_precision[each])
-            for each in (Precision.FLOAT32, Precision.TF32, Precision.OPEN)
-        ]
-        self.kernels = np.concatenate([rows for _, rows in parts])
-        self.precision = np.concatenate([np.full(len(rows), each) for each, rows in parts])
+        kinds = (Precision.FLOAT32, Precision.TF32, Precision.OPEN)
+        parts = [by_precision[each] for each in kinds]
+        self.kernels = np.concatenate(parts)
+        self.precision = np.repeat(np.array(kinds), [len(rows) for rows in parts])
         lower_ns = trace.duration_ns[by_precision[Precision.LOWER]].sum()
         self._op = self._work.op_of(self.kernels)
         is_float, is_open = self._is_float(), self.precision == Precision.OPEN
@@ -187,8 +176,7 @@ class _Found:
         """By the inputs of the op where they are recorded; else by the kernel's name."""
         dtypes = np.array([*self._work.dtypes, ""], object)[self._op]
         by_name = (dtypes == "") & (self.precision != Precision.OPEN)
-        result: NDArray[np.bool_] = (dtypes == "float") | by_name
-        return result
+        return np.asarray((dtypes == "float") | by_name, bool)
 
     def _has_input(self, dtype: str) -> NDArray[np.bool_]:
         """Whether what launched each has an input of a dtype that begins so."""
@@ -207,8 +195,7 @@ class _Found:
         names = [self._trace.names[each] for each in ids.tolist()]
         of_matrices = np.array([_GEMM.search(name) is not None for name in names], bool)[which]
         is_on = bool((of_matrices & (self.precision == Precision.TF32)).any())
-        result: NDArray[np.bool_] = of_matrices & (self.precision == Precision.FLOAT32) & is_on
-        return result
+        return np.asarray(of_matrices & (self.precision == Precision.FLOAT32) & is_on, bool)
 
     def is_mostly_tf32(self) -> bool:
         """Tell whether most of the time is on Tensor Cores already."""
@@ -229,13 +216,11 @@ class _Found:
 
     def place(self) -> Location | None:
         """The line with most of the time."""
-        spent: dict[Location | None, int] = {}
-        spent_ns = self._trace.duration_ns[self.kernels].tolist()
-        for row, own_ns in zip(self.kernels.tolist(), spent_ns, strict=True):
-            location = self._trace.location(row)
-            spent[location] = spent.get(location, 0) + own_ns
-        spent.pop(None, None)
-        return max(spent, key=lambda each: spent[each]) if spent else None
+        spent = Counter[Location | None]()
+        for kernel in self._trace.events(self.kernels):
+            spent[kernel.location] += kernel.duration_ns
+        del spent[None]
+        return max(spent, key=lambda each: spent[each], default=None)
 
     def edit(self) -> Edit:
         """Tell what the rates of the device leave of each kernel, all together."""
@@ -280,9 +265,8 @@ class _Found:
         needs[used] = np.maximum(self._work.flops[used] / peak, moves_s[which]) * 1e9
         # The kernels of one op share what it needs.
         of_op = np.bincount(op, spent_ns[known], len(needs))
-        floor[known] = np.maximum(
-            floor[known], needs[op] * spent_ns[known] / np.maximum(of_op[op], 1)
-        )
+        own = needs[op] * spent_ns[known] / np.maximum(of_op[op], 1)
+        floor[known] = np.maximum(floor[known], own)
         return floor
 
     def _ratio(self, precision: Precision) -> float:

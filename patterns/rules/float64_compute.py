@@ -11,7 +11,7 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.device import copies, devices
+from ..evidence.device import copies, devices, launches
 from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
 from ..option import WORTH_A_WARNING, warning_share, word_share
@@ -23,6 +23,8 @@ _HALF_RATE = frozenset({(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)})
 _SHORT_NS = 4_000
 
 _MM = "aten::mm 60us | double[64, 64], double[64, 64]"
+_SMALL = launch("aten::mm 60us | double[4, 4], double[4, 4]", "gemm_kernel 2us")
+_OTHER = launch("aten::relu 900us | float[9, 9]", "relu_kernel 800us")
 _TENSORS = "double[8, 3, 9, 9], double[4, 3, 3, 3]"
 _CONV = f"aten::conv2d 60us | {_TENSORS}, - > aten::cudnn_convolution | {_TENSORS}"
 _TO = "aten::to 90us | double[4096] > aten::_to_copy | double[4096]"
@@ -59,16 +61,7 @@ class Float64Compute(DevicePattern):
     examples = (
         Fires("product", on_gpu(launch(_MM, "d884gemm_64x64_nn 40us"), frame=FRAME), at=AT),
         Fires("convolution", on_gpu(launch(_CONV, "implicit_convolve_dgemm 40us"))),
-        Fires(
-            "small-product",
-            on_gpu(
-                launch("aten::mm 60us | double[4, 4], double[4, 4]", "gemm_kernel 2us"),
-                launch("aten::relu 900us | float[9, 9]", "relu_kernel 800us"),
-                frame=FRAME,
-            ),
-            at=AT,
-            severity=Severity.INFO,
-        ),
+        Fires("small-product", on_gpu(_SMALL, _OTHER, frame=FRAME), 1, AT, Severity.INFO),
         Fires("loss", on_gpu(launch(_LOSS, _KERNEL), frame=FRAME), at=AT),
         Quiet("python-number", on_gpu(launch("aten::mul 90us | float[4096], double[]", _KERNEL))),
         Quiet("small-elementwise", on_gpu(launch("aten::mul 90us | double[4]", "kernel 2us"))),
@@ -78,22 +71,17 @@ class Float64Compute(DevicePattern):
 
     def find(self, trace: Trace) -> Matches:
         kernels_of = _double_kernels(trace)
-        for events in places.grouped(kernels_of, lambda op: (op.location, _is_product(op))):
-            product = _is_product(events[0])
-            rows = [row for event in events for row in kernels_of[event]]
-            time = trace.time_of(rows)
-            share = trace.step_share(time) or 0.0
-            if not product and share < self.worth_a_word:
+        products = {op for op in kernels_of if _PRODUCT.fullmatch(op.name)}
+        for events in places.grouped(kernels_of, lambda op: (op.location, op in products)):
+            product = events[0] in products
+            time = trace.time_of(row for event in events for row in kernels_of[event])
+            if not product and (trace.step_share(time) or 0.0) < self.worth_a_word:
                 continue
             what = "products or convolutions" if product else "arithmetic"
             for part in places.by_window(events):
                 rows = [row for event in part for row in kernels_of[event]]
-                yield Match(
-                    part,
-                    message=f"float64 {what} on the GPU",
-                    cost=rows,
-                    edit=_in_float32(trace, rows, product),
-                )
+                edit = _in_float32(trace, rows, product)
+                yield Match(part, f"float64 {what} on the GPU", rows, edit)
 
 
 def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:
@@ -102,10 +90,6 @@ def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:
     ratio = _ratio(trace)
     best = 1 / ratio if product else min(0.5, 4 / ratio)
     return Edit("in float32", work=long, left=(best, 0.6)) if long else None
-
-
-def _is_product(event: Event) -> bool:
-    return _PRODUCT.fullmatch(event.name) is not None
 
 
 def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
@@ -118,21 +102,14 @@ def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
     kernels_of: dict[int, list[int]] = {}
     for kernel, op in zip(kernels[has_double].tolist(), ops[has_double].tolist(), strict=True):
         kernels_of.setdefault(op, []).append(kernel)
-    found = ((trace.event(op), own) for op, own in kernels_of.items())
-    return {
-        event: own
-        for event, own in found
-        if event.name.startswith("aten::") and event.name not in copies.ASKED
-    }
+    own = launches.has_name(trace, "aten::*") & ~launches.has_name(trace, *copies.ASKED)
+    return {trace.event(op): rows for op, rows in kernels_of.items() if own[trace.name_id[op]]}
 
 
 def _has_double(trace: Trace, inputs_id: int) -> bool:
     """Tell whether an input is a double tensor with dims; one without may be a Python number."""
-    dtypes = trace.inputs.dtypes(inputs_id)
-    if "double" not in dtypes:
-        return False
-    shapes = trace.inputs.shapes(inputs_id)
-    return any(dtype == "double" and shape for dtype, shape in zip(dtypes, shapes, strict=False))
+    known = zip(trace.inputs.dtypes(inputs_id), trace.inputs.shapes(inputs_id), strict=False)
+    return any(dtype == "double" and shape for dtype, shape in known)
 
 
 def _ratio(trace: Trace) -> int:

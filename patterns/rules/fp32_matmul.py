@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
@@ -69,13 +69,9 @@ class FP32Matmul(DevicePattern):
         Quiet("tf32-is-on", on_gpu(launch(_FLOAT, _TF32_KERNEL), launch(_FLOAT, "sgemm 40us"))),
         Quiet("bias-under-autocast", on_gpu(launch(_BIAS_ALONE, "ampere_sgemm_64x64_nn 40us"))),
         Fires("compiled", on_gpu(_COMPILED, frame=FRAME), at=AT),
-        Quiet(
-            "compiled-with-a-convolution", on_gpu(_COMPILED, launch("aten::convolution", "conv"))
-        ),
+        Quiet("beside-convolutions", on_gpu(_COMPILED, launch("aten::convolution", "conv"))),
         Quiet("tf32-is-on-in-compiled-code", on_gpu(_COMPILED, launch(_REGION, _TF32_KERNEL))),
-        Quiet(
-            "a-template-of-triton", on_gpu(_COMPILED.replace("ampere_sgemm", "triton_tem_fused_mm"))
-        ),
+        Quiet("a-template-of-triton", on_gpu(_COMPILED.replace("ampere_sgemm", "triton_tem_mm"))),
         Quiet("half", on_gpu(launch(_HALF, "ampere_fp16_s16816gemm_fp16_64x64 9us"))),
         Abstains("v100", joined("# device 0 Tesla V100 7.0", launch(_FLOAT, "volta_sgemm 40us"))),
         Abstains("geforce", joined(_RTX_3090, launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"))),
@@ -90,20 +86,15 @@ class FP32Matmul(DevicePattern):
             return NotApplicable(f"{gpu} is no faster in TF32 than in float32")
         return NotApplicable(f"{gpu} has no TF32")
 
-    def cost_rows(self, event: Event) -> Iterable[int]:
-        return launches.work_or_op(event)
-
     def find(self, trace: Trace) -> Matches:
         found = products.without_tf32(trace)
         for events in places.parts(found, lambda each: (each.location, each.kind)):
-            yield Match(events)
-
-    def message(self, events: Sequence[Event]) -> str:
-        return "float32 products on ordinary cores; this GPU has TF32"
+            rows = [row for event in events for row in launches.work_or_op(event)]
+            yield Match(events, "float32 products on ordinary cores; this GPU has TF32", rows)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Kernels as long as Tensor Cores would take, or memory needs to read the factors."""
-        rows = [row for event in events for row in self.cost_rows(event)]
+        rows = [row for event in events for row in launches.work_or_op(event)]
         compute = {device.compute for device in devices.used_devices(trace, "nvidia")}
         ratio = 8 if compute <= _FULL_RATE else 2
         spent = trace.duration_ns[rows]

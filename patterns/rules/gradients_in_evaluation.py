@@ -8,7 +8,6 @@ from tidy.trace import Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
@@ -17,8 +16,12 @@ def _forward(first: int = 1, count: int = 12) -> str:
     return "".join(f"aten::linear seq={first + n}\n" for n in range(count))
 
 
+def _steps(*parts: str) -> str:
+    each = (under(f"ProfilerStep#{number} 90us", part) for number, part in enumerate(parts))
+    return under(FRAME, *each)
+
+
 _TRAINED = _forward() + "".join(f"AddmmBackward0 seq={n}/1\n" for n in range(12, 0, -1))
-_STEPS = (f"ProfilerStep#{n} 90us" for n in range(1, 4))
 
 
 class GradientsInEvaluation(Pattern):
@@ -47,47 +50,22 @@ class GradientsInEvaluation(Pattern):
     fix = "evaluate under torch.inference_mode(); model.eval() keeps recording gradients"
     why_no_edit = "it saves memory more than time"
     fewest_nodes = Option(
-        10,
-        "every op of a model makes a node; as many as this are made beside it, for an input"
-        " that is prepared",
+        10, "each op of a model makes a node; fewer are made to prepare an input, beside a model"
     )
     examples = (
         Fires("a-run", under(FRAME, _forward()), at=AT),
-        Fires(
-            "validation-step",
-            under(
-                FRAME,
-                under("ProfilerStep#1 90us", _TRAINED),
-                under("ProfilerStep#2 90us", _forward(13)),
-                under("ProfilerStep#3 90us", "aten::mm"),
-            ),
-            at=AT,
-        ),
-        Quiet("training", under(FRAME, *(under(step, _TRAINED) for step in _STEPS))),
+        Fires("validation-step", _steps(_TRAINED, _forward(13), "aten::mm"), at=AT),
+        Quiet("training", _steps(_TRAINED, _TRAINED, _TRAINED)),
         Quiet("no-gradients", under(FRAME, "aten::linear\n" * 12)),
         Quiet("nothing-needs-them", under(FRAME, "aten::linear seq=4\n" * 12)),
         Quiet("few-ops", under(FRAME, _forward(count=5))),
-        Quiet(
-            "backward-in-a-later-step",
-            under(FRAME, under("ProfilerStep#1", _forward()), under("ProfilerStep#2", _TRAINED)),
-        ),
-        Quiet(
-            "cut-off-before-its-backward",
-            under(
-                FRAME,
-                under("ProfilerStep#1 90us", _TRAINED),
-                under("ProfilerStep#2 90us", _forward(13)),
-            ),
-        ),
+        Quiet("backward-in-a-later-step", _steps(_forward(), _TRAINED)),
+        Quiet("cut-off-before-its-backward", _steps(_TRAINED, _forward(13))),
         Abstains("no-ops", FRAME),
     )
 
     def find(self, trace: Trace) -> Matches:
         events = autograd.without_backward(trace, self.fewest_nodes)
         for same in places.grouped(events, lambda event: event.location):
-            yield Match(
-                same,
-                message="ops record gradients, and no backward uses them"
-                f"{places.within_range(same)}",
-                cost=timing.NO_COST,
-            )
+            where = places.within_range(same)
+            yield Match(same, f"ops record gradients, and no backward uses them{where}", cost=())

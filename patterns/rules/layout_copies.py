@@ -67,9 +67,7 @@ class LayoutCopies(Pattern):
     code = "TDY204"
     fix = "leave out contiguous(): a product reads a transposed matrix as it is"
     fewest_a_step = Option(
-        4,
-        "a model with fewer convolutions than this begins with one, as vision transformers do",
-        least=1,
+        4, "a model of fewer convolutions begins with one, as vision transformers do", least=1
     )
     least_share = share(
         0.005, "conversions that take less of the steps than this are not worth a word"
@@ -99,23 +97,21 @@ class LayoutCopies(Pattern):
 
     def _around_convolutions(self, trace: Trace) -> Matches:
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
-        work = work[trace.device[work] >= 0]
-        work = work[trace.in_window(work.tolist())]
+        work = work[(trace.device[work] >= 0) & trace.in_window(work)]
         ops = trace.launching_ops(work)
-        calls = np.unique(ops[ops >= 0])
-        step_count = trace.window.step_count
-        share = trace.step_share(trace.time_of(work.tolist())) or 0.0
-        if len(calls) < self.fewest_a_step * step_count or share < self.least_share:
+        calls, number = np.unique(ops[ops >= 0], return_inverse=True)
+        share = trace.step_share(trace.time_of(work)) or 0.0
+        if len(calls) < self.fewest_a_step * trace.window.step_count or share < self.least_share:
             return
-        convolutions = trace.rows_named(*_CONVOLUTIONS)
-        inside = convolutions[trace.in_window(convolutions.tolist())]
-        within = f" of {len(inside):,}" if len(inside) >= len(calls) else ""
+        count = np.count_nonzero(trace.in_window(trace.rows_named(*_CONVOLUTIONS)))
+        within = f" of {count:,}" if count >= len(calls) else ""
+        spent_ns = np.bincount(number, weights=trace.duration_ns[work[ops >= 0]])
         yield Match(
             Events(trace, calls),
             message=f"images change their layout around {len(calls):,}{within} convolutions",
-            cost=work.tolist(),
-            location=_costliest(trace, work, ops).location,
-            edit=Edit("all in one layout", work=work.tolist(), left=_CONVERSIONS_LEFT),
+            cost=work,
+            location=trace.location(int(calls[spent_ns.argmax()])),
+            edit=Edit("all in one layout", work=work, left=_CONVERSIONS_LEFT),
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -123,14 +119,6 @@ class LayoutCopies(Pattern):
             return self.fix
         is_amd = bool(devices.used_devices(events[0].trace, "amd"))
         return _ON_ROCM if is_amd else _CHANNELS_LAST
-
-
-def _costliest(trace: Trace, work: Rows, ops: Rows) -> Event:
-    """The op whose conversions take longest."""
-    known = ops >= 0
-    calls, number = np.unique(ops[known], return_inverse=True)
-    times = np.bincount(number, weights=trace.duration_ns[work[known]])
-    return trace.event(int(calls[times.argmax()]))
 
 
 def _copied_for_products(trace: Trace) -> Iterator[Event]:

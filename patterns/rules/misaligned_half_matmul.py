@@ -15,7 +15,6 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
 
@@ -65,11 +64,7 @@ class MisalignedHalfMatmul(Pattern):
         Fires("inner-size", on_gpu(launch(_ODD, "gemm 9us"), frame=FRAME), at=AT),
         Fires("rows-only", _H100 + launch(_ODD_ROWS, "gemm 9us"), severity=Severity.INFO),
         Fires("a-head", _H100 + launch(_HEAD, "gemm 9us"), severity=Severity.INFO),
-        Fires(
-            "autocast-counts-once",
-            on_gpu(under(_ODD, launch(_ODD, "gemm 9us")), frame=FRAME),
-            at=AT,
-        ),
+        Fires("autocast", on_gpu(under(_ODD, launch(_ODD, "gemm 9us")), frame=FRAME), at=AT),
         Quiet("bias-under-autocast", on_gpu(launch(_HALF_BIAS, "gemm 9us"))),
         Fires("cpu", "aten::mm | c10::Half[64, 63], c10::Half[63, 64]", severity=Severity.INFO),
         Quiet("aligned", "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]"),
@@ -83,12 +78,10 @@ class MisalignedHalfMatmul(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         events = launches.innermost(self.matched_events(trace))
-        same = places.parts(
-            events, lambda each: (each.location, self.severity_of(each), bool(self._odd(each)))
-        )
-        for part in same:
-            # Rows that are odd cost nothing that padding would gain.
-            yield Match(part, cost=None if self._odd(part[0]) else timing.NO_COST)
+        for match in self.by_place(events):
+            for part in places.grouped(match.events, lambda each: bool(self._odd(each))):
+                # Rows that are odd cost nothing that padding would gain.
+                yield Match(part, cost=None if self._odd(part[0]) else ())
 
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)
@@ -101,11 +94,9 @@ class MisalignedHalfMatmul(Pattern):
         if self.severity_of(events[0]) < self.severity:
             return None
         work = edits.work_of(trace, events)
-        if not len(work):
-            return None
-        grown = min(max(map(self._growth, events)), 2.0)
-        best = 0.5 * grown
-        return Edit("sizes that Tensor Cores tile", work=work, left=(best, 1.0))
+        padded = ([-(-n // _MULTIPLE) * _MULTIPLE / n for n in self._odd(each)] for each in events)
+        left = (0.5 * min(max(map(math.prod, padded)), 2.0), 1.0)
+        return Edit("sizes that Tensor Cores tile", work=work, left=left) if len(work) else None
 
     def message(self, events: Sequence[Event]) -> str:
         (text, count) = Counter(map(_describe, events)).most_common(1)[0]
@@ -124,13 +115,8 @@ class MisalignedHalfMatmul(Pattern):
         """
         if event.name in _BATCHED:
             return []
-        return [
-            size for size in _matrices(event)[1] if size % _MULTIPLE and size > self.few_columns
-        ]
-
-    def _growth(self, event: Event) -> float:
-        """Tell how many times more there is to multiply once the sizes are padded."""
-        return math.prod(-(-size // _MULTIPLE) * _MULTIPLE / size for size in self._odd(event))
+        sizes = _matrices(event)[1]
+        return [size for size in sizes if size % _MULTIPLE and size > self.few_columns]
 
 
 def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:

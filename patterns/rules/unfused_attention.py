@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.account import rates_of
 from tidy.account.efficiency import path_of
@@ -87,9 +88,7 @@ class UnfusedAttention(DevicePattern):
     triggers = frozenset({_SOFTMAX})
     fix = "F.scaled_dot_product_attention(q, k, v) computes it in one kernel"
     fewest_queries = Option(
-        16,
-        "of fewer there is little to fuse; a decoder that makes one token has one query",
-        least=1,
+        16, "of fewer there is little to fuse; a decoder of one token has one query", least=1
     )
     fewest_keys = Option(32, "of fewer keys there is little to fuse, either", least=1)
     worth_a_word = word_share(0.01, "attention")
@@ -115,24 +114,22 @@ class UnfusedAttention(DevicePattern):
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
         if not found:
             return
-        work = _WorkOfAttention(trace, found)
+        work, which, in_backward = _work_of(trace, found)
 
-        def softmax(numbered: tuple[int, _Attention]) -> Event:
-            return numbered[1].softmax
+        def softmax(number: int) -> Event:
+            return found[number].softmax
 
-        for part in places.parts(enumerate(found), lambda each: softmax(each).location, softmax):
-            numbers, same = zip(*part, strict=True)
-            rows = [row for each in numbers for row in work.of(each)]
-            time = trace.time_of(rows)
-            if not rows or timing.part_of_window(trace, time) < self.worth_a_word:
+        numbers = range(len(found))
+        for part in places.parts(numbers, lambda each: softmax(each).location, softmax):
+            own = np.isin(which, part)
+            rows = work[own]
+            share = timing.part_of_window(trace, trace.time_of(rows))
+            if not len(rows) or share < self.worth_a_word:
                 continue
-            backward = any(map(work.has_backward, numbers))
-            yield Match(
-                list(map(softmax, part)),
-                message=_message(same[0], backward),
-                cost=rows,
-                edit=_fused(trace, same, rows, backward),
-            )
+            backward = bool(in_backward[own].any())
+            said = _message(found[part[0]], backward)
+            edit = _fused(trace, [found[each] for each in part], rows, backward)
+            yield Match(list(map(softmax, part)), said, rows, edit)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         above = [each.name for each in events[0].ancestors()]
@@ -154,18 +151,16 @@ def _message(attention: _Attention, backward: bool) -> str:
     return f"attention in steps{both}: scores of {sizes} are written and read again"
 
 
-def _fused(trace: Trace, found: Sequence[_Attention], rows: list[int], backward: bool) -> Edit:
+def _fused(trace: Trace, found: Sequence[_Attention], rows: Rows, backward: bool) -> Edit:
     """A kernel that reads queries, keys and values, and takes what rates make of its products."""
     device = trace.devices[int(trace.device[rows[0]])]
     rates, left = rates_of(device.name), _UNKNOWN
     path = path_of(found[0].dtype, True, device)
     peak = rates and ((path and rates.peak(*path)) or rates.peak("float32", False))
     if rates and peak:
-        needed_s = sum(
-            max(each.flops / peak, each.nbytes / rates.nbytes_per_s) for each in found
-        ) * (_WITH_BACKWARD if backward else 1.0)
-        spent_ns = max(int(trace.duration_ns[np.asarray(rows, np.int64)].sum()), 1)
-        part = needed_s * 1e9 / spent_ns
+        needs = (max(each.flops / peak, each.nbytes / rates.nbytes_per_s) for each in found)
+        needed_s = sum(needs) * (_WITH_BACKWARD if backward else 1.0)
+        part = needed_s * 1e9 / max(int(trace.duration_ns[rows].sum()), 1)
         best = min(_TIMES[0] * part, 1.0)
         left = best, min(max(_TIMES[1] * part, _AT_WORST, best), 1.0)
     return Edit("attention in one kernel", work=rows, left=left)
@@ -214,25 +209,16 @@ def _attention(softmax: Event, first: Event, last: Event, launching: Rows) -> _A
     scores, mixed = _sizes(first), _sizes(last)
     if not is_dims(dims) or not 3 <= len(dims) <= 4 or not scores or not mixed:
         return None
-    keys = dims[-1]
-    made_of_it = scores[0] * scores[1] * scores[3] == prod(dims) == prod(mixed[:3])
-    if not made_of_it or scores[3] != keys or mixed[2] != keys:
+    (batch, count, size, keys), out = scores, mixed[3]
+    made_of_it = batch * count * keys == prod(dims) == prod(mixed[:3])
+    made_of_it &= keys == dims[-1] == mixed[2]
+    if not made_of_it or not _only_scores(first, last, launching):
         return None
-    if not _only_scores(first, last, launching):
-        return None
-    batch, count, size, _ = scores
-    out = mixed[3]
-    elements = batch * (count * (size + out) + keys * (size + out))
     dtypes = (*last.input_dtypes, "", "", "")
     dtype = str(dtypes[1 if last.name == "aten::bmm" else 2])
-    trace = softmax.trace
-    return _Attention(
-        softmax,
-        (first.row, int(trace.subtree_end[last.row])),
-        2 * prod(dims) * (size + out),
-        elements * ITEM_NBYTES.get(dtype, 4),
-        dtype,
-    )
+    rows = first.row, int(softmax.trace.subtree_end[last.row])
+    nbytes = batch * (count + keys) * (size + out) * ITEM_NBYTES.get(dtype, 4)
+    return _Attention(softmax, rows, 2 * prod(dims) * (size + out), nbytes, dtype)
 
 
 def _sizes(product: Event) -> tuple[int, int, int, int] | tuple[()]:
@@ -254,37 +240,24 @@ def _only_scores(first: Event, last: Event, launching: Rows) -> bool:
     return all(is_elementwise(name) or name in _ALLOWED | _OTHERS for name in names)
 
 
-class _WorkOfAttention:
-    """The device work of attentions, of the forward and of the backward."""
-
-    def __init__(self, trace: Trace, found: list[_Attention]) -> None:
-        firsts = np.array([each.rows[0] for each in found], np.int64)
-        lasts = np.array([each.rows[1] for each in found], np.int64)
-        links = forward_links(trace)
-        links = links[np.argsort(links[:, 0])]
-        at = np.searchsorted(firsts, links[:, 1], side="right") - 1
-        inside = (at >= 0) & (links[:, 1] < lasts[np.maximum(at, 0)])
-        starts = np.concatenate([firsts, links[inside, 0]])
-        ends = np.concatenate([lasts, trace.subtree_end[links[inside, 0]]])
-        which = np.concatenate([np.arange(len(found)), at[inside]])
-        order = np.argsort(starts, kind="stable")
-        starts, ends, which = starts[order], ends[order], which[order]
-        outer = ends > np.append(-1, np.maximum.accumulate(ends)[:-1])
-        starts, ends, which = starts[outer], ends[outer], which[outer]
-        rows = trace.device_rows
-        ops = trace.launching_ops(rows)
-        at = np.searchsorted(starts, ops, side="right") - 1
-        mine = (ops >= 0) & (at >= 0) & (ops < ends[np.maximum(at, 0)])
-        mine &= ~np.isin(ops, trace.rows_named(*_OTHERS))
-        self._rows, self._of = rows[mine], which[at[mine]]
-        in_backward = starts[at[mine]] >= lasts[self._of]
-        self._has_backward = set(np.unique(self._of[in_backward]).tolist())
-
-    def of(self, number: int) -> list[int]:
-        """Rows of the work of one attention."""
-        rows: list[int] = self._rows[self._of == number].tolist()
-        return rows
-
-    def has_backward(self, number: int) -> bool:
-        """Tell whether the work of its backward was recorded."""
-        return number in self._has_backward
+def _work_of(trace: Trace, found: list[_Attention]) -> tuple[Rows, Rows, NDArray[np.bool_]]:
+    """Return the device work of attentions, by row: of which, and whether of its backward."""
+    firsts, lasts = np.array([each.rows for each in found], np.int64).T
+    links = forward_links(trace)
+    links = links[np.argsort(links[:, 0])]
+    at = np.searchsorted(firsts, links[:, 1], side="right") - 1
+    inside = (at >= 0) & (links[:, 1] < lasts[at])
+    starts = np.concatenate([firsts, links[inside, 0]])
+    ends = np.concatenate([lasts, trace.subtree_end[links[inside, 0]]])
+    which = np.concatenate([np.arange(len(found)), at[inside]])
+    order = np.argsort(starts, kind="stable")
+    starts, ends, which = starts[order], ends[order], which[order]
+    outer = ends > np.append(-1, np.maximum.accumulate(ends)[:-1])
+    starts, ends, which = starts[outer], ends[outer], which[outer]
+    rows = trace.device_rows
+    ops = trace.launching_ops(rows)
+    at = np.searchsorted(starts, ops, side="right") - 1
+    mine = (ops >= 0) & (at >= 0) & (ops < ends[at])
+    mine &= ~np.isin(ops, trace.rows_named(*_OTHERS))
+    at = at[mine]
+    return rows[mine], which[at], starts[at] >= lasts[which[at]]

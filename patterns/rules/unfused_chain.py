@@ -114,76 +114,52 @@ class UnfusedChain(DevicePattern):
             return trace.event(chain.ops[0])
 
         found = _chains(trace, self.fewest_elements, self.fewest_ops)
-        for part in places.parts(
-            found, lambda chain: (first(chain).location, chain.moves.names), first
-        ):
+        for part in places.parts(found, lambda each: (first(each).location, each.names), first):
             rows = [row for chain in part for row in chain.kernels]
             little = timing.part_of_window(trace, trace.time_of(rows)) < self.worth_a_word
             above = first(part[0]).ancestors()
             if little or any(_COMPILED.search(each.name) for each in above):
                 continue
-            yield Match(
-                list(map(first, part)), message=_message(part), cost=rows, edit=_fused(part, rows)
-            )
+            now = sum(chain.nbytes for chain in part)
+            needed = sum(chain.fused_nbytes for chain in part)
+            # Half of the saving is left where the backward needs what is between.
+            best = min(needed / max(now, 1), 1.0)
+            edit = Edit("one kernel for all", work=rows, left=(best, (1 + best) / 2))
+            yield Match(list(map(first, part)), _message(part[0], now, needed), rows, edit)
 
 
-def _message(part: list[_Chain]) -> str:
-    called, dims, _, _ = part[0].moves
-    names = [name for name, _ in Counter(called).most_common()]
+def _message(chain: _Chain, now: int, needed: int) -> str:
+    names = [name for name, _ in Counter(chain.names).most_common()]
     shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
     by_hand = _MEANS & set(names) and _ROOTS & set(names)
-    what = "a normalisation by hand" if by_hand else f"{len(called)} operators one by one"
-    sizes = "x".join(map(str, dims))
-    now, needed = _nbytes(part)
-    return (
-        f"{what} ({shown}) over {sizes}: {now / _GIGA:.2g} GB where {needed / _GIGA:.2g} would do"
-    )
+    what = "a normalisation by hand" if by_hand else f"{len(chain.names)} operators one by one"
+    sizes = "x".join(map(str, chain.dims))
+    spared = f"{now / _GIGA:.2g} GB where {needed / _GIGA:.2g} would do"
+    return f"{what} ({shown}) over {sizes}: {spared}"
 
 
-def _nbytes(part: list[_Chain]) -> tuple[int, int]:
-    """Add up what chains move, and what one kernel for each would."""
-    moves = [each.moves for each in part]
-    return sum(each.nbytes for each in moves), sum(each.fused_nbytes for each in moves)
-
-
-def _fused(part: list[_Chain], rows: list[int]) -> Edit:
-    """Less to read and write; half of the saving where the backward needs what is between."""
-    now, needed = _nbytes(part)
-    best = min(needed / max(now, 1), 1.0)
-    return Edit("one kernel for all", work=rows, left=(best, (1 + best) / 2))
-
-
-class _Moves(NamedTuple):
-    """Bytes that a chain moves.
+class _Chain(NamedTuple):
+    """Operators that a single kernel could compute.
 
     Attributes:
+        ops: their rows, by start.
+        kernels: their kernels' rows.
         names: of the operators, without `aten::`.
         dims: of the tensors.
         nbytes: what they read and write.
         fused_nbytes: what one kernel would: what comes from elsewhere, and the result.
     """
 
+    ops: tuple[int, ...]
+    kernels: tuple[int, ...]
     names: tuple[str, ...]
     dims: tuple[int, ...]
     nbytes: int
     fused_nbytes: int
 
 
-class _Chain(NamedTuple):
-    """Operators that a single kernel could compute: their rows, by start, and their kernels'."""
-
-    ops: tuple[int, ...]
-    kernels: tuple[int, ...]
-    moves: _Moves
-
-
 def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Chain]:
-    """All chains outside of optimizers and compiled regions, by start on each thread.
-
-    Args:
-        fewest_elements: of the tensors.
-        fewest_ops: of a chain.
-    """
+    """All chains outside of optimizers, by start on each thread."""
     kernels = trace.rows_of_kind(EventKind.Kernel)
     ops = trace.launching_ops(kernels)
     kernels, ops = kernels[ops >= 0], ops[ops >= 0]
@@ -194,8 +170,16 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
     # An operator on very large tensors runs as several kernels, each on a part of them.
     fresh = np.flatnonzero(np.diff(ops, prepend=-1))
     ops, bounds = ops[fresh], np.append(fresh, len(kernels))
-    calls = _CallMoves(trace)
-    size = trace.by_call(ops, calls.elements)
+    moves: dict[_Call, Moved | None] = {}
+
+    def elements(name: str, inputs_id: int) -> int:
+        """Count those of the tensors of a member; a code for what is none, or breaks a chain."""
+        if name in _JOINS:
+            return _NEUTRAL
+        move = moves[name, inputs_id] = _member(trace, name, inputs_id)
+        return prod(move.dims) if move is not None else _BREAK
+
+    size = trace.by_call(ops, elements)
     steps = trace.rows_named(_OPTIMIZER)
     in_step = trace.time_of(steps[steps < trace.tree_count]).contains(trace.start_ns[ops])
     size[in_step] = _BREAK
@@ -204,32 +188,7 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
         if last - first >= fewest_ops:
             own = [kernels[slice(*each)].tolist() for each in pairwise(bounds[first : last + 1])]
             part = slice(first, last)
-            yield from _made(trace, ops[part], own, size[part], calls, fewest_ops)
-
-
-class _CallMoves:
-    """Bytes that calls of operators move, alone and in a row; told once for what is alike."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._moves: dict[_Call, Moved | None] = {}
-        self._moved_in_all: dict[tuple[_Call, ...], _Moves] = {}
-
-    def elements(self, name: str, inputs_id: int) -> int:
-        """Of the tensors of a member; a code for what is none, or breaks a chain."""
-        if name in _JOINS:
-            return _NEUTRAL
-        move = self._moves[name, inputs_id] = _member(self._trace, name, inputs_id)
-        return prod(move.dims) if move is not None else _BREAK
-
-    def moved_by(self, calls: tuple[_Call, ...]) -> _Moves:
-        """Tell what members of a chain move."""
-        if calls not in self._moved_in_all:
-            known = [move for call in calls if (move := self._moves.get(call)) is not None]
-            names = tuple(name.removeprefix("aten::") for name, _ in calls)
-            nbytes = sum(move.nbytes for move in known)
-            self._moved_in_all[calls] = _Moves(names, known[0].dims, nbytes, _fused_nbytes(known))
-        return self._moved_in_all[calls]
+            yield from _made(trace, ops[part], own, size[part], moves, fewest_ops)
 
 
 def _member(trace: Trace, name: str, inputs_id: int) -> Moved | None:
@@ -267,7 +226,7 @@ def _made(
     ops: Rows,
     kernels: list[list[int]],
     size: Rows,
-    calls: _CallMoves,
+    moves: dict[_Call, Moved | None],
     fewest_ops: int,
 ) -> Iterator[_Chain]:
     """The chains of a stretch; of a loop over tensors of one size that of each round."""
@@ -285,9 +244,12 @@ def _made(
         part = slice(start, min(start + period, last))
         if sizes[part].count(whole) < fewest_ops:
             continue
-        moves = calls.moved_by(tuple(zip(names[part], inputs[part], strict=True)))
+        calls = zip(names[part], inputs[part], strict=True)
+        known = [move for call in calls if (move := moves.get(call)) is not None]
         rows = tuple(row for own in kernels[part] for row in own)
-        yield _Chain(tuple(ops[part].tolist()), rows, moves)
+        short = tuple(name.removeprefix("aten::") for name in names[part])
+        nbytes = sum(move.nbytes for move in known), _fused_nbytes(known)
+        yield _Chain(tuple(ops[part].tolist()), rows, short, known[0].dims, *nbytes)
 
 
 def _period(names: Sequence[str]) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+import numpy as np
+
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace, rows_of
@@ -13,7 +15,6 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, launches, obstacles
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
 
@@ -58,16 +59,11 @@ class UnfusedOptimizer(DevicePattern):
     needs = frozenset({Capability.OPS, Capability.DEVICE})
     fix = "pass fused=True to the optimizer"
     fewest_ops = Option(
-        2,
-        "one alone reads and writes everything once, as a fused op does (SGD without"
-        " momentum), or is how a fused step counts",
-        least=1,
+        2, "one alone is as good as a fused op (SGD without momentum), or counts its steps", least=1
     )
     examples = (
         Fires("foreach", on_gpu(under(_ADAMW, _LERP, _ADD), frame=FRAME), at=AT),
-        Fires(
-            "with-stacks", on_gpu(under(_ADAMW, under(_FUNCTION, _LERP, _ADD)), frame=FRAME), at=AT
-        ),
+        Fires("stacks", on_gpu(under(f"{FRAME} > {_ADAMW} > {_FUNCTION}", _LERP, _ADD)), at=AT),
         Quiet("fused", on_gpu(under(_ADAMW, _ADD, _LERP, _FUSED_OP))),
         Quiet("of-apex", on_gpu(under(_ADAMW, under(_OF_APEX, _ADD, _LERP)))),
         Quiet("one-op", on_gpu(under(_SGD, _ADD))),
@@ -85,16 +81,16 @@ class UnfusedOptimizer(DevicePattern):
         kernels_of = {step: kernels for step in ranges if (kernels := self._grouped_kernels(step))}
         for events in places.parts(kernels_of, lambda step: (step.location, step.name)):
             match = _STEP.fullmatch(events[0].name)
+            who = match[1] if match else "the optimizer"
             kernels = [row for event in events for row in kernels_of[event]]
-            host = edits.host_time(trace, rows_of(events))
-            rows = [*rows_of(events).tolist(), *kernels]
+            rows = rows_of(events)
+            host = edits.host_time(trace, rows)
             yield Match(
                 events,
-                message=f"{match[1] if match else 'the optimizer'} updates with many kernels "
-                "where one fused kernel would do",
-                cost=timing.Cost(trace.time_of(rows), matters=False),
+                f"{who} updates with many kernels where one fused kernel would do",
+                trace.time_of(np.append(rows, kernels)),
                 # One pass over memory where SGD has three and Adam some eight; one op for as many.
-                edit=Edit("one fused op", host, kernels, left=(0.2, 0.7), work_left=(0.35, 0.7)),
+                Edit("one fused op", host, kernels, left=(0.2, 0.7), work_left=(0.35, 0.7)),
                 at_most=Severity.WARNING,
             )
 

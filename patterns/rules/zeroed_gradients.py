@@ -15,7 +15,8 @@ from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 
 _FRAME = "torch/optim/optimizer.py(1023): zero_grad"
 _WRAPPER = f"torch/nn/modules/module.py(9): zero_grad > {_FRAME}"
-_FILL = "aten::zero_\n"
+_ZERO = "aten::zero_"
+_FILL = f"{_ZERO}\n"
 _INFO = Severity.INFO
 _RANGE = "Optimizer.zero_grad#SGD.zero_grad"
 
@@ -43,21 +44,10 @@ class ZeroedGradients(Pattern):
     why_no_edit = "on a CPU gradients may take longer to allocate than to fill"
     fix = "call zero_grad(set_to_none=True)"
     examples = (
-        Fires(
-            "frame",
-            on_gpu(launch(f"{_FRAME} > {_RANGE} > aten::zero_", "fill"), frame=FRAME),
-            at=AT,
-        ),
+        Fires("frame", on_gpu(launch(f"{FRAME} > {_FRAME} > {_RANGE} > {_ZERO}", "fill")), at=AT),
         Fires("cpu", under(f"{FRAME} > {_FRAME} > {_RANGE}", _FILL * 2), at=AT, severity=_INFO),
-        Fires(
-            "wrapper-of-the-same-name",
-            under(f"{FRAME} > {_WRAPPER} > aten::zero_"),
-            at=AT,
-            severity=_INFO,
-        ),
-        Fires(
-            "range-alone", on_gpu(launch(f"{_RANGE} > aten::_foreach_zero_ > aten::zero_", "fill"))
-        ),
+        Fires("wrapper", under(f"{FRAME} > {_WRAPPER} > {_ZERO}"), at=AT, severity=_INFO),
+        Fires("range-alone", on_gpu(launch(f"{_RANGE} > aten::_foreach_zero_ > {_ZERO}", "fill"))),
         Quiet("dropped", f"{_RANGE}\naten::linear"),
         Quiet("other-zeros", under("train.py(5): zero_grad > aten::zeros > aten::zero_") + _FILL),
     )
@@ -69,13 +59,11 @@ class ZeroedGradients(Pattern):
         is_alone = len({call.location for call in calls}) == 1 and len(adds) <= len(fills)
         for events in places.by_line(calls):
             rows = [*(event.row for event in events), *(adds if is_alone else ())]
-            yield Match(events, cost=rows, edit=_without(trace, rows))
+            what = "gradients are filled with zeros, not dropped"
+            yield Match(events, what, rows, _without(trace, rows))
 
     def severity_of(self, event: Event) -> Severity:
         return self.severity if _saves_surely(event.trace) else Severity.INFO
-
-    def message(self, events: object) -> str:
-        return "gradients are filled with zeros, not dropped"
 
 
 def _without(trace: Trace, rows: list[int]) -> Edit | None:
