@@ -12,13 +12,16 @@ from ..evidence.device import memory
 from ..examples import WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import share
 
-_GPU = "# device 0 NVIDIA T4 7.5 1GiB"
-_MIB = 1 << 20
+_SAID = (
+    "activations are {} of the {} in use at the peak, and the allocator holds {} of the GPU's {}"
+)
+
+_GPU = "# device 0 NVIDIA T4 7.5 1GiB\n"
 
 
-def _step(activation_mib: int, other_mib: int = 100, reserved_mib: int = 900) -> str:
-    nbytes, rest, reserved = activation_mib * _MIB, other_mib * _MIB, reserved_mib * _MIB
-    return steps(
+def _run(mib: int, other_mib: int = 100, reserved_mib: int = 900, gpu: str = _GPU) -> str:
+    nbytes, rest, reserved = (each << 20 for each in (mib, other_mib, reserved_mib))
+    return gpu + steps(
         under("aten::linear seq=4", f"[memory] {nbytes}B at 7 of {nbytes + rest}/{reserved}", WORK),
         under("AddmmBackward0 seq=4/1", f"[memory] -{nbytes}B at 7 of {rest}/{reserved}"),
         count=2,
@@ -52,24 +55,17 @@ class ActivationsDominate(DevicePattern):
     fix = "torch.utils.checkpoint for the largest layers, autocast, or a smaller batch"
     why_no_edit = "it saves memory, and takes time"
     nearly_full = share(
-        0.8,
-        "checkpointing computes a forward pass twice: it is worth that only where the"
-        " allocator holds this part of the GPU's memory",
+        0.8, "to compute a forward twice is worth it where the allocator holds this part of a GPU"
     )
     most_of_it = share(
         0.5, "activations that are less than this part of what is in use do not dominate it"
     )
     examples = (
-        Fires("most-of-a-full-gpu", f"{_GPU}\n{_step(700)}"),
-        Quiet("little-of-it", f"{_GPU}\n{_step(100, other_mib=700)}"),
-        Quiet("memory-to-spare", f"{_GPU}\n{_step(500, reserved_mib=700)}"),
-        Quiet("memory-unknown", f"# device 0 NVIDIA T4 7.5\n{_step(700)}"),
-        Quiet(
-            "no-backward",
-            f"{_GPU}\n"
-            + steps(under("aten::linear", f"[memory] {700 << 20}B at 7 of 1/{900 << 20}"))
-            + WORK,
-        ),
+        Fires("most-of-a-full-gpu", _run(700)),
+        Quiet("little-of-it", _run(100, other_mib=700)),
+        Quiet("memory-to-spare", _run(500, reserved_mib=700)),
+        Quiet("memory-unknown", _run(700, gpu="# device 0 NVIDIA T4 7.5\n")),
+        Quiet("no-backward", _run(700).replace("AddmmBackward0 seq=4/1", "aten::relu")),
         Abstains("memory-not-recorded", on_gpu(steps(WORK))),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
@@ -84,16 +80,9 @@ class ActivationsDominate(DevicePattern):
             total = memory.total_nbytes(trace, device)
             if not len(changes) or not total:
                 continue
-            if changes.reserved_nbytes.max() < self.nearly_full * total:
-                continue
-            largest = int(np.argmax(changes.allocated_nbytes))
-            in_use, row = int(changes.allocated_nbytes[largest]), int(changes.row[largest])
-            activations = memory.activations_at(trace, device, int(trace.start_ns[row]))
-            if activations >= self.most_of_it * in_use:
-                held = memory.in_units(int(changes.reserved_nbytes.max()))
-                yield remark(
-                    [trace.event(row)],
-                    f"activations are {memory.in_units(activations)} of the "
-                    f"{memory.in_units(in_use)} in use at the peak, and the allocator holds "
-                    f"{held} of the GPU's {memory.in_units(total)}",
-                )
+            peak = trace.event(int(changes.row[np.argmax(changes.allocated_nbytes)]))
+            held, in_use = changes.reserved_nbytes.max(), changes.allocated_nbytes.max()
+            activations = memory.activations_at(trace, device, peak.start_ns)
+            if held >= self.nearly_full * total and activations >= self.most_of_it * in_use:
+                sizes = map(memory.in_units, (activations, in_use, held, total))
+                yield remark([peak], _SAID.format(*sizes))

@@ -66,21 +66,14 @@ class AllocatorChurn(DevicePattern):
         Quiet("memory-is-short", _steps(WORK, _RETRY + WORK, _RETRY)),
         Quiet("first-step", _steps(_MALLOC, WORK, "aten::empty")),
         Quiet("one-new-shape", _steps(WORK, _MALLOC, "aten::empty")),
-        Quiet(
-            "empty-cache",
-            _steps(
-                _EMPTIED,
-                under("aten::mm", "cudaMalloc 40us", "cudaLaunchKernel\n  => gemm 9us") + _EMPTIED,
-                under("aten::mm > cudaMalloc 40us") + _EMPTIED,
-            ),
-        ),
+        Quiet("empty-cache", _steps(_EMPTIED, WORK + _MALLOC + _EMPTIED, _MALLOC + _EMPTIED)),
         Abstains("no-steps", on_gpu("aten::empty\n  cudaMalloc 40us", WORK)),
         Abstains("cpu-run", steps("aten::empty", count=1)),
     )
 
     def lacks(self, trace: Trace) -> Obstacle | None:
-        known = trace.steps or not len(memory.driver_calls(trace))
-        known = known or memory.caching_is_off(trace)
+        none = not len(memory.driver_calls(trace))
+        known = trace.steps or none or memory.caching_is_off(trace)
         return None if known else obstacles.not_recorded(Capability.STEPS)
 
     def find(self, trace: Trace) -> Matches:

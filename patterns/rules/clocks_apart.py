@@ -16,6 +16,8 @@ _DEVICE_SYNCS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchron
 # The host's clock and the device's are matched to about this much.
 _SKEW_NS, _LATE_NS = 2_000, 20_000
 
+_LONG, _WAIT = launch("aten::mm", "gemm 900us"), "cudaDeviceSynchronize 9us"
+
 
 class ClocksApart(DevicePattern):
     """By their times kernels begin before they are launched, or run on after the host waited.
@@ -40,27 +42,21 @@ class ClocksApart(DevicePattern):
     fix = "record again: idle times of this recording cannot be trusted"
     why_no_edit = "it is about the recording, not the run"
     fewest_share = share(
-        0.01,
-        "where fewer of the kernels than this part begin before their launch, it is an accident",
+        0.01, "a smaller part of the kernels that begin before their launch is an accident"
     )
     examples = (
-        Fires(
-            "runs-on-after-the-wait",
-            on_gpu(steps(launch("aten::mm", "gemm 900us"), "cudaDeviceSynchronize 9us")),
-            events=3,
-        ),
-        Quiet(
-            "in-order", on_gpu(steps(launch("aten::mm", "gemm 9us"), "cudaDeviceSynchronize 9us"))
-        ),
+        Fires("runs-on-after-the-wait", on_gpu(steps(_LONG, _WAIT)), events=3),
+        Quiet("in-order", on_gpu(steps(_LONG.replace("900us", "9us"), _WAIT))),
         Quiet("waits-for-a-stream", on_gpu(steps(WORK, "cudaStreamSynchronize 1us"))),
         Quiet("launched-after-the-wait", on_gpu(steps("cudaDeviceSynchronize 1us", WORK))),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
     def find(self, trace: Trace) -> Matches:
-        early, count = _begun_before_launch(trace)
-        if len(early) and len(early) >= self.fewest_share * count:
-            what = f"{len(early):,} of {count:,} kernels begin before they are launched"
+        kernels, calls = _with_calls(trace, trace.rows_of_kind(EventKind.Kernel))
+        early = kernels[trace.start_ns[kernels] < trace.start_ns[calls] - _SKEW_NS]
+        if len(early) and len(early) >= self.fewest_share * len(kernels):
+            what = f"{len(early):,} of {len(kernels):,} kernels begin before they are launched"
             yield remark(Events(trace, early), what)
         waits = _done_after_wait(trace)
         if len(waits):
@@ -72,13 +68,6 @@ def _with_calls(trace: Trace, work: Rows) -> tuple[Rows, Rows]:
     """Those of some device work whose calls are known, and these calls."""
     calls = trace.caller[work].astype(np.int64)
     return work[calls >= trace.tree_count], calls[calls >= trace.tree_count]
-
-
-def _begun_before_launch(trace: Trace) -> tuple[Rows, int]:
-    """Kernels that begin before the call that launched them, and how many are known."""
-    kernels, calls = _with_calls(trace, trace.rows_of_kind(EventKind.Kernel))
-    early: Rows = kernels[trace.start_ns[kernels] < trace.start_ns[calls] - _SKEW_NS]
-    return early, len(kernels)
 
 
 def _done_after_wait(trace: Trace) -> Rows:

@@ -10,7 +10,6 @@ from tidy.trace.first_calls import ONCE
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches
-from ..evidence.time import timing
 from ..examples import WORK, Abstains, Fires, Quiet, joined, on_gpu, steps, under
 from ..option import WORTH_A_WARNING, share
 
@@ -18,6 +17,7 @@ from ..option import WORTH_A_WARNING, share
 _SHORTEST_LOAD_NS = 10_000
 
 _LOADS = under("aten::mm > cuModuleLoadData 90us")
+_COLD = steps(_LOADS * 9, WORK, count=1)
 _SLOW = under("aten::mm > cudaLaunchKernel 2000us > => first_of_its_name 3us")
 _ASKS = joined(under("aten::mm > cudaFuncGetAttributes 3us"), WORK)
 
@@ -55,9 +55,7 @@ class ColdRecording(DevicePattern):
         Fires("mostly-left-out", on_gpu(_SLOW, _SLOW.replace("its_name", "another"), WORK * 9)),
         Quiet("asked-before-each-launch", on_gpu(steps(_ASKS * 9, count=1, lasts_us=200))),
         Quiet("a-small-part", on_gpu(steps(_LOADS, WORK, count=1, lasts_us=3000))),
-        Quiet(
-            "left-out", on_gpu(steps(_LOADS * 9, WORK, count=1), steps(WORK, count=4, lasts_us=90))
-        ),
+        Quiet("left-out", on_gpu(_COLD, steps(WORK, count=4, lasts_us=90))),
         Quiet("warm", on_gpu(steps(WORK, count=1))),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
@@ -69,17 +67,12 @@ class ColdRecording(DevicePattern):
         if share >= self.worth_a_word:
             said = f"{share:.0%} of {window.whole} goes into loading kernels and libraries"
         elif left_out_ns > window.time_ns:
-            said = (
-                f"first calls take {time_text(left_out_ns)}, all else {time_text(window.time_ns)}"
-            )
+            loads, rest = time_text(left_out_ns), time_text(window.time_ns)
+            said = f"first calls take {loads}, all else {rest}"
         else:
             return
-        yield Match(
-            [next(iter(trace.within(window.start_ns, window.end_ns)))],
-            message=said,
-            location=None,
-            cost=timing.Cost(cold, matters=False),
-        )
+        first = next(iter(trace.within(window.start_ns, window.end_ns)))
+        yield Match([first], said, cost=cold, location=None)
 
 
 def _first_calls(trace: Trace) -> Intervals:

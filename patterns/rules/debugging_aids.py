@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidy.savings import Edit
-from tidy.trace import Event, Events, Rows, Trace
+from tidy.trace import Event, Events, Intervals, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..evidence.time import timing
+from ..evidence.time.timing import Cost
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import EASY_WARNING, warning_share
 
@@ -61,10 +61,7 @@ class DebuggingAids(Pattern):
     examples = (
         Fires("anomaly-mode", steps(_ANOMALY, count=2, lasts_us=90), events=6),
         Fires("flop-counter", under(FRAME, steps(_COUNTED, count=2)), events=2, at="train.py:7"),
-        Quiet(
-            "a-hook-of-the-script",
-            steps(under(_NODE_RAN, "AddmmBackward0", "aten::isnan", "aten::any", "aten::item")),
-        ),
+        Quiet("a-hook-of-the-script", steps(_ANOMALY.replace("_is_any_true", "any"))),
         Quiet("a-check-of-the-loss", steps(*_CHECK)),
         Quiet("once", under(FRAME, _COUNTED, steps("aten::mm"))),
         Abstains("no-ops", "torch/utils/flop_counter.py(800): count"),
@@ -73,19 +70,13 @@ class DebuggingAids(Pattern):
     def find(self, trace: Trace) -> Matches:
         checks = _checks(trace)
         if len(checks):
-            yield Match(
-                Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK))),
-                message="anomaly mode looks for NaN in each gradient of the backward",
-            )
+            events = Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK)))
+            yield Match(events, "anomaly mode looks for NaN in each gradient of the backward")
         for pattern, what in _MODES:
             frames = launches.rows_matching(trace, pattern, "*: __torch_dispatch__")
             if loops.count_steps(trace, trace.start_ns[frames]) >= loops.FEWEST_STEPS:
-                yield Match(
-                    Events(trace, frames),
-                    message=f"{what} sees each op",
-                    cost=timing.NO_COST._replace(matters=True),
-                    edit=None,
-                )
+                events = Events(trace, frames)
+                yield Match(events, f"{what} sees each op", Cost(Intervals(), True), edit=None)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         is_mode = any(pattern.fullmatch(events[0].name) for pattern, _ in _MODES)

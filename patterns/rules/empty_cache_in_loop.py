@@ -7,16 +7,17 @@ from operator import attrgetter
 import numpy as np
 
 from tidy.finding import Obstacle
-from tidy.trace import Capability, Trace, rows_of
+from tidy.trace import Capability, Events, Trace, rows_of
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import launches, memory, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import loops
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
+from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, looped, on_gpu, steps, under
 from ..option import EASY_WARNING, warning_share
 
 _FRAME = "torch/cuda/memory.py(233): empty_cache"
+_ASKS = under("aten::empty > cudaMalloc 60us")
 _EMPTY = under(f"{_FRAME} > <built-in function _cuda_emptyCache> > cudaFree 90us")
 
 
@@ -43,15 +44,7 @@ class EmptyCacheInLoop(DevicePattern):
     fix = "remove torch.cuda.empty_cache() from the loop; the allocator reuses its memory"
     warning_from = warning_share(EASY_WARNING)
     examples = (
-        Fires(
-            "each-step",
-            on_gpu(
-                under(f"ProfilerStep#1 300us > {FRAME}", WORK, _EMPTY),
-                under(f"ProfilerStep#2 300us > {FRAME}", "aten::empty\n  cudaMalloc 60us", _EMPTY),
-            ),
-            events=2,
-            at=AT,
-        ),
+        Fires("each-step", looped(_ASKS, WORK, _EMPTY, lasts_us=400), events=2, at=AT),
         Quiet("once", on_gpu(_EMPTY, steps(WORK, count=2, lasts_us=300), frame=FRAME)),
         Abstains("frees-without-stacks", on_gpu(WORK, "cudaFree 90us\n" * 2)),
         Abstains("cpu-run", _FRAME),
@@ -73,12 +66,11 @@ class EmptyCacheInLoop(DevicePattern):
         for events in loops.parts_in_steps(trace, frames, attrgetter("location")):
             count = loops.count_steps(trace, [each.start_ns for each in events])
             rows = rows_of(events)
-            followed = emptied.calls[np.isin(emptied.frames[frame], rows)].tolist()
-            gone = list(trace.events([*rows, *followed]))
+            followed = emptied.calls[np.isin(emptied.frames[frame], rows)]
+            gone = Events(trace, np.append(rows, followed))
             yield Match(
                 events,
-                message=f"empty_cache() in {count} steps, "
-                f"and {len(followed)} calls of the driver for it",
-                cost=[*rows, *followed],
+                f"empty_cache() in {count} steps, and {len(followed)} calls of the driver for it",
+                cost=gone.rows,
                 edit=edits.without_ops(trace, gone, "memory that is kept", edits.REMOVED),
             )

@@ -25,6 +25,7 @@ _BY_THE_PROFILER = under(
 )
 _BY_A_CAPTURE = under("torch/cuda/graphs.py(178): __enter__", _SYNCHRONIZE)
 _BY_THE_CACHE = under("torch/cuda/memory.py(233): empty_cache", _SYNCHRONIZE)
+_AMD = "# device 0 AMD-Instinct\n"
 _ON_AMD = under("aten::mm > hipLaunchKernel", "=> gemm 100us") + "hipDeviceSynchronize 2us\n"
 _ITEM = under("aten::item > cudaStreamSynchronize 20us")
 
@@ -35,8 +36,7 @@ class ExplicitSynchronize(DevicePattern):
     What it does: It finds calls of `torch.cuda.synchronize()` and its kin by the script, in two
     steps, or in three rounds of work where the trace has no steps. What PyTorch calls by itself is
     not reported: the profiler at the end of a recording, the capture of a graph, the emptying of
-    the cache, data parallelism, ops. It is info where it
-    is rarer than once a step.
+    the cache, data parallelism, ops. It is info where it is rarer than once a step.
     Why it costs: When the host goes on the GPU has run out of work, and idles until the host has
     launched more. Idle time after a wait counts, for no longer than the host waited.
     Example: `torch.cuda.synchronize()` in the loop, recorded as
@@ -58,12 +58,7 @@ class ExplicitSynchronize(DevicePattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("every-step", looped(WORK, _SYNCHRONIZE, AFTER, lasts_us=500), events=2, at=AT),
-        Fires(
-            "without-stacks",
-            on_gpu(steps(_ON_AMD, count=2, lasts_us=500), gpu="# device 0 AMD-Instinct\n"),
-            events=2,
-            severity=Severity.INFO,
-        ),
+        Fires("no-stacks", _AMD + steps(_ON_AMD, lasts_us=500), 3, severity=Severity.INFO),
         Quiet("by-the-profiler", on_gpu(steps(WORK, count=2), _BY_THE_PROFILER, frame=FRAME)),
         Quiet("by-a-capture", looped(WORK, _BY_A_CAPTURE, AFTER, count=3)),
         Quiet("by-the-cache", looped(WORK, _BY_THE_CACHE, AFTER, count=3)),

@@ -9,7 +9,6 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import EASY_WARNING, word_share
 
@@ -63,10 +62,7 @@ class GarbageCollection(Pattern):
                 by = "gc.collect() is called" if part[0].name == _BY_HAND else "Python collects"
                 host = edits.host_time(trace, rows_of(part))
                 each = time_text(time.total_ns / len(part))
-                yield Match(
-                    part,
-                    message=f"{by} in the steps, {each} each time",
-                    cost=timing.Cost(time & trace.step_time, matters=True),
-                    # Now and then it has to be done.
-                    edit=Edit("not collected in the steps", host=host, left=(0.0, 0.2)),
-                )
+                # Now and then it has to be done.
+                edit = Edit("not collected in the steps", host=host, left=(0.0, 0.2))
+                said = f"{by} in the steps, {each} each time"
+                yield Match(part, said, time & trace.step_time, edit)

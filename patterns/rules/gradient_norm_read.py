@@ -56,9 +56,7 @@ class GradientNormRead(DevicePattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("clipped-and-read", looped(WORK, _TOTAL, _CLIP, _ITEM, AFTER), events=2, at=AT),
-        Fires(
-            "every-other-step", on_gpu((_READ_STEP + _STEP) * 2), events=2, severity=Severity.INFO
-        ),
+        Fires("every-other-step", on_gpu((_READ_STEP + _STEP) * 2), 2, severity=Severity.INFO),
         Fires("one-by-one", looped(WORK, (_NORM + _ITEM) * 3, AFTER), events=6, at=AT),
         Quiet("not-read", on_gpu(steps(WORK, _TOTAL, _CLIP, AFTER, count=2))),
         Quiet("norm-of-one-tensor", on_gpu(steps(WORK, _NORM, _ITEM, AFTER, count=2))),
@@ -78,9 +76,9 @@ class GradientNormRead(DevicePattern):
             times = _how_often(trace, events)
             yield Match(
                 events,
-                message=f"the norm of the gradients is read {times}: the host waits for the GPU",
-                cost=waits.cost_of_waits(trace, found, self.warning_from),
-                edit=edits.without_waits(trace, events),
+                f"the norm of the gradients is read {times}: the host waits for the GPU",
+                waits.cost_of_waits(trace, found, self.warning_from),
+                edits.without_waits(trace, events),
             )
 
 

@@ -11,7 +11,6 @@ from tidy.trace.location import parse_frame
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.python import loops
-from ..evidence.time import timing
 from ..examples import Abstains, Fires, Quiet, steps, under
 
 _RESUMES = re.compile(r".*\(\d+\): torch_dynamo_resume_in_(?P<function>\w+)_at_(?P<line>\d+)")
@@ -74,13 +73,9 @@ class GraphBreak(Pattern):
     def find(self, trace: Trace) -> Matches:
         rows = launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*")
         for events in loops.parts_in_steps(trace, trace.events(rows), _line_of):
-            name = _RESUMES.fullmatch(events[0].name)
-            yield Match(
-                events,
-                message=f"the graph of {name['function'] if name else ''} breaks here",
-                location=_line_of(events[0]),
-                cost=timing.NO_COST,
-            )
+            line = _line_of(events[0])
+            said = f"the graph of {line.function if line else ''} breaks here"
+            yield Match(events, said, cost=(), location=line)
 
 
 def _line_of(resumed: Event) -> Location | None:

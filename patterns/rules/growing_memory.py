@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from tidy.trace import Capability, Event, EventKind, Trace
 from ..base import Match, Matches, Pattern
 from ..evidence.device import memory
 from ..evidence.python import places
-from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
@@ -37,19 +35,6 @@ def _steps(*changes: Sequence[int], seq: str = " seq=4", nbytes: int = _MIB) -> 
 
 
 _EACH_STAYS = [(number, 90, -90) for number in range(1, 6)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Growth:
-    """Allocations that stay of each step.
-
-    Attributes:
-        rows: the allocations that stay, of all steps but the last.
-        step_nbytes: what the least step adds, given back counted.
-    """
-
-    rows: list[int]
-    step_nbytes: int
 
 
 class GrowingMemory(Pattern):
@@ -79,9 +64,7 @@ class GrowingMemory(Pattern):
     fix = "keep numbers or detached tensors: total += loss.detach()"
     why_no_edit = "it costs memory, not time"
     fewest_steps = Option(
-        4,
-        "what fills up at the beginning of a run (queues, caches) looks like growth in fewer steps",
-        least=2,
+        4, "in fewer steps what fills up early (queues, caches) looks like growth", least=2
     )
     warning_from_nbytes = Option(
         1 << 20, "at 1 MiB a step 80 GiB last for 80,000 steps; what grows by less is info"
@@ -89,12 +72,8 @@ class GrowingMemory(Pattern):
     worth_a_word_nbytes = Option(1 << 16, "less than 64 KiB a step is what loggers keep")
     examples = (
         Fires("each-step-stays", _steps(*_EACH_STAYS), events=4, at=AT),
-        Fires(
-            "no-gradients", _steps(*_EACH_STAYS, seq=""), events=4, at=AT, severity=Severity.INFO
-        ),
-        Fires(
-            "little", _steps(*_EACH_STAYS, nbytes=1 << 17), events=4, at=AT, severity=Severity.INFO
-        ),
+        Fires("no-gradients", _steps(*_EACH_STAYS, seq=""), 4, AT, Severity.INFO),
+        Fires("little", _steps(*_EACH_STAYS, nbytes=1 << 17), 4, AT, Severity.INFO),
         Quiet("given-back", _steps(*((n, -n) for n in range(1, 6)))),
         Quiet("given-back-a-step-later", _steps((1,), *((n, 1 - n) for n in range(2, 6)))),
         Quiet("a-queue-of-three", _steps((1, 2, 3), *((n + 3, -n) for n in range(1, 5)))),
@@ -111,21 +90,15 @@ class GrowingMemory(Pattern):
         in_pieces = any(key in trace.info.header for key in _OF_PIECES)
         devices = memory.devices_with_memory(trace)
         for device in devices if in_pieces else (*devices, memory.CPU):
-            growth = _growth(trace, device, self.fewest_steps, self.worth_a_word_nbytes)
-            if growth is None:
-                continue
-            stays = list(_by_place(trace, growth.rows))
+            grown = _grown(trace, device) if len(trace.window.steps) >= self.fewest_steps else 0
+            stays = _stays(trace, device) if grown >= self.worth_a_word_nbytes else []
             if not stays:
                 continue
             same = max(stays, key=lambda part: sum(event.nbytes for event in part))
-            matters = growth.step_nbytes >= self.warning_from_nbytes and any(map(_in_a_graph, same))
-            yield Match(
-                same,
-                message=_said(trace, same, growth.step_nbytes),
-                severity=Severity.WARNING if matters else Severity.INFO,
-                cost=timing.NO_COST._replace(matters=matters),
-                edit=None,
-            )
+            keeps_graph = any(above.sequence_nr >= 0 for e in same for above in e.ancestors())
+            matters = grown >= self.warning_from_nbytes and keeps_graph
+            severity = Severity.WARNING if matters else Severity.INFO
+            yield Match(same, _said(trace, same, grown), (), edit=None, severity=severity)
 
 
 def _too_few_steps(trace: Trace, fewest: int) -> Obstacle | None:
@@ -137,38 +110,32 @@ def _too_few_steps(trace: Trace, fewest: int) -> Obstacle | None:
     return NotChecked(f"the recording has {counted}", f"record {fewest + 1} steps or more")
 
 
-def _growth(
-    trace: Trace, device: int, fewest_steps: int, worth_a_word_nbytes: int
-) -> _Growth | None:
-    """Tell what stays of each step of the window on one device; None where it does not grow."""
-    steps = trace.window.steps
-    if len(steps) < fewest_steps:
-        return None
-    ends = np.array([step.end_ns for step in steps])
+def _grown(trace: Trace, device: int) -> int:
+    """Tell what the least step of the window adds on one device, given back counted."""
+    ends = np.array([step.end_ns for step in trace.window.steps])
     changes = memory.changes_of(trace, device)
     in_use = np.append(0, np.cumsum(trace.nbytes[changes.row]))
-    at_ends = in_use[np.searchsorted(trace.start_ns[changes.row], ends)]
-    grown = np.diff(at_ends)
+    grown = np.diff(in_use[np.searchsorted(trace.start_ns[changes.row], ends)])
     if len(changes) and (changes.allocated_nbytes >= 0).all():
         # Where memory was given back unseen, the totals know of it.
         last = np.searchsorted(trace.start_ns[changes.row], ends) - 1
         grown = np.minimum(grown, np.diff(changes.allocated_nbytes[np.maximum(last, 0)]))
-    if grown.min() < worth_a_word_nbytes:
-        return None
-    taken = memory.of_device(trace, device)
-    stays = (taken.freed_ns > ends[-1]) & (taken.start_ns < ends[-2])
+    return int(grown.min())
+
+
+def _stays(trace: Trace, device: int) -> list[list[Event]]:
+    """Allocations that stay, of one op at one place, with some in each step but the last."""
+    steps, taken = trace.window.steps, memory.of_device(trace, device)
+    stays = (taken.freed_ns > steps[-1].end_ns) & (taken.start_ns < steps[-2].end_ns)
     # Of steps in between that were left out nothing counts.
-    rows: list[int] = taken.row[stays & trace.window.time.contains(taken.start_ns)].tolist()
-    return _Growth(rows, int(grown.min()))
-
-
-def _by_place(trace: Trace, rows: Iterable[int]) -> Iterator[list[Event]]:
-    """Allocations of one op at one place, where there are some in each step but the last."""
-    starts = [step.start_ns for step in trace.window.steps]
-    for same in places.grouped(trace.events(rows), _place):
-        steps = {int(np.searchsorted(starts, event.start_ns, side="right")) for event in same}
-        if len(steps) >= len(starts) - 1:
-            yield same
+    rows = taken.row[stays & trace.window.time.contains(taken.start_ns)]
+    starts = [step.start_ns for step in steps]
+    return [
+        same
+        for same in places.grouped(trace.events(rows.tolist()), _place)
+        if len(set(np.searchsorted(starts, [e.start_ns for e in same], side="right").tolist()))
+        >= len(starts) - 1
+    ]
 
 
 def _place(event: Event) -> tuple[object, str]:
@@ -180,11 +147,6 @@ def _op_of(event: Event) -> Event | None:
     """The outermost op in which memory was taken."""
     ops = [above for above in event.ancestors() if above.kind == EventKind.TorchOp]
     return ops[-1] if ops else None
-
-
-def _in_a_graph(event: Event) -> bool:
-    """Tell whether memory was taken in an op that records gradients."""
-    return any(above.sequence_nr >= 0 for above in event.ancestors())
 
 
 def _said(trace: Trace, same: Sequence[Event], step_nbytes: int) -> str:

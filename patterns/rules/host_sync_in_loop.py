@@ -29,6 +29,7 @@ _ITEM = copy(_VALUE, op=_READ, call="cudaMemcpyAsync 100us", wait_us=5)
 _MASK_CALL = "hipMemcpyWithStream 20us"
 _MASK = copy("DtoD (Device -> Device) 1us", op="aten::index > aten::nonzero", call=_MASK_CALL)
 _SCALER_FRAME = "torch/amp/grad_scaler.py(340): _maybe_opt_step"
+_AMD = "# device 0 AMD-Instinct\n"
 _PINNED = "DtoH (Device -> Pinned) 1us 32B"
 _COPY = "aten::copy_ | float[8], float[8], =True"
 
@@ -63,13 +64,7 @@ class HostSyncInLoop(DevicePattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("item", looped(WORK, _ITEM, AFTER, lasts_us=900), events=2, at=AT),
-        Fires(
-            "mask-on-rocm",
-            looped(_MASK, lasts_us=500, gpu="# device 0 AMD-Instinct\n"),
-            events=2,
-            at=AT,
-            severity=Severity.INFO,
-        ),
+        Fires("mask-on-rocm", looped(_MASK, lasts_us=500, gpu=_AMD), 2, AT, Severity.INFO),
         Quiet("on-the-cpu", on_gpu(steps(under(_READ), WORK, count=2))),
         Quiet("once", on_gpu(steps(WORK, count=1), under("ProfilerStep#2", _ITEM))),
         Quiet("gradient-scaler", looped(under(_SCALER_FRAME, _ITEM), count=3)),

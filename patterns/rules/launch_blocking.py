@@ -17,6 +17,9 @@ from ..option import EASY_WARNING, Option, share, warning_share
 _LAUNCH_NS = 5_000
 
 
+_COPY = under("cudaMemcpyAsync > => Memcpy DtoH (Device -> Pageable) 2us 4B")
+
+
 def _ops(call: str, *after: str, count: int = 10) -> str:
     op = under("aten::mm", under(call, "=> gemm 90us"), *after)
     return on_gpu(steps(op * count, count=2, lasts_us=None))
@@ -56,14 +59,7 @@ class LaunchBlocking(DevicePattern):
         Fires("synchronized", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us"), events=20),
         Quiet("launches", _ops("cudaLaunchKernel")),
         Quiet("few", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us", count=5)),
-        Quiet(
-            "copies-in-between",
-            _ops(
-                "cudaLaunchKernel",
-                "cudaMemcpyAsync\n  => Memcpy DtoH (Device -> Pageable) 2us 4B",
-                "cudaStreamSynchronize 90us",
-            ),
-        ),
+        Quiet("copies-in-between", _ops("cudaLaunchKernel", _COPY, "cudaStreamSynchronize 90us")),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
 
@@ -83,13 +79,12 @@ class LaunchBlocking(DevicePattern):
         """Calls that wait take what a launch takes; what waits beside them goes."""
         rows = rows_of(events)
         spent_ns = int(trace.duration_ns[rows].sum())
-        left = min(len(rows) * _LAUNCH_NS / max(spent_ns, 1), 1.0)
-        host = edits.host_time(trace, rows)
+        left = len(rows) * _LAUNCH_NS / max(spent_ns, 1)
         return Edit(
             "launches that return at once",
-            host=host,
+            host=edits.host_time(trace, rows),
             waits=rows.tolist(),
-            left=(left, min(2 * left, 1.0)),
+            left=(min(left, 1.0), min(2 * left, 1.0)),
         )
 
     def _is_most(self, calls: Rows, waited: Rows) -> bool:

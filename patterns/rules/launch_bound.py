@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,8 +21,9 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, graphs, launches, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python.frames import DATA_LOADER, FETCH
-from ..evidence.time import timing, waits
+from ..evidence.time import waits
 from ..evidence.time.host_idle import host_idle
+from ..evidence.time.timing import Cost
 from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
 from ..option import Option, share
 
@@ -139,7 +140,7 @@ class LaunchBound(DevicePattern):
             + ("" if captured is None else ", the same in each")
             + (", to decode one token after the other" if _decodes(trace) else ""),
             location=None,
-            cost=timing.Cost(idle, matters=False, on_device=True),
+            cost=Cost(idle, matters=False, on_device=True),
             at_most=Severity.INFO if trace.device_is_modelled else Severity.WARNING,
         )
 
@@ -268,20 +269,13 @@ def _decodes(trace: Trace) -> bool:
     inputs, counts = np.unique(trace.inputs_id[rows], return_counts=True)
     lengths, from_one, in_all = set[int](), 0, 0
     for number, count in zip(inputs.tolist(), counts.tolist(), strict=True):
-        for queries, keys in _lengths(trace, number):
+        query, key = [*trace.inputs.shapes(number), (), ()][:2]
+        if is_dims(query) and len(query) == 4:
             in_all += count
-            if queries == 1 < keys:
+            keys = key[2] if is_dims(key) and len(key) == 4 else query[3]
+            if query[2] == 1 < keys:
                 from_one += count
                 lengths.add(keys)
     grown = np.diff(sorted(lengths))
     grows = len(lengths) >= _FEWEST_TOKENS and bool((grown == 1).all())
     return grows and from_one >= _MOST * in_all
-
-
-def _lengths(trace: Trace, inputs: int) -> Iterator[tuple[int, int]]:
-    """Tell how many tokens ask and how many are asked, of one call."""
-    shapes = trace.inputs.shapes(inputs)
-    query, key = [*shapes, (), ()][:2]
-    if is_dims(query) and len(query) == 4:
-        asked = key[2] if is_dims(key) and len(key) == 4 else query[3]
-        yield query[2], asked

@@ -11,6 +11,8 @@ from ..examples import WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, unde
 from ..option import Option, share
 
 _LOST = under("aten::relu > cudaLaunchKernel")
+_CAPTURED = under("torch.cuda.graph", "cudaStreamBeginCapture", _LOST * 20)
+_GRAPH = launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch")
 
 
 class LostKernels(DevicePattern):
@@ -40,18 +42,9 @@ class LostKernels(DevicePattern):
         Fires("a-third", on_gpu(steps(WORK * 10, _LOST * 5)), events=15),
         Quiet("none", on_gpu(steps(WORK * 10))),
         Quiet("a-few-at-the-edge", on_gpu(steps(WORK * 10), _LOST * 3)),
-        Quiet(
-            "captured",
-            on_gpu(
-                steps(WORK * 10),
-                under("torch.cuda.graph", "cudaStreamBeginCapture", _LOST * 20),
-                "cudaStreamEndCapture",
-            ),
-        ),
+        Quiet("captured", on_gpu(steps(WORK * 10), _CAPTURED, "cudaStreamEndCapture")),
         Fires("most-of-them", on_gpu(steps(WORK * 10, _LOST * 25)), events=75),
-        Quiet(
-            "graphs", on_gpu(steps(launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch"), WORK))
-        ),
+        Quiet("graphs", on_gpu(steps(_GRAPH, WORK))),
         Abstains("all-of-them", _LOST.replace("aten", "# device 0 NVIDIA A100 8.0\naten")),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )

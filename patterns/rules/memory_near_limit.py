@@ -13,14 +13,17 @@ from ..base import DevicePattern, Match, Matches, remark
 from ..evidence.device import memory
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
-from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..examples import AT, WORK, Abstains, Fires, Quiet, launch, looped, on_gpu, steps, under
 from ..option import EASY_WARNING, Option, share, warning_share
 
 # Where so much of the pool is in use, other blocks would not help: there are too many tensors.
 _IN_USE = 0.7
 
 _GIB = 1 << 30
-_ONE_GIB = "# device 0 NVIDIA T4 7.5 1GiB"
+_ONE_GIB = "# device 0 NVIDIA T4 7.5 1GiB\n"
+_GRAPH = launch("graph", "gemm 9us", call="cudaGraphLaunch")
+_TAKEN, _GIVEN = under("aten::mm > cudaMalloc 40us"), "cudaFree 9us"
+_RETRIED = "out of memory, the allocator gives blocks back and asks again: {}"
 _SPREAD = "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF, and batches of one size"
 
 
@@ -31,6 +34,9 @@ def _held(reserved: int, in_use: int = 900 << 20) -> str:
 def _retry(reserved: int = _GIB - 4096, in_use: int = 900 << 20) -> str:
     freed = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us", _held(reserved, in_use))
     return freed + WORK
+
+
+_IDLE = _held(_GIB // 2, _GIB // 8)
 
 
 class MemoryNearLimit(DevicePattern):
@@ -66,32 +72,14 @@ class MemoryNearLimit(DevicePattern):
     fewest_retries = Option(3, "retries that are a habit, where no steps are marked", least=1)
     warning_from = warning_share(EASY_WARNING)
     examples = (
-        Fires(
-            "retries",
-            f"{_ONE_GIB}\n" + under(FRAME, steps(_retry(), count=3, lasts_us=300)),
-            events=6,
-            at=AT,
-        ),
-        Fires(
-            "half-of-it-idle",
-            f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB // 2, _GIB // 8), count=2),
-            severity=Severity.INFO,
-        ),
-        Quiet("full-is-no-fault", f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB - 4096), count=3)),
-        Quiet("small-pool", f"{_ONE_GIB}\n" + steps(WORK, _held(_GIB // 8, _GIB // 32))),
-        Quiet(
-            "pools-of-graphs",
-            f"{_ONE_GIB}\n"
-            + launch("graph", "gemm 9us", call="cudaGraphLaunch")
-            + steps(WORK, _held(_GIB // 2, _GIB // 8), count=2),
-        ),
-        Quiet("once", f"{_ONE_GIB}\n" + steps(_retry(), count=1) + steps(WORK, count=3)),
-        Quiet("caching-is-off", f"{_ONE_GIB}\n" + steps(_retry(reserved=0), count=3)),
-        Quiet(
-            "taken-and-given-elsewhere",
-            f"{_ONE_GIB}\n"
-            + steps(under("aten::mm > cudaMalloc 40us"), "cudaFree 9us", _held(_GIB), WORK),
-        ),
+        Fires("retries", looped(_retry(), lasts_us=300, gpu=_ONE_GIB), events=4, at=AT),
+        Fires("half-of-it-idle", _ONE_GIB + steps(WORK, _IDLE), severity=Severity.INFO),
+        Quiet("full-is-no-fault", _ONE_GIB + steps(WORK, _held(_GIB - 4096))),
+        Quiet("small-pool", _ONE_GIB + steps(WORK, _held(_GIB // 8, _GIB // 32))),
+        Quiet("pools-of-graphs", _ONE_GIB + _GRAPH + steps(WORK, _IDLE)),
+        Quiet("once", _ONE_GIB + steps(_retry(), count=1) + steps(WORK)),
+        Quiet("caching-is-off", _ONE_GIB + steps(_retry(reserved=0))),
+        Quiet("taken-and-given-elsewhere", _ONE_GIB + steps(_TAKEN, _GIVEN, _held(_GIB), WORK)),
         Abstains("memory-not-recorded", on_gpu(WORK)),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )
@@ -103,11 +91,9 @@ class MemoryNearLimit(DevicePattern):
         retries = Events(trace, memory.retries(trace))
         if _go_on(trace, retries, self.fewest_retries):
             for events in places.by_line(retries):
-                yield Match(
-                    events,
-                    message=_RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0])),
-                    edit=edits.without_ops(trace, events, "memory that suffices", edits.REMOVED),
-                )
+                said = _RETRIED.format(_pool(trace, memory.devices_with_memory(trace)[0]))
+                edit = edits.without_ops(trace, events, "memory that suffices", edits.REMOVED)
+                yield Match(events, said, edit=edit)
             return
         if len(trace.rows_named("*GraphLaunch*")):
             return  # graphs hold memory that no tensor has
@@ -126,9 +112,6 @@ class MemoryNearLimit(DevicePattern):
         total, (reserved, in_use) = memory.total_nbytes(trace, device), _most(changes)
         is_large = total > 0 and reserved >= self.large_pool * total
         return is_large and reserved >= self.far_above * in_use > 0
-
-
-_RETRIED = "out of memory, the allocator gives blocks back and asks again: {}"
 
 
 def _go_on(trace: Trace, retries: Sequence[Event], fewest: int) -> bool:

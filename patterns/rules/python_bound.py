@@ -14,11 +14,12 @@ from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, graphs, obstacles
 from ..evidence.python import places
-from ..evidence.time import host_idle, timing
+from ..evidence.time import host_idle
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.time.host_idle import Stretch
-from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import LARGE_INFO, Option, share
+from ..evidence.time.timing import Cost
+from ..examples import FRAME, GPU, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
+from ..option import LARGE_INFO, Option, share, word_share
 
 _GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
 
@@ -27,6 +28,17 @@ _WAIT = "<built-in method acquire of _thread.lock object at 0x1> 900us"
 _LONG = "train.py(3): count 900us"
 _NODE = under("autograd::engine::evaluate_function: MmBackward0", _OP)
 _ONE = joined(_OP, under(f"{FRAME} 950us", _LONG), _OP)
+_NEXT = under("ProfilerStep#2", _OP * 60)
+_SCRIPT = """
+    aten::mm @train.py(9): <module>
+    train.py(1): <module> 900us
+    aten::mm 100us @train.py(12): <module>
+    """
+
+
+def _run(*parts: str, gpu: str = GPU) -> str:
+    """Three steps that last as long as their parts."""
+    return gpu + steps(*parts, lasts_us=None)
 
 
 class PythonBound(Pattern):
@@ -57,10 +69,7 @@ class PythonBound(Pattern):
     code = "TDY401"
     why_no_edit = "Python stacks slow the host: record without them"
     fix = "do it in a worker, a thread or less often, or write it as operators"
-    at_one_place = share(
-        LARGE_INFO,
-        "what Python takes at one place is worth a word from this share of the window on",
-    )
+    at_one_place = word_share(LARGE_INFO, "Python at one place")
     from_op_to_op = share(
         0.15, "what Python takes in all to get from one operator to the next is worth a word"
     )
@@ -71,66 +80,18 @@ class PythonBound(Pattern):
         0.5, "a stretch is the engine's where so much of it lies between two nodes of a backward"
     )
     examples = (
-        Fires(
-            "between-ops", on_gpu(steps(_ONE, count=3, lasts_us=None)), events=3, at="train.py:3"
-        ),
-        Fires(
-            "without-stacks",
-            on_gpu(steps(_OP, "work 900us", _OP, count=3, lasts_us=None)),
-            events=3,
-        ),
-        Fires(
-            "from-op-to-op",
-            on_gpu(steps(joined(_OP, "work 20us") * 20, count=3, lasts_us=None)),
-            events=60,
-            severity=Severity.INFO,
-        ),
-        Fires(
-            "on-the-cpu",
-            steps("aten::mm", _LONG, "aten::mm 100us", lasts_us=None),
-            events=3,
-            at="train.py:3",
-        ),
-        Fires(
-            "in-the-script-itself",
-            steps(
-                "aten::mm @train.py(9): <module>",
-                under("train.py(1): <module> 900us"),
-                "aten::mm 100us @train.py(12): <module>",
-                lasts_us=None,
-            ),
-            events=3,
-            at="train.py:12",
-        ),
-        Quiet(
-            "in-one-step", on_gpu(under("ProfilerStep#1", _ONE), under("ProfilerStep#2", _OP * 60))
-        ),
-        Quiet(
-            "in-the-engine",
-            on_gpu(steps(_NODE, "[memory] 900us 8B", _NODE, count=3, lasts_us=None)),
-        ),
-        Fires(
-            "a-hook",
-            on_gpu(steps(_NODE, _LONG, _NODE, count=3, lasts_us=None)),
-            events=3,
-            at="train.py:3",
-        ),
-        Quiet(
-            "hidden",
-            on_gpu(
-                steps(
-                    launch("aten::mm 9us", "gemm 2000us", call="cudaLaunchKernel 5us"),
-                    _LONG,
-                    count=3,
-                    lasts_us=None,
-                )
-            ),
-        ),
-        Quiet("waits-for-a-thread", steps("aten::mm", _WAIT, count=3)),
-        Quiet("prepares-inputs", on_gpu(steps(_OP, "train.py(3): tokenize 900us", _OP, count=3))),
-        Abstains(
-            "graphs-lost", on_gpu(steps(_ONE, count=3), launch("graph", call="cudaGraphLaunch 5us"))
-        ),
+        Fires("between-ops", _run(_ONE), events=3, at="train.py:3"),
+        Fires("without-stacks", _run(_OP, "work 900us", _OP), events=3),
+        Fires("from-op-to-op", _run(joined(_OP, "work 20us") * 20), 60, severity=Severity.INFO),
+        Fires("on-the-cpu", _run("aten::mm", _LONG, "aten::mm 100us", gpu=""), 3, "train.py:3"),
+        Fires("in-the-script-itself", _run(_SCRIPT, gpu=""), events=3, at="train.py:12"),
+        Quiet("in-one-step", on_gpu(under("ProfilerStep#1", _ONE), _NEXT)),
+        Quiet("in-the-engine", _run(_NODE, "[memory] 900us 8B", _NODE)),
+        Fires("a-hook", _run(_NODE, _LONG, _NODE), events=3, at="train.py:3"),
+        Quiet("hidden", _run(_OP.replace("gemm 5us", "gemm 2000us"), _LONG)),
+        Quiet("waits-for-a-thread", steps("aten::mm", _WAIT)),
+        Quiet("prepares-inputs", _run(_OP, "train.py(3): tokenize 900us", _OP)),
+        Abstains("graphs-lost", _run(_ONE) + launch("graph", call="cudaGraphLaunch 5us")),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
@@ -140,9 +101,12 @@ class PythonBound(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         idle = host_idle.host_idle(trace)
-        python = [each for each in idle.stretches if _is_python(each)]
         engine = autograd.engine_time(trace)
-        python = [each for each in python if _part_of(engine, each) < self.most_of_the_engine]
+        python = [
+            each
+            for each in idle.stretches
+            if _is_python(each) and _part_of(engine, each) < self.most_of_the_engine
+        ]
         for same in places.grouped(python, lambda each: _place(trace, each)):
             usual = host_idle.usual_time(trace, same)
             if (trace.step_share(usual) or 0.0) >= self.at_one_place:
@@ -156,11 +120,11 @@ class PythonBound(Pattern):
         a_step = time_text(time.total_ns / trace.window.step_count)
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
+        where += _before(after)
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
         return Match(
             list(dict.fromkeys(each for each in events if each is not None)),
-            message=f"{who} waits {a_step} a {trace.window.unit} for Python{where}"
-            + _before(after),
+            message=f"{who} waits {a_step} a {trace.window.unit} for Python{where}",
             location=_line(function, after),
             cost=time,
             edit=Edit("done elsewhere", host=host_idle.by_track(same), left=(0.0, 0.9)),
@@ -185,7 +149,7 @@ class PythonBound(Pattern):
             f" {time_text(time.total_ns / len(calls))} for each kernel"
             + (", with Python stacks recorded" if is_slowed else ""),
             location=None,
-            cost=timing.Cost(time, matters=False, on_device=True),
+            cost=Cost(time, on_device=True),
             severity=Severity.INFO,
             at_most=Severity.WARNING,
             edit=None if is_slowed else Edit("graphs", host=python, left=(0.1, 0.6)),
@@ -219,11 +183,10 @@ def _line(function: Event | None, after: Event | None) -> Location | None:
     """Tell where to look: of a script itself, whose first line tells nothing, at what is next."""
     place = function.location if function is not None else None
     line = after.location if after is not None else None
-    if place is None or place.is_call_line or place.function != "<module>":
+    if place is None or line is None or place.is_call_line or not line.is_call_line:
         return place
-    if line is None or not line.is_call_line:
-        return place
-    return line if (line.file, line.function) == (place.file, place.function) else place
+    is_script = place.function == line.function == "<module>" and line.file == place.file
+    return line if is_script else place
 
 
 def _place(trace: Trace, stretch: Stretch) -> Hashable:

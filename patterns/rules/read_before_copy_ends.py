@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,15 +33,6 @@ def _read_back(non_blocking: str = "True", memory: str = "Pinned", line: str = _
 
 _MEAN = launch("aten::mean | float[64]", "reduce_kernel 90us")
 _NUMBER = _read_back().replace("[64]", "[]").replace("256B", "4B")
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A copy from the GPU that the host does not wait for, and the op that uses the result."""
-
-    copied: Event
-    op: Event
-    is_early: bool
 
 
 class ReadBeforeCopyEnds(DevicePattern):
@@ -81,10 +71,7 @@ class ReadBeforeCopyEnds(DevicePattern):
         Quiet("waited-for", on_gpu(WORK, _read_back(), "cudaEventSynchronize 95us", _SAME)),
         Quiet("asked-for", on_gpu(WORK, _read_back(), "cudaEventQuery", _SAME)),
         Quiet("another-shape", on_gpu(_read_back(), f"aten::sum{_LINE} | float[8]", WORK)),
-        Quiet(
-            "on-the-gpu",
-            on_gpu(_read_back(), under(_SAME, "cudaLaunchKernel\n  => reduce_kernel 9us")),
-        ),
+        Quiet("on-the-gpu", on_gpu(_read_back(), launch(_SAME, "reduce_kernel 9us"))),
         Abstains("lines-not-recorded", on_gpu(WORK, _read_back(line=""), "aten::sum | float[64]")),
         Abstains("cpu-run", "aten::mm | float[8, 8]"),
     )
@@ -99,16 +86,12 @@ class ReadBeforeCopyEnds(DevicePattern):
         )
 
     def find(self, trace: Trace) -> Matches:
-        reads = list(_reads(trace))
-        for same in places.grouped(reads, lambda read: read.op.location):
-            early = sum(read.is_early for read in same)
-            early_text = f"; {early} of {len(same)} times it was not there yet" if early else ""
-            yield Match(
-                [read.op for read in same],
-                message=f"{same[0].op.name} reads, without a wait, what non_blocking=True "
-                f"copies{early_text}",
-                edit=None,
-            )
+        is_early = dict(_reads(trace))
+        for ops in places.grouped(is_early, lambda op: op.location):
+            early = sum(is_early[op] for op in ops)
+            said = f"{ops[0].name} reads, without a wait, what non_blocking=True copies"
+            said += f"; {early} of {len(ops)} times it was not there yet" if early else ""
+            yield Match(ops, said, edit=None)
 
 
 def _copied(trace: Trace) -> list[Event]:
@@ -121,19 +104,18 @@ def _line_is_known(event: Event) -> bool:
     return event.location is not None and event.location.is_call_line
 
 
-def _reads(trace: Trace) -> Iterator[_Read]:
+def _reads(trace: Trace) -> Iterator[tuple[Event, bool]]:
+    """Ops that use what the host does not wait for, and whether it was not there yet."""
     told = np.union1d(waits.waiting_calls(trace), launches.calls_of(trace, *_QUERIES))
     told_ns = np.sort(trace.end_ns[told])
     for copied in _copied(trace):
-        outermost = launches.outermost_op(copied)
-        op = next(launches.ops_after(outermost), None)
+        op = next(launches.ops_after(launches.outermost_op(copied)), None)
         if op is None or not _line_is_known(op) or op.location != copied.location:
             continue
         waited = np.searchsorted(told_ns, op.start_ns) > np.searchsorted(told_ns, copied.start_ns)
         if waited or op.kernels or op.runtime_calls or not _takes(op, copied):
             continue
-        done_ns = max(work.end_ns for work in copied.kernels)
-        yield _Read(copied, op, op.start_ns < done_ns)
+        yield op, op.start_ns < max(work.end_ns for work in copied.kernels)
 
 
 def _takes(op: Event, copied: Event) -> bool:

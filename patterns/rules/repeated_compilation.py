@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -73,26 +73,16 @@ class RepeatedCompilation(Pattern):
             host = edits.host_time(trace, rows_of(events))
             # Code for any shape is compiled once, and may be a little slower.
             edit = Edit("compiled once", host=host, left=(0.0, 0.2))
-            yield Match(events, message=_message(part), edit=edit)
+            mean = time_text(float(np.mean([each.duration_ns for each in events])))
+            said = f"a function is compiled again {len(part)} times, {mean} each"
+            shapes = list(dict.fromkeys(filter(None, (each.shape for each in part))))
+            if len(shapes) > 1:
+                said += f", as shapes change: {', '.join(map(str, shapes[:3]))}"
+            yield Match(events, said, edit=edit)
 
 
-def _message(same: Sequence[_Compilation]) -> str:
-    mean = time_text(float(np.mean([each.event.duration_ns for each in same])))
-    shapes = list(dict.fromkeys(filter(None, (each.shape for each in same))))
-    changes = f", as shapes change: {', '.join(map(str, shapes[:3]))}"
-    said = f"a function is compiled again {len(same)} times, {mean} each"
-    return said + (changes if len(shapes) > 1 else "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Compilation:
-    """One compilation of a function.
-
-    Attributes:
-        event: the op that compiles.
-        frame: the number of the function.
-        number: how often it was compiled before.
-    """
+class _Compilation(NamedTuple):
+    """The op that compiles a function, the function's number, and how often it was before."""
 
     event: Event
     frame: int
@@ -101,8 +91,7 @@ class _Compilation:
     @property
     def shape(self) -> tuple[int, ...] | None:
         """The shape of what the first operator of the compiled code works on."""
-        trace = self.event.trace
-        regions = trace.named(_REGION.format(self.frame, self.number))
+        regions = self.event.trace.named(_REGION.format(self.frame, self.number))
         ops = regions[0].descendants() if regions else ()
         dims = (each.input_shapes[0] for each in ops if each.input_shapes)
         return next((tuple(each) for each in dims if each and is_dims(each)), None)
