@@ -21,16 +21,19 @@ def _steps(*parts: str) -> str:
     return under(FRAME, *each)
 
 
+_ANEW = under("autograd::engine::evaluate_function: CheckpointBackward", _forward(13))
+_LATER = "".join(f"AddmmBackward0 seq={n}/1\n" for n in range(44, 32, -1))
 _TRAINED = _forward() + "".join(f"AddmmBackward0 seq={n}/1\n" for n in range(12, 0, -1))
 
 
 class GradientsInEvaluation(Pattern):
     """Ops record what a backward would need, and there is no backward.
 
-    What it does: It finds steps in which ten nodes of the autograd graph or more are made (the
-    sequence numbers of ops count them) and of which no backward runs, neither in the step nor
-    later; without steps, such runs. The last step is left out where others have a backward, as the
-    recording may have ended before its own.
+    What it does: It finds ten nodes of the autograd graph or more that are made one after the other
+    (the sequence numbers of ops count them) and of which no backward runs, neither in the step nor
+    later: in a step of their own, beside training in one, or in a run without steps. The last step,
+    or what such a run ends with, is left out where there is a backward, as the recording may have
+    ended before its own.
     Why it costs: Tensors that a backward would need are kept for as long as the result is, and each
     op takes a little longer. With no gradients asked for, larger batches fit.
     Example: A validation without `torch.no_grad()`, recorded as
@@ -55,6 +58,9 @@ class GradientsInEvaluation(Pattern):
     examples = (
         Fires("a-run", under(FRAME, _forward()), at=AT),
         Fires("validation-step", _steps(_TRAINED, _forward(13), "aten::mm"), at=AT),
+        Fires("in-a-training-step", _steps(_TRAINED + _forward(13), _TRAINED), at=AT),
+        Fires("without-steps", under(FRAME, _TRAINED, _forward(13), _forward(33), _LATER), at=AT),
+        Quiet("computed-anew-by-the-engine", _steps(_TRAINED + _ANEW, _TRAINED)),
         Quiet("training", _steps(_TRAINED, _TRAINED, _TRAINED)),
         Quiet("no-gradients", under(FRAME, "aten::linear\n" * 12)),
         Quiet("nothing-needs-them", under(FRAME, "aten::linear seq=4\n" * 12)),

@@ -11,13 +11,13 @@ from tidy.trace import Capability, Event, EventKind, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import memory
+from ..evidence.device.autograd import nodes_in_vain
 from ..evidence.python import places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option
 
-# What tidy's recorder, which records in pieces, writes into the header.
-_OF_PIECES = ("tidy_path", "tidy_times", "tidy_notes", "tidy_recording_slowdown")
 _MIB = 1 << 20
+_FEW = 3  # ops, with which a script adds up or looks at what it keeps
 
 
 def _steps(*changes: Sequence[int], seq: str = " seq=4", nbytes: int = _MIB) -> str:
@@ -55,8 +55,7 @@ class GrowingMemory(Pattern):
     Instead: Keep numbers or detached tensors (`total += loss.detach()`, `loss.item()` once in a
     while), detach what is carried to the next step (`hidden = hidden.detach()`), and clear what
     hooks and lists collect.
-    Cannot see: It misses what grows by less than a step's noise, and what tidy recorded of the CPU
-    in pieces, between which memory goes unseen.
+    Cannot see: It misses what grows by less than a step's noise, and what grows in some steps only.
     """
 
     code = "TDY804"
@@ -87,10 +86,8 @@ class GrowingMemory(Pattern):
         return memory.without_addresses(trace) or _too_few_steps(trace, self.fewest_steps)
 
     def find(self, trace: Trace) -> Matches:
-        in_pieces = any(key in trace.info.header for key in _OF_PIECES)
-        devices = memory.devices_with_memory(trace)
-        for device in devices if in_pieces else (*devices, memory.CPU):
-            grown = _grown(trace, device) if len(trace.window.steps) >= self.fewest_steps else 0
+        for device in (*memory.devices_with_memory(trace), memory.CPU):
+            grown = _grown(trace, device, self.fewest_steps)
             stays = _stays(trace, device) if grown >= self.worth_a_word_nbytes else []
             if not stays:
                 continue
@@ -98,7 +95,31 @@ class GrowingMemory(Pattern):
             keeps_graph = any(above.sequence_nr >= 0 for e in same for above in e.ancestors())
             matters = grown >= self.warning_from_nbytes and keeps_graph
             severity = Severity.WARNING if matters else Severity.INFO
-            yield Match(same, _said(trace, same, grown), (), edit=None, severity=severity)
+            said, keeper = _said(trace, same, grown), _keeper(trace, same) if keeps_graph else None
+            if keeper is not None:
+                said += f", in a graph kept up to {keeper.name}"
+            place = (keeper or same[0]).location
+            yield Match(same, said, (), edit=None, severity=severity, location=place)
+
+
+def _keeper(trace: Trace, same: Sequence[Event]) -> Event | None:
+    """The op up to which a graph is kept that these allocations are part of; None if unclear.
+
+    It is the last of those after them whose nodes no backward uses.
+    """
+    rows, in_vain = nodes_in_vain(trace)
+    vain, used = np.flatnonzero(in_vain), np.append(np.flatnonzero(~in_vain), len(rows))
+    ops = [op.start_ns for op in map(_op_of, same) if op is not None]
+    at = np.searchsorted(trace.start_ns[rows], ops)
+    if not len(vain) or not len(at) or at.max() > vain[-1]:
+        return None
+    first = vain[np.searchsorted(vain, at)]
+    after = used[np.searchsorted(used, first)]
+    # What follows a backward may be an evaluation, which keeps nothing.
+    if (after - first)[~in_vain[at]].max(initial=0) > _FEW:
+        return None
+    last = [trace.event(row) for row in rows[after - 1].tolist()]
+    return last[0] if len({(event.name, event.location) for event in last}) == 1 else None
 
 
 def _too_few_steps(trace: Trace, fewest: int) -> Obstacle | None:
@@ -110,17 +131,21 @@ def _too_few_steps(trace: Trace, fewest: int) -> Obstacle | None:
     return NotChecked(f"the recording has {counted}", f"record {fewest + 1} steps or more")
 
 
-def _grown(trace: Trace, device: int) -> int:
-    """Tell what the least step of the window adds on one device, given back counted."""
+def _grown(trace: Trace, device: int, fewest_steps: int) -> int:
+    """Tell what the least step of the window adds on one device, given back counted.
+
+    Steps in which memory changed unseen, as its totals show, do not count: there is no total of two
+    pieces of a recording. 0 of fewer steps.
+    """
     ends = np.array([step.end_ns for step in trace.window.steps])
     changes = memory.changes_of(trace, device)
-    in_use = np.append(0, np.cumsum(trace.nbytes[changes.row]))
-    grown = np.diff(in_use[np.searchsorted(trace.start_ns[changes.row], ends)])
-    if len(changes) and (changes.allocated_nbytes >= 0).all():
-        # Where memory was given back unseen, the totals know of it.
-        last = np.searchsorted(trace.start_ns[changes.row], ends) - 1
-        grown = np.minimum(grown, np.diff(changes.allocated_nbytes[np.maximum(last, 0)]))
-    return int(grown.min())
+    nbytes, totals = trace.nbytes[changes.row], changes.allocated_nbytes
+    upto = np.searchsorted(trace.start_ns[changes.row], ends)
+    grown = np.diff(np.append(0, np.cumsum(nbytes))[upto])
+    if len(changes) and (totals >= 0).all():
+        unseen = np.append(0, np.cumsum(np.diff(totals, prepend=totals[0] - nbytes[0]) != nbytes))
+        grown = grown[np.diff(unseen[upto]) == 0]
+    return int(grown.min()) if len(grown) >= fewest_steps - 1 else 0
 
 
 def _stays(trace: Trace, device: int) -> list[list[Event]]:

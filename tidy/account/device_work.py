@@ -70,7 +70,8 @@ def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
 def kernels_of_collectives(trace: Trace) -> Rows:
     """Find what collectives run on devices, by whatever library."""
     rows = trace.device_rows[trace.kind[trace.device_rows] == EventKind.Kernel]
-    return rows[kinds_by_name(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
+    found: Rows = rows[kinds_by_name(trace, rows) == CODE_OF[work_kinds.COMMUNICATION]]
+    return found
 
 
 def kinds_of(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:

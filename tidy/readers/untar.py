@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..errors import TraceFormatError
 from .unzip import SEVERAL, is_trace
@@ -26,8 +27,9 @@ def untar(
         TraceFormatError: there is no such member, or several.
     """
     found = False
+    stream: Any = _Stream(blocks)
     try:
-        with tarfile.open(fileobj=_Stream(blocks), mode="r|") as archive:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
             for member in archive:
                 file = archive.extractfile(member) if is_trace(member.name) else None
                 if file is None:

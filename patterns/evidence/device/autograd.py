@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.intervals import repeated
@@ -75,28 +76,44 @@ def backward_of(trace: Trace, ops: Rows) -> Rows:
     return found
 
 
-def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
-    """The first op that makes a node, of each step (or of the run) whose nodes nobody uses."""
-    backward = np.union1d(
-        backward_ops(trace), tree_rows(trace, "autograd::engine::evaluate_function*")
-    )
+@kept
+def nodes_in_vain(trace: Trace) -> tuple[Rows, NDArray[np.bool_]]:
+    """Ops that may make a node of the graph, by start, and of which no backward uses the number.
+
+    What the engine computes anew for itself is not among them. Of a file that is thinned out a
+    backward may be missing.
+    """
+    engine = tree_rows(trace, "autograd::engine::evaluate_function*")
+    backward = np.union1d(backward_ops(trace), engine)
     ops = trace.rows_of_kind(EventKind.TorchOp)
     forward = by_start(trace, np.setdiff1d(ops[trace.sequence_nr[ops] >= 0], backward))
-    steps = trace.window.steps
-    if not len(backward):
-        spans = [(step.start_ns, step.end_ns) for step in steps]
+    forward = forward[~trace.time_of(engine).contains(trace.start_ns[forward])]
+    used = trace.sequence_nr[backward]
+    in_vain = ~np.isin(trace.sequence_nr[forward], used)
+    is_known = not len(used) or ((used >= 0).any() and not trace.info.is_thinned)
+    return forward, in_vain & is_known
+
+
+def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
+    """The first of each so many ops in a row that make nodes which nobody uses.
+
+    Where there is any backward, those of the last step do not count, nor those with which a
+    recording without steps ends: their backward may not have been recorded.
+    """
+    forward, in_vain = nodes_in_vain(trace)
+    steps, starts = trace.window.steps, trace.start_ns[forward]
+    spans = [(step.start_ns, step.end_ns) for step in steps]
+    if in_vain.all():
         spans = spans or [(trace.start_ns_first, trace.start_ns_first + trace.span_ns + 1)]
+    elif steps:
+        last_ns = max(step.end_ns for step in (*trace.steps, *steps))
+        spans = [span for span in spans if span[1] < last_ns]
     else:
-        last_ns = max((step.end_ns for step in (*trace.steps, *steps)), default=0)
-        spans = [(step.start_ns, step.end_ns) for step in steps if step.end_ns < last_ns]
-    # What runs later than a step and has one of its numbers is the backward of its nodes.
-    used = np.unique(trace.sequence_nr[backward])
-    busy_ns = np.sort(trace.start_ns[backward])
-    starts, numbers = trace.start_ns[forward], trace.sequence_nr[forward]
+        spans = [(trace.start_ns_first, int(starts[~in_vain][-1]))]
     for start_ns, end_ns in spans:
         first, last = np.searchsorted(starts, (start_ns, end_ns))
-        in_it = np.searchsorted(busy_ns, end_ns) > np.searchsorted(busy_ns, start_ns)
-        made = np.unique(numbers[first:last])
-        used_later = np.searchsorted(used, made, "right") > np.searchsorted(used, made)
-        if len(made) > fewest_nodes and not in_it and not used_later.any():
-            yield trace.event(int(forward[first]))
+        _, at = np.unique(trace.sequence_nr[forward[first:last]], return_index=True)
+        edges = np.flatnonzero(np.diff(in_vain[first:last][at], prepend=False, append=False))
+        for begin, end in edges.reshape(-1, 2).tolist():
+            if end - begin > fewest_nodes:
+                yield trace.event(int(forward[first + at[begin]]))
