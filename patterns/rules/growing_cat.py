@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import pairwise
 from operator import itemgetter
@@ -20,13 +21,14 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option, share
 
 _Dims = tuple[int, ...]
+_MOST_AT_ONCE = 8  # tensors of one size that grow in one loop, each of which is followed
 
 
-def _grows(body: str = "", count: int = 12, by: int = 1) -> str:
-    """`out = torch.cat([out, row])` in each round, and what else there is in it."""
+def _grows(body: str = "", count: int = 12, by: int = 1, copies: int = 1) -> str:
+    """`out = torch.cat([out, row])` in each round, of so many tensors, and what else is in it."""
     sizes = range(by, (count + 1) * by, by)
     cat = "aten::cat 5us | TensorList[{}, 8; {}, 8], =0\n{}"
-    return "".join(cat.format(size, by, body.format(size + by)) for size in sizes)
+    return "".join(copies * cat.format(size, by, body.format(size + by)) for size in sizes)
 
 
 class GrowingCat(Pattern):
@@ -57,6 +59,7 @@ class GrowingCat(Pattern):
     read_share = share(0.2, "what is read in more of the rounds than this has to be whole in each")
     examples = (
         Fires("rows", under(FRAME, _grows()), events=12, at=AT),
+        Fires("two-alike", under(FRAME, _grows(copies=2)), events=24, at=AT),
         Fires("with-work", under(FRAME, _grows("aten::mul 3us | float[1, 8]\n")), events=12, at=AT),
         Quiet("nine", _grows(count=9)),
         Quiet("read-in-each-round", _grows("aten::mm | float[{}, 8], float[8, 8]\n")),
@@ -91,18 +94,18 @@ def _growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[li
 
 def _grown(trace: Trace, cats: Rows, fewest: int) -> Iterator[list[tuple[Event, _Dims]]]:
     """Calls of which each takes what the one before gave, and the dims of what each gives."""
-    open_: dict[_Dims, list[tuple[Event, _Dims]]] = {}
+    open_ = defaultdict[_Dims, deque[list[tuple[Event, _Dims]]]](deque)  # the oldest first
     for cat in trace.events(cats.tolist()):
         sizes, given = _sizes(cat)
-        taken = next((dims for dims in sizes if dims in open_ and dims != given), None)
-        chain = open_.pop(taken) if taken is not None else []
+        taken = next((dims for dims in sizes if open_.get(dims) and dims != given), None)
+        chain = open_[taken].popleft() if taken is not None else []
         if given:
-            before = open_.pop(given, None)
-            if before is not None and len(before) >= fewest:
+            alike = open_[given]
+            if len(alike) >= _MOST_AT_ONCE and len(before := alike.popleft()) >= fewest:
                 yield before
             chain.append((cat, given))
-            open_[given] = chain
-    yield from (chain for chain in open_.values() if len(chain) >= fewest)
+            alike.append(chain)
+    yield from (chain for chains in open_.values() for chain in chains if len(chain) >= fewest)
 
 
 def _sizes(cat: Event) -> tuple[list[_Dims], _Dims]:
