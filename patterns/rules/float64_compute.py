@@ -1,19 +1,22 @@
-"""TDY505: float64 arithmetic on a GPU."""
+"""TDY505: float64 arithmetic on a GPU, and products of it on a CPU."""
 
 from __future__ import annotations
 
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidy.finding import Severity
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
-from ..base import DevicePattern, Match, Matches
+from ..base import Match, Matches, Pattern
 from ..evidence.device import copies, devices, launches
+from ..evidence.device.obstacles import other_accelerator, without_device
+from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import WORTH_A_WARNING, warning_share, word_share
 
 _PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|mv|addmv_?|dot|vdot|\w*conv\w*)")
@@ -33,14 +36,15 @@ _LOSS = "aten::sub 90us | float[4096], double[4096]"
 _KERNEL = "elementwise_kernel 40us"
 
 
-class Float64Compute(DevicePattern):
-    """The GPU computes in float64, which takes twice the memory and many times the arithmetic.
+class Float64Compute(Pattern):
+    """The run computes in float64, which takes twice the memory and many times the arithmetic.
 
     What it does: It finds products and convolutions of double tensors on a GPU, and other ops on
     them where those of one line take 5 % of the step. A Python number, which is recorded as a
-    double without dims, makes no tensor float64 and does not count.
+    double without dims, makes no tensor float64 and does not count. In a run on the CPU products of
+    one line that take 5 % of the step are info.
     Why it costs: There are twice the bytes of float32, and the rate of float64 is half on NVIDIA's
-    largest GPUs and 1/32 or 1/64 on all others.
+    largest GPUs and on CPUs, and 1/32 or 1/64 on all other GPUs.
     Example: `model(torch.from_numpy(array).to("cuda"))`, recorded as
 
         aten::mm, aten::addmm, aten::bmm, aten::cudnn_convolution, ...    Input type double
@@ -53,7 +57,7 @@ class Float64Compute(DevicePattern):
     """
 
     code = "TDY505"
-    needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
     why_no_edit = "kernels this short take the time of their launch"
     fix = "use float32: .float() on the data, dtype=torch.float32 for new tensors"
     worth_a_word = word_share(WORTH_A_WARNING, "arithmetic that is no product")
@@ -66,10 +70,34 @@ class Float64Compute(DevicePattern):
         Quiet("python-number", on_gpu(launch("aten::mul 90us | float[4096], double[]", _KERNEL))),
         Quiet("small-elementwise", on_gpu(launch("aten::mul 90us | double[4]", "kernel 2us"))),
         Quiet("cast", on_gpu(launch(_CAST, _KERNEL))),
-        Abstains("cpu-run", _MM),
+        Fires("on-the-cpu", under(FRAME, steps(_MM)), 3, AT, Severity.INFO),
+        Quiet("float32-on-the-cpu", steps(_MM.replace("double", "float"))),
+        Quiet("little-on-the-cpu", steps(_MM, "aten::relu 2000us", lasts_us=None)),
+        Abstains("no-shapes", "aten::mm"),
     )
 
+    def applies(self, trace: Trace) -> Obstacle | None:
+        return None if trace.is_cpu_run else without_device(trace) or other_accelerator(trace)
+
     def find(self, trace: Trace) -> Matches:
+        return self._on_a_gpu(trace) if trace.devices_used else self._on_the_cpu(trace)
+
+    def _on_the_cpu(self, trace: Trace) -> Matches:
+        is_product = launches.has_name(trace, "aten::*")
+        is_product[is_product] = [
+            _PRODUCT.fullmatch(trace.names[name]) is not None for name in np.flatnonzero(is_product)
+        ]
+        rows = np.flatnonzero(is_product[trace.name_id[: trace.tree_count]])
+        rows = rows[_have_doubles(trace, rows)]
+        rows = rows[~np.isin(trace.parent[rows], rows)]
+        for events in places.grouped(trace.events(rows.tolist()), lambda op: op.location):
+            for part in places.by_window(events):
+                if (trace.step_share(trace.time_of(rows_of(part))) or 0.0) >= self.worth_a_word:
+                    edit = edits.without_ops(trace, part, "in float32", (0.5, 0.7))
+                    said = "float64 products or convolutions"
+                    yield Match(part, said, edit=edit, severity=Severity.INFO)
+
+    def _on_a_gpu(self, trace: Trace) -> Matches:
         kernels_of = _double_kernels(trace)
         products = {op for op in kernels_of if _PRODUCT.fullmatch(op.name)}
         for events in places.grouped(kernels_of, lambda op: (op.location, op in products)):
@@ -97,13 +125,18 @@ def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
     kernels = trace.rows_of_kind(EventKind.Kernel)
     ops = trace.launching_ops(kernels)
     kernels, ops = kernels[ops >= 0], ops[ops >= 0]
-    alike, which = np.unique(trace.inputs_id[ops], return_inverse=True)
-    has_double = np.array([_has_double(trace, each) for each in alike.tolist()], bool)[which]
+    has_double = _have_doubles(trace, ops)
     kernels_of: dict[int, list[int]] = {}
     for kernel, op in zip(kernels[has_double].tolist(), ops[has_double].tolist(), strict=True):
         kernels_of.setdefault(op, []).append(kernel)
     own = launches.has_name(trace, "aten::*") & ~launches.has_name(trace, *copies.ASKED)
     return {trace.event(op): rows for op, rows in kernels_of.items() if own[trace.name_id[op]]}
+
+
+def _have_doubles(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
+    """For each op whether an input is a double tensor with dims."""
+    alike, which = np.unique(trace.inputs_id[ops], return_inverse=True)
+    return np.array([_has_double(trace, each) for each in alike.tolist()], bool)[which]
 
 
 def _has_double(trace: Trace, inputs_id: int) -> bool:

@@ -198,7 +198,7 @@ def _walk(
         return None
     start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
     steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)
-    changes = _index_changes(trace, selects, slots, fewest_rounds)
+    changes = loops.index_changes(trace, selects, slots, fewest_rounds)
     # Without inputs the layers of a model look like a loop around products.
     if steps >= rounds - 1 or changes is False or (changes is None and has_products):
         return None
@@ -212,16 +212,3 @@ def _walk(
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
     return _Walk(trace, rows, rounds, line, has_products, is_views)
-
-
-def _index_changes(trace: Trace, selects: Rows, slots: int, fewest_rounds: int) -> bool | None:
-    """Tell whether so many rounds select something else; None where inputs were not recorded."""
-    walked = set()
-    for at in range(0, len(selects), slots):
-        index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
-        if not all(index):
-            return None
-        walked.add(tuple(index))
-        if len(walked) >= fewest_rounds:
-            return True
-    return False

@@ -15,6 +15,7 @@ from tidy.trace.inputs import is_dims
 
 from ..device.autograd import called_by_script
 from ..device.launches import has_name, ops_in_no_op
+from ..python.loops import index_changes
 from ..python.op_names import PRODUCTS, RECURRENT, TRAINING_STEPS, VIEWS, aten
 
 _Numbers = NDArray[np.int32]  # of names
@@ -78,7 +79,7 @@ def loops_over_slices(
                     continue
                 rows = ops[run[0] : run[-1] + len(_last_round(names[run[-1] :], kinds))]
                 in_rounds = np.unique(np.concatenate(kinds))
-                loop = _sample_loop(trace, rows, len(run), dims, in_rounds)
+                loop = _sample_loop(trace, rows, len(run), dims, in_rounds, fewest_rounds)
                 if loop is not None:
                     taken[run[0] : run[-1] + 1] = True
                     yield loop
@@ -120,7 +121,7 @@ def loops_over_rows(trace: Trace, fewest_rounds: int, longest_round: int) -> Ite
             in_round = names[one_round]
             if length and _computes(trace, in_round) and _takes(trace, ops[one_round], dims):
                 rows = ops[at : at + 1 + length * dims[0]]
-                loop = _sample_loop(trace, rows, dims[0], dims, in_round, maybe=True)
+                loop = _sample_loop(trace, rows, dims[0], dims, in_round, fewest_rounds, maybe=True)
                 if loop is not None:
                     yield loop
 
@@ -131,10 +132,13 @@ def _sample_loop(
     rounds: int,
     dims: tuple[int, ...],
     in_rounds: _Numbers,
+    fewest_rounds: int,
     *,
     maybe: bool = False,
 ) -> SampleLoop | None:
     """The loop that these ops are; None where rounds are training steps, or need the one before.
+
+    A loop whose rounds index something else each is none over samples.
 
     Args:
         in_rounds: numbers of the names of all operators in rounds.
@@ -142,7 +146,11 @@ def _sample_loop(
     """
     called = {trace.names[number] for number in in_rounds.tolist()}
     is_step = has_name(trace, *TRAINING_STEPS)[in_rounds].any()
-    if is_step or "aten::select" in called or called & RECURRENT:
+    selects = ops[has_name(trace, "aten::select")[trace.name_id[ops]]]
+    counts = len(selects) and index_changes(
+        trace, selects, -(-len(selects) // rounds), fewest_rounds
+    )
+    if is_step or counts is None or counts or called & RECURRENT:
         return None
     location = trace.event(int(ops[0])).location
     return SampleLoop(ops, rounds, dims, maybe or bool(called & PRODUCTS), location)

@@ -147,6 +147,21 @@ def further_rounds(
             yield int(run[0]), int(run[-1]) + period
 
 
+def index_changes(
+    trace: Trace, selects: NDArray[np.int64], slots: int, fewest_rounds: int
+) -> bool | None:
+    """Tell whether so many rounds select something else; None where inputs were not recorded."""
+    walked = set()
+    for at in range(0, len(selects), slots):
+        index = [Event(trace, int(row)).concrete_inputs[1:3] for row in selects[at : at + slots]]
+        if not all(index):
+            return None
+        walked.add(tuple(index))
+        if len(walked) >= fewest_rounds:
+            return True
+    return False
+
+
 def repeated_runs(
     sequence: ArrayLike, longest_period: int, fewest_rounds: int
 ) -> Iterator[tuple[int, int, int]]:
