@@ -135,7 +135,7 @@ def _classes(events: Sequence[Event]) -> set[str]:
     """The classes of the optimizers: of the ranges that are, or are around, these events.
 
     The functions that update are shared (AdamW's is Adam's, and a class of the user's may call
-    one), so they tell the class only where no range was recorded.
+    one), so they tell the class only where no range was recorded around any of them.
     """
     found = optimizers.optimizer_steps(events[0].trace, _ANY_STEP)
     ranges = sorted(found, key=lambda each: each.start_ns)
@@ -144,9 +144,9 @@ def _classes(events: Sequence[Event]) -> set[str]:
     for event in events:
         at = bisect_right(starts_ns, event.start_ns) - 1
         is_inside = at >= 0 and event.end_ns <= ranges[at].end_ns
-        match = _ANY_STEP.fullmatch(ranges[at].name) if is_inside else None
-        classes.add(match[1] if match else _class_of_function(event.name))
-    return classes
+        if is_inside and (match := _ANY_STEP.fullmatch(ranges[at].name)):
+            classes.add(match[1])
+    return classes or {_class_of_function(event.name) for event in events}
 
 
 def _class_of_function(name: str) -> str:
