@@ -6,6 +6,8 @@ these lines and no others. The corrected form has every `#!` line, or what belon
 
 from typing import NamedTuple
 
+from .graph_scripts import KEPT_GRAPH, NO_GRADIENTS, VALIDATED, VALIDATION
+
 
 class Case(NamedTuple):
     name: str
@@ -121,47 +123,6 @@ for _ in range(4):
     loss.backward()
     {step}
 """
-
-_VALIDATED = """\
-import torch
-from torch import nn
-
-model = nn.Sequential(*[nn.Linear(16, 16) for _ in range(12)])
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-inputs, score = torch.ones(32, 16), 0.0
-for _ in range(8):
-    optimizer.zero_grad()
-    model(inputs).square().mean().backward()
-    score += model(inputs).sum().item()  #!
-    optimizer.step()
-"""
-
-_KEPT_GRAPH = """\
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(32, 512), nn.ReLU(), nn.Linear(512, 4))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-inputs, total = torch.ones(2048, 32), 0.0
-for _ in range(12):
-    optimizer.zero_grad()
-    loss = model(inputs).square().mean()
-    loss.backward(retain_graph=True)
-    optimizer.step()
-    total = total + loss  #!
-"""
-
-_VALIDATION = """\
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-model = nn.Sequential(*[each for _ in range(8) for each in (nn.Linear(8, 8), nn.Tanh())]).eval()
-inputs = torch.randn(16, 8)
-for _ in range(3):
-    score = model(inputs).sum().detach().item()  #!
-"""
-_NO_GRADIENTS = "with torch.no_grad():\n        score = model(inputs).sum().detach().item()"
 
 _NORM = """\
 import torch
@@ -396,19 +357,19 @@ CASES = [
     Case(
         "validation",
         "TDY702",
-        _VALIDATION,
-        (("score = model(inputs).sum().detach().item()", _NO_GRADIENTS),),
+        VALIDATION,
+        (("score = model(inputs).sum().detach().item()", NO_GRADIENTS),),
     ),
     Case(
         "validation-in-each-step",
         "TDY702",
-        _VALIDATED,
+        VALIDATED,
         (("score += model(inputs).sum().item()", "with torch.no_grad(): score += 1"),),
     ),
     Case(
         "kept-graph",
         "TDY804",
-        _KEPT_GRAPH,
+        KEPT_GRAPH,
         (("total = total + loss  #!", "total = total + loss.item()"), ("retain_graph=True", "")),
     ),
     Case(
