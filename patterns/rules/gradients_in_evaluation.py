@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidy.finding import Severity
-from tidy.trace import Trace
+from tidy.trace import Event, Location, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd
@@ -72,6 +72,13 @@ class GradientsInEvaluation(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         events = autograd.without_backward(trace, self.fewest_nodes)
-        for same in places.grouped(events, lambda event: event.location):
-            where = places.within_range(same)
-            yield Match(same, f"ops record gradients, and no backward uses them{where}", cost=())
+        for same in places.grouped(events, _place):
+            what = f"ops record gradients, and no backward uses them{places.within_range(same)}"
+            yield Match(same, what, cost=(), location=_place(same[0]))
+
+
+def _place(event: Event) -> Location | None:
+    """Where the model is called: training may call it as well, and reach the same line in it."""
+    models = [above for above in event.ancestors() if above.name.startswith("nn.Module: ")]
+    called = models[-1].location if models else None
+    return called if called is not None and called.is_call_line else event.location

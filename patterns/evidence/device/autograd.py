@@ -101,19 +101,22 @@ def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
     recording without steps ends: their backward may not have been recorded.
     """
     forward, in_vain = nodes_in_vain(trace)
-    steps, starts = trace.window.steps, trace.start_ns[forward]
+    # A step with an evaluation in it is long, and may be left out of the window.
+    steps, starts = trace.steps or trace.window.steps, trace.start_ns[forward]
     spans = [(step.start_ns, step.end_ns) for step in steps]
     if in_vain.all():
         spans = spans or [(trace.start_ns_first, trace.start_ns_first + trace.span_ns + 1)]
     elif steps:
-        last_ns = max(step.end_ns for step in (*trace.steps, *steps))
+        last_ns = max(step.end_ns for step in steps)
         spans = [span for span in spans if span[1] < last_ns]
     else:
         spans = [(trace.start_ns_first, int(starts[~in_vain][-1]))]
     for start_ns, end_ns in spans:
         first, last = np.searchsorted(starts, (start_ns, end_ns))
-        _, at = np.unique(trace.sequence_nr[forward[first:last]], return_index=True)
-        edges = np.flatnonzero(np.diff(in_vain[first:last][at], prepend=False, append=False))
+        # Of ops with one number the last makes the node.
+        own, vain = forward[first:last][::-1], in_vain[first:last][::-1]
+        _, at = np.unique(trace.sequence_nr[own], return_index=True)
+        edges = np.flatnonzero(np.diff(vain[at], prepend=False, append=False))
         for begin, end in edges.reshape(-1, 2).tolist():
             if end - begin > fewest_nodes:
-                yield trace.event(int(forward[first + at[begin]]))
+                yield trace.event(int(own[at[begin]]))
