@@ -36,26 +36,27 @@ def make_data(count, seed):
 # end
 def evaluate(model, loader):
     model.eval()
-    correct, total, loss = 0, 0, 0.0
+    hits, seen, loss = torch.zeros(10), torch.zeros(10), 0.0
     for images, labels in loader:
         logits = model(images)  # at: graph-in-evaluation
         loss += F.cross_entropy(logits, labels, reduction="sum").item()
         predicted = logits.argmax(1)
         # clean:
-        correct += (predicted == labels).sum().item()
+        hits += torch.bincount(labels[predicted == labels], minlength=10)
+        seen += torch.bincount(labels, minlength=10)
         # planted accuracy-by-element (TDY401, TDY404, TDY406):
         # for p, t in zip(predicted, labels):  # at: accuracy-by-element
+        #     seen[t] += 1  # at: accuracy-by-element
         #     if p.item() == t.item():  # at: accuracy-by-element
-        #         correct += 1
+        #         hits[t] += 1  # at: accuracy-by-element
         # end
-        total += len(labels)
-    return loss / total, correct / total
+    return loss / seen.sum().item(), (hits / seen).mean().item()
 
 
 def main():
     torch.manual_seed(0)
     train_loader = DataLoader(make_data(512, 1), batch_size=64, shuffle=True)
-    test_loader = DataLoader(make_data(512, 2), batch_size=128)
+    test_loader = DataLoader(make_data(1024, 2), batch_size=128)
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     for epoch in range(2):

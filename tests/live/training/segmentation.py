@@ -41,12 +41,12 @@ class UNet(nn.Module):
         return self.head(self.up1(torch.cat([x, first], 1)))  # at: bias-before-norm
 
 
-def make_batch(size=8, side=64):
+def make_batch(size=8, side=32):
     y, x = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
     masks = torch.zeros(size, side, side, dtype=torch.long)
     for kind in (1, 2):
         center = torch.rand(2, size, 1, 1) * side
-        radius = 6 + 10 * torch.rand(size, 1, 1)
+        radius = 4 + 6 * torch.rand(size, 1, 1)
         masks[(x - center[0]) ** 2 + (y - center[1]) ** 2 < radius**2] = kind
     return masks[:, None].float() + 0.5 * torch.randn(size, 1, side, side), masks
 
@@ -70,7 +70,8 @@ def mean_iou(predicted, masks):
     #     for c in range(CLASSES):
     #         inter = ((p == c) & (m == c)).sum().item()  # at: iou-by-image-and-class
     #         union = ((p == c) | (m == c)).sum().item()  # at: iou-by-image-and-class
-    #         if union > 0:
+    #         wanted = (m == c).sum().item()  # at: iou-by-image-and-class
+    #         if union > 0 and wanted > 0:
     #             scores.append(inter / union)
     # return sum(scores) / len(scores)
     # end

@@ -32,6 +32,23 @@ def make_table(count):
     return TensorDataset(numbers, categories, target)
 
 
+def rank_correlation(a, b):
+    # clean:
+    ranks = [torch.tensor(each).argsort().argsort().double() for each in (a, b)]
+    return torch.corrcoef(torch.stack(ranks))[0, 1].item()
+    # planted sorted-in-python (TDY401, TDY409):
+    # ranks = []
+    # for values in (a, b):
+    #     order = sorted(range(len(values)), key=values.__getitem__)  # at: sorted-in-python
+    #     rank = [0] * len(values)
+    #     for place, index in enumerate(order):  # at: sorted-in-python
+    #         rank[index] = place
+    #     ranks.append(rank)
+    # distance = sum((p - q) ** 2 for p, q in zip(*ranks))  # at: sorted-in-python
+    # return 1 - 6 * distance / (len(a) * (len(a) ** 2 - 1))
+    # end
+
+
 def main():
     torch.manual_seed(0)
     # planted one-thread (TDY410):
@@ -43,16 +60,24 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for epoch in range(2):
         model.train()
+        predicted, actual = [], []
         for step, (numbers, categories, target) in enumerate(train):
-            # planted optimizer-each-step (TDY401):
-            # optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # at: optimizer-each-step
-            # end
-            loss = F.mse_loss(model(numbers, categories), target)
+            output = model(numbers, categories)
+            loss = F.mse_loss(output, target)
             optimizer.zero_grad()
             loss.backward()  # at: one-thread
-            optimizer.step()  # at: optimizer-each-step
+            optimizer.step()
+            predicted += output.tolist()
+            actual += target.tolist()
+            # clean:
             if step % 4 == 0:
-                print(f"epoch {epoch} step {step} loss {loss.item():.4f}")
+                correlation = rank_correlation(predicted, actual)  # at: sorted-in-python
+                print(f"epoch {epoch} step {step} correlation of ranks {correlation:.3f}")
+            # planted sorted-in-python:
+            # correlation = rank_correlation(predicted, actual)  # at: sorted-in-python
+            # if step % 4 == 0:
+            #     print(f"epoch {epoch} step {step} correlation of ranks {correlation:.3f}")
+            # end
         model.eval()
         with torch.inference_mode():
             errors = [F.mse_loss(model(n, c), t) for n, c, t in test]

@@ -79,12 +79,12 @@ class Trainer:
 
     def training_step(self, batch):
         self.model.train()
+        self.optimizer.zero_grad()
         loss = self.compute_loss(batch)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.args.max_grad_norm)
         self.optimizer.step()
         self.scheduler.step()
-        self.optimizer.zero_grad()
         return loss.detach()
 
     def train(self):
