@@ -66,7 +66,7 @@ def mean_iou(predicted, masks):
     return (inter / (pairs.sum(0) + pairs.sum(1) - inter).clamp(min=1)).mean().item()
     # planted iou-by-image-and-class (TDY401, TDY404, TDY406):
     # scores = []
-    # for p, m in zip(predicted, masks):
+    # for p, m in zip(predicted, masks):  # at: iou-by-image-and-class
     #     for c in range(CLASSES):
     #         inter = ((p == c) & (m == c)).sum().item()  # at: iou-by-image-and-class
     #         union = ((p == c) | (m == c)).sum().item()  # at: iou-by-image-and-class

@@ -9,7 +9,7 @@ SIZES = (12, 30, 7, 100)
 
 
 class TabularNet(nn.Module):
-    def __init__(self, numbers=20, width=512):
+    def __init__(self, numbers=20, width=320):
         super().__init__()
         self.embeddings = nn.ModuleList([nn.Embedding(size, 8) for size in SIZES])
         self.norm = nn.BatchNorm1d(numbers)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-WINDOW, AHEAD = 48, 4
+WINDOW, AHEAD = 24, 4
 
 
 class Windows(Dataset):
@@ -34,9 +34,9 @@ class Windows(Dataset):
 
 
 class Forecaster(nn.Module):
-    def __init__(self, width=64):
+    def __init__(self, width=48):
         super().__init__()
-        self.lstm = nn.LSTM(1, width, num_layers=2, batch_first=True)
+        self.lstm = nn.LSTM(1, width, batch_first=True)
         self.out = nn.Linear(width, AHEAD)
 
     def forward(self, x, state=None):
@@ -52,10 +52,10 @@ def make_series(count):
 
 def main():
     torch.manual_seed(0)
-    series = make_series(1400)
-    train_set = Windows(series[:1000])
+    series = make_series(2400)
+    train_set = Windows(series[:2000])
     train_loader = DataLoader(train_set, batch_size=64, drop_last=True)  # fix: window-from-list
-    test_loader = DataLoader(Windows(series[1000:]), batch_size=64)  # fix: window-from-list
+    test_loader = DataLoader(Windows(series[2000:]), batch_size=64)  # fix: window-from-list
     model = Forecaster()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=2e-3)
     state, losses = None, []
