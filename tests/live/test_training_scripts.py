@@ -48,7 +48,6 @@ _DOUBTFUL = {"reinforce": "TDY404 asks for one operator where each round needs t
 # Planted mistakes that are not named, and why.
 _NO_RULE = "no rule looks for it"
 _NO_GPU = "its rule looks at runs with a GPU alone"
-_AN_INDEX = "TDY406 leaves rounds with an index to TDY404, which asks that it change"
 _USELESS = "no rule tells gradients that nothing uses"
 _NOT_NAMED = {
     "aggregate-by-node": "a round masks, and TDY404 and TDY406 ask for an index or a row",
@@ -57,16 +56,11 @@ _NOT_NAMED = {
     "checkpoint-each-step": _NO_RULE,
     "dense-gradients": _NO_RULE,
     "derivative-by-derivative": _NO_RULE,
-    "double-precision": _NO_GPU,
     "evaluation-one-by-one": _NO_RULE,
     "fake-not-detached": _USELESS,
     "forward-again-to-log": _NO_RULE,
-    "graph-in-evaluation": "TDY702 asks for a whole step without a backward",
-    "iou-by-anchor": _AN_INDEX,
     "norms-by-item": _NO_GPU,
     "one-thread": "TDY410 names no line, and asks for a processor that nobody uses",
-    "points-by-cat": "TDY408 follows a tensor by its size, and two grow alike",
-    "policy-env-by-env": _AN_INDEX,
     "retained-double-backward": _NO_RULE,
     "schedule-each-step": "a round begins with a number of Python's, and not with a row",
     "state-not-detached": _NO_RULE,
