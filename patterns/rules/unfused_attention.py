@@ -148,7 +148,7 @@ def _calls_for_one_kernel(softmax: Event) -> bool:
 def _message(attention: _Attention, backward: bool) -> str:
     sizes = "x".join(map(str, attention.softmax.input_shapes[0]))
     both = ", and its backward" if backward else ""
-    return f"attention in steps{both}: scores of {sizes} are written and read again"
+    return f"attention as several operators{both}: scores of {sizes} are written and read again"
 
 
 def _fused(trace: Trace, found: Sequence[_Attention], rows: Rows, backward: bool) -> Edit:

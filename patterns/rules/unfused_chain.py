@@ -134,7 +134,7 @@ def _message(chain: _Chain, now: int, needed: int) -> str:
     by_hand = _MEANS & set(names) and _ROOTS & set(names)
     what = "a normalisation by hand" if by_hand else f"{len(chain.names)} operators one by one"
     sizes = "x".join(map(str, chain.dims))
-    spared = f"{now / _GIGA:.2g} GB where {needed / _GIGA:.2g} would do"
+    spared = f"{now / _GIGA:,.3g} GB where {needed / _GIGA:,.3g} would do"
     return f"{what} ({shown}) over {sizes}: {spared}"
 
 

@@ -145,7 +145,7 @@ def test_a_launch_that_loads_its_kernel_is_left_out_of_a_run() -> None:
         _call("cudaLaunchKernel", 400, 1, work_ms=5),
     )
     assert _left_out(trace) == dict.fromkeys(
-        ("cudaLaunchKernel", "cudaStreamCreateWithFlags"), "a call that happens once"
+        ("cudaLaunchKernel", "cudaStreamCreateWithFlags"), "made once in a run"
     )
     assert trace.window.time_ns == (405 - 340) * _MS
 

@@ -74,7 +74,7 @@ def _first_driver_calls(trace: EventTable) -> dict[int, str]:
         new = mine[np.isin(mine, [*launches, like[trace.start_ns[like].argmin()]])]
         once = mine[trace.duration_ns[mine] > ONE_OFF_NS]
         if len(once) <= _FEW and (len(like) <= _FEW or name not in launch_names):
-            reasons |= dict.fromkeys(once.tolist(), "a call that happens once")
+            reasons |= dict.fromkeys(once.tolist(), "made once in a run")
         if len(like) > _FEW:
             reasons |= dict.fromkeys(new.tolist(), "the first call of its kind")
         new = new[np.isin(new, launches)]

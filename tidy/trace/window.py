@@ -316,7 +316,7 @@ def _of_run(trace: EventTable, first: dict[int, str]) -> Window:
     calls = trace.rows_of_kind(EventKind.Runtime)
     calls = calls[trace.duration_ns[calls] > ONE_OFF_NS]
     calls = calls[named(trace, "|".join(pattern for _, pattern in ONCE))[trace.name_id[calls]]]
-    reasons = dict.fromkeys(calls.tolist(), "a call that happens once") | first
+    reasons = dict.fromkeys(calls.tolist(), "made once in a run") | first
     rows = np.array(sorted(reasons, key=trace.start_ns.__getitem__), np.int64)
     rows = rows[(trace.start_ns[rows] >= start_ns) & (trace.end_ns[rows] <= end_ns)]
     rows = rows[trace.end_ns[rows] > np.append(0, np.maximum.accumulate(trace.end_ns[rows]))[:-1]]

@@ -32,8 +32,8 @@ _LOST = NotChecked(
 
 def not_recorded(*missing: Capability) -> NotChecked:
     """The obstacle that these were not recorded, and how to record them."""
-    names = " and ".join(capability.label for capability in missing)
-    return NotChecked(f"no {names} recorded", remedy(missing))
+    names = " and ".join(f"no {capability.label}" for capability in missing)
+    return NotChecked(f"{names} recorded", remedy(missing))
 
 
 def without_functions(trace: Trace) -> Obstacle | None:
