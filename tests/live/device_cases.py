@@ -171,8 +171,8 @@ total = torch.zeros((), device="cuda")
 for step in range(7):
     optimizer.zero_grad()
     (batch[:64] * weight).sum().backward()
-    checked = (batch * weight).square().mean()  #!
-    total = total + checked
+    checked = (batch * weight).square().mean()
+    total = total + checked  #!
     optimizer.step()
 """
 _SAME = (("12288 + 4096 * step", "12288"), ("kept.append(inputs)", "pass"))

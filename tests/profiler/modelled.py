@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from importlib import import_module
+from pkgutil import walk_packages
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tidy.runtime as rt
+from tidy.runtime import modelled
 from tidy.runtime.modelled import activity, clock, modelled_device
 from tidy.runtime.modelled.activity import DeviceMemory, DeviceWork, RuntimeCall
 
@@ -102,6 +105,9 @@ class ModelledDevice:
             log.memory.append(change)
 
 
+# Each takes the list of devices as it is when it is imported.
+for module in walk_packages(modelled.__path__, f"{modelled.__name__}."):
+    import_module(module.name)
 _SPEC = SimpleNamespace(properties=lambda index: {"id": index, **PROPERTIES})
 
 
