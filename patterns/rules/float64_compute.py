@@ -60,7 +60,7 @@ class Float64Compute(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     why_no_edit = "kernels this short take the time of their launch"
     fix = "use float32: .float() on the data, dtype=torch.float32 for new tensors"
-    worth_a_word = word_share(WORTH_A_WARNING, "arithmetic that is no product")
+    worth_a_word = word_share(WORTH_A_WARNING, "arithmetic that is no product of a GPU")
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("product", on_gpu(launch(_MM, "d884gemm_64x64_nn 40us"), frame=FRAME), at=AT),
@@ -83,11 +83,8 @@ class Float64Compute(Pattern):
         return self._on_a_gpu(trace) if trace.devices_used else self._on_the_cpu(trace)
 
     def _on_the_cpu(self, trace: Trace) -> Matches:
-        is_product = launches.has_name(trace, "aten::*")
-        is_product[is_product] = [
-            _PRODUCT.fullmatch(trace.names[name]) is not None for name in np.flatnonzero(is_product)
-        ]
-        rows = np.flatnonzero(is_product[trace.name_id[: trace.tree_count]])
+        rows = launches.rows_matching(trace, _PRODUCT, "aten::*")
+        rows = rows[rows < trace.tree_count]
         rows = rows[_have_doubles(trace, rows)]
         rows = rows[~np.isin(trace.parent[rows], rows)]
         for events in places.grouped(trace.events(rows.tolist()), lambda op: op.location):

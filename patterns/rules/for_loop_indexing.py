@@ -190,7 +190,7 @@ def _walk(
     selects = rows[trace.name_id[rows] == select_id]
     slots = int((trace.name_id[rows[:period]] == select_id).sum())
     rounds = -(-len(selects) // slots)
-    above_first = Event(trace, int(rows[0])).ancestors()
+    above_first = list(Event(trace, int(rows[0])).ancestors())
     holding = (e for e in above_first if int(trace.subtree_end[e.row]) > int(rows[-1]))
     frame = next(holding, None)
     above = () if frame is None else (frame, *frame.ancestors())
@@ -202,9 +202,7 @@ def _walk(
     # Without inputs the layers of a model look like a loop around products.
     if steps >= rounds - 1 or changes is False or (changes is None and has_products):
         return None
-    caller = next(
-        (e for e in Event(trace, int(rows[0])).ancestors() if e.kind == EventKind.PyCall), None
-    )
+    caller = next((each for each in above_first if each.kind == EventKind.PyCall), None)
     if caller is not None and frames.RUNS_BACKWARD.fullmatch(caller.name):
         return None
     # The line that indexes, where that was recorded; else the function around the loop.

@@ -29,7 +29,7 @@ def untar(
     found = False
     stream: Any = _Stream(blocks)
     try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
+        with tarfile.open(fileobj=stream, mode="r|", bufsize=block_nbytes) as archive:
             for member in archive:
                 file = archive.extractfile(member) if is_trace(member.name) else None
                 if file is None:

@@ -58,7 +58,8 @@ def step_ranges(trace: EventTable) -> Rows:
     is_range = np.isin(trace.name_id[of_host], list(_step_numbers(trace)))
     is_range &= (trace.kind[of_host] != EventKind.PyCall) & (trace.duration_ns[of_host] > 0)
     pids = [pid for pid, _ in trace.strings.tracks]
-    at_work = {pids[track] for track in np.unique(trace.track_id[of_host][~is_range]).tolist()}
+    others = np.bincount(trace.track_id[of_host][~is_range])  # many times as fast as np.unique
+    at_work = {pids[track] for track in np.flatnonzero(others).tolist()}
     tracks = [track for track, pid in enumerate(pids) if pid in at_work or not at_work]
     return np.flatnonzero(is_range & np.isin(trace.track_id[of_host], tracks))
 
