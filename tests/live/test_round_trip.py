@@ -22,13 +22,13 @@ pytestmark = pytest.mark.slow  # each case starts processes
 _CASES = (*CASES, *INPUT_CASES)
 
 
-def each_run(*, every: int, form: str) -> pytest.MarkDecorator:
-    """Each script in both forms; of the given form all are for `make soak`, and some are here."""
+def each_run(**every: int) -> pytest.MarkDecorator:
+    """Scripts in the forms named: each `every`-th is here, and all are for `make soak`."""
     runs = [
-        pytest.param(case, each, id=f"{case.name}-{each}")
+        pytest.param(case, form, id=f"{case.name}-{form}")
         for number, case in enumerate(_CASES)
-        for each in ("wrong", "corrected")
-        if SOAK or each != form or number % every == 0
+        for form, step in every.items()
+        if SOAK or number % step == 0
     ]
     return pytest.mark.parametrize(("case", "form"), runs)
 
@@ -55,7 +55,7 @@ def _findings(case: Case, trace: tidy.Trace) -> list[tidy.Finding]:
     return list(tidy.check(trace, name=name, savings="off").findings)
 
 
-@each_run(every=4, form="wrong")  # that each is found is in test_rules.py
+@each_run(wrong=8, corrected=3)  # that each is found is in test_rules.py
 def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
     script = _script(case, form, tmp_path)
     with profile(**_RECORD) as prof:
@@ -77,7 +77,7 @@ def test_the_runtimes_tree(case: Case, form: str, tmp_path: Path) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
-@each_run(every=3, form="corrected")
+@each_run(wrong=1, corrected=8)
 def test_pytorchs_tree_and_torchtidy(case: Case, form: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script = _script(case, form, tmp_path)
