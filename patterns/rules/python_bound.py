@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 from itertools import takewhile
@@ -24,6 +25,7 @@ from ..option import LARGE_INFO, Option, share, word_share
 _GRAPHS = 'torch.compile(mode="reduce-overhead"), CUDA graphs, or larger batches'
 
 _OP = launch("aten::mm 9us", "gemm 5us", call="cudaLaunchKernel 5us")
+_COMPREHENSION = re.compile(r": <(list|set|dict)comp>$|: <genexpr>$")
 _WAIT = "<built-in method acquire of _thread.lock object at 0x1> 900us"
 _LONG = "train.py(3): count 900us"
 _NODE = under("autograd::engine::evaluate_function: MmBackward0", _OP)
@@ -34,6 +36,14 @@ _SCRIPT = """
     train.py(1): <module> 900us
     aten::mm 100us @train.py(12): <module>
     """
+
+_IN_PARTS = under(
+    "train.py(7): sample 1910us",
+    "train.py(8): <listcomp> 900us",
+    "aten::add @train.py(12): sample",
+    "[memory] 900us 8B",
+    "aten::relu @train.py(12): sample",
+)
 
 
 def _run(*parts: str, gpu: str = GPU) -> str:
@@ -85,6 +95,7 @@ class PythonBound(Pattern):
         Fires("from-op-to-op", _run(joined(_OP, "work 20us") * 20), 60, severity=Severity.INFO),
         Fires("on-the-cpu", _run("aten::mm", _LONG, "aten::mm 100us", gpu=""), 3, "train.py:3"),
         Fires("in-the-script-itself", _run(_SCRIPT, gpu=""), events=3, at="train.py:12"),
+        Fires("in-a-comprehension-and-around-it", _run(_IN_PARTS, gpu=""), 6, "train.py:8"),
         Quiet("in-one-step", on_gpu(under("ProfilerStep#1", _ONE), _NEXT)),
         Quiet("in-the-engine", _run(_NODE, "[memory] 900us 8B", _NODE)),
         Fires("a-hook", _run(_NODE, _LONG, _NODE), events=3, at="train.py:3"),
@@ -190,10 +201,18 @@ def _line(function: Event | None, after: Event | None) -> Location | None:
 
 
 def _place(trace: Trace, stretch: Stretch) -> Hashable:
-    """Return a stretch's function, else the range around it; and the operator after it."""
-    function, after = _function(stretch), host_idle.op_after(trace, stretch)
+    """Return a stretch's function, else the range around it; and what is after it.
+
+    That is a line or, where it is not known, an operator. What a comprehension does is its
+    function's: both are at one line.
+    """
+    around = (each for each in stretch.functions if not _COMPREHENSION.search(each.name))
+    function, after = next(around, None), host_idle.op_after(trace, stretch)
     where = _range(stretch) if function is None else (function.location, function.name)
-    return where, None if after is None else (after.location, after.name)
+    line = after.location if after is not None else None
+    if line is not None and line.is_call_line:
+        return where, line.file, line.line
+    return where, None if after is None else (line, after.name)
 
 
 def _range(stretch: Stretch) -> str:
