@@ -8,13 +8,14 @@ from operator import attrgetter
 
 import numpy as np
 
-from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
+from ..evidence.device.carried import is_carried
+from ..evidence.device.repeats import repeated_ops
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
@@ -23,6 +24,7 @@ from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, share
 
 _BATCH_THEM = "for a product each: batch them if none needs the one before"
+_CARRIED = "element by element, where each may need the one before"
 
 _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
@@ -36,6 +38,19 @@ def _ops(names: str = "select fill_") -> str:
     return "".join(f"aten::{name}\n" for name in names.split())
 
 
+def _sums(count: int = 12) -> str:
+    """Rounds whose sum is kept until the next one has made its own."""
+    rounds = list[str]()
+    for at in range(count):
+        rounds.append(f"aten::select | float[12, 3], =0, ={at}\naten::mul | float[3]")
+        rounds.append(
+            under("aten::add | float[3], float[3]", f"[memory] 12B at {7 + at % 2} of 24")
+        )
+        if at:
+            rounds.append(f"[memory] -12B at {8 - at % 2} of 12")
+    return joined(*rounds)
+
+
 class ForLoopIndexing(Pattern):
     """A loop indexes a tensor with its counter, one small op after the other.
 
@@ -44,9 +59,11 @@ class ForLoopIndexing(Pattern):
     rounds, and where inputs were recorded the index has to change from round to round. Rounds with
     a matrix product or a convolution are info: they can be batched, unless each needs the one
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
-    the layers of a model look the same. Rounds of views alone count where they take 1 % of the
-    steps. Training steps, the indexing of data sets inside a DataLoader, an optimizer's step, and
-    what C++ does in the autograd engine are not reported either.
+    the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
+    next, as a discounted sum does, are info, too, where shapes and memory were recorded. Rounds of
+    views alone count where they take 1 % of the steps. Training steps, the indexing of data sets
+    inside a DataLoader, an optimizer's step, and what C++ does in the autograd engine are not
+    reported either.
     Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
     one more in a backward.
     Example: `for i in range(n): t[i] = i`, recorded as
@@ -59,7 +76,7 @@ class ForLoopIndexing(Pattern):
     """
 
     code = "TDY404"
-    why_no_edit = "the trace does not tell whether each product needs the one before"
+    why_no_edit = "a round may need the one before"
     fix = "write it as one op on the whole tensor (slices, arange, where, scatter)"
     fewest_rounds = Option(
         10, "TorchTidy's: a loop of fewer rounds is as readable as cheap", least=2
@@ -83,6 +100,7 @@ class ForLoopIndexing(Pattern):
             joined(*(_ELEMENT.format(at) + "aten::mm\naten::tanh\n" for at in range(12))),
             severity=Severity.INFO,
         ),
+        Fires("the-sum-before-is-needed", _sums(), severity=Severity.INFO),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
         Quiet("in-an-optimizer", under("Optimizer.step#Mine.step", _ops("select add_") * 12)),
         Quiet("of-data-parallelism", _OF_DDP * 12),
@@ -97,21 +115,25 @@ class ForLoopIndexing(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
-        alike, first = attrgetter("location", "has_products", "is_views"), attrgetter("first")
+        alike = attrgetter("location", "has_products", "is_views", "is_carried")
+        first = attrgetter("first")
         for walks in places.parts(found, alike, first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             has_products = walks[0].has_products
-            said = _BATCH_THEM if has_products else "element by element"
+            may_be_needed = has_products or walks[0].is_carried
+            said = "element by element"
+            if may_be_needed:
+                said = _BATCH_THEM if has_products else _CARRIED
             yield Match(
                 [walk.first for walk in walks],
                 f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
-                severity=Severity.INFO if has_products else Severity.WARNING,
+                severity=Severity.INFO if may_be_needed else Severity.WARNING,
                 location=walks[0].location,
                 cost=rounds.time,
-                edit=None if has_products else _as_one_op(trace, walks, rounds),
+                edit=None if may_be_needed else _as_one_op(trace, walks, rounds),
             )
 
 
@@ -125,6 +147,7 @@ class _Walk:
     location: Location | None
     has_products: bool = False
     is_views: bool = False
+    is_carried: bool = False
 
     @property
     def first(self) -> Event:
@@ -148,17 +171,14 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
     is_step, is_product, is_view = kinds
     of_the_engine = autograd.tracks_of_the_engine(trace)
     select_id = trace.strings.names["aten::select"]
-    optimizing = trace.time_of(launches.tree_rows(trace, "Optimizer.step#*")) - closures(trace)
-    not_looked_at = trace.time_of(trace.rows_named(frames.FETCH)) | optimizing
     for track in np.setdiff1d(trace.track_id[selects], of_the_engine).tolist():
-        rows = launches.ops_in_no_op(trace, track)
-        # Ops of a DataLoader's own fetch are the data set's; they also part what is around them.
-        names = np.where(not_looked_at.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
+        repeats = repeated_ops(trace, track, longest_round, fewest_rounds)
+        rows, names = repeats.rows, repeats.names
         taken = np.zeros(len(names), bool)
         found = dict[tuple[Location | None, tuple[int, ...]], _Walk]()
-        for first, last, period in loops.repeated_runs(names, longest_round, fewest_rounds):
+        for first, last, period in repeats.runs:
             one_round = names[first : first + period]
-            if select_id not in one_round or -1 in one_round or is_step[one_round].any():
+            if select_id not in one_round or is_step[one_round].any():
                 continue
             start = first + int(np.flatnonzero(one_round == select_id)[0])
             told = bool(is_product[one_round].any()), bool(is_view[one_round].all())
@@ -209,4 +229,5 @@ def _walk(
     line = trace.location(int(rows[0]))
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
-    return _Walk(trace, rows, rounds, line, has_products, is_views)
+    carried = is_carried(trace, rows, period)
+    return _Walk(trace, rows, rounds, line, has_products, is_views, carried)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Capability, EventKind, MemoryTable, Rows, Trace
+from tidy.trace.kept import kept
 
 from ..python.frames import EMPTY_CACHE
 from ..python.loops import FEWEST_STEPS, count_steps, step_of
@@ -166,6 +167,7 @@ def _unless(trace: Trace, is_known: bool, missing: str) -> Obstacle | None:
     return NotChecked(missing, "record with a newer PyTorch")
 
 
+@kept
 def of_device(trace: Trace, device: int) -> Lifetimes:
     """For how long memory of a device was in use: an address is in use once at a time."""
     changes = changes_of(trace, device)

@@ -1,0 +1,53 @@
+"""Whether each round of a loop needs what the round before made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tidy.trace import Capability, Rows, Trace
+from tidy.trace.inputs import is_dims
+
+from ..python.op_names import VIEWS
+from . import memory
+
+_SELECT = "aten::select"
+_MOST = 0.8  # of the rounds; the first and the last have no neighbour
+
+
+def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
+    """Tell whether rounds take a tensor that they do not make, and keep one for the next.
+
+    A name that is bound anew in each round also keeps a tensor until then, so both are asked for.
+    False where shapes and memory were not recorded.
+
+    Args:
+        rows: operators of the loop by start, of which the first selects; `period` make a round.
+    """
+    if not trace.capabilities >= {Capability.SHAPES, Capability.MEMORY}:
+        return False
+    return _takes_more_than_it_makes(trace, rows[:period]) and _keeps(trace, rows[::period])
+
+
+def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:
+    taken, made, is_last_new = 0, 0, False
+    for row in a_round.tolist():
+        event = trace.event(row)
+        is_last_new = not event.name.endswith("_")
+        made += is_last_new
+        if event.name != _SELECT:
+            count = sum(is_dims(dims) and dims != () for dims in event.input_shapes or ())
+            taken += min(count, 1) if event.name in VIEWS else count
+    return taken > made - is_last_new
+
+
+def _keeps(trace: Trace, firsts: Rows) -> bool:
+    """Tell whether most rounds take memory that the one after gives back."""
+    starts = trace.start_ns[firsts]
+    for device in memory.devices_with_memory(trace) or [memory.CPU]:
+        lives = memory.of_device(trace, device)
+        taken_in = np.searchsorted(starts, lives.start_ns, side="right") - 1
+        freed_in = np.searchsorted(starts, lives.freed_ns, side="right") - 1
+        kept = np.unique(taken_in[(taken_in >= 0) & (freed_in == taken_in + 1)])
+        if len(kept) >= _MOST * (len(firsts) - 1):
+            return True
+    return False
