@@ -21,6 +21,23 @@ for step in range(6):
     {body}
     optimizer.step()
 """
+# A table of which a step looks up some rows; tidy.runtime has no operator for its gradient.
+TABLE = """\
+import torch
+from torch import nn
+
+table = nn.Embedding({rows}, 16{options})
+weight = torch.ones(16, 4, requires_grad=True)
+optimizer = torch.optim.SGD([*table.parameters(), weight], lr=0.01)
+for step in range(8):
+    optimizer.zero_grad()
+    found = table(torch.arange({count}) + step)
+    {more}
+    (found @ weight).sum().backward()
+    optimizer.step()
+"""
+_GRADIENTS = {"aten::embedding_dense_backward": 8}
+
 _COMPILES, _REGIONS = "_compile.compile_inner (dynamo_timed)", "Torch-Compiled Region*"
 
 
@@ -117,5 +134,28 @@ PYTORCH_LOOK_ALIKES = [
             "batch[i : i + 1], hidden", "row.unsqueeze(0), hidden"
         ),
         {"aten::unbind": 3, "aten::gru_cell": 96},
+    ),
+    LookAlike(
+        "TDY605",
+        "many-are-looked-up",
+        TABLE.format(rows=20_000, options="", count=4096, more="pass"),
+        _GRADIENTS,
+    ),
+    LookAlike(
+        "TDY605",
+        "a-small-table",
+        TABLE.format(rows=80, options="", count=8, more="pass"),
+        _GRADIENTS,
+    ),
+    LookAlike(
+        "TDY605",
+        "of-a-large-step",
+        TABLE.format(
+            rows=20_000,
+            options="",
+            count=32,
+            more="(torch.ones(3000, 3000) @ torch.ones(3000, 3000)).sum()",
+        ),
+        _GRADIENTS,
     ),
 ]

@@ -16,13 +16,14 @@ from ..environment import SOAK
 from ..oracle.negative_controls import CONTROLS
 from ..patterns.rules import OWN_RULES
 from .device_look_alikes import DEVICE_LOOK_ALIKES
+from .gradient_cases import GRADIENT_LOOK_ALIKES
 from .input_cases import INPUT_LOOK_ALIKES, THREAD_LOOK_ALIKES
 from .look_alikes import LOOK_ALIKES, LookAlike
 from .parallel_look_alikes import PARALLEL_LOOK_ALIKES
 from .pytorch_look_alikes import PYTORCH_LOOK_ALIKES
 from .scripts import recorded_by_pytorch, recorded_in_steps
 
-_ON_A_CPU = (*LOOK_ALIKES, *INPUT_LOOK_ALIKES)
+_ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
 _ON_THE_RUNTIME = (*THREAD_LOOK_ALIKES, *DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES)
 _ALL = (*_ON_A_CPU, *_ON_THE_RUNTIME, *PYTORCH_LOOK_ALIKES)
 # Of the project's sources: tests/cli/test_suppressions.py has its look-alikes.

@@ -14,12 +14,13 @@ from ..oracle.deviations import CODE_OF, NEVER_ON_CPU
 from ..oracle.live_tree import edges_of_rows, edges_of_trace, rows_of
 from ..oracle.recording import is_readable, record, torchtidy_matches
 from .cases import CASES, Case
+from .gradient_cases import GRADIENT_CASES
 from .input_cases import INPUT_CASES
 from .scripts import run_on_runtime, run_on_torch
 
 pytestmark = pytest.mark.slow  # each case starts processes
 
-_CASES = (*CASES, *INPUT_CASES)
+_CASES = (*CASES, *GRADIENT_CASES, *INPUT_CASES)
 
 
 def each_run(**every: int) -> pytest.MarkDecorator:

@@ -43,31 +43,19 @@ _RIGHT_ALL_THE_SAME = {
     "image_classification": {"TDY101": _ROW_BY_ROW},
     "tabular": {"TDY101": _ROW_BY_ROW},
 }
-# Warnings that are doubtful, where their share is large enough.
-_DOUBTFUL = {"reinforce": "TDY404 asks for one operator where each round needs the one before"}
 # Planted mistakes that are not named, and why.
 _NO_RULE = "no rule looks for it"
 _NO_GPU = "its rule looks at runs with a GPU alone"
-_USELESS = "no rule tells gradients that nothing uses"
 _NOT_NAMED = {
-    "aggregate-by-node": "a round masks, and TDY404 and TDY406 ask for an index or a row",
     "augment-image-by-image": "some rounds take a branch, and TDY406 asks that all be alike",
-    "backbone-not-frozen": _USELESS,
     "checkpoint-each-step": _NO_RULE,
-    "dense-gradients": _NO_RULE,
     "derivative-by-derivative": _NO_RULE,
     "evaluation-one-by-one": _NO_RULE,
-    "fake-not-detached": _USELESS,
     "forward-again-to-log": _NO_RULE,
     "norms-by-item": _NO_GPU,
     "one-thread": "TDY410 names no line, and asks for a processor that nobody uses",
-    "retained-double-backward": _NO_RULE,
-    "schedule-each-step": "a round begins with a number of Python's, and not with a row",
-    "state-not-detached": _NO_RULE,
     "target-state-dict": _NO_RULE,
-    "teacher-with-graph": _USELESS,
     "unfused-attention": _NO_GPU,
-    "weights-from-list": "TDY404 and TDY406 leave out loops over the numbers of a tensor",
 }
 # Beside other work of the machine products take most of a step, and short lists count for long.
 _NAMED_ON_A_QUIET_MACHINE = ("saved-each-step", "sorted-in-python")
@@ -132,9 +120,7 @@ def _scripts() -> Iterator[Path]:
 
 def _clean() -> Iterator[Any]:
     for script in _scripts():
-        why = _DOUBTFUL.get(script.stem)
-        marks = [pytest.mark.xfail(strict=False, reason=why)] if why else []
-        yield pytest.param(script, marks=marks, id=script.stem)
+        yield pytest.param(script, id=script.stem)
 
 
 def _planted() -> Iterator[Any]:

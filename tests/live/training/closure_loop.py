@@ -17,7 +17,7 @@ class Module(nn.Module):
         self.logged = {}
         # clean:
         self.register_buffer("weights", torch.linspace(0.5, 1.5, 20))
-        # planted weights-from-list (TDY107, TDY401, TDY404, TDY406):
+        # planted weights-from-list (TDY107, TDY401, TDY404, TDY406, TDY411):
         # end
 
     def log(self, name, value):

@@ -16,7 +16,7 @@ def cosine_alphas():
     t = torch.linspace(0, 1, STEPS + 1)
     f = torch.cos((t + 0.008) / 1.008 * math.pi / 2) ** 2
     return (f[1:] / f[0]).clamp(1e-4, 0.9999)
-    # planted schedule-each-step (TDY107, TDY401, TDY404, TDY406):
+    # planted schedule-each-step (TDY107, TDY401, TDY404, TDY406, TDY411):
     # values = []
     # for i in range(1, STEPS + 1):
     #     t = torch.tensor(i / STEPS)  # at: schedule-each-step

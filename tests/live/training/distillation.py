@@ -52,7 +52,7 @@ def main():
             # clean:
             with torch.no_grad():
                 wanted = teacher(x)
-            # planted teacher-with-graph (TDY702):
+            # planted teacher-with-graph (TDY702, TDY704):
             # wanted = teacher(x)  # at: teacher-with-graph
             # end
             loss = distillation_loss(student(x), wanted, y)

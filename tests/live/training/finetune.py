@@ -75,7 +75,7 @@ def main():
     model = Classifier()
     # clean:
     model.freeze()
-    # planted backbone-not-frozen:
+    # planted backbone-not-frozen (TDY704):
     # end
     optimizer = torch.optim.Adam(model.head.parameters(), lr=0.01)  # fix: backbone-not-frozen
     for epoch in range(2):

@@ -50,7 +50,7 @@ def main():
         guess_real, guess_fake = discriminator(real), discriminator(fake.detach())
         loss_d = criterion(guess_real, ones) + criterion(guess_fake, zeros)
         loss_d.backward()
-        # planted fake-not-detached:
+        # planted fake-not-detached (TDY703):
         # guess_real, guess_fake = discriminator(real), discriminator(fake)  # at: fake-not-detached
         # loss_d = criterion(guess_real, ones) + criterion(guess_fake, zeros)
         # loss_d.backward(retain_graph=True)  # at: fake-not-detached

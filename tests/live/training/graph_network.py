@@ -26,7 +26,7 @@ class Layer(nn.Module):
         # clean:
         messages = F.relu(self.message(x))[source]
         received = torch.zeros(len(x), messages.shape[1]).index_add_(0, target, messages)
-        # planted aggregate-by-node (TDY401, TDY404, TDY406):
+        # planted aggregate-by-node (TDY401, TDY404, TDY406, TDY411):
         # messages = F.relu(self.message(x))[source]
         # received = []
         # for node in range(len(x)):  # at: aggregate-by-node

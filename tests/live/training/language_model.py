@@ -89,7 +89,7 @@ def main():
         # clean:
         optimizer.zero_grad()
         loss.backward()
-        # planted retained-double-backward:
+        # planted retained-double-backward (TDY703):
         # optimizer.zero_grad()
         # loss.backward(retain_graph=True)  # at: retained-double-backward
         # before = sum(p.grad.norm().item() for p in model.parameters())

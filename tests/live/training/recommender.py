@@ -48,7 +48,7 @@ class TwoTower(nn.Module):
         # clean:
         self.seen = nn.EmbeddingBag(ITEMS, WIDTH, mode="mean", sparse=True)
         self.item = nn.Embedding(ITEMS, WIDTH, sparse=True)
-        # planted dense-gradients:
+        # planted dense-gradients (TDY605):
         # self.seen = nn.EmbeddingBag(ITEMS, WIDTH, mode="mean")  # fix: dense-gradients
         # self.item = nn.Embedding(ITEMS, WIDTH)  # fix: dense-gradients
         # end

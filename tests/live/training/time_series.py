@@ -63,7 +63,7 @@ def main():
         prediction, state = model(x, state)
         # clean:
         state = tuple(s.detach() for s in state)
-        # planted state-not-detached (TDY804):
+        # planted state-not-detached (TDY804, TDY703):
         # end
         loss = F.mse_loss(prediction, y)
         optimizer.zero_grad()

@@ -1,0 +1,135 @@
+"""TDY605: a gradient as large as the table, of an embedding of which few rows are looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tidy.finding import Severity
+from tidy.trace import Capability, Event, Location, Rows, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import Match, Matches, Pattern
+from ..evidence.device import launches
+from ..evidence.fixes import edits
+from ..evidence.python import loops
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import LARGE_INFO, Option, word_share
+
+# Operator -> which of its inputs is the number of rows of the table.
+_ROWS_AT = {"aten::embedding_dense_backward": 2, "aten::_embedding_bag_dense_backward": 5}
+# The rows that were looked up, and the others' part of what costs as much as there are rows.
+_LEFT = (0.02, 0.2)
+
+_GRADIENT = "aten::embedding_dense_backward 90us | float[8, 4], long[8], ={0}, =-1, =False\n"
+_UPDATE = under("Optimizer.step#SGD.step", "aten::add_ 90us | float[{0}, 4], float[{0}, 4]")
+
+
+def _steps(rows: int) -> str:
+    return steps(under(FRAME, (_GRADIENT + _UPDATE).replace("{0}", str(rows))))
+
+
+class DenseEmbeddingGradient(Pattern):
+    """The gradient of an embedding has all rows of the table, though few were looked up.
+
+    What it does: It finds tables with fifty times as many rows as a step looks up, or more. The
+    time of their gradients, and of what the optimizer does with tensors of their size, has to take
+    5 % of the steps.
+    Why it costs: A gradient of zeros as large as the table is made in each step, and the optimizer
+    reads and writes the whole table, its gradient and its own state.
+    Example: `nn.Embedding(1_000_000, 64)` for 128 items of a batch, recorded as
+
+        aten::embedding_dense_backward | float[128, 64], long[128], =1000000
+        Optimizer.step#SGD.step
+          aten::add_ | float[1000000, 64]
+
+    Instead: Make it with `nn.Embedding(..., sparse=True)` (EmbeddingBag has it, too), and update it
+    with SGD, Adagrad or SparseAdam, in an optimizer of its own beside other parameters' one. With
+    momentum or weight decay that is another method: rows that were not looked up stay as they are.
+    Cannot see: What optimizers do on all parameters in one call (`foreach`, `fused`) is not in the
+    cost.
+    """
+
+    code = "TDY605"
+    severity = Severity.INFO
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
+    fix = "make it with sparse=True, and update it with SGD, Adagrad or SparseAdam"
+    rows_of_each = Option(50, "rows of the table for each that is looked up", least=1)
+    worth_a_word = word_share(LARGE_INFO, "such gradients and their use")
+    examples = (
+        Fires("large-table", _steps(4000), events=3, at=AT),
+        Quiet("small-table", _steps(40)),
+        Quiet("little", _steps(4000) + steps("aten::mm 90000us", lasts_us=None)),
+        Abstains("no-shapes", "aten::embedding_dense_backward"),
+    )
+
+    def find(self, trace: Trace) -> Matches:
+        found = [
+            table
+            for row in launches.tree_rows(trace, *_ROWS_AT).tolist()
+            if (table := _table(trace.event(row))) is not None
+            and table.rows >= self.rows_of_each * table.looked_up
+        ]
+        for same in loops.parts_in_steps(trace, found, _key, _gradient_of):
+            made = np.array([table.gradient.row for table in same])
+            rows = np.concatenate([made, _updates(trace, same[0].dims)])
+            if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word:
+                continue
+            what = f"a gradient of {same[0].rows:,} rows where {same[0].looked_up:,} were looked up"
+            yield Match(
+                list(map(_gradient_of, same)),
+                what,
+                rows.tolist(),
+                edits.without_ops(trace, list(trace.events(rows.tolist())), "sparse", _LEFT),
+                location=same[0].location,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """One gradient of a table, whose dims are (rows, width)."""
+
+    gradient: Event
+    rows: int
+    width: int
+    looked_up: int
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.rows, self.width
+
+    @property
+    def location(self) -> Location | None:
+        """Return where rows are looked up, or else where the gradient is computed."""
+        forward = self.gradient.trace.forward
+        above = (forward.get(each.row) for each in (self.gradient, *self.gradient.ancestors()))
+        row = next((row for row in above if row is not None), self.gradient.row)
+        return self.gradient.trace.location(row)
+
+
+def _key(table: _Lookup) -> tuple[Location | None, tuple[int, int]]:
+    return table.location, table.dims
+
+
+def _gradient_of(table: _Lookup) -> Event:
+    return table.gradient
+
+
+def _table(gradient: Event) -> _Lookup | None:
+    """The table that this is the gradient of; None where inputs do not tell."""
+    shapes, values, at = gradient.input_shapes, gradient.concrete_inputs, _ROWS_AT[gradient.name]
+    known = shapes and len(values) > at and is_dims(shapes[0]) and is_dims(shapes[1])
+    if not known or not shapes[0] or not str(values[at]).isdigit():
+        return None
+    return _Lookup(gradient, int(values[at]), int(shapes[0][-1]), max(prod(shapes[1]), 1))
+
+
+def _updates(trace: Trace, dims: tuple[int, int]) -> Rows:
+    """What optimizers do with tensors of these dims."""
+    optimizing = trace.time_of(launches.tree_rows(trace, "Optimizer.step#*"))
+    rows = np.flatnonzero(optimizing.contains(trace.start_ns[: trace.tree_count]))
+    distinct = np.unique(trace.inputs_id[rows]).tolist()
+    holding = [each for each in distinct if dims in (trace.inputs.shapes(each) or ())]
+    return launches.outermost_rows(trace, rows[np.isin(trace.inputs_id[rows], holding)])

@@ -1,0 +1,204 @@
+"""TDY411: a Python loop that calls the same small operators again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.finding import Severity
+from tidy.trace import Capability, Event, EventKind, Location, Rows, Trace
+from tidy.trace.location import is_user_file, parse_frame
+
+from ..base import Match, Matches, Pattern
+from ..evidence.device import autograd, devices, launches
+from ..evidence.device.repeats import repeated_ops
+from ..evidence.fixes.sample_loops import loops_over_rows
+from ..evidence.python import frames, loops, places
+from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, aten
+from ..evidence.time.rounds import with_backward
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import LARGE_INFO, Option, word_share
+
+# Loops with one of these in each round are another rule's, or batches of what memory holds.
+_OTHERS = PRODUCTS | aten("slice cat stack")
+# What torch.tensor() of a list calls, which TDY107 looks at.
+_MAKES_A_TENSOR = aten("empty to lift_fresh detach_")
+_READS = aten("item _local_scalar_dense")
+_MOST_NAMED = 4
+# Where a loop stands that Python's own `copy` runs for its caller.
+_COPIES = "copy.py"
+
+_MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
+
+
+class LoopOfSmallOps(Pattern):
+    """A loop calls the same small operators for one node, class, number or parameter after another.
+
+    What it does: It finds ten or more rounds of the same operators, at the same lines of the user's
+    source, that take 5 % of the steps while no device works. Loops that index with a counter are
+    TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, and lists that
+    become tensors TDY107; with a matrix product or a convolution in each round it may be the layers
+    of a model, and is not reported. Neither are training steps, what a DataLoader does, optimizers'
+    steps, and rounds whose operators take long. Whether a round needs the one before the trace does
+    not tell, so it is info.
+    Why it costs: Each operator takes some microseconds to be called, however little it computes,
+    and its backward as much again.
+    Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
+
+        aten::eq  aten::index  aten::sum  aten::eq  aten::index  aten::sum  ...  ten rounds or more
+
+    Instead: Write one op for all: `index_add_`, `scatter_reduce`, `bincount` and `one_hot` for
+    masks; `torch._foreach_lerp_(averages, parameters, rate)` and its kin for lists of tensors;
+    `torch.vmap` for a function of one item.
+    Cannot see: It needs Python stacks. It misses loops of fewer than ten rounds, and rounds of
+    which some take another branch.
+    """
+
+    code = "TDY411"
+    severity = Severity.INFO
+    needs = frozenset({Capability.OPS, Capability.STACKS})
+    why_no_edit = "the trace does not tell whether each round needs the one before"
+    fix = "write it as one op for all rounds (index_add_, torch._foreach_*, torch.vmap)"
+    fewest_rounds = Option(10, "a loop of fewer rounds is as readable as cheap", least=2)
+    longest_round = Option(32, "rounds of more operators are whole models", least=1)
+    longest_op_us = Option(
+        50.0, "operators that take longer in the median do more than to be called", least=0.0
+    )
+    worth_a_word = word_share(LARGE_INFO, "such rounds")
+    examples = (
+        Fires("masks", steps(under(FRAME, _MASK * 12)), events=3, at=AT),
+        Fires("parameters", steps(under(FRAME, "aten::mul_\naten::add_\n" * 30)), events=3, at=AT),
+        Fires(
+            "in-a-helper",
+            steps(under(FRAME, under("train.py(1): put", _MASK) * 12)),
+            events=3,
+            at="train.py:1",
+        ),
+        Fires(
+            "copies-of-a-state",
+            steps(under(f"{FRAME} > copy.py(118): deepcopy", "aten::clone 9us\n" * 20)),
+            events=3,
+            at=AT,
+        ),
+        Quiet("nine-rounds", steps(under(FRAME, _MASK * 9))),
+        Quiet("little", steps(under(FRAME, _MASK * 12), "aten::mm 90000us", lasts_us=None)),
+        Quiet("long-operators", steps(under(FRAME, "aten::sort 900us\n" * 12), lasts_us=None)),
+        Quiet("layers", steps(under(FRAME, "aten::linear\naten::relu\naten::add\n" * 12))),
+        Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
+        Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
+        Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
+        Quiet("in-a-loader", steps(under(f"{FRAME} > {frames.FETCH_ALONE}", _MASK * 12))),
+        Quiet("before-the-steps", under(FRAME, _MASK * 12) + steps("aten::mm")),
+        Abstains("no-stacks", steps(_MASK * 12)),
+    )
+
+    def find(self, trace: Trace) -> Matches:
+        found = _loops(trace, self.fewest_rounds, self.longest_round)
+        small = [loop for loop in found if loop.op_ns <= 1e3 * self.longest_op_us]
+
+        def first_of(loop: _Loop) -> Event:
+            return trace.event(int(loop.ops[0]))
+
+        for same in places.parts(small, lambda loop: loop.location, first_of):
+            rounds = with_backward(trace, [loop.ops for loop in same])
+            idle = rounds.time - devices.any_busy(trace)
+            if (trace.step_share(idle) or 0.0) >= self.worth_a_word:
+                count = sum(loop.rounds for loop in same)
+                called = _named(trace, same[0])
+                yield Match(
+                    [first_of(loop) for loop in same],
+                    f"{count} rounds of a loop call {called}, a little work each",
+                    rounds.time,
+                    location=same[0].location,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """One loop: its operators by start, whole rounds of `period` each.
+
+    Attributes:
+        op_ns: what an operator takes in the median.
+        location: where the first is called.
+    """
+
+    ops: Rows
+    period: int
+    op_ns: float
+    location: Location
+
+    @property
+    def rounds(self) -> int:
+        return len(self.ops) // self.period
+
+
+def _named(trace: Trace, loop: _Loop) -> str:
+    """The operators of a round, by their short names."""
+    ids = trace.name_id[loop.ops[: loop.period]].tolist()
+    names = list(dict.fromkeys(trace.names[each].removeprefix("aten::") for each in ids))
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Loop]:
+    """All loops of the user's code whose rounds no other rule looks at."""
+    is_aten = launches.has_name(trace, "aten::*")
+    is_anothers = launches.has_name(trace, *_OTHERS, *(_READS if trace.devices_used else ()))
+    out_of_question = ~is_aten | is_anothers | launches.has_name(trace, *TRAINING_STEPS)
+    makes_a_tensor = launches.has_name(trace, *_MAKES_A_TENSOR)
+    rows_of_batches = [loop.ops for loop in loops_over_rows(trace, fewest_rounds, longest_round)]
+    over_rows = np.zeros(trace.tree_count, bool)
+    over_rows[np.concatenate([*rows_of_batches, np.empty(0, np.int64)])] = True
+    own_tracks = np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count]))
+    for track in np.setdiff1d(own_tracks, autograd.tracks_of_the_engine(trace)).tolist():
+        repeats = repeated_ops(trace, track, longest_round, fewest_rounds)
+        step = loops.step_of(trace, trace.start_ns[repeats.rows])
+        for first, last, period in repeats.runs:
+            rows, one_round = repeats.rows[first:last], repeats.names[first : first + period]
+            if out_of_question[one_round].any() or makes_a_tensor[one_round].all():
+                continue
+            if over_rows[rows].any():
+                continue
+            for of_step in np.split(rows, np.flatnonzero(np.diff(step[first:last])) + 1):
+                rounds = len(of_step) // period
+                loop = rounds >= fewest_rounds and _loop(trace, of_step[: rounds * period], period)
+                if loop:
+                    yield loop
+
+
+def _loop(trace: Trace, ops: Rows, period: int) -> _Loop | None:
+    """The loop of these whole rounds; None for a library's, and for rounds of several places."""
+    by_round = ops.reshape(-1, period)
+    lines = [_lines(trace, by_round[at]) for at in (0, len(by_round) // 2, -1)]
+    location = lines[0][0]
+    if location is None or any(each != lines[0] for each in lines):
+        return None
+    if _indexes(trace, by_round) or not _is_of_user(trace, ops):
+        return None
+    return _Loop(ops, period, float(np.median(trace.duration_ns[ops])), location)
+
+
+def _lines(trace: Trace, rows: Rows) -> list[Location | None]:
+    return [trace.location(row) for row in rows.tolist()]
+
+
+def _indexes(trace: Trace, by_round: NDArray[np.int64]) -> bool:
+    """Tell whether rounds may index something else each, which TDY404 looks at."""
+    selects = by_round[launches.has_name(trace, "aten::select")[trace.name_id[by_round]]]
+    slots = len(selects) // len(by_round)
+    return bool(slots) and loops.index_changes(trace, selects, slots, 2) is not False
+
+
+def _is_of_user(trace: Trace, ops: Rows) -> bool:
+    """Tell whether the function around all rounds is the user's own, or copies for it."""
+    for above in Event(trace, int(ops[0])).ancestors():
+        if above.kind == EventKind.PyCall and trace.subtree_end[above.row] > ops[-1]:
+            frame = parse_frame(above.name)
+            if frame is not None:
+                return is_user_file(frame.file) or frame.file.endswith(_COPIES)
+    # Without a frame around it the line is known, as operators have it in some recordings.
+    location = trace.location(int(ops[0]))
+    return location is not None and location.is_call_line

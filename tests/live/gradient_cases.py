@@ -1,0 +1,189 @@
+"""Scripts whose backward does too much, or whose loops call too little: cases and look-alikes."""
+
+from .cases import Case
+from .look_alikes import LookAlike
+
+_HEAD = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+"""
+
+_LOOP = (
+    _HEAD
+    + """\
+data, labels = torch.randn(64, 8), torch.arange(64) % 16
+weight = torch.ones(8, 8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+for _ in range(8):
+    optimizer.zero_grad()
+    rows = {}
+    (torch.stack(rows) @ weight).sum().backward()
+    optimizer.step()
+"""
+)
+
+_AVERAGES = (
+    _HEAD
+    + """\
+model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(8)])
+averages = [each.detach().clone() for each in model.parameters()]
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(8):
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        for average, parameter in zip(averages, model.parameters()):
+            average.mul_(0.9).add_(parameter, alpha=0.1)  #!
+"""
+)
+_ALL_AVERAGES = """\
+torch._foreach_mul_(averages, 0.9)
+        torch._foreach_add_(averages, list(model.parameters()), alpha=0.1)
+"""
+
+_LOSSES = (
+    _HEAD
+    + """\
+model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(12)])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(8):
+    optimizer.zero_grad()
+    out = model(torch.ones(4, 8, requires_grad=True)); {}
+    optimizer.step()
+"""
+)
+_SEPARATE = "out.sum().backward(retain_graph=True)  #!\n    out.square().sum().backward()"
+
+_FROZEN = (
+    _HEAD
+    + """\
+backbone = nn.Sequential(*[each for _ in range(4) for each in (nn.Linear(64, 64), nn.Tanh())])
+head = nn.Linear(64, 4)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.01)
+inputs = torch.randn(128, 64)
+for _ in range(8):
+    optimizer.zero_grad()
+    out = head(backbone(inputs))  #!
+    out.square().sum().backward()
+    optimizer.step()
+"""
+)
+
+_PLAYERS = (
+    _HEAD
+    + """\
+def layers(*sizes):
+    each = [nn.Sequential(nn.Linear(a, b), nn.Tanh()) for a, b in zip(sizes, sizes[1:])]
+    return nn.Sequential(*each)
+
+makes, judges = layers(8, 24, 40, 56), layers(56, 32, 16, 4)
+of_makes = torch.optim.SGD(makes.parameters(), lr=0.01)
+of_judges = torch.optim.SGD(judges.parameters(), lr=0.01)
+for _ in range(8):
+    made = makes(torch.randn(64, 8))
+    of_judges.zero_grad()
+    judges(made.detach()).sum().backward()
+    of_judges.step()
+    of_makes.zero_grad()
+    (-judges(made).sum()).backward()
+    of_makes.step()
+"""
+)
+
+GRADIENT_CASES = [
+    Case(
+        "masks",
+        "TDY411",
+        _LOOP.format("[data[labels == label].sum(0) for label in range(16)]  #!"),
+        (
+            (
+                "[data[labels == label].sum(0) for label in range(16)]",
+                "[torch.zeros(16, 8).index_add_(0, labels, data)]",
+            ),
+        ),
+    ),
+    Case(
+        "averages",
+        "TDY411",
+        _AVERAGES,
+        (
+            (
+                "for average, parameter in zip(averages, model.parameters()):\n"
+                "            average.mul_(0.9).add_(parameter, alpha=0.1)  #!\n",
+                _ALL_AVERAGES,
+            ),
+        ),
+    ),
+    Case(
+        "losses-one-by-one",
+        "TDY703",
+        _LOSSES.format(_SEPARATE),
+        ((_SEPARATE, "(out.sum() + out.square().sum()).backward()"),),
+    ),
+    Case(
+        "backbone-not-frozen",
+        "TDY704",
+        _FROZEN,
+        (("\nfor _ in range(8)", "\nbackbone.requires_grad_(False)\nfor _ in range(8)"),),
+    ),
+]
+
+GRADIENT_LOOK_ALIKES = [
+    LookAlike("TDY411", "layers", _LOSSES.format("out.sum().backward()"), {"aten::linear": 96}),
+    LookAlike(
+        "TDY411",
+        "few-rounds",
+        _LOOP.format("[data[labels == label].sum(0) for label in range(6)]"),
+        {"aten::index": 48},
+    ),
+    LookAlike(
+        "TDY411",
+        "rows-of-the-batch",
+        _LOOP.format("[row * 2 + 1 for row in data]"),
+        {"aten::unbind": 8, "aten::add": 512},
+    ),
+    LookAlike(
+        "TDY703",
+        "a-derivative-is-derived",
+        _LOSSES.format(
+            "(slope,) = torch.autograd.grad(out.square().sum(), model[0].weight,"
+            " create_graph=True)\n    (out.sum() + slope.square().sum()).backward()"
+        ),
+        {"AddmmBackward0": 96},
+    ),
+    LookAlike(
+        "TDY703",
+        "micro-batches",
+        _LOSSES.format("out.sum().backward()\n    model(torch.ones(2, 8)).sum().backward()"),
+        {"AddmmBackward0": 192},
+    ),
+    LookAlike(
+        "TDY703",
+        "a-step-without-gradients-between",
+        _LOSSES.format(
+            "out.sum().backward()\n    with torch.no_grad():\n        model(torch.ones(4, 8))"
+        ),
+        {"AddmmBackward0": 96},
+    ),
+    LookAlike(
+        "TDY704",
+        "two-optimizers",
+        _PLAYERS,
+        {"torch::autograd::AccumulateGrad": 144},
+    ),
+    LookAlike(
+        "TDY704",
+        "the-gradient-of-an-input-is-used",
+        _LOSSES.format("out.sum().backward()"),
+        {"torch::autograd::AccumulateGrad": 200},
+    ),
+    LookAlike(
+        "TDY704",
+        "what-is-not-trained-is-nearer-to-the-loss",
+        _FROZEN.replace("head.parameters()", "backbone.parameters()").replace("  #!", ""),
+        {"torch::autograd::AccumulateGrad": 80},
+    ),
+]
