@@ -37,9 +37,13 @@ _DISTURBED = (
     f"{_WAITED}, so that each part of a step is taken to be as long as in the quickest steps"
 )
 _SCALED = "; other work of this machine kept it waiting, so that the host's times are scaled"
+_IN_FULL = "times are as recorded in full, which makes Python and small operators slower: "
 _UNLIKE = (
-    "times are as recorded in full, which makes Python and small operators slower: the steps that"
-    " were recorded lightly hold other operators, or more or fewer of them"
+    f"{_IN_FULL}the steps that were recorded lightly hold other operators, or more or fewer of them"
+)
+_FEW = (
+    f"{_IN_FULL}fewer than {FEWEST_STEPS} steps were recorded lightly (run more steps, or record"
+    " fewer with --steps)"
 )
 _QUICKEST = "; each part of a step is as long as in the quickest steps"
 
@@ -139,8 +143,11 @@ class Assembled:
         del self.full.steps[:count]
 
     def _say_as_recorded(self, full_ns: list[int], bare_ns: list[int]) -> None:
-        """Say how much longer the steps are than those with nothing recorded, if they are."""
-        if not full_ns or len(bare_ns) < FEWEST_STEPS:
+        """Say how much longer the steps are than those with nothing recorded, where it is known."""
+        if not full_ns:
+            return
+        if len(bare_ns) < FEWEST_STEPS:
+            self.notes.append(_FEW)
             return
         by_full = typical_ns(full_ns) / typical_ns(bare_ns)
         self.facts["tidy_recording_slowdown"] = round(by_full, 3)
