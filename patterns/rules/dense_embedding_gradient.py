@@ -15,6 +15,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
+from ..evidence.python.op_names import PRODUCTS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
@@ -48,6 +49,7 @@ class DenseEmbeddingGradient(Pattern):
     Instead: Make it with `nn.Embedding(..., sparse=True)` (EmbeddingBag has it, too), and update it
     with SGD, Adagrad or SparseAdam, in an optimizer of its own beside other parameters' one. With
     momentum or weight decay that is another method: rows that were not looked up stay as they are.
+    A table that makes the scores of a model as well (tied weights) has a dense gradient anyway.
     Cannot see: What optimizers do on all parameters in one call (`foreach`, `fused`) is not in the
     cost.
     """
@@ -61,6 +63,7 @@ class DenseEmbeddingGradient(Pattern):
     examples = (
         Fires("large-table", _steps(4000), events=3, at=AT),
         Quiet("small-table", _steps(40)),
+        Quiet("makes-the-scores-too", _steps(4000) + "aten::mm | float[8, 4], float[4, 4000]"),
         Quiet("little", _steps(4000) + steps("aten::mm 90000us", lasts_us=None)),
         Abstains("no-shapes", "aten::embedding_dense_backward"),
     )
@@ -72,6 +75,8 @@ class DenseEmbeddingGradient(Pattern):
             if (table := _table(trace.event(row))) is not None
             and table.rows >= self.rows_of_each * table.looked_up
         ]
+        multiplied = _multiplied(trace) if found else set()
+        found = [table for table in found if not {table.dims, table.dims[::-1]} & multiplied]
         for same in loops.parts_in_steps(trace, found, _key, _gradient_of):
             made = np.array([table.gradient.row for table in same])
             rows = np.concatenate([made, _updates(trace, same[0].dims)])
@@ -124,6 +129,14 @@ def _table(gradient: Event) -> _Lookup | None:
     if not known or not shapes[0] or not str(values[at]).isdigit():
         return None
     return _Lookup(gradient, int(values[at]), int(shapes[0][-1]), max(prod(shapes[1]), 1))
+
+
+def _multiplied(trace: Trace) -> set[tuple[int, ...]]:
+    """The dims of what products take: a table too, where it makes a language model's scores."""
+    rows = launches.tree_rows(trace, *(PRODUCTS - {"aten::embedding"}))
+    distinct = np.unique(trace.inputs_id[rows]).tolist()
+    shapes = (trace.inputs.shapes(each) or () for each in distinct)
+    return {dims for each in shapes for dims in each if is_dims(dims)}
 
 
 def _updates(trace: Trace, dims: tuple[int, int]) -> Rows:

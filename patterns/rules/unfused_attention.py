@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +13,35 @@ from numpy.typing import NDArray
 from tidy.account import rates_of
 from tidy.account.efficiency import path_of
 from tidy.account.op_nbytes import is_elementwise
+from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
-from ..base import DevicePattern, Match, Matches
-from ..evidence.device.autograd import forward_links
+from ..base import Match, Matches, Pattern
+from ..evidence.device import launches
+from ..evidence.device.autograd import backward_of, forward_links
+from ..evidence.device.obstacles import other_accelerator, without_device
+from ..evidence.fixes import edits
 from ..evidence.python import places
-from ..evidence.python.op_names import aten
+from ..evidence.python.op_names import VIEWS, aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
-from ..option import WORTH_A_WARNING, Option, warning_share, word_share
+from ..option import LARGE_INFO, WORTH_A_WARNING, Option, warning_share, word_share
 
 _SOFTMAX, _PRODUCTS = "aten::_softmax", ("aten::bmm", "aten::baddbmm")
 # What else may happen to the scores: dropout and masks.
-_ALLOWED = aten("bernoulli_ tril triu _softmax")
+_ALLOWED = aten("bernoulli_ tril triu bitwise_not logical_not bitwise_and bitwise_or _softmax")
 # Ops that multiply other things, though they ran between the two products.
 _OTHERS = aten("mm addmm convolution convolution_backward")
+
+# What prepares tensors on a CPU, and computes nothing.
+_MOVES = VIEWS | aten(
+    "empty empty_like empty_strided resize_ clone copy_ contiguous _to_copy to resolve_conj"
+    " resolve_neg _unsafe_view _reshape_alias lift_fresh"
+)
+# Measured with PyTorch 2.13, forward and backward: of 128 to 1024 queries, of 16 to 64 columns.
+_LEFT_ON_A_CPU = (0.4, 1.0)
 
 # A backward has five products where the forward has two, and as many more to read.
 _WITH_BACKWARD = 3.5
@@ -57,15 +70,21 @@ _MASKED = launch("aten::masked_fill_ | c10::Half[1, 8, 512, 512], bool[512, 512]
 _SORTED = launch("aten::sort | c10::Half[1, 8, 512, 512]", "radixSort 90us")
 _FLASH = launch("aten::_scaled_dot_product_flash_attention", "flash_fwd_kernel 300us")
 _CLASSES = launch("aten::_softmax | float[64, 1000], =-1, =False", "softmax_forward 400us")
+_ON_A_CPU = joined(
+    "aten::bmm 90us | float[8, 64, 16], float[8, 16, 64]",
+    "aten::div 9us | float[1, 8, 64, 64], Scalar",
+    "aten::softmax > aten::_softmax 90us | float[1, 8, 64, 64], =-1, =False".replace(" > ", "\n  "),
+    "aten::bmm 90us | float[8, 64, 64], float[8, 64, 16]",
+)
 
 
-class UnfusedAttention(DevicePattern):
+class UnfusedAttention(Pattern):
     """Attention runs as two products with a softmax between them, and writes out all scores.
 
     What it does: It finds a softmax between two batched products, of which one makes its scores and
     the other takes them, with nothing but scaling, masks and dropout between them, and the backward
     of all that. Fewer than 16 queries or 32 keys are left alone, and so is what takes less than 1 %
-    of the time.
+    of the time. On a CPU it is info, from 5 % of the steps on: there it gains less.
     Why it costs: Each score is written and read again several times, a matrix of queries times keys
     for each head. A fused kernel keeps them on the chip.
     Example: `torch.softmax(q @ k.transpose(-2, -1) / 8, -1) @ v`, recorded as
@@ -84,7 +103,7 @@ class UnfusedAttention(DevicePattern):
     """
 
     code = "TDY504"
-    needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
+    needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = frozenset({_SOFTMAX})
     fix = "F.scaled_dot_product_attention(q, k, v) computes it in one kernel"
     fewest_queries = Option(
@@ -92,6 +111,7 @@ class UnfusedAttention(DevicePattern):
     )
     fewest_keys = Option(32, "of fewer keys there is little to fuse, either", least=1)
     worth_a_word = word_share(0.01, "attention")
+    worth_a_word_on_a_cpu = word_share(LARGE_INFO, "attention on a CPU")
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("by-hand", on_gpu(_example(512, 512), frame=FRAME), at=AT),
@@ -105,10 +125,34 @@ class UnfusedAttention(DevicePattern):
         Quiet("little-before-the-steps", on_gpu(_example(512, 512), steps(WORK, lasts_us=90_000))),
         Quiet("little", on_gpu(_example(512, 512), launch("aten::relu", "relu 900000us"))),
         Abstains("no-shapes", on_gpu(launch(_SOFTMAX, "softmax_forward 9us"))),
-        Abstains("cpu-run", "aten::_softmax | float[8, 512, 512], =-1, =False"),
+        Fires("on-the-cpu", steps(under(FRAME, _ON_A_CPU)), 3, AT, Severity.INFO),
+        Quiet("sorted-on-the-cpu", steps(_ON_A_CPU.replace("aten::div", "aten::sort"))),
+        Quiet("little-on-the-cpu", steps(_ON_A_CPU, "aten::mm 90000us", lasts_us=None)),
     )
 
+    def applies(self, trace: Trace) -> Obstacle | None:
+        return None if trace.is_cpu_run else without_device(trace) or other_accelerator(trace)
+
     def find(self, trace: Trace) -> Matches:
+        return self._on_a_gpu(trace) if trace.devices_used else self._on_the_cpu(trace)
+
+    def _on_the_cpu(self, trace: Trace) -> Matches:
+        every = _attentions(trace, self.fewest_queries, self.fewest_keys)
+        found = [each for each in every if not _calls_for_one_kernel(each.softmax)]
+        for part in places.parts(found, attrgetter("softmax.location"), attrgetter("softmax")):
+            forward = np.concatenate([_ops_of(trace, each) for each in part])
+            backward = backward_of(trace, forward)
+            rows = np.concatenate([forward, backward])
+            if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word_on_a_cpu:
+                continue
+            events = list(trace.events(rows.tolist()))
+            edit = edits.without_ops(trace, events, "attention in one operator", _LEFT_ON_A_CPU)
+            softmax = [each.softmax for each in part]
+            yield Match(
+                softmax, _message(part[0], len(backward) > 0), rows.tolist(), edit, Severity.INFO
+            )
+
+    def _on_a_gpu(self, trace: Trace) -> Matches:
         found = list(_attentions(trace, self.fewest_queries, self.fewest_keys))
         if trace.device_is_modelled:  # it has no fused kernel: what calls for one is right
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
@@ -188,7 +232,13 @@ class _Attention:
 def _attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator[_Attention]:
     """All attentions of so many queries and keys that are computed step by step, by row."""
     products = trace.rows_named(*_PRODUCTS)
-    launching = np.sort(trace.launching_ops(trace.rows_of_kind(EventKind.Kernel)), kind="stable")
+    kernels = trace.rows_of_kind(EventKind.Kernel)
+    if trace.devices_used:
+        working = np.sort(trace.launching_ops(kernels), kind="stable")
+    else:
+        ops = trace.rows_of_kind(EventKind.TorchOp)
+        is_leaf = trace.subtree_end[ops] == ops + 1
+        working = ops[is_leaf & ~launches.has_name(trace, *_MOVES)[trace.name_id[ops]]]
     for row in trace.rows_named(_SOFTMAX).tolist():
         track = trace.track_id[row]
         after = int(np.searchsorted(products, row))
@@ -196,7 +246,7 @@ def _attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator
             continue
         first, last = trace.event(int(products[after - 1])), trace.event(int(products[after]))
         if trace.track_id[first.row] == track == trace.track_id[last.row]:
-            found = _attention(trace.event(row), first, last, launching)
+            found = _attention(trace.event(row), first, last, working)
             if found is None:
                 continue
             queries, keys = found.softmax.input_shapes[0][-2:]
@@ -204,7 +254,7 @@ def _attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator
                 yield found
 
 
-def _attention(softmax: Event, first: Event, last: Event, launching: Rows) -> _Attention | None:
+def _attention(softmax: Event, first: Event, last: Event, working: Rows) -> _Attention | None:
     dims: tuple[int, ...] = softmax.input_shapes[0] if softmax.input_shapes else ()
     scores, mixed = _sizes(first), _sizes(last)
     if not is_dims(dims) or not 3 <= len(dims) <= 4 or not scores or not mixed:
@@ -212,7 +262,7 @@ def _attention(softmax: Event, first: Event, last: Event, launching: Rows) -> _A
     (batch, count, size, keys), out = scores, mixed[3]
     made_of_it = batch * count * keys == prod(dims) == prod(mixed[:3])
     made_of_it &= keys == dims[-1] == mixed[2]
-    if not made_of_it or not _only_scores(first, last, launching):
+    if not made_of_it or not _only_scores(first, last, working):
         return None
     dtypes = (*last.input_dtypes, "", "", "")
     dtype = str(dtypes[1 if last.name == "aten::bmm" else 2])
@@ -231,11 +281,24 @@ def _sizes(product: Event) -> tuple[int, int, int, int] | tuple[()]:
     return batch, rows, inner, columns
 
 
-def _only_scores(first: Event, last: Event, launching: Rows) -> bool:
-    """Tell whether nothing runs between the products but scaling, masking and dropout."""
+def _ops_of(trace: Trace, attention: _Attention) -> Rows:
+    """Operators of one attention that are in no other."""
+    first, end = attention.rows
+    forward = launches.ops_in_no_op(trace, int(trace.track_id[first]))
+    # The first product may be in an operator, as in a `matmul` that begins before it.
+    at = np.searchsorted(forward, first, side="right") - 1
+    return forward[at : np.searchsorted(forward, end)]
+
+
+def _only_scores(first: Event, last: Event, working: Rows) -> bool:
+    """Tell whether nothing runs between the products but scaling, masking and dropout.
+
+    Args:
+        working: rows of operators that launch kernels or, on a CPU, compute something themselves.
+    """
     trace = first.trace
     ends = int(trace.subtree_end[first.row]), last.row
-    between = launching[slice(*np.searchsorted(launching, ends))]
+    between = working[slice(*np.searchsorted(working, ends))]
     names = {trace.names[each] for each in np.unique(trace.name_id[between]).tolist()}
     return all(is_elementwise(name) or name in _ALLOWED | _OTHERS for name in names)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tidy.account import closures
 from tidy.finding import NotApplicable, Obstacle
-from tidy.trace import Capability, Event, Location, Rows, Trace
+from tidy.trace import Capability, Event, Intervals, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
@@ -25,11 +25,12 @@ _Dims = tuple[int, ...]
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _NODE = "autograd::engine::evaluate_function: "
 _STEP = "Optimizer.step#*"
+_OF_RANKS = ("c10d::*", "nccl:*", "gloo:*")
 # What is taken out of a backward goes, but for what the engine still visits.
 _LEFT = (0.0, 0.05)
 
 
-def _layer(number: int, *dims: int) -> str:
+def _layer(number: int, *dims: object) -> str:
     """The backward of a layer, and its gradients, of these lengths, which become a parameter's."""
     node = under(f"{_NODE}AddmmBackward0 > AddmmBackward0 seq={number}/1", "aten::mm 30us")
     sums = (f"{_NODE}{_ACCUMULATE} > {_ACCUMULATE} | float[{each}]" for each in dims)
@@ -81,6 +82,10 @@ class UnusedGradients(Pattern):
         Quiet("an-input", _trained(_HEAD, _layer(8, 20), _update(10, 11))),
         Quiet("nearer-to-the-loss", _trained(_BODY, _layer(6, 10, 11), _update(10, 11))),
         Abstains("nothing-that-is-updated", _trained(_BODY)),
+        Quiet("single-numbers-before", _trained(_HEAD, _layer(8, *[""] * 4), _update(10, 11))),
+        Abstains(
+            "of-several-ranks", _trained(_HEAD, _BODY, _update(10, 11) + "  c10d::broadcast_")
+        ),
         Abstains("other-shapes", _trained(_HEAD, _BODY, _update(107))),
         Abstains("no-optimizer", _HEAD),
         Abstains("no-shapes", "aten::mm"),
@@ -92,6 +97,8 @@ class UnusedGradients(Pattern):
         gradients = {dims for _, dims in _gradients(trace)}
         if gradients and not _updated(trace) <= gradients:
             return NotApplicable("optimizers work on tensors of other shapes than gradients have")
+        if _optimizing(trace).contains(trace.start_ns[launches.tree_rows(trace, *_OF_RANKS)]).any():
+            return NotApplicable("each rank updates a part of the parameters")
         return None
 
     def find(self, trace: Trace) -> Matches:
@@ -142,9 +149,14 @@ def _gradients(trace: Trace) -> Iterator[tuple[int, _Dims]]:
             yield row, dims
 
 
+@kept
+def _optimizing(trace: Trace) -> Intervals:
+    return trace.time_of(launches.tree_rows(trace, _STEP)) - closures(trace)
+
+
 def _updated(trace: Trace) -> set[_Dims]:
     """The dims of what optimizers work on, but for single numbers."""
-    optimizing = trace.time_of(launches.tree_rows(trace, _STEP)) - closures(trace)
+    optimizing = _optimizing(trace)
     tracks = np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count])).tolist()
     ops = np.concatenate([launches.ops_in_no_op(trace, track) for track in tracks])
     ops = ops[optimizing.contains(trace.start_ns[ops])]
@@ -167,7 +179,8 @@ def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
         own = rows[trace.track_id[rows] == track]
         for nodes in np.split(own, _begins(trace, own)):
             dims = [dims_at.get(node) for node in nodes.tolist()]
-            used = [at for at, each in enumerate(dims) if each in updated]
+            # A single number may be a parameter; optimizers have single numbers of their own.
+            used = [at for at, each in enumerate(dims) if each == () or each in updated]
             after = used[-1] + 1 if used else len(dims)
             count = sum(each is not None for each in dims[after:])
             if count >= fewest:

@@ -1,4 +1,4 @@
-"""Scripts whose backward does too much, or whose loops call too little: cases and look-alikes."""
+"""Scripts whose backward does too much, or whose loops do too little at a time."""
 
 from .cases import Case
 from .look_alikes import LookAlike
@@ -93,6 +93,26 @@ for _ in range(8):
 """
 )
 
+_BATCHES = (
+    _HEAD
+    + """\
+from torch.utils.data import DataLoader, TensorDataset
+
+model = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+train = DataLoader(TensorDataset(torch.randn(64, 16)), batch_size=16)
+check = DataLoader(TensorDataset(torch.randn({samples}, 16)), batch_size={size})
+for _ in range(3):
+    for (inputs,) in train:
+        optimizer.zero_grad()
+        model(inputs).square().sum().backward()
+        optimizer.step()
+    with torch.no_grad():
+        for (inputs,) in check:  #!
+            model(inputs).sum().item()
+"""
+)
+
 GRADIENT_CASES = [
     Case(
         "masks",
@@ -118,6 +138,12 @@ GRADIENT_CASES = [
         ),
     ),
     Case(
+        "validated-one-by-one",
+        "TDY108",
+        _BATCHES.format(samples=40, size=1),
+        (("batch_size=1)", "batch_size=20)"),),
+    ),
+    Case(
         "losses-one-by-one",
         "TDY703",
         _LOSSES.format(_SEPARATE),
@@ -132,6 +158,26 @@ GRADIENT_CASES = [
 ]
 
 GRADIENT_LOOK_ALIKES = [
+    LookAlike(
+        "TDY108",
+        "of-the-size-of-training",
+        _BATCHES.format(samples=480, size=16).replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 90},
+    ),
+    LookAlike(
+        "TDY108",
+        "some-single-samples",
+        _BATCHES.format(samples=6, size=1).replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 18},
+    ),
+    LookAlike(
+        "TDY108",
+        "training-takes-one-too",
+        _BATCHES.format(samples=40, size=1)
+        .replace("batch_size=16", "batch_size=1")
+        .replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 100},
+    ),
     LookAlike("TDY411", "layers", _LOSSES.format("out.sum().backward()"), {"aten::linear": 96}),
     LookAlike(
         "TDY411",

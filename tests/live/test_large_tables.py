@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.oracle, pytest.mark.slow, pytest.mark.filterwarnings("
 @pytest.mark.parametrize("is_bag", [False, True])
 def test_it_is_found_where_rows_are_looked_up(options: str, is_bag: bool, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    script = TABLE.format(rows=20_000, options=options, count=32, more="pass")
+    script = TABLE.format(rows=200_000, options=options, count=32, more="pass")
     if is_bag:
         script = script.replace("nn.Embedding(", "nn.EmbeddingBag(").replace(" + step)", ", OF)")
         script = script.replace("OF", "torch.arange(0, 32, 4)")
@@ -29,7 +29,7 @@ def test_it_is_found_where_rows_are_looked_up(options: str, is_bag: bool, tmp_pa
         assert found == []
         return
     (finding,) = found
-    assert "20,000 rows where 32 were looked up" in finding.message
+    assert "200,000 rows where 32 were looked up" in finding.message
     assert finding.location is not None
     assert finding.location.function == "<module>"
     assert finding.saving is not None

@@ -50,12 +50,10 @@ _NOT_NAMED = {
     "augment-image-by-image": "some rounds take a branch, and TDY406 asks that all be alike",
     "checkpoint-each-step": _NO_RULE,
     "derivative-by-derivative": _NO_RULE,
-    "evaluation-one-by-one": _NO_RULE,
     "forward-again-to-log": _NO_RULE,
     "norms-by-item": _NO_GPU,
     "one-thread": "TDY410 names no line, and asks for a processor that nobody uses",
     "target-state-dict": _NO_RULE,
-    "unfused-attention": _NO_GPU,
 }
 # Beside other work of the machine products take most of a step, and short lists count for long.
 _NAMED_ON_A_QUIET_MACHINE = ("saved-each-step", "sorted-in-python")

@@ -35,6 +35,7 @@ _RELEASED = {
     "TDY105": "uncached-preprocessing",
     "TDY106": "batch-item-by-item",
     "TDY107": "tensor-of-each-list",
+    "TDY108": "batches-of-one",
     "TDY201": "extra-device-copy",
     "TDY202": "ping-pong-copies",
     "TDY203": "cast-churn",

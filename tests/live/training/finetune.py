@@ -69,7 +69,7 @@ def main():
     train_loader = DataLoader(make_data(320), batch_size=32, shuffle=True)
     # clean:
     val_loader = DataLoader(make_data(128), batch_size=64)
-    # planted evaluation-one-by-one (TDY401, TDY406):
+    # planted evaluation-one-by-one (TDY108, TDY401, TDY406):
     # val_loader = DataLoader(make_data(128), batch_size=1)  # fix: evaluation-one-by-one
     # end
     model = Classifier()
