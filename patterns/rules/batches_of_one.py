@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.finding import Severity
 from tidy.trace import Capability, Event, Intervals, Trace
@@ -19,6 +20,10 @@ from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
+# Which input is the batch, where it is not the first.
+_INPUT_AT = {"aten::addmm": 1, "aten::baddbmm": 1, "aten::embedding": 1}
+_FEWEST_DIMS = 2  # of a batch
+_TRAINS_IN_IT = ("autograd::engine::evaluate_function: *", "Optimizer.step#*")
 _MOST = 0.9  # of the batches; the last one may be of any size
 
 _CALL = "aten::linear 90us | float[{0}, 64], float[8, 64]\n"
@@ -29,6 +34,7 @@ def _loop(size: int, count: int, frame: str = FRAME) -> str:
 
 
 _TRAINS, _EVALUATES = _loop(32, 4, "train.py(30): fit"), _loop(1, 24)
+_LEARNS = _EVALUATES.replace("float[8, 64]\n", "float[8, 64]\n  Optimizer.step#SGD.step\n")
 
 
 class BatchesOfOne(Pattern):
@@ -36,7 +42,8 @@ class BatchesOfOne(Pattern):
 
     What it does: It takes for each loop over a loader the first product or convolution after each
     fetch. Where its first input has one row in twenty batches or more, and that of another loop
-    has eight rows or more of the same length, the first loop is named if it takes 5 % of the time.
+    has eight rows or more of the same length, the first loop is named if it takes 5 % of the time
+    and has no backward.
     Why it costs: Each batch costs a call of every operator, a launch of every kernel and a pass
     through the loader, whatever its size. Without gradients a model has room for larger batches
     than in training.
@@ -46,8 +53,8 @@ class BatchesOfOne(Pattern):
         enumerate(DataLoader)#...   aten::conv2d | float[32, 3, 32, 32]
 
     Instead: Give the loader `batch_size=` as in training, or twice that under `torch.no_grad()`.
-    Cannot see: Whether samples have one length, as pictures do that are as large as they are and
-    texts without padding. That is why it is info.
+    Cannot see: Whether all samples have one size: pictures of different sizes and texts without
+    padding cannot be batched. So it is info.
     """
 
     code = "TDY108"
@@ -55,8 +62,10 @@ class BatchesOfOne(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     why_no_edit = "the trace does not tell how much longer a larger batch takes"
     fix = "make its loader with batch_size= as in training, or more"
-    fewest_batches = Option(20, "fewer may be single samples that are looked at", least=2)
-    larger_batch = Option(8, "the rows of a batch of which the calls are a small part", least=2)
+    fewest_batches = Option(20, "fewer may be a look at some samples", least=2)
+    larger_batch = Option(
+        8, "in batches of so many rows calls are a small part of the time", least=2
+    )
     worth_a_word = word_share(LARGE_INFO, "such batches")
     examples = (
         Fires("evaluation", steps(_TRAINS, _EVALUATES, count=1, lasts_us=None), at=AT),
@@ -64,14 +73,21 @@ class BatchesOfOne(Pattern):
         Quiet("as-in-training", steps(_TRAINS, _loop(32, 24), count=1, lasts_us=None)),
         Quiet("nothing-larger", steps(_EVALUATES, count=1, lasts_us=None)),
         Quiet("other-rows", steps(_TRAINS.replace("64]", "32]"), _EVALUATES, count=1)),
+        Quiet("trained-one-by-one", steps(_TRAINS, _LEARNS, count=1, lasts_us=None)),
         Abstains("no-shapes", "aten::linear"),
     )
 
     def find(self, trace: Trace) -> Matches:
-        batches = list(_batches(trace))
+        batches, trained = list(_batches(trace)), _training_ns(trace)
         larger = {each.kind for each in batches if each.rows >= self.larger_batch}
         for same in places.grouped(batches, lambda each: each.fetch.location):
-            ones = [each for each in same if each.rows == 1 and each.kind in larger]
+            ones = [
+                each
+                for each in same
+                if each.rows == 1
+                and each.kind in larger
+                and not np.subtract(*np.searchsorted(trained, each.time_ns[::-1]))
+            ]
             if len(ones) < max(self.fewest_batches, _MOST * len(same)):
                 continue
             for part in places.by_window(ones, lambda each: each.fetch):
@@ -79,6 +95,11 @@ class BatchesOfOne(Pattern):
                 if timing.part_of_window(trace, time) >= self.worth_a_word:
                     what = f"{len(part)} batches of one are given to a model that takes larger ones"
                     yield Match([each.fetch for each in part][:1], what, time)
+
+
+def _training_ns(trace: Trace) -> NDArray[np.int64]:
+    """When nodes of a backward and steps of optimizers begin, ascending."""
+    return np.sort(trace.start_ns[launches.tree_rows(trace, *_TRAINS_IN_IT)])
 
 
 class _Batch(NamedTuple):
@@ -103,17 +124,18 @@ def _batches(trace: Trace) -> Iterator[_Batch]:
         own = fetches[trace.track_id[fetches] == track]
         ops = launches.ops_in_no_op(trace, track)
         products = ops[is_product[trace.name_id[ops]]]
-        first = np.searchsorted(products, own)
+        first = np.searchsorted(products, trace.subtree_end[own])
         for at, row in enumerate(own.tolist()):
             until = int(own[at + 1]) if at + 1 < len(own) else trace.tree_count
             if first[at] == len(products) or products[first[at]] >= until:
                 continue
             product = trace.event(int(products[first[at]]))
-            shapes = product.input_shapes or ((),)
-            if not is_dims(shapes[0]) or not shapes[0]:
+            shapes, at_input = product.input_shapes, _INPUT_AT.get(product.name, 0)
+            dims: tuple[int, ...] = shapes[at_input] if len(shapes) > at_input else ()
+            if not is_dims(dims) or len(dims) < _FEWEST_DIMS:
                 continue
             goes_on = until < trace.tree_count and trace.location(until) == trace.location(row)
             end_ns = trace.start_ns[until] if goes_on else product.end_ns
             time_ns = (int(trace.start_ns[row]), int(end_ns))
-            kind = product.name, tuple(shapes[0][1:])
-            yield _Batch(trace.event(row), time_ns, kind, int(shapes[0][0]))
+            kind = product.name, tuple(dims[1:])
+            yield _Batch(trace.event(row), time_ns, kind, int(dims[0]))

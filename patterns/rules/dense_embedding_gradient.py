@@ -125,8 +125,8 @@ def _gradient_of(table: _Lookup) -> Event:
 def _table(gradient: Event) -> _Lookup | None:
     """The table that this is the gradient of; None where inputs do not tell."""
     shapes, values, at = gradient.input_shapes, gradient.concrete_inputs, _ROWS_AT[gradient.name]
-    known = shapes and len(values) > at and is_dims(shapes[0]) and is_dims(shapes[1])
-    if not known or not shapes[0] or not str(values[at]).isdigit():
+    known = len(shapes) > 1 and len(values) > at and is_dims(shapes[0]) and is_dims(shapes[1])
+    if not known or not shapes[0] or not str(values[at]).isdecimal():
         return None
     return _Lookup(gradient, int(values[at]), int(shapes[0][-1]), max(prod(shapes[1]), 1))
 

@@ -115,7 +115,7 @@ class ForLoopIndexing(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
-        alike = attrgetter("location", "has_products", "is_views", "is_carried")
+        alike = attrgetter("location", "has_products", "is_views")
         first = attrgetter("first")
         for walks in places.parts(found, alike, first):
             time = loops.time_of_rounds(trace, [walk.rows for walk in walks])
@@ -123,7 +123,7 @@ class ForLoopIndexing(Pattern):
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
             has_products = walks[0].has_products
-            may_be_needed = has_products or walks[0].is_carried
+            may_be_needed = has_products or any(walk.is_carried for walk in walks)
             said = "element by element"
             if may_be_needed:
                 said = _BATCH_THEM if has_products else _CARRIED
@@ -229,5 +229,5 @@ def _walk(
     line = trace.location(int(rows[0]))
     if line is None or not line.is_call_line:
         line = None if frame is None else frame.location
-    carried = is_carried(trace, rows, period)
+    carried = not has_products and is_carried(trace, rows, period)
     return _Walk(trace, rows, rounds, line, has_products, is_views, carried)

@@ -23,7 +23,10 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
 # Loops with one of these in each round are another rule's, or batches of what memory holds.
-_OTHERS = PRODUCTS | aten("slice cat stack")
+_OTHERS = PRODUCTS | aten(
+    "slice cat stack embedding_bag _embedding_bag conv_transpose1d conv_transpose2d"
+    " conv_transpose3d mv addmv bilinear"
+)
 # What torch.tensor() of a list calls, which TDY107 looks at.
 _MAKES_A_TENSOR = aten("empty to lift_fresh detach_")
 _READS = aten("item _local_scalar_dense")
@@ -41,9 +44,9 @@ class LoopOfSmallOps(Pattern):
     source, that take 5 % of the steps while no device works. Loops that index with a counter are
     TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, and lists that
     become tensors TDY107; with a matrix product or a convolution in each round it may be the layers
-    of a model, and is not reported. Neither are training steps, what a DataLoader does, optimizers'
-    steps, and rounds whose operators take long. Whether a round needs the one before the trace does
-    not tell, so it is info.
+    of a model, and is not reported. Training steps, what a DataLoader does, optimizers' steps, and
+    rounds whose operators take long are not reported either. It is info, since the trace does not
+    tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -61,11 +64,11 @@ class LoopOfSmallOps(Pattern):
     severity = Severity.INFO
     needs = frozenset({Capability.OPS, Capability.STACKS})
     why_no_edit = "the trace does not tell whether each round needs the one before"
-    fix = "write it as one op for all rounds (index_add_, torch._foreach_*, torch.vmap)"
+    fix = "if no round needs the one before: one op for all (index_add_, torch._foreach_*)"
     fewest_rounds = Option(10, "a loop of fewer rounds is as readable as cheap", least=2)
     longest_round = Option(32, "rounds of more operators are whole models", least=1)
     longest_op_us = Option(
-        50.0, "operators that take longer in the median do more than to be called", least=0.0
+        50.0, "operators that take longer compute; their calls are not the cost", least=0.0
     )
     worth_a_word = word_share(LARGE_INFO, "such rounds")
     examples = (
@@ -198,7 +201,7 @@ def _is_of_user(trace: Trace, ops: Rows) -> bool:
         if above.kind == EventKind.PyCall and trace.subtree_end[above.row] > ops[-1]:
             frame = parse_frame(above.name)
             if frame is not None:
-                return is_user_file(frame.file) or frame.file.endswith(_COPIES)
-    # Without a frame around it the line is known, as operators have it in some recordings.
+                return is_user_file(frame.file) or frame.file.rpartition("/")[2] == _COPIES
+    # Some recordings give operators their line without frames around them.
     location = trace.location(int(ops[0]))
     return location is not None and location.is_call_line

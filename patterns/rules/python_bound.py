@@ -201,10 +201,9 @@ def _line(function: Event | None, after: Event | None) -> Location | None:
 
 
 def _place(trace: Trace, stretch: Stretch) -> Hashable:
-    """Return a stretch's function, else the range around it; and what is after it.
+    """Return what groups stretches: the function or marked range, and the line or op that follows.
 
-    That is a line or, where it is not known, an operator. What a comprehension does is its
-    function's: both are at one line.
+    A comprehension counts as the function around it.
     """
     around = (each for each in stretch.functions if not _COMPREHENSION.search(each.name))
     function, after = next(around, None), host_idle.op_after(trace, stretch)

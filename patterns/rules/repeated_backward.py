@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -12,35 +12,44 @@ from tidy.finding import Severity
 from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import autograd, launches
+from ..evidence.device import autograd, launches, walks
 from ..evidence.python import frames, loops, places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
-# A checkpoint calls the engine within a node of it, and so on: no deeper than this.
-_NESTED = 8
-_NODE = "autograd::engine::evaluate_function: "
+_FEW = 0.2
+_NODE = walks.NODE
 
 
 def _forward(count: int = 12) -> str:
     return "".join(f"aten::linear 9us seq={n}\n" for n in range(1, count + 1))
 
 
-def _backward(line: int = 7, count: int = 12, inside: str = "aten::mm 9us") -> str:
+def _backward(
+    line: int = 7, count: int = 12, inside: str = "aten::mm 9us", accumulates: bool = True
+) -> str:
     nodes = (
-        under(f"{_NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1", inside)
+        under(f"{_NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1", inside.format(n + 50))
         for n in range(count, 0, -1)
     )
-    return under(f"train.py({line}): train > torch/_tensor.py(600): backward", *nodes)
+    gradient = under(f"{_NODE}{walks.ACCUMULATE}", walks.ACCUMULATE)
+    above = f"train.py({line}): train > torch/_tensor.py(600): backward"
+    return under(above, *nodes, *([gradient] if accumulates else ()))
+
+
+_DERIVED = "aten::mm 9us seq={}"
+_OF_IT = "".join(
+    under(f"{_NODE}MmBackward0 > MmBackward0 seq={n + 50}/1", "aten::mm") for n in range(12, 0, -1)
+)
 
 
 class RepeatedBackward(Pattern):
     """A backward walks a graph again, which an earlier backward walked already.
 
-    What it does: It finds ten nodes of the autograd graph or more (the sequence numbers of their
-    operators tell them apart) that run a second time, and 5 % of the steps or more in their first
-    runs. A first run that makes a graph itself (`create_graph=True`) is not counted: a derivative
-    of it is asked for.
+    What it does: It finds six or more nodes of the autograd graph that run a second time, known by
+    their operators' sequence numbers, whose first runs take 5 % of the steps. First runs that make
+    a graph themselves (`create_graph=True`) do not count, as a derivative of them is asked for, nor
+    do those that accumulate no gradient, as of `torch.autograd.grad`.
     Why it costs: Each walk computes all gradients of what it passes. `retain_graph=True`, which a
     second walk needs, also keeps all activations. Where a state is carried from step to step, each
     backward walks all the steps before, and a step takes longer than the one before.
@@ -62,34 +71,60 @@ class RepeatedBackward(Pattern):
     fewest_nodes = Option(6, "fewer nodes are the end of a loss, which several losses share")
     worth_a_word = word_share(LARGE_INFO, "first walks")
     examples = (
-        Fires("two-losses", steps(_forward() + _backward() + _backward(9)), at=AT),
-        Fires("a-state-of-steps-before", _forward() + steps(_backward()), at=AT),
+        Fires("two-losses", steps(_forward() + _backward() + _backward(9)), 3, AT),
+        Fires("a-state-of-steps-before", _forward() + steps(_backward()), 2, AT),
         Quiet("once", steps(_forward() + _backward())),
         Quiet("the-end-alone", steps(_forward() + _backward(count=5) + _backward(9))),
         Quiet(
             "a-derivative-of-it",
-            steps(_forward() + _backward(inside="aten::mm 9us seq=50") + _backward(9)),
+            steps(_forward() + _backward(inside=_DERIVED) + _backward(9) + _OF_IT),
         ),
+        Quiet("asked-for", steps(_forward() + _backward(accumulates=False) + _backward(9))),
         Quiet("little", steps(_backward() * 2, "aten::mm 90000us", lasts_us=None)),
         Abstains("no-ops", FRAME),
     )
 
     def find(self, trace: Trace) -> Matches:
-        called = _calls(trace)
-        nodes = list(trace.events(_first_walks(trace)))
-        for same in places.parts(nodes, lambda node: _place(node, called)):
-            around = [node.row if node.parent is None else node.parent.row for node in same]
-            time = trace.time_of(np.array(around))
-            starts = [node.start_ns for node in same]
-            in_steps = loops.steps_with(trace, starts, self.fewest_nodes)
-            is_many = bool(in_steps) if trace.steps else len(same) >= self.fewest_nodes
+        found, calls = list(_first_walks(trace)), _calls(trace)
+        nodes_of = {int(nodes[0]): nodes for nodes in found}
+
+        def place_of(first: Event) -> Location | None:
+            return _place(first, calls)
+
+        for same in places.parts(map(trace.event, nodes_of), place_of):
+            nodes = np.concatenate([nodes_of[first.row] for first in same])
+            in_steps = loops.steps_with(trace, trace.start_ns[nodes], self.fewest_nodes)
+            is_many = bool(in_steps) if trace.steps else len(nodes) >= self.fewest_nodes
+            time = trace.time_of(nodes)
             if is_many and (trace.step_share(time) or 0.0) >= self.worth_a_word:
-                what = f"a later backward walks {len(same)} nodes of the graph again"
-                yield Match(same[:1], what, time, location=_place(same[0], called))
+                count = max(len(nodes_of[first.row]) for first in same)
+                what = f"{count} nodes of the graph are walked again by a later backward"
+                yield Match(same, what, time, location=place_of(same[0]))
 
 
-def _first_walks(trace: Trace) -> Rows:
-    """Nodes of a backward that run again later, and make no graph for a further derivative."""
+def _first_walks(trace: Trace) -> Iterator[Rows]:
+    """The nodes of each walk that run again later, where it accumulates gradients.
+
+    Those of walks that make a graph for a further derivative are not among them.
+    """
+    again = _run_again(trace)
+    is_derived = np.zeros(trace.tree_count + 1, np.int64)
+    is_derived[autograd.forward_links(trace)[:, 1] + 1] = 1
+    derived = np.cumsum(is_derived)
+    makes_graph = derived[trace.subtree_end[again]] > derived[again + 1]
+    for walk in walks.walks(trace):
+        end = int(trace.subtree_end[walk.nodes[-1]])
+        inside = slice(*np.searchsorted(again, (walk.nodes[0], end)))
+        own = trace.track_id[again[inside]] == trace.track_id[walk.nodes[0]]
+        rows = again[inside][own]
+        # A checkpoint makes a graph in one node of many.
+        if len(rows) and walk.gradients and makes_graph[inside][own].mean() < _FEW:
+            at = np.searchsorted(walk.nodes, rows, side="right") - 1
+            yield walk.nodes[np.unique(at)]
+
+
+def _run_again(trace: Trace) -> Rows:
+    """The operators of nodes that run again later, ascending."""
     nodes = autograd.backward_ops(trace)
     nodes = nodes[(nodes < trace.tree_count) & (trace.sequence_nr[nodes] >= 0)]
     keys = (trace.name_id[nodes], trace.sequence_nr[nodes], trace.forward_thread[nodes])
@@ -98,20 +133,20 @@ def _first_walks(trace: Trace) -> Rows:
     is_same = np.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
     # Of a number that begins anew, as in files put together, the forward is there, too.
     has_forward = np.isin(nodes[1:], autograd.forward_links(trace)[:, 0])
-    first = nodes[:-1][is_same & ~has_forward]
-    in_graph = np.append(0, np.cumsum(trace.sequence_nr[: trace.tree_count] >= 0))
-    makes_none = in_graph[trace.subtree_end[first]] == in_graph[first + 1]
-    return launches.by_start(trace, first[makes_none])
+    return np.sort(nodes[:-1][is_same & ~has_forward])
 
 
 def _calls(trace: Trace) -> list[Event]:
-    """The calls of the engine, by start."""
+    """The calls of the engine that are in no other, by start."""
     rows = launches.rows_matching(trace, frames.RUNS_BACKWARD, "*backward*", "*grad*")
-    return list(trace.events(launches.by_start(trace, rows)))
+    rows = launches.by_start(trace, rows)
+    before = np.maximum.accumulate(np.append(-1, trace.end_ns[rows]))[:-1]
+    return list(trace.events(rows[trace.end_ns[rows] > before]))
 
 
 def _place(node: Event, calls: Sequence[Event]) -> Location | None:
     """Where the backward is called that a node runs in, on whatever thread; else its own place."""
-    at = bisect_right(calls, node.start_ns, key=attrgetter("start_ns"))
-    around = (call for call in calls[max(at - _NESTED, 0) : at] if call.end_ns >= node.end_ns)
-    return next((call.location for call in around), node.location)
+    at = bisect_right(calls, node.start_ns, key=attrgetter("start_ns")) - 1
+    if at >= 0 and calls[at].end_ns >= node.end_ns:
+        return calls[at].location
+    return node.location

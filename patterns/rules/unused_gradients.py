@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidy.account import closures
-from tidy.finding import NotApplicable, Obstacle
-from tidy.trace import Capability, Event, Intervals, Location, Rows, Trace
-from tidy.trace.inputs import is_dims
+from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
+from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace
 from tidy.trace.kept import kept
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import autograd, launches
+from ..evidence.device import launches, walks
 from ..evidence.fixes import edits
-from ..evidence.python import places
+from ..evidence.python import loops, places
+from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, word_share
 
-_Dims = tuple[int, ...]
-_ACCUMULATE = "torch::autograd::AccumulateGrad"
-_NODE = "autograd::engine::evaluate_function: "
+_ACCUMULATE, _NODE = walks.ACCUMULATE, walks.NODE
 _STEP = "Optimizer.step#*"
+_IN_PLACE = (
+    *aten("add_ sub_ addcdiv_ lerp_ _foreach_add_ _foreach_sub_ _foreach_lerp_"),
+    "aten::_amp_foreach_non_finite_check_and_unscale_",
+)
 _OF_RANKS = ("c10d::*", "nccl:*", "gloo:*")
 # What is taken out of a backward goes, but for what the engine still visits.
 _LEFT = (0.0, 0.05)
@@ -51,9 +53,10 @@ def _trained(*parts: str) -> str:
 class UnusedGradients(Pattern):
     """A backward computes gradients of parameters that no optimizer updates.
 
-    What it does: It compares the shapes of gradients with those of the tensors that optimizers
-    work on in the recorded steps. Where four gradients or more of a backward have shapes that no
-    optimizer knows, and come after the last that one does, all that runs after that is in vain.
+    What it does: It compares the shapes of gradients with those of the tensors that are updated in
+    the recorded steps. If a backward ends with four or more gradients whose shapes no optimizer
+    works on, everything it runs after the last gradient that is used is wasted. It is info where
+    optimizers step in some of the steps only.
     Why it costs: A backward through a frozen part of a model takes about twice as long as its
     forward pass, and all activations are kept for it.
     Example: An optimizer of `model.head.parameters()` with a backbone that asks for gradients,
@@ -68,7 +71,8 @@ class UnusedGradients(Pattern):
     models that only give targets under `torch.no_grad()`, or detach their output.
     Cannot see: It misses frozen parts whose parameters have the shapes of trained ones, and those
     nearer to the loss than what is trained. Optimizers that keep parameters in other shapes, as
-    sharded ones do, are not checked.
+    sharded ones do, are not checked, nor lists of more than 30 tensors, of which PyTorch records no
+    shapes. An optimizer that steps in none of the recorded steps is not known.
     """
 
     code = "TDY704"
@@ -94,26 +98,37 @@ class UnusedGradients(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         if not len(launches.tree_rows(trace, _STEP)):
             return NotApplicable("no step of an optimizer was recorded")
-        gradients = {dims for _, dims in _gradients(trace)}
-        if gradients and not _updated(trace) <= gradients:
+        updates = _updates(trace)
+        if not updates.is_whole:
+            return NotChecked(
+                "not all shapes that optimizers work on are recorded: of long lists none are",
+                "record some steps with foreach=False",
+            )
+        if not updates.by_optimizers:
+            return NotApplicable("no shapes of what optimizers work on were recorded")
+        accumulated = {dims for walk in walks.walks(trace) for _, dims in walk.gradients}
+        if accumulated - {None} and not updates.by_optimizers <= accumulated:
             return NotApplicable("optimizers work on tensors of other shapes than gradients have")
-        if _optimizing(trace).contains(trace.start_ns[launches.tree_rows(trace, *_OF_RANKS)]).any():
+        of_ranks = launches.tree_rows(trace, *_OF_RANKS)
+        if _optimizing(trace).contains(trace.start_ns[of_ranks]).any():
             return NotApplicable("each rank updates a part of the parameters")
         return None
 
     def find(self, trace: Trace) -> Matches:
-        walks = list(_in_vain(trace, self.fewest_gradients))
-        for same in places.parts(walks, lambda walk: walk.location, lambda walk: walk.first):
-            time = trace.time_of(np.concatenate([walk.nodes for walk in same]))
-            if (trace.step_share(time) or 0.0) < self.worth_a_word:
+        severity = Severity.WARNING if _steps_alike(trace) else Severity.INFO
+        found = list(_in_vain(trace, self.fewest_gradients))
+        for same in places.parts(found, lambda walk: walk.location, lambda walk: walk.first):
+            nodes = np.concatenate([walk.nodes for walk in same])
+            if (trace.step_share(trace.time_of(nodes)) or 0.0) < self.worth_a_word:
                 continue
-            rows = np.concatenate([walk.nodes for walk in same]).tolist()
             count = max(walk.gradients for walk in same)
             yield Match(
                 [walk.first for walk in same],
-                f"{count} gradients are computed of what no optimizer updates",
-                rows,
-                edits.without_ops(trace, list(trace.events(rows)), "not computed", _LEFT),
+                f"{count} gradients are computed for parameters that no optimizer updates",
+                nodes.tolist(),
+                edits.without_ops(trace, list(trace.events(nodes.tolist())), "not computed", _LEFT),
+                severity,
+                at_most=severity,
                 location=same[0].location,
             )
 
@@ -138,15 +153,18 @@ class _UnusedWalk:
         return self.trace.event(int(self.nodes[0]))
 
 
-def _gradients(trace: Trace) -> Iterator[tuple[int, _Dims]]:
-    """Each gradient that is accumulated: its row, and its dims."""
-    rows = launches.tree_rows(trace, _ACCUMULATE)
-    known = {
-        each: _dims_of_first(trace, each) for each in np.unique(trace.inputs_id[rows]).tolist()
-    }
-    for row, inputs in zip(rows.tolist(), trace.inputs_id[rows].tolist(), strict=True):
-        for dims in known[inputs]:
-            yield row, dims
+class _Updates(NamedTuple):
+    """The dims of tensors that are updated.
+
+    Attributes:
+        by_optimizers: what their operators take first, but for single numbers.
+        by_others: the same of updates in place elsewhere, as scripts and gradient scalers do them.
+        is_whole: whether each list of tensors was recorded, and operators in each optimizer's step.
+    """
+
+    by_optimizers: set[walks.Dims]
+    by_others: set[walks.Dims]
+    is_whole: bool
 
 
 @kept
@@ -154,57 +172,53 @@ def _optimizing(trace: Trace) -> Intervals:
     return trace.time_of(launches.tree_rows(trace, _STEP)) - closures(trace)
 
 
-def _updated(trace: Trace) -> set[_Dims]:
-    """The dims of what optimizers work on, but for single numbers."""
-    optimizing = _optimizing(trace)
-    tracks = np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count])).tolist()
-    ops = np.concatenate([launches.ops_in_no_op(trace, track) for track in tracks])
-    ops = ops[optimizing.contains(trace.start_ns[ops])]
-    inputs = np.unique(trace.inputs_id[ops]).tolist()
-    return {dims for each in inputs for dims in _dims_of_first(trace, each) if dims}
+@kept
+def _updates(trace: Trace) -> _Updates:
+    ops = trace.rows_of_kind(EventKind.TorchOp)
+    ops = ops[ops < trace.tree_count]
+    starts = trace.start_ns[ops]
+    in_step = _optimizing(trace).contains(starts)
+    # A profiler that is told of the step by the optimizer ends a range in it: the tree tells less.
+    begins = np.sort(trace.start_ns[launches.tree_rows(trace, _STEP)])
+    seen = np.unique(np.searchsorted(begins, starts[in_step], side="right"))
+    updates_in_place = launches.has_name(trace, *_IN_PLACE)[trace.name_id[ops]]
+    in_engine = launches.below(trace, launches.tree_rows(trace, f"{walks.NODE}*")).contains(ops)
+    lists = [launches.outermost_rows(trace, ops[in_step])]
+    lists.append(ops[updates_in_place & ~in_step & ~in_engine])
+    is_whole = len(seen) == len(begins)
+    dims = list[set[walks.Dims]]()
+    for rows in lists:
+        inputs = np.unique(trace.inputs_id[rows]).tolist()
+        is_whole &= not any(_is_cut(trace, each) for each in inputs)
+        dims.append({each for one in inputs for each in walks.first_dims(trace, one) if each})
+    return _Updates(dims[0], dims[1], is_whole)
 
 
-def _dims_of_first(trace: Trace, inputs: int) -> list[_Dims]:
-    """The dims of the first input, or of each tensor where it is a list."""
-    first = (trace.inputs.shapes(inputs) or ((),))[0]
-    return [tuple(first)] if is_dims(first) else [tuple(each) for each in first if is_dims(each)]
+def _is_cut(trace: Trace, inputs: int) -> bool:
+    """Tell whether the first input is a list of more than 30, whose shapes are not recorded."""
+    types, shapes = trace.inputs.dtypes(inputs), trace.inputs.shapes(inputs)
+    return bool(types) and types[0] == "TensorList" and not (shapes and shapes[0])
+
+
+def _steps_alike(trace: Trace) -> bool:
+    """Tell whether optimizers step equally often in each step, so that none was left out."""
+    starts = trace.start_ns[launches.tree_rows(trace, _STEP)]
+    return len(set(loops.steps_with(trace, starts, 1).values())) == 1
 
 
 def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
     """What follows the last gradient in use, in each backward with so many others after it."""
-    updated = _updated(trace)
-    dims_at = {int(trace.parent[row]): dims for row, dims in _gradients(trace)}
-    rows = launches.outermost_rows(trace, launches.tree_rows(trace, f"{_NODE}*"))
-    for track in np.flatnonzero(np.bincount(trace.track_id[rows])).tolist():
-        own = rows[trace.track_id[rows] == track]
-        for nodes in np.split(own, _begins(trace, own)):
-            dims = [dims_at.get(node) for node in nodes.tolist()]
-            # A single number may be a parameter; optimizers have single numbers of their own.
-            used = [at for at, each in enumerate(dims) if each == () or each in updated]
-            after = used[-1] + 1 if used else len(dims)
-            count = sum(each is not None for each in dims[after:])
-            if count >= fewest:
-                rest = nodes[after:]
-                yield _UnusedWalk(trace, rest, count, _called_at(trace, rest))
-
-
-def _begins(trace: Trace, nodes: Rows) -> Rows:
-    """Where a walk begins: the engine takes the newest node first, so numbers fall in each."""
-    numbers = _numbers(trace)[nodes]
-    known = np.flatnonzero(numbers >= 0)
-    rises = known[1:][np.diff(numbers[known]) > 0]
-    begins: Rows = rises
-    return begins
-
-
-@kept
-def _numbers(trace: Trace) -> NDArray[np.int64]:
-    """For each row of a node of the engine its sequence number; -1 for others, and none."""
-    numbers = np.full(len(trace), -1, np.int64)
-    ops = autograd.backward_ops(trace)
-    ops = ops[(trace.parent[ops] >= 0) & (trace.sequence_nr[ops] >= 0)]
-    numbers[trace.parent[ops]] = trace.sequence_nr[ops]
-    return numbers
+    updates = _updates(trace)
+    updated = updates.by_optimizers | updates.by_others
+    for walk in walks.walks(trace):
+        # A single number may be a parameter; optimizers have single numbers of their own.
+        used = [at for at, dims in walk.gradients if dims in updated or dims == ()]
+        if not any(dims in updates.by_optimizers for _, dims in walk.gradients):
+            continue
+        count = sum(at > used[-1] for at, _ in walk.gradients)
+        if count >= fewest:
+            rest = walk.nodes[used[-1] + 1 :]
+            yield _UnusedWalk(trace, rest, count, _called_at(trace, rest))
 
 
 def _called_at(trace: Trace, nodes: Rows) -> Location | None:

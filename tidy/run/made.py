@@ -147,7 +147,8 @@ class Assembled:
         if not full_ns:
             return
         if len(bare_ns) < FEWEST_STEPS:
-            self.notes.append(_FEW)
+            light_count = sum(len(list(pairwise(ends))) for ends in self.light.ends_ns)
+            self.notes += [_FEW] if light_count < FEWEST_STEPS else []
             return
         by_full = typical_ns(full_ns) / typical_ns(bare_ns)
         self.facts["tidy_recording_slowdown"] = round(by_full, 3)

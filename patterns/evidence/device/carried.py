@@ -17,7 +17,8 @@ _MOST = 0.8  # of the rounds; the first and the last have no neighbour
 def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
     """Tell whether rounds take a tensor that they do not make, and keep one for the next.
 
-    A name that is bound anew in each round also keeps a tensor until then, so both are asked for.
+    A variable that each round assigns also keeps its tensor until the next one, so both are
+    required.
     False where shapes and memory were not recorded.
 
     Args:
@@ -30,12 +31,19 @@ def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
 
 def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:
     taken, made, is_last_new = 0, 0, False
+    of = (trace.event(int(a_round[0])).input_dtypes or ("",))[0]
     for row in a_round.tolist():
         event = trace.event(row)
         is_last_new = not event.name.endswith("_")
         made += is_last_new
         if event.name != _SELECT:
-            count = sum(is_dims(dims) and dims != () for dims in event.input_shapes or ())
+            # A number of Python's is a tensor without dims too, and seldom of this type.
+            count = sum(
+                is_dims(dims) and (dims != () or dtype == of)
+                for dims, dtype in zip(
+                    event.input_shapes or (), event.input_dtypes or (), strict=False
+                )
+            )
             taken += min(count, 1) if event.name in VIEWS else count
     return taken > made - is_last_new
 
@@ -43,11 +51,12 @@ def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:
 def _keeps(trace: Trace, firsts: Rows) -> bool:
     """Tell whether most rounds take memory that the one after gives back."""
     starts = trace.start_ns[firsts]
-    for device in memory.devices_with_memory(trace) or [memory.CPU]:
+    for device in (*memory.devices_with_memory(trace), memory.CPU):
         lives = memory.of_device(trace, device)
-        taken_in = np.searchsorted(starts, lives.start_ns, side="right") - 1
-        freed_in = np.searchsorted(starts, lives.freed_ns, side="right") - 1
-        kept = np.unique(taken_in[(taken_in >= 0) & (freed_in == taken_in + 1)])
+        own = slice(*np.searchsorted(lives.start_ns, (starts[0], starts[-1])))
+        taken_in = np.searchsorted(starts, lives.start_ns[own], side="right") - 1
+        freed_in = np.searchsorted(starts, lives.freed_ns[own], side="right") - 1
+        kept = np.unique(taken_in[freed_in == taken_in + 1])
         if len(kept) >= _MOST * (len(firsts) - 1):
             return True
     return False

@@ -21,8 +21,8 @@ class Repeats:
 
     Attributes:
         rows: by start.
-        names: ids of their names; -1 for what a loader fetches and an optimizer does, which also
-            part what is around them.
+        names: ids of their names; -1 for operators of a loader's fetch or an optimizer's step,
+            which also end the runs around them.
         runs: (first, last, period), as `loops.repeated_runs` gives them, without parted ones.
     """
 
