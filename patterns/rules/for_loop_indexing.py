@@ -60,10 +60,10 @@ class ForLoopIndexing(Pattern):
     a matrix product or a convolution are info: they can be batched, unless each needs the one
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
-    next, as a discounted sum does, are info, too, where shapes and memory were recorded. Rounds of
-    views alone count where they take 1 % of the steps. Training steps, the indexing of data sets
-    inside a DataLoader, an optimizer's step, and what C++ does in the autograd engine are not
-    reported either.
+    next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded.
+    Rounds of views alone count where they take 1 % of the steps. Training steps, the indexing of
+    data sets inside a DataLoader, an optimizer's step, and what C++ does in the autograd engine are
+    not reported either.
     Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
     one more in a backward.
     Example: `for i in range(n): t[i] = i`, recorded as

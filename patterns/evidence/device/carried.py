@@ -19,7 +19,7 @@ def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
 
     A variable that each round assigns also keeps its tensor until the next one, so both are
     required.
-    False where shapes and memory were not recorded.
+    False where shapes and memory were not recorded, and for sums of single numbers.
 
     Args:
         rows: operators of the loop by start, of which the first selects; `period` make a round.
@@ -31,19 +31,13 @@ def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
 
 def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:
     taken, made, is_last_new = 0, 0, False
-    of = (trace.event(int(a_round[0])).input_dtypes or ("",))[0]
     for row in a_round.tolist():
         event = trace.event(row)
         is_last_new = not event.name.endswith("_")
         made += is_last_new
         if event.name != _SELECT:
-            # A number of Python's is a tensor without dims too, and seldom of this type.
-            count = sum(
-                is_dims(dims) and (dims != () or dtype == of)
-                for dims, dtype in zip(
-                    event.input_shapes or (), event.input_dtypes or (), strict=False
-                )
-            )
+            # A number of Python's is recorded as a tensor without dims, too.
+            count = sum(is_dims(dims) and dims != () for dims in event.input_shapes or ())
             taken += min(count, 1) if event.name in VIEWS else count
     return taken > made - is_last_new
 
