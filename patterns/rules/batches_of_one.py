@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from tidy.finding import Severity
 from tidy.trace import Capability, Event, Intervals, Trace
 from tidy.trace.inputs import is_dims
+from tidy.trace.intervals import any_within
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import launches
+from ..evidence.device import launches, updates
+from ..evidence.device.autograd import NODE
 from ..evidence.python import frames, places
 from ..evidence.python.op_names import PRODUCTS
 from ..evidence.time import timing
@@ -23,7 +25,7 @@ from ..option import LARGE_INFO, Option, word_share
 # Which input is the batch, where it is not the first.
 _INPUT_AT = {"aten::addmm": 1, "aten::baddbmm": 1, "aten::embedding": 1}
 _FEWEST_DIMS = 2  # of a batch
-_TRAINS_IN_IT = ("autograd::engine::evaluate_function: *", "Optimizer.step#*")
+_TRAINS_IN_IT = (f"{NODE}*", updates.STEP)
 _MOST = 0.9  # of the batches; the last one may be of any size
 
 _CALL = "aten::linear 90us | float[{0}, 64], float[8, 64]\n"
@@ -84,9 +86,7 @@ class BatchesOfOne(Pattern):
             ones = [
                 each
                 for each in same
-                if each.rows == 1
-                and each.kind in larger
-                and not np.subtract(*np.searchsorted(trained, each.time_ns[::-1]))
+                if each.rows == 1 and each.kind in larger and not any_within(trained, *each.time_ns)
             ]
             if len(ones) < max(self.fewest_batches, _MOST * len(same)):
                 continue

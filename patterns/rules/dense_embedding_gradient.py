@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
 
 import numpy as np
 
@@ -12,15 +14,16 @@ from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import launches
+from ..evidence.device import launches, updates
 from ..evidence.fixes import edits
-from ..evidence.python import loops
+from ..evidence.python import loops, places
 from ..evidence.python.op_names import PRODUCTS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
 # Operator -> which of its inputs is the number of rows of the table.
 _ROWS_AT = {"aten::embedding_dense_backward": 2, "aten::_embedding_bag_dense_backward": 5}
+_Key = tuple[Location | None, tuple[int, int]]  # the place of lookups, and dims
 # The rows that were looked up, and the others' part of what costs as much as there are rows.
 _LEFT = (0.02, 0.2)
 
@@ -75,11 +78,14 @@ class DenseEmbeddingGradient(Pattern):
             if (table := _table(trace.event(row))) is not None
             and table.rows >= self.rows_of_each * table.looked_up
         ]
-        multiplied = _multiplied(trace) if found else set()
+        if not found:
+            return
+        multiplied = _multiplied(trace)
         found = [table for table in found if not {table.dims, table.dims[::-1]} & multiplied]
+        updates_of = _updates(trace, dict.fromkeys(map(_key, found)))
         for same in loops.parts_in_steps(trace, found, _key, _gradient_of):
             made = np.array([table.gradient.row for table in same])
-            rows = np.concatenate([made, _updates(trace, same[0].dims)])
+            rows = np.concatenate([made, updates_of[_key(same[0])]])
             if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word:
                 continue
             what = f"a gradient of {same[0].rows:,} rows where {same[0].looked_up:,} were looked up"
@@ -114,7 +120,7 @@ class _Lookup:
         return self.gradient.trace.location(row)
 
 
-def _key(table: _Lookup) -> tuple[Location | None, tuple[int, int]]:
+def _key(table: _Lookup) -> _Key:
     return table.location, table.dims
 
 
@@ -139,10 +145,15 @@ def _multiplied(trace: Trace) -> set[tuple[int, ...]]:
     return {dims for each in shapes for dims in each if is_dims(dims)}
 
 
-def _updates(trace: Trace, dims: tuple[int, int]) -> Rows:
-    """What optimizers do with tensors of these dims."""
-    optimizing = trace.time_of(launches.tree_rows(trace, "Optimizer.step#*"))
-    rows = np.flatnonzero(optimizing.contains(trace.start_ns[: trace.tree_count]))
-    distinct = np.unique(trace.inputs_id[rows]).tolist()
-    holding = [each for each in distinct if dims in (trace.inputs.shapes(each) or ())]
-    return launches.outermost_rows(trace, rows[np.isin(trace.inputs_id[rows], holding)])
+def _updates(trace: Trace, tables: Iterable[_Key]) -> dict[_Key, Rows]:
+    """What optimizers do with tensors of each table's dims, shared by tables of the same dims."""
+    rows = updates.ops_of_optimizers(trace)
+    distinct, which = np.unique(trace.inputs_id[rows], return_inverse=True)
+    shapes = [set(filter(is_dims, trace.inputs.shapes(each) or ())) for each in distinct.tolist()]
+    found = dict[_Key, Rows]()
+    for alike in places.grouped(tables, itemgetter(1)):
+        holds = np.array([alike[0][1] in each for each in shapes], bool)
+        own = launches.outermost_rows(trace, rows[holds[which]])
+        # Which is of which table the trace does not tell; they take equally long.
+        found.update((key, own[at :: len(alike)]) for at, key in enumerate(alike))
+    return found

@@ -13,12 +13,12 @@ from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches, walks
+from ..evidence.device.autograd import NODE
 from ..evidence.python import frames, loops, places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
 _FEW = 0.2
-_NODE = walks.NODE
 
 
 def _forward(count: int = 12) -> str:
@@ -29,17 +29,17 @@ def _backward(
     line: int = 7, count: int = 12, inside: str = "aten::mm 9us", accumulates: bool = True
 ) -> str:
     nodes = (
-        under(f"{_NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1", inside.format(n + 50))
+        under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1", inside.format(n + 50))
         for n in range(count, 0, -1)
     )
-    gradient = under(f"{_NODE}{walks.ACCUMULATE}", walks.ACCUMULATE)
+    gradient = under(f"{NODE}{walks.ACCUMULATE}", walks.ACCUMULATE)
     above = f"train.py({line}): train > torch/_tensor.py(600): backward"
     return under(above, *nodes, *([gradient] if accumulates else ()))
 
 
 _DERIVED = "aten::mm 9us seq={}"
 _OF_IT = "".join(
-    under(f"{_NODE}MmBackward0 > MmBackward0 seq={n + 50}/1", "aten::mm") for n in range(12, 0, -1)
+    under(f"{NODE}MmBackward0 > MmBackward0 seq={n + 50}/1", "aten::mm") for n in range(12, 0, -1)
 )
 
 
@@ -86,20 +86,17 @@ class RepeatedBackward(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         found, calls = list(_first_walks(trace)), _calls(trace)
-        nodes_of = {int(nodes[0]): nodes for nodes in found}
-
-        def place_of(first: Event) -> Location | None:
-            return _place(first, calls)
-
-        for same in places.parts(map(trace.event, nodes_of), place_of):
-            nodes = np.concatenate([nodes_of[first.row] for first in same])
+        nodes_of = {trace.event(int(nodes[0])): nodes for nodes in found}
+        place_of = {first: _place(first, calls) for first in nodes_of}
+        for same in places.parts(nodes_of, place_of.__getitem__):
+            nodes = np.concatenate([nodes_of[first] for first in same])
             in_steps = loops.steps_with(trace, trace.start_ns[nodes], self.fewest_nodes)
             is_many = bool(in_steps) if trace.steps else len(nodes) >= self.fewest_nodes
             time = trace.time_of(nodes)
             if is_many and (trace.step_share(time) or 0.0) >= self.worth_a_word:
-                count = max(len(nodes_of[first.row]) for first in same)
+                count = max(len(nodes_of[first]) for first in same)
                 what = f"{count} nodes of the graph are walked again by a later backward"
-                yield Match(same, what, time, location=place_of(same[0]))
+                yield Match(same, what, time, location=place_of[same[0]])
 
 
 def _first_walks(trace: Trace) -> Iterator[Rows]:

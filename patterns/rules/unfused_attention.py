@@ -17,6 +17,7 @@ from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
+from tidy.trace.intervals import any_within
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
@@ -138,13 +139,15 @@ class UnfusedAttention(Pattern):
         return self._on_a_gpu(trace) if trace.devices_used else self._on_the_cpu(trace)
 
     def _on_the_cpu(self, trace: Trace) -> Matches:
-        every = _attentions(trace, self.fewest_queries, self.fewest_keys)
+        ops = trace.rows_of_kind(EventKind.TorchOp)
+        is_leaf = trace.subtree_end[ops] == ops + 1
+        working = ops[is_leaf & ~launches.has_name(trace, *_MOVES)[trace.name_id[ops]]]
+        every = _attentions(trace, working, self.fewest_queries, self.fewest_keys)
         dropped = launches.tree_rows(trace, "aten::bernoulli_", "aten::dropout")
         found = [
             each
             for each in every
-            if not _calls_for_one_kernel(each.softmax)
-            and not np.subtract(*np.searchsorted(dropped, each.rows[::-1]))
+            if not _calls_for_one_kernel(each.softmax) and not any_within(dropped, *each.rows)
         ]
         for part in places.parts(found, attrgetter("softmax.location"), attrgetter("softmax")):
             forward = np.concatenate([_ops_of(trace, each) for each in part])
@@ -160,7 +163,8 @@ class UnfusedAttention(Pattern):
             )
 
     def _on_a_gpu(self, trace: Trace) -> Matches:
-        found = list(_attentions(trace, self.fewest_queries, self.fewest_keys))
+        working = np.sort(trace.launching_ops(trace.rows_of_kind(EventKind.Kernel)), kind="stable")
+        found = list(_attentions(trace, working, self.fewest_queries, self.fewest_keys))
         if trace.device_is_modelled:  # it has no fused kernel: what calls for one is right
             found = [each for each in found if not _calls_for_one_kernel(each.softmax)]
         if not found:
@@ -236,16 +240,15 @@ class _Attention:
     dtype: str
 
 
-def _attentions(trace: Trace, fewest_queries: int, fewest_keys: int) -> Iterator[_Attention]:
-    """All attentions of so many queries and keys that are computed step by step, by row."""
+def _attentions(
+    trace: Trace, working: Rows, fewest_queries: int, fewest_keys: int
+) -> Iterator[_Attention]:
+    """All attentions of so many queries and keys that are computed step by step, by row.
+
+    Args:
+        working: rows of operators that launch kernels or, on a CPU, compute something themselves.
+    """
     products = trace.rows_named(*_PRODUCTS)
-    kernels = trace.rows_of_kind(EventKind.Kernel)
-    if trace.devices_used:
-        working = np.sort(trace.launching_ops(kernels), kind="stable")
-    else:
-        ops = trace.rows_of_kind(EventKind.TorchOp)
-        is_leaf = trace.subtree_end[ops] == ops + 1
-        working = ops[is_leaf & ~launches.has_name(trace, *_MOVES)[trace.name_id[ops]]]
     for row in trace.rows_named(_SOFTMAX).tolist():
         track = trace.track_id[row]
         after = int(np.searchsorted(products, row))
@@ -298,11 +301,7 @@ def _ops_of(trace: Trace, attention: _Attention) -> Rows:
 
 
 def _only_scores(first: Event, last: Event, working: Rows) -> bool:
-    """Tell whether nothing runs between the products but scaling, masking and dropout.
-
-    Args:
-        working: rows of operators that launch kernels or, on a CPU, compute something themselves.
-    """
+    """Tell whether nothing runs between the products but scaling, masking and dropout."""
     trace = first.trace
     ends = int(trace.subtree_end[first.row]), last.row
     between = working[slice(*np.searchsorted(working, ends))]

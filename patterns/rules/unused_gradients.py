@@ -8,34 +8,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.account import closures
 from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace
+from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.kept import kept
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import launches, walks
+from ..evidence.device import launches, updates, walks
+from ..evidence.device.autograd import NODE
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, word_share
 
-_ACCUMULATE, _NODE = walks.ACCUMULATE, walks.NODE
-_STEP = "Optimizer.step#*"
+_ACCUMULATE = walks.ACCUMULATE
 _IN_PLACE = (
     *aten("add_ sub_ addcdiv_ lerp_ _foreach_add_ _foreach_sub_ _foreach_lerp_"),
     "aten::_amp_foreach_non_finite_check_and_unscale_",
 )
 _OF_RANKS = ("c10d::*", "nccl:*", "gloo:*")
+_NO_OPS = NotChecked(
+    "some steps of optimizers hold no operator that tells what they update",
+    "record some steps with an optimizer that is neither compiled nor in a CUDA graph",
+)
+_NO_SHAPES = NotChecked(
+    "not all shapes that optimizers work on are recorded: of long lists none are",
+    "record some steps with foreach=False",
+)
 # What is taken out of a backward goes, but for what the engine still visits.
 _LEFT = (0.0, 0.05)
 
 
 def _layer(number: int, *dims: object) -> str:
     """The backward of a layer, and its gradients, of these lengths, which become a parameter's."""
-    node = under(f"{_NODE}AddmmBackward0 > AddmmBackward0 seq={number}/1", "aten::mm 30us")
-    sums = (f"{_NODE}{_ACCUMULATE} > {_ACCUMULATE} | float[{each}]" for each in dims)
+    node = under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={number}/1", "aten::mm 30us")
+    sums = (f"{NODE}{_ACCUMULATE} > {_ACCUMULATE} | float[{each}]" for each in dims)
     return node + "".join(under(*each.rsplit(" > ", 1)) for each in sums)
 
 
@@ -96,21 +103,18 @@ class UnusedGradients(Pattern):
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        if not len(launches.tree_rows(trace, _STEP)):
+        if not len(launches.tree_rows(trace, updates.STEP)):
             return NotApplicable("no step of an optimizer was recorded")
-        updates = _updates(trace)
-        if not updates.is_whole:
-            return NotChecked(
-                "not all shapes that optimizers work on are recorded: of long lists none are",
-                "record some steps with foreach=False",
-            )
-        if not updates.by_optimizers:
+        updated = _updates(trace)
+        if updated.empty_steps or updated.has_cut_lists:
+            return _NO_OPS if updated.empty_steps else _NO_SHAPES
+        if not updated.by_optimizers:
             return NotApplicable("no shapes of what optimizers work on were recorded")
         accumulated = {dims for walk in walks.walks(trace) for _, dims in walk.gradients}
-        if accumulated - {None} and not updates.by_optimizers <= accumulated:
+        if accumulated - {None} and not updated.by_optimizers <= accumulated:
             return NotApplicable("optimizers work on tensors of other shapes than gradients have")
         of_ranks = launches.tree_rows(trace, *_OF_RANKS)
-        if _optimizing(trace).contains(trace.start_ns[of_ranks]).any():
+        if updates.optimizing(trace).contains(trace.start_ns[of_ranks]).any():
             return NotApplicable("each rank updates a part of the parameters")
         return None
 
@@ -159,39 +163,31 @@ class _Updates(NamedTuple):
     Attributes:
         by_optimizers: what their operators take first, but for single numbers.
         by_others: the same of updates in place elsewhere, as scripts and gradient scalers do them.
-        is_whole: whether each list of tensors was recorded, and operators in each optimizer's step.
+        has_cut_lists: whether the shapes of a list of tensors were not recorded.
+        empty_steps: how many steps of optimizers hold no operator.
     """
 
     by_optimizers: set[walks.Dims]
     by_others: set[walks.Dims]
-    is_whole: bool
-
-
-@kept
-def _optimizing(trace: Trace) -> Intervals:
-    return trace.time_of(launches.tree_rows(trace, _STEP)) - closures(trace)
+    has_cut_lists: bool
+    empty_steps: int
 
 
 @kept
 def _updates(trace: Trace) -> _Updates:
-    ops = trace.rows_of_kind(EventKind.TorchOp)
-    ops = ops[ops < trace.tree_count]
-    starts = trace.start_ns[ops]
-    in_step = _optimizing(trace).contains(starts)
+    own = updates.ops_of_optimizers(trace)
     # A profiler that is told of the step by the optimizer ends a range in it: the tree tells less.
-    begins = np.sort(trace.start_ns[launches.tree_rows(trace, _STEP)])
-    seen = np.unique(np.searchsorted(begins, starts[in_step], side="right"))
-    updates_in_place = launches.has_name(trace, *_IN_PLACE)[trace.name_id[ops]]
-    in_engine = launches.below(trace, launches.tree_rows(trace, f"{walks.NODE}*")).contains(ops)
-    lists = [launches.outermost_rows(trace, ops[in_step])]
-    lists.append(ops[updates_in_place & ~in_step & ~in_engine])
-    is_whole = len(seen) == len(begins)
-    dims = list[set[walks.Dims]]()
-    for rows in lists:
+    begins = np.sort(trace.start_ns[launches.tree_rows(trace, updates.STEP)])
+    seen = np.unique(np.searchsorted(begins, trace.start_ns[own], side="right"))
+    in_place = np.setdiff1d(launches.tree_rows(trace, *_IN_PLACE), own)
+    in_engine = launches.below(trace, launches.tree_rows(trace, f"{NODE}*"))
+    others = in_place[~in_engine.contains(in_place)]
+    is_cut, dims = False, list[set[walks.Dims]]()
+    for rows in (launches.outermost_rows(trace, own), others):
         inputs = np.unique(trace.inputs_id[rows]).tolist()
-        is_whole &= not any(_is_cut(trace, each) for each in inputs)
+        is_cut |= any(_is_cut(trace, each) for each in inputs)
         dims.append({each for one in inputs for each in walks.first_dims(trace, one) if each})
-    return _Updates(dims[0], dims[1], is_whole)
+    return _Updates(dims[0], dims[1], is_cut, len(begins) - len(seen))
 
 
 def _is_cut(trace: Trace, inputs: int) -> bool:
@@ -202,18 +198,18 @@ def _is_cut(trace: Trace, inputs: int) -> bool:
 
 def _steps_alike(trace: Trace) -> bool:
     """Tell whether optimizers step equally often in each step, so that none was left out."""
-    starts = trace.start_ns[launches.tree_rows(trace, _STEP)]
+    starts = trace.start_ns[launches.tree_rows(trace, updates.STEP)]
     return len(set(loops.steps_with(trace, starts, 1).values())) == 1
 
 
 def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
     """What follows the last gradient in use, in each backward with so many others after it."""
-    updates = _updates(trace)
-    updated = updates.by_optimizers | updates.by_others
+    by_optimizers, by_others, *_ = _updates(trace)
+    updated = by_optimizers | by_others
     for walk in walks.walks(trace):
         # A single number may be a parameter; optimizers have single numbers of their own.
         used = [at for at, dims in walk.gradients if dims in updated or dims == ()]
-        if not any(dims in updates.by_optimizers for _, dims in walk.gradients):
+        if not any(dims in by_optimizers for _, dims in walk.gradients):
             continue
         count = sum(at > used[-1] for at, _ in walk.gradients)
         if count >= fewest:

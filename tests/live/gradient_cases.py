@@ -72,7 +72,12 @@ for _ in range(8):
 """
 )
 
-_PLAYERS = (
+_BY_HAND = (
+    "with torch.no_grad():\n        for parameter in backbone.parameters():\n"
+    "            parameter.sub_(parameter.grad, alpha=0.01)\n            parameter.grad = None\n"
+)
+
+PLAYERS = (
     _HEAD
     + """\
 def layers(*sizes):
@@ -217,7 +222,7 @@ GRADIENT_LOOK_ALIKES = [
     LookAlike(
         "TDY704",
         "two-optimizers",
-        _PLAYERS,
+        PLAYERS,
         {"torch::autograd::AccumulateGrad": 144},
     ),
     LookAlike(
@@ -225,6 +230,12 @@ GRADIENT_LOOK_ALIKES = [
         "the-gradient-of-an-input-is-used",
         _LOSSES.format("out.sum().backward()"),
         {"torch::autograd::AccumulateGrad": 200},
+    ),
+    LookAlike(
+        "TDY704",
+        "updated-by-hand",
+        f"{_FROZEN.replace('  #!', '')}    {_BY_HAND}",
+        {"torch::autograd::AccumulateGrad": 80, "aten::sub_": 64},
     ),
     LookAlike(
         "TDY704",

@@ -1,5 +1,6 @@
 """Scripts that look like a mistake that PyTorch alone records, and are none; see look_alikes.py."""
 
+from .gradient_cases import PLAYERS
 from .look_alikes import LookAlike
 
 _COMPILED = """\
@@ -76,6 +77,14 @@ dist.destroy_process_group()
 """
 
 
+# The scaler finds no finite gradient, and lets one of two optimizers step in no step.
+_SCALED = PLAYERS.replace("for _", 'scaler = torch.amp.GradScaler("cpu")\nfor _', 1).replace(
+    "(-judges(made).sum()).backward()\n    of_makes.step()",
+    "scaler.scale(-judges(made).sum() * 1e38).backward()\n"
+    "    scaler.step(of_makes)\n    scaler.update()",
+)
+
+
 PYTORCH_LOOK_ALIKES = [
     LookAlike(
         "TDY404",
@@ -134,6 +143,12 @@ PYTORCH_LOOK_ALIKES = [
             "batch[i : i + 1], hidden", "row.unsqueeze(0), hidden"
         ),
         {"aten::unbind": 3, "aten::gru_cell": 96},
+    ),
+    LookAlike(
+        "TDY704",
+        "the-scaler-skips-its-steps",
+        _SCALED,
+        {"Optimizer.step#SGD.step": 8, "aten::_amp_foreach_non_finite_check_and_unscale_": 8},
     ),
     LookAlike(
         "TDY605",

@@ -36,6 +36,11 @@ def count_upto(edges_ns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> NDAr
     return np.searchsorted(edges_ns, times_ns, side="right")
 
 
+def any_within(numbers: NDArray[np.int64], first: int, end: int) -> bool:
+    """Tell whether one of the ascending numbers is in [first, end)."""
+    return bool(np.searchsorted(numbers, first) < np.searchsorted(numbers, end))
+
+
 class Intervals:
     """A set of time: `starts_ns` and `ends_ns`, shape (n,), sorted, disjoint and not touching."""
 

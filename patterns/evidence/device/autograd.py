@@ -14,6 +14,9 @@ from tidy.trace.kept import kept
 from ..python.frames import FETCH
 from .launches import by_start, has_name, tree_rows
 
+# What the engine calls each node, before its name.
+NODE = "autograd::engine::evaluate_function: "
+
 
 @kept
 def forward_links(trace: Trace) -> Rows:
@@ -43,7 +46,7 @@ def called_by_script(trace: Trace, *names: str) -> Rows:
 
 def engine_time(trace: Trace) -> Intervals:
     """Return the time from one node of a backward to the next with no Python recorded in it."""
-    rows = trace.rows_named("autograd::engine::evaluate_function: *")
+    rows = trace.rows_named(f"{NODE}*")
     is_node = np.zeros(len(trace), bool)
     is_node[rows] = True
     following = trace.subtree_end[rows].astype(np.int64)
@@ -71,7 +74,7 @@ def backward_of(trace: Trace, ops: Rows) -> Rows:
     _, at = repeated(np.searchsorted(forward, trace.subtree_end[ops]) - first, first)
     nodes = backward[at]
     around = trace.parent[nodes]
-    is_engine = has_name(trace, "autograd::engine::evaluate_function*")[trace.name_id[around]]
+    is_engine = has_name(trace, f"{NODE}*")[trace.name_id[around]]
     found: Rows = np.unique(np.where((around >= 0) & is_engine, around, nodes))
     return found
 
@@ -83,7 +86,7 @@ def nodes_in_vain(trace: Trace) -> tuple[Rows, NDArray[np.bool_]]:
     What the engine computes anew for itself is not among them. Of a file that is thinned out a
     backward may be missing.
     """
-    engine = tree_rows(trace, "autograd::engine::evaluate_function*")
+    engine = tree_rows(trace, f"{NODE}*")
     backward = np.union1d(backward_ops(trace), engine)
     ops = trace.rows_of_kind(EventKind.TorchOp)
     forward = by_start(trace, np.setdiff1d(ops[trace.sequence_nr[ops] >= 0], backward))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account import closures
 from tidy.trace import Rows, Trace
 from tidy.trace.kept import kept
 
 from ..python import frames, loops
-from .launches import ops_in_no_op, tree_rows
+from .launches import ops_in_no_op
+from .updates import optimizing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,7 @@ class Repeats:
 @kept
 def repeated_ops(trace: Trace, track: int, longest_round: int, fewest_rounds: int) -> Repeats:
     """What repeats on one thread, in rounds of so many operators at most."""
-    optimizing = trace.time_of(tree_rows(trace, "Optimizer.step#*")) - closures(trace)
-    parted = trace.time_of(trace.rows_named(frames.FETCH)) | optimizing
+    parted = trace.time_of(trace.rows_named(frames.FETCH)) | optimizing(trace)
     rows = ops_in_no_op(trace, track)
     names = np.where(parted.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
     runs = loops.repeated_runs(names, longest_round, fewest_rounds)

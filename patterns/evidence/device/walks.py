@@ -11,11 +11,10 @@ from tidy.trace import Rows, Trace
 from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
-from .autograd import backward_ops
+from .autograd import NODE, backward_ops
 from .launches import outermost_rows, tree_rows
 
 Dims = tuple[int, ...]
-NODE = "autograd::engine::evaluate_function: "
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
@@ -38,7 +37,7 @@ def walks(trace: Trace) -> list[Walk]:
     nodes = outermost_rows(trace, tree_rows(trace, f"{NODE}*"))
     if not len(nodes):
         return []
-    numbers, gradients = _numbers(trace, nodes), _gradients(trace)
+    numbers, gradients = _numbers(trace, nodes), tree_rows(trace, ACCUMULATE)
     found = list[Walk]()
     for track in np.flatnonzero(np.bincount(trace.track_id[nodes])).tolist():
         on_track = trace.track_id[nodes] == track
@@ -63,10 +62,6 @@ def first_dims(trace: Trace, inputs: int) -> list[Dims]:
         return []
     first = shapes[0]
     return [tuple(first)] if is_dims(first) else [tuple(each) for each in first if is_dims(each)]
-
-
-def _gradients(trace: Trace) -> Rows:
-    return np.sort(tree_rows(trace, ACCUMULATE))
 
 
 def _numbers(trace: Trace, nodes: Rows) -> NDArray[np.int64]:
