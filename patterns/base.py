@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tidy.finding import CostOfFinding, Finding, Fix, Obstacle, Severity
+from tidy.finding import CostOfFinding, Finding, Fix, FixPlace, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Trace, rows_of
 
@@ -42,6 +42,7 @@ class Match:
             not sure that the fix saves anything, whatever a replay says.
         location: by default that of the first event. None: it has no location.
         fix: what to write instead, one line; by default `Pattern.fix_of(events)`.
+        fix_place: where that is written, if it is known and is not the location.
     """
 
     events: Sequence[Event]
@@ -52,6 +53,7 @@ class Match:
     at_most: Severity | None = field(default=None, kw_only=True)
     location: Location | EllipsisType | None = field(default=..., kw_only=True)
     fix: str | None = field(default=None, kw_only=True)
+    fix_place: FixPlace | None = field(default=None, kw_only=True)
 
 
 def remark(events: Sequence[Event], message: str) -> Match:
@@ -200,7 +202,7 @@ class Pattern:
                 in_window=counts,
                 rows=cost_rows if counts else None,
             ),
-            correction=Fix(fix, edit, why_no_edit, at_most),
+            correction=Fix(fix, edit, why_no_edit, at_most, match.fix_place),
         )
 
     def _cost(

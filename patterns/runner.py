@@ -6,7 +6,16 @@ import traceback
 from collections.abc import Sequence
 from types import EllipsisType
 
-from tidy.finding import Checked, Crashed, Finding, NotApplicable, NotChecked, Outcome, Severity
+from tidy.finding import (
+    Checked,
+    Crashed,
+    Finding,
+    FixPlace,
+    NotApplicable,
+    NotChecked,
+    Outcome,
+    Severity,
+)
 from tidy.savings import Edit
 from tidy.trace import Capability, Location, Trace
 
@@ -94,4 +103,5 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "severity": (Severity, float, int, type(None)),
     "location": (Location, EllipsisType, type(None)),
     "fix": (str, type(None)),
+    "fix_place": (FixPlace, type(None)),
 }

@@ -117,6 +117,22 @@ class CostOfFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class FixPlace:
+    """Where a fix is made, if that is elsewhere than where the time goes.
+
+    Attributes:
+        what: what is there, as in a sentence: "the loader is made".
+    """
+
+    what: str
+    location: Location
+
+    def __str__(self) -> str:
+        """`the loader is made at data.py:41`."""
+        return f"{self.what} at {self.location}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """The text of a fix, and its change to the recorded run.
 
@@ -126,12 +142,14 @@ class Fix:
         why_no_edit: why that is not known, for the report; "" where a rule says nothing.
         at_most: how severe the finding is where the fix saves much: an info is not sure to save
             anything. None for its own severity.
+        place: where it is made; None where that is the finding's location, or is not known.
     """
 
     text: str
     edit: Edit | None = None
     why_no_edit: str = ""
     at_most: Severity | None = None
+    place: FixPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,6 +179,10 @@ class Finding:
     @property
     def fix(self) -> str:
         return self.correction.text
+
+    @property
+    def fix_place(self) -> FixPlace | None:
+        return self.correction.place
 
     @property
     def edit(self) -> Edit | None:

@@ -17,6 +17,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates
 from ..evidence.device.autograd import NODE
 from ..evidence.python import frames, places
+from ..evidence.python.made_places import made_at
 from ..evidence.python.op_names import PRODUCTS
 from ..evidence.time import timing
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
@@ -94,7 +95,8 @@ class BatchesOfOne(Pattern):
                 time = Intervals(*np.array([each.time_ns for each in part], np.int64).T)
                 if timing.part_of_window(trace, time) >= self.worth_a_word:
                     what = f"{len(part)} batches of one are given to a model that takes larger ones"
-                    yield Match([each.fetch for each in part][:1], what, time)
+                    made = made_at(trace, "loader", part[0].fetch.location)
+                    yield Match([part[0].fetch], what, time, fix_place=made)
 
 
 def _training_ns(trace: Trace) -> NDArray[np.int64]:

@@ -19,6 +19,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops
+from ..evidence.python.made_places import made_at
 from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps
 from ..option import LARGE_INFO, LARGE_WARNING, share, warning_share
@@ -136,6 +137,7 @@ class DataLoaderBottleneck(Pattern):
             cost=idle,
             edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
             fix=fix,
+            fix_place=made_at(trace, "loader", events[0].location),
         )
 
     def _starting(
@@ -158,6 +160,7 @@ class DataLoaderBottleneck(Pattern):
             cost=spent & trace.step_time,
             edit=Edit("workers that stay", host=host, left=(0.0, 0.3)),
             fix=_KEEP_WORKERS,
+            fix_place=made_at(trace, "loader", trace.location(int(fetches[0]))),
         )
         return match, spent.total_ns
 

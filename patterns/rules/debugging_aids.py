@@ -14,6 +14,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
+from ..evidence.python.made_places import turned_on_at
 from ..evidence.time.timing import Cost
 from ..examples import FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import EASY_WARNING, warning_share
@@ -71,7 +72,8 @@ class DebuggingAids(Pattern):
         checks = _checks(trace)
         if len(checks):
             events = Events(trace, np.union1d(checks, trace.rows_named(_NOTES_A_STACK)))
-            yield Match(events, "anomaly mode looks for NaN in each gradient of the backward")
+            said = "anomaly mode looks for NaN in each gradient of the backward"
+            yield Match(events, said, fix_place=turned_on_at(trace, "anomaly mode"))
         for pattern, what in _MODES:
             frames = launches.rows_matching(trace, pattern, "*: __torch_dispatch__")
             if loops.count_steps(trace, trace.start_ns[frames]) >= loops.FEWEST_STEPS:

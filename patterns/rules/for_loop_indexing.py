@@ -30,6 +30,8 @@ _ELEMENT = "aten::select | float[12, 4], =0, ={}\naten::fill_\n"
 _BACKWARD = "autograd::engine::evaluate_function: MmBackward0\n"
 _BACKWARD_CALL = "torch/autograd/graph.py(841): _engine_run_backward"
 _OF_DDP = "aten::select\naten::item\ntorch.distributed.ddp.reducer::copy_bucket_to_grad\n"
+_FETCH = f"{FRAME} > {frames.FETCH_ALONE} > torch/utils/data/_utils/fetch.py(49): fetch"
+_ITEM = "data.py(3): __getitem__"
 _UPDATE = under("Optimizer.step#SGD.step > aten::add_")
 _NODE = under("autograd::engine::evaluate_function: MmBackward0 > MmBackward0 seq=1/1", "aten::mm")
 
@@ -61,9 +63,9 @@ class ForLoopIndexing(Pattern):
     before, as in a recurrent network; the trace cannot tell. Without inputs they are not reported:
     the layers of a model look the same. Rounds that take a tensor from outside and keep one for the
     next, as a discounted sum of rows does, are info, too, where shapes and memory were recorded.
-    Rounds of views alone count where they take 1 % of the steps. Training steps, the indexing of
-    data sets inside a DataLoader, an optimizer's step, and what C++ does in the autograd engine are
-    not reported either.
+    Rounds of views alone count where they take 1 % of the steps. Training steps, the
+    indexing of one item after the other that a DataLoader does, an optimizer's step, and what C++
+    does in the autograd engine are not reported either.
     Why it costs: Each op takes some microseconds, thousands of times, and on a GPU a launch; each
     one more in a backward.
     Example: `for i in range(n): t[i] = i`, recorded as
@@ -111,6 +113,8 @@ class ForLoopIndexing(Pattern):
         Quiet("in-the-engine", f"aten::mm seq=1\nthread 2\n{_NODE}" + _ops("select item") * 12),
         Quiet("training-steps", (_ops("select mm") + _BACKWARD) * 12),
         Quiet("data-set", under(frames.FETCH_ALONE, _ops("select") * 12)),
+        Quiet("items", under(_FETCH, under(_ITEM, _ops("select mul")) * 12)),
+        Fires("in-an-item", under(f"{_FETCH} > {_ITEM}", _ops() * 12), at="data.py:3"),
     )
 
     def find(self, trace: Trace) -> Matches:
@@ -197,6 +201,13 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
                     yield more
 
 
+def _is_of_data_sets(around: Event) -> bool:
+    """Tell whether the function around rounds is one of PyTorch's own data sets or loaders."""
+    called = (each for each in (around, *around.ancestors()) if each.kind == EventKind.PyCall)
+    function = next(called, None)
+    return function is not None and frames.DATA_SETS in function.name
+
+
 def _walk(
     trace: Trace,
     rows: Rows,
@@ -213,8 +224,7 @@ def _walk(
     above_first = list(Event(trace, int(rows[0])).ancestors())
     holding = (e for e in above_first if int(trace.subtree_end[e.row]) > int(rows[-1]))
     frame = next(holding, None)
-    above = () if frame is None else (frame, *frame.ancestors())
-    if rounds < fewest_rounds or any(frames.DATA_SETS in event.name for event in above):
+    if rounds < fewest_rounds or (frame is not None and _is_of_data_sets(frame)):
         return None
     start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
     steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)

@@ -34,6 +34,7 @@ _MOST_NAMED = 4
 # Where a loop stands that Python's own `copy` runs for its caller.
 _COPIES = "copy.py"
 
+_ITEM = "data.py(3): __getitem__"
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
 
 
@@ -44,9 +45,9 @@ class LoopOfSmallOps(Pattern):
     source, that take 5 % of the steps while no device works. Loops that index with a counter are
     TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, and lists that
     become tensors TDY107; with a matrix product or a convolution in each round it may be the layers
-    of a model, and is not reported. Training steps, what a DataLoader does, optimizers' steps, and
-    rounds whose operators take long are not reported either. It is info, since the trace does not
-    tell whether a round needs the one before.
+    of a model, and is not reported. Training steps, the items that a DataLoader takes one after the
+    other, optimizers' steps, and rounds whose operators take long are not reported either. It is
+    info, since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -93,7 +94,13 @@ class LoopOfSmallOps(Pattern):
         Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
         Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
         Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
-        Quiet("in-a-loader", steps(under(f"{FRAME} > {frames.FETCH_ALONE}", _MASK * 12))),
+        Quiet("items", steps(under(f"{FRAME} > {frames.FETCH_ALONE}", under(_ITEM, _MASK) * 12))),
+        Fires(
+            "in-an-item",
+            steps(under(f"{FRAME} > {frames.FETCH_ALONE} > {_ITEM}", _MASK * 12)),
+            events=3,
+            at="data.py:3",
+        ),
         Quiet("before-the-steps", under(FRAME, _MASK * 12) + steps("aten::mm")),
         Abstains("no-stacks", steps(_MASK * 12)),
     )

@@ -17,6 +17,7 @@ from tidy.trace import Event, Events, Trace, rows_of
 from ..base import Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.fixes import edits, optimizers
+from ..evidence.python.made_places import made_at
 from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
@@ -86,8 +87,9 @@ class SingleTensorOptimizer(Pattern):
             and _most_updates(step) >= self.fewest_updates
         ]
         for match in self.by_place([*trace.events(frames), *steps]):
+            made = made_at(trace, "optimizer", match.events[0].location)
             own = trace.time_of(rows_of(match.events)) - closures(trace)
-            yield replace(match, cost=own) if len(closures(trace)) else match
+            yield replace(match, cost=own if len(closures(trace)) else match.cost, fix_place=made)
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Severity
+from tidy.finding import FixPlace, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
@@ -16,9 +16,11 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import copies, devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
+from ..evidence.python.made_places import made_at
+from ..evidence.time.loader_work import costliest_function
 from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
-from ..option import WORTH_A_WARNING, Option, warning_share
+from ..option import WORTH_A_WARNING, Option, share, warning_share
 
 # What taking rows and stacking them calls; the last are calls of these ops.
 _TAKE = ("aten::select",)
@@ -41,6 +43,8 @@ _FASTEST, _SLOWEST, _RECEIVED_NS = 10, 2, 500_000
 # at most: measured 8 to 46 % of the fetch of 64 rows of two tensors.
 _INDEX, _LOOP = 4, 0.4
 _FIX_OF_ROWS = "index a whole batch at once: x[rows], for rows in torch.randperm(n).split(64)"
+
+_FIX_OF_WORK = "first make {}() cheaper (whole arrays in place of loops); then num_workers=N"
 
 _FILE = "torch/utils/data/dataloader.py"
 _ITERATOR = f"{_FILE}(492): __iter__ > {_FILE}(425): _get_iterator"
@@ -84,6 +88,7 @@ class SynchronousDataLoader(Pattern):
     longest_row_us = Option(
         50.0, "where each takes longer, the loader does more than to take rows of tensors"
     )
+    most_of_loading = share(0.5, "so much of loading is in a function that comes before workers")
     examples = (
         Fires("fetches", under(FRAME, steps(_LONG, "aten::mm 200us", lasts_us=None)), 3, AT),
         Fires("iterator-and-fetches", under(FRAME, _MADE, _LONG, _LONG), events=2, at=AT),
@@ -119,7 +124,14 @@ class SynchronousDataLoader(Pattern):
         time = trace.time_of(rows)
         idle = trace.step_share(time - devices.any_busy(trace)) or 0.0
         cost = Cost(time, matters=idle >= self.warning_from)
-        return Match(events, message, cost, _edit(trace, rows[trace.in_window(rows)], items))
+        edit = _edit(trace, rows[trace.in_window(rows)], items)
+        work = None if items else costliest_function(trace, rows, self.most_of_loading)
+        if work is None or work.call_ns < 1e3 * self.longest_row_us:
+            made = made_at(trace, "loader", events[0].location)
+            return Match(events, message, cost, edit, fix_place=made)
+        slow = FixPlace(f"{work.share:.0%} of it is in {work.name}()", work.location)
+        fix = _FIX_OF_WORK.format(work.name)
+        return Match(events, message, cost, edit, fix=fix, fix_place=slow)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace, place = events[0].trace, events[0].location

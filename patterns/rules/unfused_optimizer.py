@@ -15,6 +15,7 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import devices, launches, obstacles
 from ..evidence.fixes import edits, optimizers
 from ..evidence.python import places
+from ..evidence.python.made_places import made_at
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option
 
@@ -92,6 +93,7 @@ class UnfusedOptimizer(DevicePattern):
                 # One pass over memory where SGD has three and Adam some eight; one op for as many.
                 Edit("one fused op", host, kernels, left=(0.2, 0.7), work_left=(0.35, 0.7)),
                 at_most=Severity.WARNING,
+                fix_place=made_at(trace, "optimizer", events[0].location),
             )
 
     def _grouped_kernels(self, step: Event) -> list[int]:

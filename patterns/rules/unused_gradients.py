@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
+from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.kept import kept
 
@@ -17,6 +17,7 @@ from ..evidence.device import launches, updates, walks
 from ..evidence.device.autograd import NODE
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.python.made_places import made_at
 from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, word_share
@@ -134,7 +135,15 @@ class UnusedGradients(Pattern):
                 severity,
                 at_most=severity,
                 location=same[0].location,
+                fix_place=_made_at(trace),
             )
+
+
+def _made_at(trace: Trace) -> FixPlace | None:
+    """Where the optimizer is made that updates the rest, if there is one."""
+    rows = launches.tree_rows(trace, updates.STEP)
+    made = {made_at(trace, "optimizer", trace.location(row)) for row in rows.tolist()}
+    return made.pop() if len(made) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

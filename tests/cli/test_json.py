@@ -37,7 +37,7 @@ def _validate(report: Any) -> None:
 
 def test_the_schema_is_complete() -> None:
     jsonschema.Draft202012Validator.check_schema(_SCHEMA)
-    assert len(list(_objects(_SCHEMA))) == 29
+    assert len(list(_objects(_SCHEMA))) == 30
     for found in _objects(_SCHEMA):
         assert found["additionalProperties"] is False
         assert sorted(found["required"]) == sorted(found["properties"])
@@ -75,6 +75,7 @@ def test_one_finding_worked_out_by_hand(tmp_path: Path) -> None:
         "name": "for-loop-indexing",
         "severity": "warning",
         "location": {"file": "train.py", "line": 3, "function": "fill", "is_call_line": False},
+        "fix_place": None,
         "count": 1,
         # The loop's own time: from its first op to the end of its last, 1 + 2 * 23 us after.
         "cost_ns": 47_000,

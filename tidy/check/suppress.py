@@ -72,12 +72,14 @@ def suppressed(
 
 
 def _marked(finding: Judged, comments: Comments, used: set[_Choice]) -> Judged:
-    for file, comment in comments.about(finding.location):
-        names = [each for each in comment.codes if is_named(each, finding.code, finding.name)]
-        used.update((file, comment.line, each) for each in names)
-        if names and finding.acceptance is None:
-            where = f"{finding.location.file}:{comment.line}" if finding.location else ""
-            finding = replace(finding, acceptance=Acceptance("comment", where, comment.reason))
+    of_fix = finding.fix_place.location if finding.fix_place else None
+    for location in (finding.location, of_fix):
+        for file, comment in comments.about(location):
+            names = [each for each in comment.codes if is_named(each, finding.code, finding.name)]
+            used.update((file, comment.line, each) for each in names)
+            if names and finding.acceptance is None:
+                where = f"{location.file}:{comment.line}" if location else ""
+                finding = replace(finding, acceptance=Acceptance("comment", where, comment.reason))
     return finding
 
 

@@ -50,7 +50,10 @@ def _annotation(section: Section, place: PlaceOnRanks, sources: Sources, kind: s
     lines += filter(None, [saving_of(place)])
     text = "\n".join(map(printable, [*lines, f"-> {finding.fix}"]))
     title = f"{finding.code} {finding.name}"
-    where = None if finding.location is None else sources.place(finding.location)
+    at = finding.fix_place.location if finding.fix_place else finding.location
+    if finding.fix_place and finding.location:
+        text = f"{finding.location}: {text}"
+    where = None if at is None else sources.place(at)
     return command(kind, text, title=title, **({} if where is None else _where(where)))
 
 

@@ -194,6 +194,7 @@ def _finding(finding: Judged) -> dict[str, Any]:
         "message": finding.message,
         "fix": finding.fix,
         "location": where and asdict(where),
+        "fix_place": finding.fix_place and asdict(finding.fix_place),
         "count": finding.count,
         "cost_ns": finding.cost_ns,
         "cost_share": finding.cost_share,

@@ -117,7 +117,7 @@ def _results(results: Results) -> list[Json]:
             "ruleIndex": numbers.get(finding.code, -1),
             "level": _LEVELS[finding.severity],
             "message": {"text": _message(section, place)},
-            "locations": [_location(place, where)],
+            "locations": [_location(finding, where, sources)],
             "partialFingerprints": {"primaryLocationLineHash": f"{key}:{same[key]}"},
             "properties": _properties(place),
         }
@@ -169,12 +169,15 @@ def _properties(place: PlaceOnRanks) -> Json:
     return known
 
 
-def _location(place: PlaceOnRanks, where: SourcePlace) -> Json:
+def _location(finding: Judged, where: SourcePlace, sources: Sources) -> Json:
+    """The place to edit: that of the fix, where it is known and another one."""
+    at = finding.location
+    if finding.fix_place is not None:
+        at = finding.fix_place.location
+        where = sources.place(at)
     location: Json = {"physicalLocation": _physical(where)}
-    if place.finding.location is not None:
-        location["logicalLocations"] = [
-            {"name": printable(place.finding.location.function), "kind": "function"}
-        ]
+    if at is not None:
+        location["logicalLocations"] = [{"name": printable(at.function), "kind": "function"}]
     return location
 
 
@@ -190,20 +193,24 @@ def _physical(where: SourcePlace) -> Json:
 
 
 def _related(place: PlaceOnRanks, sources: Sources) -> list[Json]:
-    """The user's calls around the first match, innermost first, without the finding's own line."""
+    """Where the time goes, if the fix is made elsewhere, and the user's calls around the first
+    match, innermost first.
+    """
     finding = place.finding
     if finding.location is None or not finding.events:
         return []
     first = finding.events[0]
-    frames = dict.fromkeys(each.location for each in (first, *first.ancestors()))
-    calling = [frame for frame in frames if frame not in (None, finding.location)]
+    said = {finding.location: "the time goes here"} if finding.fix_place is not None else {}
+    for each in (first, *first.ancestors()):
+        if each.location not in (None, finding.location):
+            said.setdefault(each.location, f"called in {each.location.function}")
     return [
         {
             "id": number,
-            "physicalLocation": _physical(sources.place(frame)),
-            "message": {"text": _text(f"called in {frame.function}")},
+            "physicalLocation": _physical(sources.place(location)),
+            "message": {"text": _text(text)},
         }
-        for number, frame in enumerate(filter(None, calling[:_MOST_RELATED]), 1)
+        for number, (location, text) in enumerate(list(said.items())[:_MOST_RELATED], 1)
     ]
 
 

@@ -99,8 +99,10 @@ def _devices(run: RunSummary) -> str:
 
 
 def message_of(section: Section, place: PlaceOnRanks) -> str:
-    """Return the message of a finding, with a note if it is costlier than before, and its ranks."""
+    """Return what was seen, where the fix is made, whether it is costlier now, and its ranks."""
     said, known = place.finding.message, place.finding.known
+    if place.finding.fix_place is not None:
+        said += f"; {place.finding.fix_place}"
     if known is not None and known.state == "updated":
         said += "; costlier than in the baseline"
         if known.cost_share is not None:

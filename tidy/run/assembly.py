@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ..profiler.calls import shown_path
 from ..profiler.kineto import SPAN, SPAN_TRACK, base_of, events_of
 from ..profiler.piece import DevicePart, Piece
 from ..profiler.piece_rows import append_piece
@@ -28,6 +29,7 @@ from ..retiming.time_map import TimeMap, time_map
 from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace import Trace, TraceInfo, build_trace
 from ..trace.kinds import EventKind
+from ..trace.made_places import header_of as made_header
 from ..trace.raw_columns import Column, RawColumns, Track
 from .kineto_pieces import KinetoPieces
 from .recording import Json
@@ -53,6 +55,11 @@ class RuntimePieces:
     def __init__(self) -> None:
         self._first = self._next = self.device_end_ns = 0
         self._named: set[object] = set()
+
+    @staticmethod
+    def shown_path(file: str) -> str:
+        """A file of the user as locations have it."""
+        return shown_path(file, Path.cwd())
 
     def read(self, path: Path, facts: Json, progress: Progress | None) -> None:
         """Read the next piece. Raises OSError or msgspec.DecodeError where it is not whole."""
@@ -165,6 +172,7 @@ class Assembly:
             known = self.header.get(key)
             # What the profiler wrote itself, or an earlier piece, may say more.
             self.header[key] = {**value, **known} if isinstance(known, dict) else value
+        self.header |= made_header(facts.get("made") or (), pieces.shown_path)
         later_ns, queued_ns = -self.left_out_ns, facts.get("queued_ns", 0)
         pieces.append(self.raw, facts, later_ns)
         self.op_count += pieces.op_count

@@ -24,6 +24,7 @@ from ..retiming.time_map import TimeMap
 from ..trace.kinds import DEVICE_WORK, EventKind
 from ..trace.raw_columns import Column, RawColumns, Strings, Track
 from .call_stacks import CallStacks
+from .python_calls import shown_path
 from .recording import Json, read_logs
 
 Table = dict[str, Column]
@@ -56,6 +57,7 @@ class KinetoPieces:
     """
 
     worker_batches: tuple[()] = ()
+    shown_path = staticmethod(shown_path)
 
     def __init__(self, strings: Strings, with_texts: bool, lost: Counter[str]) -> None:
         self._strings, self._with_texts, self._lost = strings, with_texts, lost

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.trace import Rows, Trace
+from tidy.trace import EventKind, Rows, Trace
 from tidy.trace.kept import kept
+from tidy.trace.location import is_user_file, parse_frame
 
 from ..python import frames, loops
-from .launches import ops_in_no_op
+from .launches import below, ops_in_no_op, outermost_rows, tree_rows
 from .updates import optimizing
 
 
@@ -21,9 +22,10 @@ class Repeats:
 
     Attributes:
         rows: by start.
-        names: ids of their names; -1 for operators of a loader's fetch or an optimizer's step,
-            which also end the runs around them.
-        runs: (first, last, period), as `loops.repeated_runs` gives them, without parted ones.
+        names: ids of their names; -1 for operators of an optimizer's step, and for those of a
+            loader's fetch that no function of the user's calls. They also end the runs around them.
+        runs: (first, last, period), as `loops.repeated_runs` gives them, without parted ones. In a
+            fetch each is in one call of the user's: that items are alike is no loop of theirs.
     """
 
     rows: Rows
@@ -34,9 +36,26 @@ class Repeats:
 @kept
 def repeated_ops(trace: Trace, track: int, longest_round: int, fewest_rounds: int) -> Repeats:
     """What repeats on one thread, in rounds of so many operators at most."""
-    parted = trace.time_of(trace.rows_named(frames.FETCH)) | optimizing(trace)
     rows = ops_in_no_op(trace, track)
-    names = np.where(parted.contains(trace.start_ns[rows]), -1, trace.name_id[rows])
-    runs = loops.repeated_runs(names, longest_round, fewest_rounds)
+    fetches, calls = below(trace, tree_rows(trace, frames.FETCH)), calls_in_fetches(trace)
+    at = np.searchsorted(calls, rows, side="right") - 1
+    is_called = (at >= 0) & (rows < np.append(trace.subtree_end[calls], 0)[at])
+    parted = fetches.contains(rows) & ~is_called
+    parted |= optimizing(trace).contains(trace.start_ns[rows])
+    names = np.where(parted, -1, trace.name_id[rows].astype(np.int64))
+    within = np.where(parted, -1, names + (at + 1) * is_called * len(trace.names))
+    runs = loops.repeated_runs(within, longest_round, fewest_rounds)
     whole = (run for run in runs if (names[run[0] : run[0] + run[2]] >= 0).all())
     return Repeats(rows, names, tuple(whole))
+
+
+@kept
+def calls_in_fetches(trace: Trace) -> Rows:
+    """Calls of the user's functions as loaders fetch, as `__getitem__` and `collate_fn` are."""
+    called = trace.rows_of_kind(EventKind.PyCall)
+    called = called[below(trace, tree_rows(trace, frames.FETCH)).contains(called)]
+    is_users = np.zeros(len(trace.names), bool)
+    for number in np.unique(trace.name_id[called]).tolist():
+        frame = parse_frame(trace.names[number])
+        is_users[number] = frame is not None and is_user_file(frame.file)
+    return outermost_rows(trace, called[is_users[trace.name_id[called]]])

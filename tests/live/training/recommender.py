@@ -35,8 +35,8 @@ def collate(rows):
     # flat, offsets, targets = [], [], []
     # for bag, target in rows:
     #     offsets.append(len(flat))
-    #     for item in bag:
-    #         flat.append(item.item())  # at: collate-by-element
+    #     for item in bag:  # fix: collate-by-element
+    #         flat.append(item.item())  # at: collate-by-element  # fix: collate-by-element
     #     targets.append(target)
     # return torch.tensor(flat), torch.tensor(offsets), torch.tensor(targets)
     # end
@@ -72,10 +72,10 @@ def recall(model, loader):
 def main():
     torch.manual_seed(0)
     histories = Histories(3072, 0)
-    train = DataLoader(histories, 128, shuffle=True, collate_fn=collate)  # fix: collate-by-element
-    test = DataLoader(Histories(512, 1), 256, collate_fn=collate)  # fix: collate-by-element
+    train = DataLoader(histories, 128, shuffle=True, collate_fn=collate)
+    test = DataLoader(Histories(512, 1), 256, collate_fn=collate)
     model = TwoTower()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)  # fix: dense-gradients
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     for step, (bags, offsets, targets) in enumerate(train):  # at: collate-by-element
         logits = model(bags, offsets, targets)
         loss = F.cross_entropy(logits, torch.arange(len(targets)))

@@ -27,7 +27,7 @@ class Windows(Dataset):
         # window = []
         # for i in range(start, start + WINDOW + AHEAD):
         #     value = (self.series[i] - self.mean) / self.deviation
-        #     window.append(torch.tensor([value]).float())  # at: window-from-list
+        #     window.append(torch.tensor([value]).float())  # fix: window-from-list
         # window = torch.cat(window)
         # end
         return window[:WINDOW, None], window[WINDOW:]
@@ -54,8 +54,8 @@ def main():
     torch.manual_seed(0)
     series = make_series(2400)
     train_set = Windows(series[:2000])
-    train_loader = DataLoader(train_set, batch_size=64, drop_last=True)  # fix: window-from-list
-    test_loader = DataLoader(Windows(series[2000:]), batch_size=64)  # fix: window-from-list
+    train_loader = DataLoader(train_set, batch_size=64, drop_last=True)
+    test_loader = DataLoader(Windows(series[2000:]), batch_size=64)
     model = Forecaster()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=2e-3)
     state, losses = None, []

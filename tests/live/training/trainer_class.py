@@ -19,7 +19,7 @@ class Arguments:
     # clean:
     save_steps: int = 10
     # planted saved-each-step (TDY401):
-    # save_steps: int = 1  # fix: saved-each-step
+    # save_steps: int = 1
     # end
     max_grad_norm: float = 1.0
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from .kept import time, weakref
+from .made_places import MadePlaces
 from .patches import Patches
 
 
@@ -83,6 +84,24 @@ class Backend:
 
         self._of_steps.call_first(module.Optimizer, "__init__", on_made)
         self._hook = module.register_optimizer_step_post_hook(stepped)
+
+    def note_places(self, places: MadePlaces) -> None:
+        """Have optimizers and loaders noted where they are made and used, and anomaly mode."""
+        optimizer, loader, anomaly = self._stepping()[1].Optimizer, self._loader(), self._anomaly()
+        self._of_steps.call_first(optimizer, "__init__", places.made)
+        if loader is not None:
+            self._of_steps.call_first(loader, "__init__", places.made)
+            self._of_steps.call_first(loader, "__iter__", places.iterated)
+        for mode in (anomaly.set_detect_anomaly, anomaly.detect_anomaly):
+            self._of_steps.call_first(mode, "__init__", places.anomaly_mode)
+
+    def _loader(self) -> Any:
+        """Return the framework's class of loaders, if it is imported."""
+        raise NotImplementedError
+
+    def _anomaly(self) -> Any:
+        """Return the framework's module of anomaly mode."""
+        raise NotImplementedError
 
     def _stepping(self) -> tuple[Any, Any]:
         """Return the framework's modules of CUDA graphs and of optimizers."""

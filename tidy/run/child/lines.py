@@ -51,7 +51,7 @@ class UserFiles(dict[str, bool]):
         self._not = _beginnings([os.path.dirname(os.__file__), ours])
 
     def __missing__(self, name: str) -> bool:
-        path = _path(name)
+        path = full_path(name)
         installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
         self[name] = found = _TYPED.search(name) is not None or (
             not name.startswith("<")
@@ -60,6 +60,16 @@ class UserFiles(dict[str, bool]):
             and not any(each in path for each in installed)
         )
         return found
+
+
+def user_files(ours: str = "") -> UserFiles:
+    """Those under the script's folder or the working directory, but for the folder `ours`."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    script = os.path.abspath(main) if main and os.path.isabs(main) else ""
+    folders = [os.path.dirname(script)] if script else []
+    with suppress(OSError):  # it may have been removed
+        folders.append(os.getcwd())
+    return UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
 
 
 def _beginnings(folders: list[str]) -> tuple[str, ...]:
@@ -139,12 +149,7 @@ class Logs:
     purity: Any  # see purity.py; is made where something is installed
 
     def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
-        main = getattr(sys.modules.get("__main__"), "__file__", None)
-        script = os.path.abspath(main) if main and os.path.isabs(main) else ""
-        folders = [os.path.dirname(script)] if script else []
-        with suppress(OSError):  # it may have been removed
-            folders.append(os.getcwd())
-        self.user = UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
+        self.user = user_files(ours)
         self.recording = False
         self.on_time = on_time
         self.library, self._garbage = LibraryFunctions(), ManualCollections()
@@ -223,7 +228,7 @@ class Logs:
     def _named(self, code: Any) -> tuple[str, str, int, int]:
         if isinstance(code, tuple):
             return "nn.Module", *code, MODULE
-        file, kind = _path(code.co_filename), USER
+        file, kind = full_path(code.co_filename), USER
         if not self.user[code.co_filename]:
             file, kind = in_package(code.co_filename), LIBRARY
             if code is self.library.module_call:
@@ -231,7 +236,8 @@ class Logs:
         return file, code.co_name, code.co_firstlineno, kind
 
 
-def _path(name: str) -> str:
+def full_path(name: str) -> str:
+    """The path of a file, as a code object names it."""
     if name.startswith("<"):
         return name
     try:

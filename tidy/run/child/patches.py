@@ -26,6 +26,12 @@ class _Called:
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_real"), name)
 
+    @property
+    def __signature__(self) -> Any:
+        from inspect import signature
+
+        return signature(self._real)
+
     def __repr__(self) -> str:
         return repr(self._real)
 

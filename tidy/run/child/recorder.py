@@ -20,6 +20,7 @@ from . import allocator, endings
 from .bare_stages import BareStages
 from .guard import Harmless, harmless, has_room, one_line
 from .kept import os, thread, time
+from .made_places import MadePlaces
 from .piece_writer import PieceWriter
 from .processor_times import processor_times, times_of_threads
 from .stages import BARE, FULL, LIGHT, RECORDED, PieceLength, StageRun, round_of, stages_of
@@ -59,6 +60,7 @@ class Recorder(Harmless):
         self.state = "new"
         self._has_begun = False  # `state` tells of it when that is done
         self._length = PieceLength()
+        self._places = MadePlaces(settings.get("ours", ""))
         self._lines: Any = None
         if settings["stack"] and not backend.has_lines:
             if sys.version_info >= (3, 12):
@@ -77,6 +79,7 @@ class Recorder(Harmless):
             return
         self._has_begun = True
         self._backend.on_step(self._step, self.step, self._source.made)
+        self._backend.note_places(self._places)
         self._backend.watch_own_profiler(self.yield_to_script)
         allocator.steady()
         self._begin_stage()
@@ -200,6 +203,7 @@ class Recorder(Harmless):
     @harmless
     def _step(self, optimizer: Any, *_: Any) -> None:
         """After each step of any optimizer; those of the first one seen are counted."""
+        self._places.steps(optimizer)
         if self._source.counts(optimizer):
             self._count()
 
@@ -358,6 +362,7 @@ class Recorder(Harmless):
             "pid": self._pid,
             "header": self._backend.header(),
             "has_lines": has_lines,
+            "made": self._places.noted(),
         }
         step_count, self._are_anew = len(self._steps_ns), False
         self._first_step, self._steps_ns = self.step_count, []

@@ -46,6 +46,16 @@ class RuntimeBackend(Backend):
 
         return cuda, optimizer
 
+    def _loader(self) -> Any:
+        from tidy.runtime.data.dataloader import DataLoader
+
+        return DataLoader
+
+    def _anomaly(self) -> Any:
+        from tidy.runtime.engine import anomaly
+
+        return anomaly
+
     def forget_steps(self) -> None:
         if self._hook is not None:
             self._hook.remove()

@@ -43,6 +43,12 @@ class TorchBackend(Backend):
         self._hooks = module._global_optimizer_post_hooks
         return self._torch.cuda, module
 
+    def _loader(self) -> Any:
+        return getattr(sys.modules.get("torch.utils.data"), "DataLoader", None)
+
+    def _anomaly(self) -> Any:
+        return self._torch.autograd.anomaly_mode
+
     def _look_at_step(self) -> None:
         if self._profiler is not None and not self.has_all_threads:
             self._frames.look_for_others(self._owner)

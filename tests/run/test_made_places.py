@@ -1,0 +1,113 @@
+"""Where loaders, optimizers and modes are made, which a recording notes beside their uses."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidy.run.child.patches import Patches
+
+from .running import record, tidy_report, write_script
+
+_FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "runtime"]
+
+_DATA = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+class Mine(DataLoader):
+    pass
+
+def loader(count):
+    return Mine(
+        TensorDataset(torch.ones(count, 8)),
+        batch_size=4,
+    )
+"""
+_TRAIN = """\
+import torch
+from torch import nn
+from data import loader
+
+if True:
+    torch.autograd.set_detect_anomaly(True)
+model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(6)])
+optimizer = torch.optim.Adam(
+    model.parameters(),
+    lr=0.01,
+)
+batches = loader(80)
+
+def train():
+    for (inputs,) in batches:
+        optimizer.zero_grad()
+        model(inputs).sum().backward()
+        optimizer.step()
+
+train()
+"""
+_TWO = """\
+from torch.utils.data import DataLoader, TensorDataset
+other = DataLoader(TensorDataset(torch.ones(2, 8)))
+
+def train():
+    for each in (other, batches):
+        for (inputs,) in each:
+            model(inputs)
+            torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+train()
+"""
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_a_report_says_where_the_fix_is_made(framework: str, tmp_path: Path) -> None:
+    write_script(tmp_path, _DATA, "data.py")
+    script = write_script(tmp_path, _TRAIN)
+    recorded = record("--framework", framework, script.name, cwd=tmp_path)
+    assert recorded.trace.info.header["tidy_made_places"] == {
+        "anomaly mode": ["train.py", 6, "<module>"],
+        "loader train.py:15": ["data.py", 8, "loader"],
+        "optimizer train.py:18": ["train.py", 8, "<module>"],
+    }
+    for said in (recorded.out, tidy_report(recorded.path, cwd=tmp_path).out):
+        words = " ".join(said.split())
+        assert "in the training process; the loader is made at data.py:8" in words
+        assert "one tensor at a time; the optimizer is made at train.py:8" in words
+        assert "it is turned on at train.py:6" in words
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_nothing_is_said_of_one_of_several(framework: str, tmp_path: Path) -> None:
+    write_script(tmp_path, _DATA, "data.py")
+    script = write_script(tmp_path, _TRAIN.partition("\ndef train")[0] + "\n" + _TWO)
+    header = record("--framework", framework, script.name, cwd=tmp_path).trace.info.header
+    places = header["tidy_made_places"]
+    assert [each for each in places if each.startswith("loader")] == ["loader train.py:19"]
+    assert places["loader train.py:19"] is None
+    # An optimizer that is made where it steps has no other place.
+    assert places["optimizer train.py:21"] == ["train.py", 21, "train"]
+
+
+def test_a_function_that_is_watched_shows_its_parameters() -> None:
+    class Loader:
+        def __init__(self, data: list[int], *, size: int = 1) -> None:
+            self.given = data, size
+
+    class Own(Loader):
+        pass
+
+    before = [inspect.signature(each) for each in (Loader, Own, Loader.__init__)]
+    made: list[Any] = []
+    patches = Patches()
+    patches.call_first(Loader, "__init__", made.append)
+    own = Own([1], size=2)
+    assert own.given == ([1], 2)
+    assert made == [own]
+    assert [inspect.signature(each) for each in (Loader, Own, Loader.__init__)] == before
+    assert list(inspect.signature(own.__init__).parameters) == ["data", "size"]  # type: ignore[misc]
+    patches.undo()
+    assert [inspect.signature(each) for each in (Loader, Own, Loader.__init__)] == before
