@@ -395,3 +395,33 @@ def test_what_was_done_before_the_steps_stays_there() -> None:
     _, before, table = _mapped(Copied(writer.raw), ends[1:], light)
     work = table["kind"] == EventKind.Memcpy
     assert np.abs(table["start_ns"][work] - before["start_ns"][work]).max() <= 10
+
+
+def test_what_was_done_long_before_stays_where_a_device_is_behind() -> None:
+    """In light steps kernels run into the next step; before the full ones there was a pause."""
+
+    def recorded(warm_up: int, begin: int) -> tuple[RawColumns, list[int]]:
+        writer = Writer(np.random.default_rng(0), 10, with_python=False)
+        names, tracks = writer.raw.strings.names, writer.raw.strings.tracks
+        steps = [begin + 1_000 * number for number in range(6)]
+        early = [1_000 * number for number in range(warm_up)]
+        for number, start in enumerate([*early, *steps]):
+            late = 900 if start in steps else 50
+            writer.add("aten::mm", EventKind.TorchOp, start + 10, start + 400, _MAIN)
+            columns = {"correlation": number + 1}
+            kind, where = EventKind.Runtime, {"name_id": names["launch"], "track_id": tracks[_MAIN]}
+            writer.raw.append(1, kind=kind, start_ns=start + 20, duration_ns=9, **columns, **where)
+            kind, where = EventKind.Kernel, {"name_id": names["gemm"]}
+            where["track_id"] = tracks[_STREAM]
+            begun = start + 20 + late
+            writer.raw.append(1, kind=kind, start_ns=begun, duration_ns=300, **columns, **where)
+        return writer.raw, [*steps, begin + 6_000]
+
+    light_raw, light_ends = recorded(0, 0)
+    light = light_steps(light_raw, [light_ends], _MAIN)
+    assert light is not None
+    full, ends = recorded(8, 1_000_000)
+    _, before, table = _mapped(full, ends, light)
+    early = (table["kind"] == EventKind.Kernel) & (before["start_ns"] < 7_000)
+    assert np.count_nonzero(early) == 7
+    assert np.abs(table["start_ns"][early] - before["start_ns"][early]).max() <= len(early)

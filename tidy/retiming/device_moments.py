@@ -67,7 +67,7 @@ def queued_before(
     """Work that was launched before the first step, with the times that it has before light ones.
 
     How far a device is behind its host is another in light steps. What it still has to do as a step
-    begins is what the step before has launched.
+    begins is what the step before has launched. All that was done before then stays where it is.
     """
     nothing = np.empty(0, np.int64), np.empty(0, np.int64)
     follows = [start == end for (_, end), (start, _) in pairwise(light.steps)]
@@ -82,5 +82,11 @@ def queued_before(
     left = np.flatnonzero((work.step < 0) & (asked < recorded_ns))
     left = left[max(len(left) - len(there.times_ns), 0) :]
     pairs, their_pairs = align(work.labels[left], there.labels)
-    later = given_ns - light.steps[before][1]
-    return work.times_ns[left][pairs], there.times_ns[their_pairs] + later
+    times = work.times_ns[left][pairs]
+    given = there.times_ns[their_pairs] + given_ns - light.steps[before][1]
+    still = np.flatnonzero((times >= recorded_ns) | (given >= given_ns))
+    begin = max(int(still[0]) - 1, 0) if len(still) else len(times)
+    times, given = times[begin:], given[begin:]
+    done = work.times_ns[(work.step < 0) & (asked < recorded_ns)]
+    done = done[done < times.min(initial=recorded_ns)]
+    return np.append(done, times), np.append(done + given_ns - recorded_ns, given)
