@@ -53,6 +53,18 @@ def _sums(count: int = 12) -> str:
     return joined(*rounds)
 
 
+def _written(count: int = 12) -> str:
+    """Rounds that make a tensor, write it into another one, and let go of it."""
+    return joined(
+        *(
+            under("aten::mul | float[3]", "[memory] 12B at 7 of 12")
+            + f"aten::select | float[12, 3], =0, ={at}\naten::copy_ | float[3], float[3]\n"
+            + "[memory] -12B at 7 of 0\n"
+            for at in range(count)
+        )
+    )
+
+
 class ForLoopIndexing(Pattern):
     """A loop indexes a tensor with its counter, one small op after the other.
 
@@ -102,6 +114,7 @@ class ForLoopIndexing(Pattern):
             joined(*(_ELEMENT.format(at) + "aten::mm\naten::tanh\n" for at in range(12))),
             severity=Severity.INFO,
         ),
+        Fires("what-is-written-is-not-needed-after", _written()),
         Fires("the-sum-before-is-needed", _sums(), severity=Severity.INFO),
         Quiet("layers-without-inputs", _ops("select select mm add tanh") * 12),
         Quiet("in-an-optimizer", under("Optimizer.step#Mine.step", _ops("select add_") * 12)),

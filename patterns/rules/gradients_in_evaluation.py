@@ -64,6 +64,9 @@ class GradientsInEvaluation(Pattern):
         Quiet("training", _steps(_TRAINED, _TRAINED, _TRAINED)),
         Quiet("no-gradients", under(FRAME, "aten::linear\n" * 12)),
         Quiet("nothing-needs-them", under(FRAME, "aten::linear seq=4\n" * 12)),
+        Quiet(
+            "weights-that-autocast-keeps", under(FRAME, _forward().replace("linear", "_to_copy"))
+        ),
         Quiet("few-ops", under(FRAME, _forward(count=5))),
         Quiet("backward-in-a-later-step", _steps(_forward(), _TRAINED)),
         Quiet("cut-off-before-its-backward", _steps(_TRAINED, _forward(13))),

@@ -24,7 +24,7 @@ from ..option import LARGE_INFO, Option, word_share
 
 # Loops with one of these in each round are another rule's, or batches of what memory holds.
 _OTHERS = PRODUCTS | aten(
-    "slice cat stack embedding_bag _embedding_bag conv_transpose1d conv_transpose2d"
+    "slice cat embedding_bag _embedding_bag conv_transpose1d conv_transpose2d"
     " conv_transpose3d mv addmv bilinear"
 )
 # What torch.tensor() of a list calls, which TDY107 looks at.

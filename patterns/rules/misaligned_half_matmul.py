@@ -6,16 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Trace
+from tidy.trace import Capability, Event, Intervals, Trace
 from tidy.trace.inputs import is_dims
+from tidy.trace.kept import kept
 
-from ..base import Match, Matches, Pattern
+from ..base import Matches, Pattern
 from ..evidence.device import devices, launches
+from ..evidence.device.autograd import NODE
 from ..evidence.fixes import edits
-from ..evidence.python import places
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..option import Option
 
 # Position of the first matrix among the inputs.
@@ -30,15 +33,18 @@ _ODD = "aten::mm | c10::BFloat16[64, 63], c10::BFloat16[63, 64]"
 _HEAD = "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 3]"
 _HALF_BIAS = "aten::addmm | c10::Half[63], float[64, 64], float[64, 63]"
 _ODD_ROWS = "aten::addmm | c10::BFloat16[512], c10::BFloat16[141, 512], c10::BFloat16[512, 512]"
+_NODE = f"{NODE}AddmmBackward0 > AddmmBackward0"
+_OF_ROWS = "aten::mm | c10::BFloat16[512, 141], c10::BFloat16[141, 512]"
 
 
 class MisalignedHalfMatmul(Pattern):
     """A float16 or bfloat16 matrix product has a size that is no multiple of 8.
 
-    What it does: It looks at the last two sizes of the inputs of matrix products. Where only the
-    rows are odd (batch times sequence), the product is batched (attention), or what is odd is a
-    head of up to four columns, it is info, and costs nothing that padding would gain. It is info on
-    a CPU, on AMD and for bfloat16 before compute capability 8.0.
+    What it does: It looks at the inner and the output size of matrix products, as far as they can
+    be chosen: rows (batch times sequence) cannot, which are the inner size of a weight's gradient,
+    nor can the sizes of batched products (attention). A head of up to four columns is left alone,
+    as padding gains nothing there. It is info on a CPU, on AMD and for bfloat16 before compute
+    capability 8.0.
     Why it costs: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes
     slower kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
     Example: `nn.Linear(512, 50257)` in half precision, recorded as
@@ -55,15 +61,16 @@ class MisalignedHalfMatmul(Pattern):
     code = "TDY503"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = frozenset(_MATRIX)
-    why_no_edit = "the trace does not tell whether these sizes are a choice, or what they cost"
+    why_no_edit = "without Tensor Cores there is little to gain"
     fix = "pad the sizes to a multiple of 8 (of 64 for the vocabulary)"
     few_columns = Option(
         4, "a head of so few columns is read at the speed of memory, however it is padded"
     )
     examples = (
         Fires("inner-size", on_gpu(launch(_ODD, "gemm 9us"), frame=FRAME), at=AT),
-        Fires("rows-only", _H100 + launch(_ODD_ROWS, "gemm 9us"), severity=Severity.INFO),
-        Fires("a-head", _H100 + launch(_HEAD, "gemm 9us"), severity=Severity.INFO),
+        Quiet("rows-only", _H100 + launch(_ODD_ROWS, "gemm 9us")),
+        Quiet("rows-of-a-gradient", _H100 + joined(_ODD_ROWS, under(_NODE, _OF_ROWS))),
+        Quiet("a-head", _H100 + launch(_HEAD, "gemm 9us")),
         Fires("autocast", on_gpu(under(_ODD, launch(_ODD, "gemm 9us")), frame=FRAME), at=AT),
         Quiet("bias-under-autocast", on_gpu(launch(_HALF_BIAS, "gemm 9us"))),
         Fires("cpu", "aten::mm | c10::Half[64, 63], c10::Half[63, 64]", severity=Severity.INFO),
@@ -73,21 +80,16 @@ class MisalignedHalfMatmul(Pattern):
     )
 
     def match(self, event: Event) -> bool:
-        sizes = (size for shape in event.input_shapes for size in _sizes(shape))
-        return _dtype(event) in _HALF and any(size % _MULTIPLE for size in sizes)
+        return _dtype(event) in _HALF and bool(self._odd(event))
 
     def find(self, trace: Trace) -> Matches:
-        events = launches.innermost(self.matched_events(trace))
-        for match in self.by_place(events):
-            for part in places.grouped(match.events, lambda each: bool(self._odd(each))):
-                # Rows that are odd cost nothing that padding would gain.
-                yield Match(part, cost=None if self._odd(part[0]) else ())
+        yield from self.by_place(launches.innermost(self.matched_events(trace)))
 
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)
 
     def severity_of(self, event: Event) -> Severity:
-        return Severity.WARNING if self._odd(event) and _has_tensor_cores(event) else Severity.INFO
+        return Severity.WARNING if _has_tensor_cores(event) else Severity.INFO
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
         """Nothing where the library pads well, at best twice the rate, on sizes that have grown."""
@@ -102,9 +104,6 @@ class MisalignedHalfMatmul(Pattern):
         (text, count) = Counter(map(_describe, events)).most_common(1)[0]
         more = len(events) - count
         others = f" and {more:,} other{'s' * (more > 1)}" if more else ""
-        if not self._odd(events[0]):
-            why = "batched" if events[0].name in _BATCHED else "odd in what a batch decides"
-            return f"{text}{others}, {why}: there is little to gain"
         return f"{text}{others}, no multiples of {_MULTIPLE}"
 
     def _odd(self, event: Event) -> list[int]:
@@ -115,8 +114,30 @@ class MisalignedHalfMatmul(Pattern):
         """
         if event.name in _BATCHED:
             return []
-        sizes = _matrices(event)[1]
-        return [size for size in sizes if size % _MULTIPLE and size > self.few_columns]
+        odd = [n for n in _matrices(event)[1] if n % _MULTIPLE and n > self.few_columns]
+        if not odd or not _in_backward(event.trace).contains([event.row])[0]:
+            return odd
+        return [size for size in odd if size in _chosen(event.trace)]
+
+
+@kept
+def _in_backward(trace: Trace) -> Intervals:
+    """The rows of a backward's nodes, and all below them."""
+    return launches.below(trace, launches.tree_rows(trace, f"{NODE}*"))
+
+
+@kept
+def _chosen(trace: Trace) -> set[int]:
+    """The sizes of weights: those of the second matrices of products outside of a backward."""
+    rows = launches.tree_rows(trace, *_MATRIX)
+    rows = rows[~_in_backward(trace).contains(rows)]
+    alike = np.unique(np.stack([trace.name_id[rows], trace.inputs_id[rows]]), axis=1).T
+    found = set[int]()
+    for name, inputs in alike.tolist():
+        second = _MATRIX[trace.names[name]] + 1
+        for shape in (trace.inputs.shapes(inputs) or ())[second : second + 1]:
+            found.update(_sizes(shape))
+    return found
 
 
 def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Rows, Trace
 from tidy.trace.kept import kept
+from tidy.trace.made_places import parameters_of
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates, walks
@@ -27,6 +29,7 @@ _IN_PLACE = (
     *aten("add_ sub_ addcdiv_ lerp_ _foreach_add_ _foreach_sub_ _foreach_lerp_"),
     "aten::_amp_foreach_non_finite_check_and_unscale_",
 )
+_MOST = 0.5  # of the parameters that are noted
 _OF_RANKS = ("c10d::*", "nccl:*", "gloo:*")
 _NO_OPS = NotChecked(
     "some steps of optimizers hold no operator that tells what they update",
@@ -52,6 +55,9 @@ def _update(*dims: int) -> str:
 
 
 _HEAD, _BODY = _layer(9, 10, 11), _layer(8, 20, 21) + _layer(7, 22, 23)
+_SAME = _layer(8, 10, 11) + _layer(7, 10, 11)
+_NOTED = "# tidy_parameters [[[10], 1], [[11], 1]]\n"
+_LISTS = under("Optimizer.step#SGD.step", "aten::_foreach_add_ | TensorList[]")
 
 
 def _trained(*parts: str) -> str:
@@ -62,9 +68,10 @@ class UnusedGradients(Pattern):
     """A backward computes gradients of parameters that no optimizer updates.
 
     What it does: It compares the shapes of gradients with those of the tensors that are updated in
-    the recorded steps. If a backward ends with four or more gradients whose shapes no optimizer
-    works on, everything it runs after the last gradient that is used is wasted. It is info where
-    optimizers step in some of the steps only.
+    the recorded steps; `tidy run` notes of which shapes there are how many parameters with an
+    optimizer. If a backward ends with four or more gradients that no optimizer works on, everything
+    it runs after the last gradient that is used is wasted. It is info where optimizers step in some
+    of the steps only.
     Why it costs: A backward through a frozen part of a model takes about twice as long as its
     forward pass, and all activations are kept for it.
     Example: An optimizer of `model.head.parameters()` with a backbone that asks for gradients,
@@ -77,10 +84,11 @@ class UnusedGradients(Pattern):
 
     Instead: Freeze what is not trained, `backbone.requires_grad_(False)`; run a teacher and other
     models that only give targets under `torch.no_grad()`, or detach their output.
-    Cannot see: It misses frozen parts whose parameters have the shapes of trained ones, and those
-    nearer to the loss than what is trained. Optimizers that keep parameters in other shapes, as
-    sharded ones do, are not checked, nor lists of more than 30 tensors, of which PyTorch records no
-    shapes. An optimizer that steps in none of the recorded steps is not known.
+    Cannot see: It misses frozen parts nearer to the loss than what is trained. Optimizers that keep
+    parameters in other shapes, as sharded ones do, are not checked. In a trace that `tidy run` did
+    not record it misses frozen parts whose parameters have the shapes of trained ones, and does not
+    know an optimizer that steps in no recorded step; lists of more than 30 tensors, of which
+    PyTorch records no shapes, are not checked.
     """
 
     code = "TDY704"
@@ -99,6 +107,10 @@ class UnusedGradients(Pattern):
             "of-several-ranks", _trained(_HEAD, _BODY, _update(10, 11) + "  c10d::broadcast_")
         ),
         Abstains("other-shapes", _trained(_HEAD, _BODY, _update(107))),
+        Fires("of-the-same-shapes", _NOTED + _trained(_HEAD, _SAME, _update(10, 11)), 3, AT),
+        Fires("long-lists", _NOTED + _trained(_HEAD, _BODY, _LISTS), 3, AT),
+        Quiet("all-are-noted", _NOTED.replace("1]", "3]") + _trained(_HEAD, _SAME, _LISTS)),
+        Abstains("long-lists-alone", _trained(_HEAD, _BODY, _LISTS)),
         Abstains("no-optimizer", _HEAD),
         Abstains("no-shapes", "aten::mm"),
     )
@@ -106,13 +118,16 @@ class UnusedGradients(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         if not len(launches.tree_rows(trace, updates.STEP)):
             return NotApplicable("no step of an optimizer was recorded")
-        updated = _updates(trace)
-        if updated.empty_steps or updated.has_cut_lists:
+        updated, known = _updates(trace), parameters_of(trace)
+        if known is None and (updated.empty_steps or updated.has_cut_lists):
             return _NO_OPS if updated.empty_steps else _NO_SHAPES
-        if not updated.by_optimizers:
+        if known is None and not updated.by_optimizers:
             return NotApplicable("no shapes of what optimizers work on were recorded")
+        # Of parameters that are noted some may be in no loss.
+        counts, least = (Counter(updated.by_optimizers), 1) if known is None else (known, _MOST)
         accumulated = {dims for walk in walks.walks(trace) for _, dims in walk.gradients}
-        if accumulated - {None} and not updated.by_optimizers <= accumulated:
+        there = sum(count for dims, count in counts.items() if dims in accumulated)
+        if accumulated - {None} and there < least * counts.total():
             return NotApplicable("optimizers work on tensors of other shapes than gradients have")
         of_ranks = launches.tree_rows(trace, *_OF_RANKS)
         if updates.optimizing(trace).contains(trace.start_ns[of_ranks]).any():
@@ -214,12 +229,18 @@ def _steps_alike(trace: Trace) -> bool:
 def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
     """What follows the last gradient in use, in each backward with so many others after it."""
     by_optimizers, by_others, *_ = _updates(trace)
-    updated = by_optimizers | by_others
+    known = parameters_of(trace) or Counter(dict.fromkeys(by_optimizers, trace.tree_count))
     for walk in walks.walks(trace):
-        # A single number may be a parameter; optimizers have single numbers of their own.
-        used = [at for at, dims in walk.gradients if dims in updated or dims == ()]
-        if not any(dims in by_optimizers for _, dims in walk.gradients):
+        if not any(dims in known for _, dims in walk.gradients):
             continue
+        left, used = known.copy(), list[int]()
+        for at, dims in walk.gradients:
+            if dims is None:
+                continue
+            left[dims] -= 1
+            # A single number may be a parameter; optimizers have single numbers of their own.
+            if left[dims] >= 0 or dims in by_others or dims == ():
+                used.append(at)
         count = sum(at > used[-1] for at, _ in walk.gradients)
         if count >= fewest:
             rest = walk.nodes[used[-1] + 1 :]

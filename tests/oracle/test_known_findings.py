@@ -64,12 +64,14 @@ def test_resnet50_on_a_v100_is_not_told_of_tf32(name: str) -> None:
     assert findings(path_of(name), "TDY501") == []
 
 
-# INDEX.md: number of products that are misaligned, of mm, bmm and addmm.
+# Products that are misaligned in sizes that somebody chose: 17 features and 10 classes, BERT's
+# 30,522 words, and 63, 65 or 1,025 columns. Rows are a batch's, attention is as long as its
+# sequences, and two or three columns are a head.
 _MISALIGNED = {
-    "misc__particle_transformer": 14,
-    "tracelens__h100__gaunernst_bert-small-uncased": 26,
-    "tracelens__mi300__gaunernst_bert-small-uncased": 26,
-    "tracelens__mi300__resnet_act_checkpoint": 9,
+    "misc__particle_transformer": 2,
+    "tracelens__h100__gaunernst_bert-small-uncased": 1,
+    "tracelens__mi300__gaunernst_bert-small-uncased": 1,
+    "tracelens__mi300__resnet_act_checkpoint": 0,
     "tracelens__gemm_02_compute_non_pow2": 10,
     "mm_bf16_misaligned": 3,
     "all_patterns": 1,
@@ -84,8 +86,7 @@ def test_misaligned_products(name: str) -> None:
 
 def test_the_output_layer_is_the_misalignment_that_matters() -> None:
     """30,522 words: the product with the vocabulary alone is misaligned in what one can pad."""
-    found = findings(path_of("tracelens__h100__gaunernst_bert-small-uncased"), "TDY503")
-    (chosen,) = [f for f in found if f.edit is not None]
+    (chosen,) = findings(path_of("tracelens__h100__gaunernst_bert-small-uncased"), "TDY503")
     assert [event.input_shapes[:3] for event in chosen.events] == [
         ((30522,), (141, 512), (512, 30522))
     ]

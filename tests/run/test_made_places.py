@@ -92,6 +92,35 @@ def test_nothing_is_said_of_one_of_several(framework: str, tmp_path: Path) -> No
     assert places["optimizer train.py:21"] == ["train.py", 21, "train"]
 
 
+_HALF = """\
+import torch
+from torch import nn
+
+layers = [nn.Linear(64, 64) for _ in range(8)]
+model = nn.Sequential(*layers)
+never = torch.optim.SGD(layers[5].parameters(), lr=0.01)
+later = torch.optim.SGD([nn.Parameter(torch.ones(3))], lr=0.01)
+optimizer = torch.optim.Adam([*layers[6].parameters(), *layers[7].parameters()])
+del later
+for _ in range(20):
+    optimizer.zero_grad()
+    model(torch.ones(256, 64)).square().sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_parameters_are_noted_with_the_optimizers_that_there_are(
+    framework: str, tmp_path: Path
+) -> None:
+    """All layers have the same shapes: counts alone tell how many are trained."""
+    script = write_script(tmp_path, _HALF)
+    recorded = record("--framework", framework, script.name, cwd=tmp_path)
+    assert sorted(recorded.trace.info.header["tidy_parameters"]) == [[[64], 3], [[64, 64], 3]]
+    words = " ".join(recorded.out.split())
+    assert "10 gradients are computed for parameters that no optimizer updates" in words
+
+
 def test_a_function_that_is_watched_shows_its_parameters() -> None:
     class Loader:
         def __init__(self, data: list[int], *, size: int = 1) -> None:

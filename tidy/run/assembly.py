@@ -172,7 +172,7 @@ class Assembly:
             known = self.header.get(key)
             # What the profiler wrote itself, or an earlier piece, may say more.
             self.header[key] = {**value, **known} if isinstance(known, dict) else value
-        self.header |= made_header(facts.get("made") or (), pieces.shown_path)
+        self.header |= made_header(facts, pieces.shown_path)
         later_ns, queued_ns = -self.left_out_ns, facts.get("queued_ns", 0)
         pieces.append(self.raw, facts, later_ns)
         self.op_count += pieces.op_count

@@ -83,12 +83,14 @@ def backward_of(trace: Trace, ops: Rows) -> Rows:
 def nodes_in_vain(trace: Trace) -> tuple[Rows, NDArray[np.bool_]]:
     """Ops that may make a node of the graph, by start, and of which no backward uses the number.
 
-    What the engine computes anew for itself is not among them. Of a file that is thinned out a
-    backward may be missing.
+    What the engine computes anew for itself is not among them, nor are casts: autocast makes those
+    of weights with a graph wherever it is, since it keeps them for later. Of a file that is thinned
+    out a backward may be missing.
     """
     engine = tree_rows(trace, f"{NODE}*")
     backward = np.union1d(backward_ops(trace), engine)
     ops = trace.rows_of_kind(EventKind.TorchOp)
+    ops = ops[~has_name(trace, "aten::to", "aten::_to_copy")[trace.name_id[ops]]]
     forward = by_start(trace, np.setdiff1d(ops[trace.sequence_nr[ops] >= 0], backward))
     forward = forward[~trace.time_of(engine).contains(trace.start_ns[forward])]
     used = trace.sequence_nr[backward]

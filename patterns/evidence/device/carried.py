@@ -26,7 +26,11 @@ def is_carried(trace: Trace, rows: Rows, period: int) -> bool:
     """
     if not trace.capabilities >= {Capability.SHAPES, Capability.MEMORY}:
         return False
-    return _takes_more_than_it_makes(trace, rows[:period]) and _keeps(trace, rows[::period])
+    if not _takes_more_than_it_makes(trace, rows[:period]):
+        return False
+    # What is needed by the next round lives at any moment; what one statement makes, and the next
+    # one takes, lives between these two alone.
+    return all(_keeps(trace, rows[begin::period]) for begin in range(period))
 
 
 def _takes_more_than_it_makes(trace: Trace, a_round: Rows) -> bool:

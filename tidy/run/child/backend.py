@@ -88,9 +88,9 @@ class Backend:
     def note_places(self, places: MadePlaces) -> None:
         """Have optimizers and loaders noted where they are made and used, and anomaly mode."""
         optimizer, loader, anomaly = self._stepping()[1].Optimizer, self._loader(), self._anomaly()
-        self._of_steps.call_first(optimizer, "__init__", places.made)
+        self._of_steps.call_first(optimizer, "__init__", places.optimizer_made)
         if loader is not None:
-            self._of_steps.call_first(loader, "__init__", places.made)
+            self._of_steps.call_first(loader, "__init__", places.loader_made)
             self._of_steps.call_first(loader, "__iter__", places.iterated)
         for mode in (anomaly.set_detect_anomaly, anomaly.detect_anomaly):
             self._of_steps.call_first(mode, "__init__", places.anomaly_mode)

@@ -24,13 +24,18 @@ class MadePlaces(Harmless):
         # By identity: a weak reference, and the place.
         self._objects: dict[int, tuple[Any, list[Any] | None]] = {}
         self._used: dict[tuple[str, str, int], list[Any] | None] = {}
+        self._optimizers: dict[int, Any] = {}  # weak references
 
     @harmless
-    def made(self, thing: Any) -> None:
-        """It is being made."""
-        key = id(thing)
-        gone = weakref.ref(thing, lambda _: self._objects.pop(key, None) and None)
-        self._objects[key] = gone, self._place()
+    def optimizer_made(self, optimizer: Any) -> None:
+        """An optimizer is being made."""
+        self._made(optimizer)
+        self._knows(optimizer)
+
+    @harmless
+    def loader_made(self, loader: Any) -> None:
+        """A loader is being made."""
+        self._made(loader)
 
     @harmless
     def iterated(self, loader: Any) -> None:
@@ -41,6 +46,8 @@ class MadePlaces(Harmless):
     def steps(self, optimizer: Any) -> None:
         """The optimizer makes a step."""
         self._use("optimizer", optimizer)
+        if id(optimizer) not in self._optimizers:
+            self._knows(optimizer)
 
     @harmless
     def anomaly_mode(self, _: Any) -> None:
@@ -53,12 +60,37 @@ class MadePlaces(Harmless):
         """Know nothing of any place."""
         self._objects.clear()
         self._used.clear()
+        self._optimizers.clear()
 
-    def noted(self) -> list[list[Any]]:
-        """The kind, the file and the line of each use, and where that was made: its file, line and
-        function, or None for one of several places. Of what holds everywhere the file is "".
+    def noted(self) -> dict[str, Any]:
+        """What a piece has to say.
+
+        made: the kind, the file and the line of each use, and where that was made: its file,
+            line and function, or None for one of several places. Of what holds everywhere the
+            file is "".
+        parameters: the shapes of all parameters that there are optimizers for, and how many
+            have each.
         """
-        return [[*use, made] for use, made in self._used.items()]
+        counts: dict[tuple[int, ...], int] = {}
+        for optimizer in [each() for each in self._optimizers.values()]:
+            for group in getattr(optimizer, "param_groups", ()):
+                for each in group["params"]:
+                    dims = tuple(map(int, each.shape))
+                    counts[dims] = counts.get(dims, 0) + 1
+        return {
+            "made": [[*use, made] for use, made in self._used.items()],
+            "parameters": [[*each] for each in counts.items()],
+        }
+
+    def _made(self, thing: Any) -> None:
+        key = id(thing)
+        gone = weakref.ref(thing, lambda _: self._objects.pop(key, None) and None)
+        self._objects[key] = gone, self._place()
+
+    def _knows(self, optimizer: Any) -> None:
+        key = id(optimizer)
+        gone = weakref.ref(optimizer, lambda _: self._optimizers.pop(key, None) and None)
+        self._optimizers[key] = gone
 
     def _use(self, kind: str, thing: Any) -> None:
         _, made = self._objects.pop(id(thing), (None, None))

@@ -362,7 +362,7 @@ class Recorder(Harmless):
             "pid": self._pid,
             "header": self._backend.header(),
             "has_lines": has_lines,
-            "made": self._places.noted(),
+            **self._places.noted(),
         }
         step_count, self._are_anew = len(self._steps_ns), False
         self._first_step, self._steps_ns = self.step_count, []
