@@ -101,7 +101,7 @@ def test_explain_of_several_codes_and_prefixes() -> None:
     result = tidy("explain", "TDY60", "launch-bound,TDY601")
     rules = {rule.code: rule for rule in load_patterns()}
     heads = [line for line in result.lines if line.startswith("TDY") and line.endswith(")")]
-    wanted = ("TDY601", "TDY602", "TDY603", "TDY604", "TDY605", "TDY402")
+    wanted = ("TDY601", "TDY602", "TDY603", "TDY604", "TDY605", "TDY606", "TDY402")
     assert heads == [
         f"{code} {rules[code].slug()} ({rules[code].severity.label})" for code in wanted
     ]
@@ -141,7 +141,7 @@ def _completed(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["explain", "TDY60"], {f"plain,TDY60{i}" for i in (1, 2, 3, 4, 5)}),
+        (["explain", "TDY60"], {f"plain,TDY60{i}" for i in (1, 2, 3, 4, 5, 6)}),
         (["explain", "launch"], {"plain,launch-blocking", "plain,launch-bound"}),
         (["report", "--select", "TDY404,zero"], {"plain,TDY404,zeroed-gradients"}),
         (["run", "--device", "h"], {"plain,h100", "plain,h200"}),

@@ -118,7 +118,28 @@ for _ in range(3):
 """
 )
 
+_OPTIMIZERS = (
+    _HEAD
+    + """\
+model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(4)])
+optimizer = torch.optim.{}(model.parameters(), lr=0.01)
+for step in range(8):
+    {}
+    for _ in range({}):
+        model.zero_grad()
+        model(torch.ones(4, 8)).square().sum().backward()
+        optimizer.step()
+"""
+)
+_ANEW = "optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  #!"
+
 GRADIENT_CASES = [
+    Case(
+        "an-optimizer-in-the-loop",
+        "TDY606",
+        _OPTIMIZERS.format("Adam", _ANEW, 1),
+        ((_ANEW, "pass"),),
+    ),
     Case(
         "masks",
         "TDY411",
@@ -182,6 +203,24 @@ GRADIENT_LOOK_ALIKES = [
         .replace("batch_size=16", "batch_size=1")
         .replace("  #!", ""),
         {"enumerate(DataLoader)#*": 100},
+    ),
+    LookAlike(
+        "TDY606",
+        "made-once",
+        _OPTIMIZERS.format("Adam", "pass", 1),
+        {"Optimizer.step#Adam.step": 8},
+    ),
+    LookAlike(
+        "TDY606",
+        "for-each-task",
+        _OPTIMIZERS.format("Adam", _ANEW.removesuffix("  #!"), 3),
+        {"Optimizer.step#Adam.step": 24},
+    ),
+    LookAlike(
+        "TDY606",
+        "of-two-phases",
+        _OPTIMIZERS.format("Adam", f"if step == 4: {_ANEW.removesuffix('  #!')}", 1),
+        {"Optimizer.step#Adam.step": 8},
     ),
     LookAlike("TDY411", "layers", _LOSSES.format("out.sum().backward()"), {"aten::linear": 96}),
     LookAlike(

@@ -67,6 +67,7 @@ _RELEASED = {
     "TDY602": "unfused-optimizer",
     "TDY603": "zeroed-gradients",
     "TDY605": "dense-embedding-gradient",
+    "TDY606": "optimizer-made-anew",
     "TDY701": "bias-before-batch-norm",
     "TDY702": "gradients-in-evaluation",
     "TDY703": "repeated-backward",

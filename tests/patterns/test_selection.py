@@ -31,10 +31,10 @@ def test_nothing_chosen_is_all() -> None:
         (["tdy404"], ["TDY404"]),
         (["for-loop-indexing"], ["TDY404"]),
         (["FP32-Matmul"], ["TDY501"]),
-        (["TDY6"], ["TDY601", "TDY602", "TDY603", "TDY604", "TDY605"]),
+        (["TDY6"], ["TDY601", "TDY602", "TDY603", "TDY604", "TDY605", "TDY606"]),
         (
             ["TDY60", "TDY404", " TDY603 "],
-            ["TDY404", "TDY601", "TDY602", "TDY603", "TDY604", "TDY605"],
+            ["TDY404", "TDY601", "TDY602", "TDY603", "TDY604", "TDY605", "TDY606"],
         ),
     ],
 )
@@ -53,6 +53,7 @@ def test_ignore_wins_over_select() -> None:
         "TDY602",
         "TDY604",
         "TDY605",
+        "TDY606",
     ]
     without = _codes(select_patterns(OWN_RULES, (), ["TDY5", "TDY000"]))
     assert set(_codes(OWN_RULES)) - set(without) == {
@@ -77,7 +78,7 @@ def test_find_takes_whole_names_only() -> None:
     assert [p.code for p in matching_patterns(["tdy603"], OWN_RULES)] == ["TDY603"]
     assert [p.code for p in matching_patterns(["Zeroed-Gradients"], OWN_RULES)] == ["TDY603"]
     some = [p.code for p in matching_patterns(["TDY602,TDY6", "launch-bound"], OWN_RULES)]
-    assert some == ["TDY602", "TDY601", "TDY603", "TDY604", "TDY605", "TDY402"]
+    assert some == ["TDY602", "TDY601", "TDY603", "TDY604", "TDY605", "TDY606", "TDY402"]
     for choice in ("zeroed", "TDY9999", "-"):
         with pytest.raises(UnknownPattern):
             matching_patterns([choice], OWN_RULES)

@@ -27,7 +27,7 @@ _WANTED: dict[str, tuple[str, ...]] = {
     "torch/cuda/streams.py": ("synchronize",),
     "torch/nn/modules/module.py": ("zero_grad", "_apply"),
     "torch/nn/utils/clip_grad.py": ("clip_grad",),
-    "torch/optim/optimizer.py": ("zero_grad",),
+    "torch/optim/optimizer.py": ("zero_grad", "__init__"),
     "torch/utils/data/_utils/fetch.py": ("fetch",),
     "torch/utils/data/dataloader.py": (
         "__iter__",
