@@ -119,5 +119,5 @@ def _made(trace: Trace) -> Iterator[_Made]:
     for row, first, last in zip(made.tolist(), begin.tolist(), until.tolist(), strict=True):
         match = first < len(ranges) and _STEP.fullmatch(trace.names[names[first]])
         if match:
-            alike = np.count_nonzero(names[first:last] == names[first])
+            alike = int(np.count_nonzero(names[first:last] == names[first]))
             yield _Made(trace.event(row), match[1], alike)

@@ -133,7 +133,30 @@ for step in range(8):
 )
 _ANEW = "optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  #!"
 
+_SEEN = (
+    _HEAD
+    + """\
+model = nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+seen = []
+for step in range(12):
+    out = model(torch.ones(64, 64))
+    optimizer.zero_grad()
+    out.square().mean().backward()
+    optimizer.step()
+    {}
+    {}
+"""
+)
+_ALL = "mean = torch.cat(seen).mean(0)  #!"
+
 GRADIENT_CASES = [
+    Case(
+        "outputs-of-all-steps",
+        "TDY412",
+        _SEEN.format("seen.append(out.detach())", _ALL),
+        ((_ALL, "mean = torch.cat(seen[-3:]).mean(0) if step > 3 else 0"),),
+    ),
     Case(
         "an-optimizer-in-the-loop",
         "TDY606",
@@ -221,6 +244,24 @@ GRADIENT_LOOK_ALIKES = [
         "of-two-phases",
         _OPTIMIZERS.format("Adam", f"if step == 4: {_ANEW.removesuffix('  #!')}", 1),
         {"Optimizer.step#Adam.step": 8},
+    ),
+    LookAlike(
+        "TDY412",
+        "the-last-ones",
+        _SEEN.format("seen = [*seen, out.detach()][-2:]", "torch.cat(seen).mean(0)"),
+        {"aten::cat": 12},
+    ),
+    LookAlike(
+        "TDY412",
+        "batches-of-any-length",
+        _SEEN.format("pass", "torch.ones(step * step % 7 + 1, 64) @ model.weight.T"),
+        {"aten::matmul": 12},
+    ),
+    LookAlike(
+        "TDY412",
+        "kept-and-put-together-once",
+        _SEEN.format("seen.append(out.detach())", "step == 11 and torch.cat(seen)"),
+        {"aten::cat": 1},
     ),
     LookAlike("TDY411", "layers", _LOSSES.format("out.sum().backward()"), {"aten::linear": 96}),
     LookAlike(

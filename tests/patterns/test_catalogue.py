@@ -58,6 +58,7 @@ _RELEASED = {
     "TDY409": "list-round-trip",
     "TDY410": "wrong-thread-count",
     "TDY411": "loop-of-small-ops",
+    "TDY412": "growing-steps",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",

@@ -99,6 +99,8 @@ from torch import nn
 layers = [nn.Linear(64, 64) for _ in range(8)]
 model = nn.Sequential(*layers)
 never = torch.optim.SGD(layers[5].parameters(), lr=0.01)
+if hasattr(nn, "LazyLinear"):
+    lazy = torch.optim.SGD(nn.LazyLinear(5).parameters(), lr=0.01)
 later = torch.optim.SGD([nn.Parameter(torch.ones(3))], lr=0.01)
 optimizer = torch.optim.Adam([*layers[6].parameters(), *layers[7].parameters()])
 del later

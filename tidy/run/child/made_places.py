@@ -6,6 +6,7 @@ What is wrong with one is mended where it is made, and found where it is used.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -75,8 +76,9 @@ class MadePlaces(Harmless):
         for optimizer in [each() for each in self._optimizers.values()]:
             for group in getattr(optimizer, "param_groups", ()):
                 for each in group["params"]:
-                    dims = tuple(map(int, each.shape))
-                    counts[dims] = counts.get(dims, 0) + 1
+                    with suppress(Exception):  # a lazy layer's has no shape yet
+                        dims = tuple(map(int, each.shape))
+                        counts[dims] = counts.get(dims, 0) + 1
         return {
             "made": [[*use, made] for use, made in self._used.items()],
             "parameters": [[*each] for each in counts.items()],

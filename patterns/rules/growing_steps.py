@@ -1,0 +1,128 @@
+"""TDY412: operators that take more in each step than in the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.finding import Severity
+from tidy.trace import Capability, Location, Rows, Trace
+from tidy.trace.inputs import is_dims
+
+from ..base import Match, Matches, Pattern
+from ..evidence.device import launches
+from ..evidence.device.updates import STEP
+from ..evidence.python import loops, places
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
+from ..option import Option
+
+_TRAINED = "Optimizer.step#SGD.step 9us\n"
+
+
+def _growing(*sizes: int, op: str = "aten::cat | TensorList[{}], =0") -> str:
+    """A step for each size, with one operator that takes a list of so many tensors of 8."""
+    lists = ("; ".join(["8"] * size) for size in sizes)
+    each = (under(FRAME, f"{op.format(one)}\n{_TRAINED}") for one in lists)
+    return "".join(under(f"ProfilerStep#{number} 90us", step) for number, step in enumerate(each))
+
+
+class GrowingSteps(Pattern):
+    """An operator takes more in each step of a training, by the same amount every time.
+
+    What it does: It compares what operators take, by their shapes, from step to step: those that
+    take more elements in each of five steps or more, by the same number each time, where an
+    optimizer steps in each.
+    Why it costs: Steps get longer the longer the run goes on, and what is kept takes memory: ten
+    times as many steps take a hundred times as long for it. A recording of the first steps shows
+    little of that.
+    Example: `outputs.append(out)` and `torch.cat(outputs).mean(0)` in each step, recorded as
+
+        aten::cat | 4 tensors
+        aten::cat | 5 tensors      in the next step, and so on
+
+    Instead: Keep a running sum or the last values, `total += out.detach().sum(0)`, or put things
+    together every so many steps.
+    Cannot see: It needs input shapes. It misses what grows by another amount each time, and lists
+    of more than 30 tensors, of which PyTorch records no shapes.
+    """
+
+    code = "TDY412"
+    severity = Severity.INFO
+    needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.STEPS})
+    why_no_edit = "it grows with the run, of which the recording shows a few steps"
+    fix = "keep a running value, or the last ones, instead of all there were"
+    fewest_steps = Option(5, "in fewer steps sizes may happen to grow evenly", least=3)
+    examples = (
+        Fires("a-list", _growing(4, 5, 6, 7, 8), events=5, at=AT),
+        Quiet("unevenly", _growing(4, 5, 7, 8, 9)),
+        Quiet("the-same", _growing(4, 4, 4, 4, 4)),
+        Quiet("lengths-of-sentences", _growing(4, 9, 2, 7, 8)),
+        Quiet("four-steps", _growing(4, 5, 6, 7)),
+        Quiet("decoding", _growing(4, 5, 6, 7, 8).replace(_TRAINED.strip(), "aten::mm")),
+        Abstains("no-shapes", steps("aten::cat", count=6)),
+        Abstains("no-steps", "aten::cat | TensorList[8; 8], =0"),
+    )
+
+    def find(self, trace: Trace) -> Matches:
+        if len(trace.steps) < self.fewest_steps or not _trains(trace):
+            return
+        found = list(_grown(trace))
+        for same in places.grouped(found, lambda each: each.location):
+            rows = np.concatenate([each.rows for each in same])
+            first = min(same, key=lambda each: int(each.rows[0]))
+            name = trace.event(int(first.rows[0])).name.removeprefix("aten::")
+            yield Match(
+                list(trace.events(first.rows.tolist())),
+                f"{name} takes {first.more:,} elements more in each step than in the one before",
+                trace.time_of(rows),
+            )
+
+
+def _trains(trace: Trace) -> bool:
+    """Tell whether an optimizer steps in each step."""
+    starts = trace.start_ns[launches.tree_rows(trace, STEP)]
+    return loops.count_steps(trace, starts) == len(trace.steps)
+
+
+class _Growing(NamedTuple):
+    """An operator, one row for each step, and how many elements more it takes each time."""
+
+    rows: Rows
+    more: int
+    location: Location | None
+
+
+def _grown(trace: Trace) -> Iterator[_Growing]:
+    """What grows evenly over all steps, among operators that each step calls equally often."""
+    for track in np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count])).tolist():
+        ops = launches.ops_in_no_op(trace, track)
+        step = loops.step_of(trace, trace.start_ns[ops])
+        ops, step = ops[step >= 0], step[step >= 0]
+        sizes = _elements(trace, trace.inputs_id[ops])
+        order = np.lexsort((trace.start_ns[ops], step, trace.name_id[ops]))
+        names = trace.name_id[ops][order]
+        for some in np.split(order, np.flatnonzero(np.diff(names)) + 1) if len(order) else ():
+            counts = np.bincount(step[some], minlength=len(trace.steps))
+            if counts.min() == 0 or (counts != counts[0]).any():
+                continue
+            table = some.reshape(len(trace.steps), -1)
+            more = np.diff(sizes[table], axis=0)
+            even = (more[0] > 0) & (more == more[0]).all(axis=0)
+            for at in np.flatnonzero(even).tolist():
+                rows = ops[table[:, at]]
+                yield _Growing(rows, int(more[0, at]), trace.location(int(rows[0])))
+
+
+def _elements(trace: Trace, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many elements all tensors among some inputs have."""
+    distinct, which = np.unique(inputs, return_inverse=True)
+    sizes = np.zeros(len(distinct), np.int64)
+    for at, number in enumerate(distinct.tolist()):
+        for dims in trace.inputs.shapes(number) or ():
+            tensors = (dims,) if is_dims(dims) else dims
+            sizes[at] += sum(prod(each) for each in tensors if is_dims(each) and each)
+    return sizes[which]
