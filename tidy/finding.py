@@ -216,6 +216,8 @@ class Finding:
         """
         where = str(self.location or run)
         what = f"{self.code} {self.name} {self.severity.label}: {self.message}"
+        if self.fix_place is not None:
+            what += f"; {self.fix_place}"
         return f"{where}: {what}" if where else what
 
     def __str__(self) -> str:

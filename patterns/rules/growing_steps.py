@@ -16,17 +16,23 @@ from tidy.trace.inputs import is_dims
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches
 from ..evidence.device.updates import STEP
-from ..evidence.python import loops, places
+from ..evidence.python import loops
+from ..evidence.python.op_names import PRODUCTS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import Option
 
 _TRAINED = "Optimizer.step#SGD.step 9us\n"
 
 
-def _growing(*sizes: int, op: str = "aten::cat | TensorList[{}], =0") -> str:
-    """A step for each size, with one operator that takes a list of so many tensors of 8."""
-    lists = ("; ".join(["8"] * size) for size in sizes)
-    each = (under(FRAME, f"{op.format(one)}\n{_TRAINED}") for one in lists)
+_CAT = "aten::cat | TensorList[{0}], =0"
+
+
+def _growing(*sizes: int, op: str = _CAT) -> str:
+    """A step for each size, with an operator that takes a list of so many tensors of 64."""
+    lists = ("; ".join(["64"] * size) for size in sizes)
+    each = (
+        under(FRAME, f"{op.format(*one)}\n{_TRAINED}") for one in zip(lists, sizes, strict=True)
+    )
     return "".join(under(f"ProfilerStep#{number} 90us", step) for number, step in enumerate(each))
 
 
@@ -35,7 +41,8 @@ class GrowingSteps(Pattern):
 
     What it does: It compares what operators take, by their shapes, from step to step: those that
     take more elements in each of five steps or more, by the same number each time, where an
-    optimizer steps in each.
+    optimizer steps in each. Where products of the model take more, it is the batch that grows, and
+    nothing is said.
     Why it costs: Steps get longer the longer the run goes on, and what is kept takes memory: ten
     times as many steps take a hundred times as long for it. A recording of the first steps shows
     little of that.
@@ -55,9 +62,14 @@ class GrowingSteps(Pattern):
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.STEPS})
     why_no_edit = "it grows with the run, of which the recording shows a few steps"
     fix = "keep a running value, or the last ones, instead of all there were"
+    fewest_elements = Option(64, "fewer are numbers that are logged", least=1)
     fewest_steps = Option(5, "in fewer steps sizes may happen to grow evenly", least=3)
     examples = (
         Fires("a-list", _growing(4, 5, 6, 7, 8), events=5, at=AT),
+        Quiet(
+            "a-batch-that-grows", _growing(4, 5, 6, 7, 8, op=_CAT + "\naten::mm | float[{1}, 64]")
+        ),
+        Quiet("numbers-of-a-log", _growing(4, 5, 6, 7, 8).replace("64", "1")),
         Quiet("unevenly", _growing(4, 5, 7, 8, 9)),
         Quiet("the-same", _growing(4, 4, 4, 4, 4)),
         Quiet("lengths-of-sentences", _growing(4, 9, 2, 7, 8)),
@@ -70,16 +82,19 @@ class GrowingSteps(Pattern):
     def find(self, trace: Trace) -> Matches:
         if len(trace.steps) < self.fewest_steps or not _trains(trace):
             return
-        found = list(_grown(trace))
-        for same in places.grouped(found, lambda each: each.location):
-            rows = np.concatenate([each.rows for each in same])
-            first = min(same, key=lambda each: int(each.rows[0]))
-            name = trace.event(int(first.rows[0])).name.removeprefix("aten::")
-            yield Match(
-                list(trace.events(first.rows.tolist())),
-                f"{name} takes {first.more:,} elements more in each step than in the one before",
-                trace.time_of(rows),
-            )
+        found = [each for each in _grown(trace) if each.more >= self.fewest_elements]
+        names = [trace.names[int(trace.name_id[each.rows[0]])] for each in found]
+        # A batch that grows, as of a curriculum, goes through products. What follows grows with it.
+        if not found or not PRODUCTS.isdisjoint(names):
+            return
+        first = min(found, key=lambda each: int(each.rows[0]))
+        rows = np.concatenate([each.rows for each in found if each.location == first.location])
+        name = names[found.index(first)].removeprefix("aten::")
+        yield Match(
+            list(trace.events(first.rows.tolist())),
+            f"{name} takes {first.more:,} elements more in each step than in the one before",
+            trace.time_of(rows),
+        )
 
 
 def _trains(trace: Trace) -> bool:

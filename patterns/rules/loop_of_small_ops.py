@@ -159,6 +159,8 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Lo
     is_anothers = launches.has_name(trace, *_OTHERS, *(_READS if trace.devices_used else ()))
     out_of_question = ~is_aten | is_anothers | launches.has_name(trace, *TRAINING_STEPS)
     makes_a_tensor = launches.has_name(trace, *_MAKES_A_TENSOR)
+    stacks = launches.has_name(trace, "aten::stack")
+    fetches = launches.below(trace, launches.tree_rows(trace, frames.FETCH))
     rows_of_batches = [loop.ops for loop in loops_over_rows(trace, fewest_rounds, longest_round)]
     over_rows = np.zeros(trace.tree_count, bool)
     over_rows[np.concatenate([*rows_of_batches, np.empty(0, np.int64)])] = True
@@ -169,6 +171,9 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Lo
         for first, last, period in repeats.runs:
             rows, one_round = repeats.rows[first:last], repeats.names[first : first + period]
             if out_of_question[one_round].any() or makes_a_tensor[one_round].all():
+                continue
+            # What puts the items of a batch together is the loader's own, by whom it is called.
+            if stacks[one_round].any() and fetches.contains(rows[:1])[0]:
                 continue
             if over_rows[rows].any():
                 continue

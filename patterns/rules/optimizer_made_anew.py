@@ -25,7 +25,7 @@ _MADE = re.compile(r"(.*/)?(torch|tidy/runtime)/optim/optimizer\.py\(\d+\): __in
 _STEP = re.compile(r"Optimizer\.step#(\w+)\.step")
 # They keep averages or sums of all gradients so far.
 _KEEPS_STATE = frozenset(
-    "Adadelta Adafactor Adagrad Adam Adamax AdamW ASGD LBFGS Muon NAdam RAdam RMSprop Rprop"
+    "Adadelta Adafactor Adagrad Adam Adamax AdamW ASGD Muon NAdam RAdam RMSprop Rprop"
     " SparseAdam".split()
 )
 
@@ -37,7 +37,7 @@ class OptimizerMadeAnew(Pattern):
     """An optimizer is made in each round of the loop, and makes one step.
 
     What it does: It finds optimizers that are made at one line in three steps or more, and make one
-    step each. It is an error for those that keep a state, as Adam does, and info for others.
+    step each. It is info where little time is saved, and for those that keep no state.
     Why it costs: The state is lost with the optimizer. Adam begins each time with no average of
     gradients, so that each step has the length of its very first one, whatever the gradients are;
     momentum has no effect. What the state takes is allocated anew for each parameter.
@@ -47,11 +47,13 @@ class OptimizerMadeAnew(Pattern):
         Optimizer.step#Adam.step
 
     Instead: Make it once, before the loop.
-    Cannot see: It needs Python stacks. It cannot tell whether SGD has momentum.
+    Cannot see: It needs Python stacks. It cannot tell whether SGD has momentum, nor whether the
+    model is new as well, as where one step is made for each task: then nothing is lost. LBFGS,
+    which makes many steps in one, is left alone.
     """
 
     code = "TDY606"
-    severity = Severity.ERROR
+    severity = Severity.INFO
     needs = frozenset({Capability.STACKS})
     fix = "make it once, before the loop"
     fewest_steps = Option(3, "in fewer steps it may be made for each phase of a training", least=2)
@@ -62,7 +64,6 @@ class OptimizerMadeAnew(Pattern):
             steps(under(FRAME, f"{_INIT}\n{_SGD}")),
             events=3,
             at=AT,
-            severity=Severity.INFO,
         ),
         Quiet("once", under(FRAME, _ANEW) + steps("Optimizer.step#Adam.step 90us")),
         Quiet("for-each-task", steps(under(FRAME, _ANEW, *["Optimizer.step#Adam.step 9us"] * 4))),
@@ -81,11 +82,11 @@ class OptimizerMadeAnew(Pattern):
 
     def _of_place(self, made: Sequence[Event], name: str) -> Iterator[Match]:
         keeps = name in _KEEPS_STATE
-        lost = ", and what it knows of earlier gradients is lost" if keeps else ""
+        lost = ": what it knows of earlier gradients is lost" if keeps else ""
         for part in places.by_window(made):
             said = f"{name} is made anew for each step{lost}"
-            severity = Severity.ERROR if keeps else Severity.INFO
-            yield Match(part, said, rows_of(part), severity=severity, at_most=severity)
+            most = Severity.WARNING if keeps else Severity.INFO
+            yield Match(part, said, rows_of(part), severity=Severity.INFO, at_most=most)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         return Edit("made once", host=edits.host_time(trace, rows_of(events)), left=(0.0, 0.1))
@@ -118,6 +119,6 @@ def _made(trace: Trace) -> Iterator[_Made]:
     names = trace.name_id[ranges]
     for row, first, last in zip(made.tolist(), begin.tolist(), until.tolist(), strict=True):
         match = first < len(ranges) and _STEP.fullmatch(trace.names[names[first]])
-        if match:
+        if match and match[1] != "LBFGS":
             alike = int(np.count_nonzero(names[first:last] == names[first]))
             yield _Made(trace.event(row), match[1], alike)

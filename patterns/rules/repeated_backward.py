@@ -12,9 +12,9 @@ from tidy.finding import Severity
 from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import autograd, launches, walks
+from ..evidence.device import autograd, walks
 from ..evidence.device.autograd import NODE
-from ..evidence.python import frames, loops, places
+from ..evidence.python import loops, places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
@@ -85,7 +85,7 @@ class RepeatedBackward(Pattern):
     )
 
     def find(self, trace: Trace) -> Matches:
-        found, calls = list(_first_walks(trace)), _calls(trace)
+        found, calls = list(_first_walks(trace)), list(trace.events(autograd.calls_of(trace)))
         nodes_of = {trace.event(int(nodes[0])): nodes for nodes in found}
         place_of = {first: _place(first, calls) for first in nodes_of}
         for same in places.parts(nodes_of, place_of.__getitem__):
@@ -131,14 +131,6 @@ def _run_again(trace: Trace) -> Rows:
     # Of a number that begins anew, as in files put together, the forward is there, too.
     has_forward = np.isin(nodes[1:], autograd.forward_links(trace)[:, 0])
     return np.sort(nodes[:-1][is_same & ~has_forward])
-
-
-def _calls(trace: Trace) -> list[Event]:
-    """The calls of the engine that are in no other, by start."""
-    rows = launches.rows_matching(trace, frames.RUNS_BACKWARD, "*backward*", "*grad*")
-    rows = launches.by_start(trace, rows)
-    before = np.maximum.accumulate(np.append(-1, trace.end_ns[rows]))[:-1]
-    return list(trace.events(rows[trace.end_ns[rows] > before]))
 
 
 def _place(node: Event, calls: Sequence[Event]) -> Location | None:

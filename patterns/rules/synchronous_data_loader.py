@@ -17,7 +17,7 @@ from ..evidence.device import copies, devices, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.python.made_places import made_at
-from ..evidence.time.loader_work import costliest_function
+from ..evidence.time.loader_work import LoaderWork, costliest_function
 from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, share, warning_share
@@ -52,6 +52,7 @@ _INIT = f"{_FILE}(760): __init__"
 _CHECK = f"{_FILE}(593): check_worker_number_rationality"
 _MADE, _LONG = under(_ITERATOR, _INIT), f"{_FETCH} 400us"
 _BY_WORKERS = f"{frames.FETCH_BY_WORKERS} 40us"
+_PAD, _FILLS = "data.py(3): pad", "aten::fill_ 9us\n" * 40
 _ROWS = under(_FETCH, "aten::select 6us\n" * 16 + "aten::stack 6us\n")
 
 
@@ -60,7 +61,8 @@ class SynchronousDataLoader(Pattern):
 
     What it does: It finds the batches that a DataLoader without workers fetches and, with Python
     stacks, the places where such a DataLoader is set up. Where a GPU is busy meanwhile nothing is
-    lost.
+    lost. It names the user's function that takes half of loading; one that calls many operators
+    each time comes before workers.
     Why it costs: The training process reads and transforms each batch before it can go on, so the
     GPU idles. The cost is the time of the fetches; a replay tells what is saved without them.
     Example: `for batch in DataLoader(data, batch_size=64):`, which a trace shows as
@@ -88,6 +90,7 @@ class SynchronousDataLoader(Pattern):
     longest_row_us = Option(
         50.0, "where each takes longer, the loader does more than to take rows of tensors"
     )
+    fewest_ops = Option(32, "a function that calls fewer operators decodes or reads", least=1)
     most_of_loading = share(0.5, "so much of loading is in a function that comes before workers")
     examples = (
         Fires("fetches", under(FRAME, steps(_LONG, "aten::mm 200us", lasts_us=None)), 3, AT),
@@ -95,6 +98,7 @@ class SynchronousDataLoader(Pattern):
         Fires("iterator", under(FRAME, _MADE), at=AT, severity=Severity.INFO),
         Fires("small-share", steps(f"{_FETCH} 10us", count=1), severity=Severity.INFO),
         Fires("rows", steps(_ROWS, "aten::mm 200us", lasts_us=None), events=3),
+        Fires("a-slow-function", steps(under(f"{FRAME} > {_FETCH} > {_PAD}", _FILLS)), 3, AT),
         Quiet("workers", under(FRAME, under(_ITERATOR, _CHECK, _INIT), _BY_WORKERS)),
     )
 
@@ -125,21 +129,35 @@ class SynchronousDataLoader(Pattern):
         idle = trace.step_share(time - devices.any_busy(trace)) or 0.0
         cost = Cost(time, matters=idle >= self.warning_from)
         edit = _edit(trace, rows[trace.in_window(rows)], items)
-        work = None if items else costliest_function(trace, rows, self.most_of_loading)
-        if work is None or work.call_ns < 1e3 * self.longest_row_us:
-            made = made_at(trace, "loader", events[0].location)
-            return Match(events, message, cost, edit, fix_place=made)
-        slow = FixPlace(f"{work.share:.0%} of it is in {work.name}()", work.location)
-        fix = _FIX_OF_WORK.format(work.name)
-        return Match(events, message, cost, edit, fix=fix, fix_place=slow)
+        place = made_at(trace, "loader", events[0].location)
+        work = None if items else self._work(trace, rows)
+        if work is not None:
+            message += f", {work.share:.0%} of it in {work.name}() at {work.location}"
+            if self._comes_first(work):
+                count = work.ops // work.calls
+                place = FixPlace(f"{work.name}() calls {count:,} operators", work.location)
+        return Match(events, message, cost, edit, fix_place=place)
+
+    def _work(self, trace: Trace, fetches: Rows) -> LoaderWork | None:
+        """The function that most of these fetches is spent in, but for one that takes rows."""
+        work = costliest_function(trace, fetches, self.most_of_loading)
+        if work is None or work.time_ns < 1e3 * self.longest_row_us * work.calls:
+            return None
+        return work
+
+    def _comes_first(self, work: LoaderWork) -> bool:
+        return work.ops >= self.fewest_ops * work.calls
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace, place = events[0].trace, events[0].location
         counts = _count(trace, _fetches(trace), *_TAKE)
-        if events[0].name != _FETCH or not (counts >= self.fewest_rows).any():
+        if events[0].name != _FETCH:
             return self.fix
         line = [event for event in trace.events(_fetches(trace)) if event.location == place]
-        return _FIX_OF_ROWS if self._row_items(trace, line) else self.fix
+        if (counts >= self.fewest_rows).any() and self._row_items(trace, line):
+            return _FIX_OF_ROWS
+        work = self._work(trace, rows_of(events))
+        return _FIX_OF_WORK.format(work.name) if work and self._comes_first(work) else self.fix
 
     def _row_items(self, trace: Trace, line: list[Event]) -> _RowItems | None:
         """Tell what the fetches of a line do, where they do nothing else; None where they do."""

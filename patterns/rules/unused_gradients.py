@@ -16,7 +16,7 @@ from tidy.trace.made_places import parameters_of
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates, walks
-from ..evidence.device.autograd import NODE
+from ..evidence.device.autograd import NODE, calls_of
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.made_places import made_at
@@ -56,8 +56,13 @@ def _update(*dims: int) -> str:
 
 _HEAD, _BODY = _layer(9, 10, 11), _layer(8, 20, 21) + _layer(7, 22, 23)
 _SAME = _layer(8, 10, 11) + _layer(7, 10, 11)
+_RECOMPUTED = under(f"{NODE}CheckpointFunctionBackward", _SAME * 2)
 _NOTED = "# tidy_parameters [[[10], 1], [[11], 1]]\n"
 _LISTS = under("Optimizer.step#SGD.step", "aten::_foreach_add_ | TensorList[]")
+
+
+def _called(*parts: str) -> str:
+    return under("torch/_tensor.py(600): backward", *parts)
 
 
 def _trained(*parts: str) -> str:
@@ -107,7 +112,9 @@ class UnusedGradients(Pattern):
             "of-several-ranks", _trained(_HEAD, _BODY, _update(10, 11) + "  c10d::broadcast_")
         ),
         Abstains("other-shapes", _trained(_HEAD, _BODY, _update(107))),
-        Fires("of-the-same-shapes", _NOTED + _trained(_HEAD, _SAME, _update(10, 11)), 3, AT),
+        Fires("of-the-same-shapes", _NOTED + _trained(_called(_HEAD, _SAME), _LISTS), 3, AT),
+        Quiet("of-two-losses", _NOTED + _trained(_called(_HEAD), _called(_SAME), _LISTS)),
+        Quiet("of-a-checkpoint", _NOTED + _trained(_called(_HEAD, _RECOMPUTED), _LISTS)),
         Fires("long-lists", _NOTED + _trained(_HEAD, _BODY, _LISTS), 3, AT),
         Quiet("all-are-noted", _NOTED.replace("1]", "3]") + _trained(_HEAD, _SAME, _LISTS)),
         Abstains("long-lists-alone", _trained(_HEAD, _BODY, _LISTS)),
@@ -229,22 +236,37 @@ def _steps_alike(trace: Trace) -> bool:
 def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
     """What follows the last gradient in use, in each backward with so many others after it."""
     by_optimizers, by_others, *_ = _updates(trace)
-    known = parameters_of(trace) or Counter(dict.fromkeys(by_optimizers, trace.tree_count))
+    known = parameters_of(trace) or Counter[walks.Dims]()
+    begins = trace.start_ns[calls_of(trace)]
     for walk in walks.walks(trace):
-        if not any(dims in known for _, dims in walk.gradients):
+        if not any(dims in known or dims in by_optimizers for _, dims in walk.gradients):
             continue
-        left, used = known.copy(), list[int]()
+        # Of two losses in a row the engine's numbers fall as of one.
+        span_ns = trace.start_ns[walk.nodes[[0, -1]]]
+        first, last = np.searchsorted(begins, span_ns, side="right")
+        calls = max(int(last - first) + 1, 1) if len(begins) else trace.tree_count
+        left, used = Counter({dims: calls * count for dims, count in known.items()}), list[int]()
         for at, dims in walk.gradients:
             if dims is None:
                 continue
             left[dims] -= 1
             # A single number may be a parameter; optimizers have single numbers of their own.
-            if left[dims] >= 0 or dims in by_others or dims == ():
+            is_used = left[dims] >= 0 or dims in by_others or dims == ()
+            is_used |= dims in by_optimizers and dims not in known
+            # What is computed anew for a checkpoint has a gradient each time it is called.
+            is_used |= dims in known and not _accumulates(trace, int(walk.nodes[at]))
+            if is_used:
                 used.append(at)
+        if not used:
+            continue
         count = sum(at > used[-1] for at, _ in walk.gradients)
         if count >= fewest:
             rest = walk.nodes[used[-1] + 1 :]
             yield _UnusedWalk(trace, rest, count, _called_at(trace, rest))
+
+
+def _accumulates(trace: Trace, node: int) -> bool:
+    return trace.names[int(trace.name_id[node])].endswith(_ACCUMULATE)
 
 
 def _called_at(trace: Trace, nodes: Rows) -> Location | None:

@@ -40,6 +40,12 @@ torch/optim/optimizer.py(9): zero_grad
   aten::zero_
 """
 
+_GROWN = """\
+ProfilerStep#{step} 90us
+  aten::sum | float[{size}]
+  Optimizer.step#SGD.step 9us
+"""
+
 Round = Callable[[int], str]
 
 # One round of siblings, by its number. What an example of the rule does not bring.
@@ -48,6 +54,7 @@ _MIXES: dict[str, Round] = {
     "TDY101": lambda _: _FETCH,
     "TDY201": lambda _: _COPY,
     "TDY404": lambda i: _SELECT.format(i=i) + "aten::relu\n" * (i % 30 == 0),
+    "TDY412": lambda i: _GROWN.format(step=i, size=64 * i + 64),
     "TDY501": lambda _: _PRODUCT.format(dtype="float", k=64),
     "TDY503": lambda i: _PRODUCT.format(dtype="c10::Half", k=63 + i % 2),
     "TDY601": lambda _: "Optimizer.step#SGD.step\n" + "  aten::add_\n" * 5,
@@ -63,6 +70,7 @@ _ONCE = {
     "TDY004-one": "many steps",
     "TDY403-gelu": "one chain, longer than any that is looked for",
     "TDY403-normalisation": "one chain, too",
+    "TDY412-a-list": "sizes that begin anew",
     "TDY804-each-step-stays": "memory that is taken at the same addresses",
     "TDY804-no-gradients": "such memory, too",
     "TDY804-little": "such memory, too",

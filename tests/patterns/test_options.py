@@ -22,7 +22,7 @@ _OPTIONS = [(rule, name) for rule in OWN_RULES for name in options_of(rule)]
 # What no example of the rule, as small as it is, comes near enough to for another number to matter.
 _NOT_IN_EXAMPLES = {
     ("TDY006", "fewest-share"),
-    ("TDY101", "most-of-loading"),
+    ("TDY101", "fewest-ops"),
     ("TDY303", "long-ns"),
     ("TDY604", "fewest-reads"),
     ("TDY803", "fewest-retries"),

@@ -96,7 +96,7 @@ _HALF = """\
 import torch
 from torch import nn
 
-layers = [nn.Linear(64, 64) for _ in range(8)]
+layers = [nn.Linear(160, 160) for _ in range(8)]
 model = nn.Sequential(*layers)
 never = torch.optim.SGD(layers[5].parameters(), lr=0.01)
 if hasattr(nn, "LazyLinear"):
@@ -106,7 +106,7 @@ optimizer = torch.optim.Adam([*layers[6].parameters(), *layers[7].parameters()])
 del later
 for _ in range(20):
     optimizer.zero_grad()
-    model(torch.ones(256, 64)).square().sum().backward()
+    model(torch.ones(256, 160)).square().sum().backward()
     optimizer.step()
 """
 
@@ -118,9 +118,13 @@ def test_parameters_are_noted_with_the_optimizers_that_there_are(
     """All layers have the same shapes: counts alone tell how many are trained."""
     script = write_script(tmp_path, _HALF)
     recorded = record("--framework", framework, script.name, cwd=tmp_path)
-    assert sorted(recorded.trace.info.header["tidy_parameters"]) == [[[64], 3], [[64, 64], 3]]
+    assert sorted(recorded.trace.info.header["tidy_parameters"]) == [[[160], 3], [[160, 160], 3]]
+    # Calls of a backward, which tell how often a parameter has a gradient, are in PyTorch's alone.
     words = " ".join(recorded.out.split())
-    assert "10 gradients are computed for parameters that no optimizer updates" in words
+    assert (
+        framework == "runtime"
+        or "10 gradients are computed for parameters that no optimizer updates" in words
+    )
 
 
 def test_a_function_that_is_watched_shows_its_parameters() -> None:
@@ -140,5 +144,8 @@ def test_a_function_that_is_watched_shows_its_parameters() -> None:
     assert made == [own]
     assert [inspect.signature(each) for each in (Loader, Own, Loader.__init__)] == before
     assert list(inspect.signature(own.__init__).parameters) == ["data", "size"]  # type: ignore[misc]
+    Loader.__init__(own, [3])  # whose call it is is not known before its arguments are
+    assert own.given == ([3], 1)
+    assert made == [own]
     patches.undo()
     assert [inspect.signature(each) for each in (Loader, Own, Loader.__init__)] == before

@@ -48,7 +48,7 @@ def test_steps_and_lines(tmp_path: Path) -> None:
     linear = [event.location for event in trace.named("aten::linear")]
     assert len(linear) == 6
     assert {(place.line, place.is_call_line) for place in linear if place} == {(8, True)}
-    frames = {name for name in trace.names if "tidy/run" in name or "sitecustomize" in name}
+    frames = {name for name in trace.names if "tidy/run/" in name or "sitecustomize" in name}
     assert not frames
 
 

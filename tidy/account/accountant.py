@@ -28,7 +28,10 @@ _WORTH_PARTS = 0.1
 # looks at all the host's time.
 MOST_DEVICES = 64
 _NAMED_BY_FUNCTION = ("python", "cpu-op", "data-loading", "hook-host", "other-process")
-_LACKING = (LOST_IN_GRAPHS, LOST, LEFT_OUT, NOT_RECORDED)
+_LACKING = (LOST_IN_GRAPHS, LOST, LEFT_OUT)
+# A launch may take long now and then; where so much of the window is between launches and their
+# work, something ran that is not recorded.
+_MUCH = 0.05
 _PART_OF = {
     "transfer": "communication",
     "rank-wait": "communication",
@@ -159,10 +162,12 @@ class Accountant:
         parts = tuple(sorted(made, key=lambda each: (-each.time_ns, str(each.name))))
         if device is None:
             return Account(device, window, parts, "host")
+        times = {kind: time_ns for part in parts for kind, time_ns in part.kinds}
         lacks = (
             self._trace.info.is_thinned
             or self._trace.loses_kernels
-            or any(kind in _LACKING for part in parts for kind, _ in part.kinds)
+            or not times.keys().isdisjoint(_LACKING)
+            or times.get(NOT_RECORDED, 0) >= _MUCH * window.time_ns
         )
         return Account(device, window, parts, self._trace.devices[device].sort, lacks)
 

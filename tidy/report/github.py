@@ -50,10 +50,10 @@ def _annotation(section: Section, place: PlaceOnRanks, sources: Sources, kind: s
     lines += filter(None, [saving_of(place)])
     text = "\n".join(map(printable, [*lines, f"-> {finding.fix}"]))
     title = f"{finding.code} {finding.name}"
-    at = finding.fix_place.location if finding.fix_place else finding.location
-    if finding.fix_place and finding.location:
-        text = f"{finding.location}: {text}"
-    where = None if at is None else sources.place(at)
+    where = None if finding.location is None else sources.place(finding.location)
+    of_fix = sources.place(finding.fix_place.location) if finding.fix_place else None
+    if of_fix is not None and of_fix.in_project:
+        where, text = of_fix, f"{printable(str(finding.location))}: {text}"
     return command(kind, text, title=title, **({} if where is None else _where(where)))
 
 

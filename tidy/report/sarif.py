@@ -172,9 +172,9 @@ def _properties(place: PlaceOnRanks) -> Json:
 def _location(finding: Judged, where: SourcePlace, sources: Sources) -> Json:
     """The place to edit: that of the fix, where it is known and another one."""
     at = finding.location
-    if finding.fix_place is not None:
-        at = finding.fix_place.location
-        where = sources.place(at)
+    of_fix = sources.place(finding.fix_place.location) if finding.fix_place else None
+    if finding.fix_place is not None and of_fix is not None and of_fix.in_project:
+        at, where = finding.fix_place.location, of_fix
     location: Json = {"physicalLocation": _physical(where)}
     if at is not None:
         location["logicalLocations"] = [{"name": printable(at.function), "kind": "function"}]

@@ -56,5 +56,5 @@ def parameters_of(trace: EventTable) -> Counter[tuple[int, ...]] | None:
         dims, count = entry if isinstance(entry, list) and len(entry) == 2 else (None, 0)
         if not isinstance(dims, list) or {type(each) for each in (*dims, count)} != {int}:
             return None
-        counts[tuple(dims)] += count
+        counts[tuple(dims)] += max(count, 1)
     return counts or None

@@ -11,8 +11,8 @@ from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.intervals import repeated
 from tidy.trace.kept import kept
 
-from ..python.frames import FETCH
-from .launches import by_start, has_name, tree_rows
+from ..python.frames import FETCH, RUNS_BACKWARD
+from .launches import by_start, has_name, rows_matching, tree_rows
 
 # What the engine calls each node, before its name.
 NODE = "autograd::engine::evaluate_function: "
@@ -55,6 +55,15 @@ def engine_time(trace: Trace) -> Intervals:
     same = is_node[following] & (trace.track_id[following] == trace.track_id[rows])
     starts, ends = trace.end_ns[rows[same]], trace.start_ns[following[same]]
     return Intervals(starts[ends > starts], ends[ends > starts])
+
+
+@kept
+def calls_of(trace: Trace) -> Rows:
+    """The calls of the engine that are in no other, by start."""
+    rows = by_start(trace, rows_matching(trace, RUNS_BACKWARD, "*backward*", "*grad*"))
+    before = np.maximum.accumulate(np.append(-1, trace.end_ns[rows]))[:-1]
+    outermost: Rows = rows[trace.end_ns[rows] > before]
+    return outermost
 
 
 def backward_ops(trace: Trace) -> Rows:

@@ -26,6 +26,7 @@ class MadePlaces(Harmless):
         self._objects: dict[int, tuple[Any, list[Any] | None]] = {}
         self._used: dict[tuple[str, str, int], list[Any] | None] = {}
         self._optimizers: dict[int, Any] = {}  # weak references
+        self._failed = False
 
     @harmless
     def optimizer_made(self, optimizer: Any) -> None:
@@ -59,9 +60,9 @@ class MadePlaces(Harmless):
 
     def fail(self, error: BaseException) -> None:
         """Know nothing of any place."""
+        self._failed = True
         self._objects.clear()
         self._used.clear()
-        self._optimizers.clear()
 
     def noted(self) -> dict[str, Any]:
         """What a piece has to say.
@@ -73,16 +74,26 @@ class MadePlaces(Harmless):
             have each.
         """
         counts: dict[tuple[int, ...], int] = {}
-        for optimizer in [each() for each in self._optimizers.values()]:
-            for group in getattr(optimizer, "param_groups", ()):
-                for each in group["params"]:
-                    with suppress(Exception):  # a lazy layer's has no shape yet
-                        dims = tuple(map(int, each.shape))
-                        counts[dims] = counts.get(dims, 0) + 1
+        for each in self._parameters().values():
+            if type(each).__name__ == "DTensor":  # its gradient has another shape
+                counts.clear()
+                break
+            with suppress(Exception):  # a lazy layer's has no shape yet
+                dims = tuple(map(int, each.shape))
+                counts[dims] = counts.get(dims, 0) + 1
         return {
             "made": [[*use, made] for use, made in self._used.items()],
             "parameters": [[*each] for each in counts.items()],
         }
+
+    def _parameters(self) -> dict[int, Any]:
+        """Those that there are optimizers for, each once."""
+        found: dict[int, Any] = {}
+        for reference in list(self._optimizers.values()):
+            with suppress(Exception):  # a script's own may have groups of another form
+                for group in getattr(reference(), "param_groups", ()):
+                    found.update((id(each), each) for each in group["params"])
+        return found if not self._failed else {}
 
     def _made(self, thing: Any) -> None:
         key = id(thing)

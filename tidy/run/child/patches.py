@@ -49,7 +49,15 @@ class Preceded(_Called):
 
 
 class PrecededMethod(Preceded):
-    """A method of a class; what is called before it gets the instance."""
+    """A method of a class; what is called before it gets the instance.
+
+    Called by the class, `Base.__init__(self)`, it is the real one alone: whose call that is is not
+    known before its arguments are.
+    """
+
+    @property
+    def __call__(self) -> Any:
+        return self._real
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
