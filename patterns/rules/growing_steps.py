@@ -82,14 +82,15 @@ class GrowingSteps(Pattern):
     def find(self, trace: Trace) -> Matches:
         if len(trace.steps) < self.fewest_steps or not _trains(trace):
             return
-        found = [each for each in _grown(trace) if each.more >= self.fewest_elements]
-        names = [trace.names[int(trace.name_id[each.rows[0]])] for each in found]
+        found = [
+            each for each in _grown(trace, self.fewest_steps) if each.more >= self.fewest_elements
+        ]
         # A batch that grows, as of a curriculum, goes through products. What follows grows with it.
-        if not found or not PRODUCTS.isdisjoint(names):
+        if not found or any(each.name in PRODUCTS for each in found):
             return
         first = min(found, key=lambda each: int(each.rows[0]))
         rows = np.concatenate([each.rows for each in found if each.location == first.location])
-        name = names[found.index(first)].removeprefix("aten::")
+        name = first.name.removeprefix("aten::")
         yield Match(
             list(trace.events(first.rows.tolist())),
             f"{name} takes {first.more:,} elements more in each step than in the one before",
@@ -109,10 +110,11 @@ class _Growing(NamedTuple):
     rows: Rows
     more: int
     location: Location | None
+    name: str
 
 
-def _grown(trace: Trace) -> Iterator[_Growing]:
-    """What grows evenly over all steps, among operators that each step calls equally often."""
+def _grown(trace: Trace, fewest: int) -> Iterator[_Growing]:
+    """What grows evenly over so many steps, which call the operator equally often."""
     for track in np.flatnonzero(np.bincount(trace.track_id[: trace.tree_count])).tolist():
         ops = launches.ops_in_no_op(trace, track)
         step = loops.step_of(trace, trace.start_ns[ops])
@@ -122,14 +124,19 @@ def _grown(trace: Trace) -> Iterator[_Growing]:
         names = trace.name_id[ops][order]
         for some in np.split(order, np.flatnonzero(np.diff(names)) + 1) if len(order) else ():
             counts = np.bincount(step[some], minlength=len(trace.steps))
-            if counts.min() == 0 or (counts != counts[0]).any():
+            # Where optimizers end steps, what follows one is missing in the first or the last.
+            there = np.flatnonzero(counts)
+            if there[-1] - there[0] >= len(there) or len(there) < max(fewest, len(counts) - 2):
                 continue
-            table = some.reshape(len(trace.steps), -1)
+            if (counts[there] != counts[there[0]]).any():
+                continue
+            table = some.reshape(len(there), -1)
             more = np.diff(sizes[table], axis=0)
             even = (more[0] > 0) & (more == more[0]).all(axis=0)
             for at in np.flatnonzero(even).tolist():
                 rows = ops[table[:, at]]
-                yield _Growing(rows, int(more[0, at]), trace.location(int(rows[0])))
+                first = trace.event(int(rows[0]))
+                yield _Growing(rows, int(more[0, at]), first.location, first.name)
 
 
 def _elements(trace: Trace, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
