@@ -18,6 +18,7 @@ from ..evidence.python import places
 from ..evidence.time import host_idle
 from ..evidence.time.host_functions import is_of_user, preparing, short_name, waits_for_others
 from ..evidence.time.host_idle import Stretch
+from ..evidence.time.rare_work import in_most_steps
 from ..evidence.time.timing import Cost
 from ..examples import FRAME, GPU, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..option import LARGE_INFO, Option, share, word_share
@@ -86,8 +87,10 @@ class PythonBound(Pattern):
     fewest_kernels = Option(
         10, "in steps of fewer kernels than this, operators are not what the host does"
     )
-    most_of_the_engine = share(
-        0.5, "a stretch is the engine's where so much of it lies between two nodes of a backward"
+    most_of_another = share(
+        0.5,
+        "a stretch is another's where so much of it lies between two nodes of a backward, or in"
+        " what TDY413 names",
     )
     examples = (
         Fires("between-ops", _run(_ONE), events=3, at="train.py:3"),
@@ -112,11 +115,13 @@ class PythonBound(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         idle = host_idle.host_idle(trace)
-        engine = autograd.engine_time(trace)
+        # What others are named for.
+        named = [autograd.engine_time(trace), *(each.time for each in in_most_steps(trace))]
+        anothers = reduce(or_, named)
         python = [
             each
             for each in idle.stretches
-            if _is_python(each) and _part_of(engine, each) < self.most_of_the_engine
+            if _is_python(each) and _part_of(anothers, each) < self.most_of_another
         ]
         for same in places.grouped(python, lambda each: _place(trace, each)):
             usual = host_idle.usual_time(trace, same)
@@ -180,9 +185,9 @@ def _is_python(stretch: Stretch) -> bool:
     return stretch.op is None and not waits and preparing(stretch.functions) is None
 
 
-def _part_of(engine: Intervals, stretch: Stretch) -> float:
-    """The part of a stretch that the engine of a backward takes."""
-    (own_ns,) = engine.covered_ns([stretch.start_ns], [stretch.end_ns]).tolist()
+def _part_of(time: Intervals, stretch: Stretch) -> float:
+    """The part of a stretch that lies in this time."""
+    (own_ns,) = time.covered_ns([stretch.start_ns], [stretch.end_ns]).tolist()
     return float(own_ns / max(stretch.end_ns - stretch.start_ns, 1))
 
 

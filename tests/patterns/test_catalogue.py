@@ -59,6 +59,7 @@ _RELEASED = {
     "TDY410": "wrong-thread-count",
     "TDY411": "loop-of-small-ops",
     "TDY412": "growing-steps",
+    "TDY413": "rare-work-each-step",
     "TDY501": "fp32-matmul",
     "TDY502": "float32-products",
     "TDY503": "misaligned-half-matmul",

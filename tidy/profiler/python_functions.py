@@ -26,14 +26,18 @@ from typing import Any
 from ..runtime.modelled.memory_statistics import empty_cache
 from ..runtime.modelled.streams import synchronize
 from ..runtime.nn.module import Module
+from ..runtime.nn.parameter import Parameter
 from ..runtime.optim.optimizer import Optimizer
+from ..runtime.serialization import save
 from .calls import ByFile, is_installed, is_own, is_standard_library, line_of
 
 LEFT_OUT, USER, LIBRARY, OWN = 0, 1, 2, 3
 # The functions of tidy's own files that are kept: the name of a file in code objects -> names.
 _SHOWN = {
     Module.__call__.__code__.co_filename: {"__call__", "zero_grad"},
+    Parameter.__deepcopy__.__code__.co_filename: {"__deepcopy__"},
     Optimizer.__init__.__code__.co_filename: {"__init__"},
+    save.__code__.co_filename: {"save"},
     empty_cache.__code__.co_filename: {"empty_cache"},
     synchronize.__code__.co_filename: {"synchronize"},
 }

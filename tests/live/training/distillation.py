@@ -60,7 +60,7 @@ def main():
             loss.backward()  # at: teacher-with-graph
             optimizer.step()
             meter.update(loss, len(x))
-            # planted checkpoint-each-step (TDY401):
+            # planted checkpoint-each-step (TDY413):
             # state = {"optimizer": optimizer.state_dict(), "teacher": teacher.state_dict()}
             # state["student"] = student.state_dict()
             # best = copy.deepcopy(state)  # at: checkpoint-each-step

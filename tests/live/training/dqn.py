@@ -53,7 +53,7 @@ def update_target(target, net, tau=0.01):
     # clean:
     with torch.no_grad():
         torch._foreach_lerp_(list(target.parameters()), list(net.parameters()), tau)
-    # planted target-state-dict (TDY401, TDY404):
+    # planted target-state-dict (TDY404, TDY413):
     # mixed = copy.deepcopy(net.state_dict())  # at: target-state-dict
     # for name, value in target.state_dict().items():
     #     mixed[name] = value * (1 - tau) + mixed[name] * tau  # at: target-state-dict

@@ -17,7 +17,7 @@ _STEPS = ("_single_tensor_", "_multi_tensor_", "_fused_")
 _WANTED: dict[str, tuple[str, ...]] = {
     "torch/_dynamo/convert_frame.py": ("_compile",),
     "torch/_inductor/compile_fx.py": ("compile_fx",),
-    "torch/_tensor.py": ("backward",),
+    "torch/_tensor.py": ("backward", "__deepcopy__"),
     "torch/accelerator/__init__.py": ("synchronize",),
     "torch/accelerator/memory.py": ("empty_cache",),
     "torch/amp/grad_scaler.py": ("scale", "unscale_", "step", "_maybe_opt_step", "update"),
@@ -26,8 +26,10 @@ _WANTED: dict[str, tuple[str, ...]] = {
     "torch/cuda/memory.py": ("empty_cache",),
     "torch/cuda/streams.py": ("synchronize",),
     "torch/nn/modules/module.py": ("zero_grad", "_apply"),
+    "torch/nn/parameter.py": ("__deepcopy__",),
     "torch/nn/utils/clip_grad.py": ("clip_grad",),
     "torch/optim/optimizer.py": ("zero_grad", "__init__"),
+    "torch/serialization.py": ("save",),
     "torch/utils/data/_utils/fetch.py": ("fetch",),
     "torch/utils/data/dataloader.py": (
         "__iter__",
@@ -36,6 +38,7 @@ _WANTED: dict[str, tuple[str, ...]] = {
         "check_worker_number_rationality",
         "__init__",
     ),
+    "torch/utils/tensorboard/writer.py": ("add_",),
     "torch/xpu/__init__.py": ("synchronize",),
     "torch/xpu/streams.py": ("synchronize",),
     "triton/compiler/compiler.py": ("compile",),
