@@ -43,8 +43,10 @@ def repeated_ops(trace: Trace, track: int, longest_round: int, fewest_rounds: in
     parted = fetches.contains(rows) & ~is_called
     parted |= optimizing(trace).contains(trace.start_ns[rows])
     names = np.where(parted, -1, trace.name_id[rows].astype(np.int64))
-    within = np.where(parted, -1, names + (at + 1) * is_called * len(trace.names))
-    runs = loops.repeated_runs(within, longest_round, fewest_rounds)
+    # One number for an operator's name and the call that it is in, so that no run leaves its call.
+    call_number = (at + 1) * is_called
+    names_in_calls = np.where(parted, -1, names + call_number * len(trace.names))
+    runs = loops.repeated_runs(names_in_calls, longest_round, fewest_rounds)
     whole = (run for run in runs if (names[run[0] : run[0] + run[2]] >= 0).all())
     return Repeats(rows, names, tuple(whole))
 
