@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from tidy.finding import Obstacle, Severity
+from tidy.finding import FixPlace, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Trace, time_text
+from tidy.trace.location import is_user_file, parse_frame
 from tidy.trace.names import matching
 
 from ..base import Match, Matches, Pattern
@@ -15,6 +16,7 @@ from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.time import host_idle
 from ..evidence.time.host_functions import preparing, preparing_calls, short_name
+from ..evidence.time.loader_work import costliest_line
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import LARGE_INFO, word_share
 
@@ -117,7 +119,17 @@ class CpuPreprocessing(Pattern):
             severity=Severity.WARNING,
             cost=inside,
             edit=edit,
+            fix_place=_costliest(events),
         )
+
+
+def _costliest(events: Sequence[Event]) -> FixPlace | None:
+    """The line of a function of the user's that takes much of it; None where that is not known."""
+    frame = parse_frame(events[0].name)
+    if frame is None or not is_user_file(frame.file):
+        return None
+    line = costliest_line(dict.fromkeys(events), frame)
+    return FixPlace("its costliest line is", line) if line != frame else None
 
 
 def _culprit(stretch: host_idle.Stretch) -> Event | None:

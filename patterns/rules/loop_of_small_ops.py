@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Severity
-from tidy.trace import Capability, Event, EventKind, Location, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace
 from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import Match, Matches, Pattern
@@ -18,9 +20,10 @@ from ..evidence.device.repeats import repeated_ops
 from ..evidence.fixes.sample_loops import loops_over_rows
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, aten
+from ..evidence.time.rare_work import in_most_steps
 from ..evidence.time.rounds import with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import LARGE_INFO, Option, word_share
+from ..option import Option, word_share
 
 # Loops with one of these in each round are another rule's, or batches of what memory holds.
 _OTHERS = PRODUCTS | aten(
@@ -42,12 +45,13 @@ class LoopOfSmallOps(Pattern):
     """A loop calls the same small operators for one node, class, number or parameter after another.
 
     What it does: It finds ten or more rounds of the same operators, at the same lines of the user's
-    source, that take 5 % of the steps while no device works. Loops that index with a counter are
-    TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, and lists that
-    become tensors TDY107; with a matrix product or a convolution in each round it may be the layers
-    of a model, and is not reported. Training steps, the items that a DataLoader takes one after the
-    other, optimizers' steps, and rounds whose operators take long are not reported either. It is
-    info, since the trace does not tell whether a round needs the one before.
+    source, that take 2 % of the steps while no device works. Loops that index with a counter are
+    TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, lists that become
+    tensors TDY107, and copies of a model in each step TDY413; with a matrix product or a
+    convolution in each round it may be the layers of a model, and is not reported. Training steps,
+    the items that a DataLoader takes one after the other, optimizers' steps, and rounds whose
+    operators take long are not reported either. It is info, since the trace does not tell whether
+    a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -71,7 +75,7 @@ class LoopOfSmallOps(Pattern):
     longest_op_us = Option(
         50.0, "operators that take longer compute; their calls are not the cost", least=0.0
     )
-    worth_a_word = word_share(LARGE_INFO, "such rounds")
+    worth_a_word = word_share(0.02, "such rounds")
     examples = (
         Fires("masks", steps(under(FRAME, _MASK * 12)), events=3, at=AT),
         Fires("parameters", steps(under(FRAME, "aten::mul_\naten::add_\n" * 30)), events=3, at=AT),
@@ -107,7 +111,13 @@ class LoopOfSmallOps(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
-        small = [loop for loop in found if loop.op_ns <= 1e3 * self.longest_op_us]
+        anothers = reduce(or_, (each.time for each in in_most_steps(trace)), Intervals())
+        small = [
+            loop
+            for loop in found
+            if loop.op_ns <= 1e3 * self.longest_op_us
+            and not anothers.contains(trace.start_ns[loop.ops[:1]])[0]
+        ]
 
         def first_of(loop: _Loop) -> Event:
             return trace.event(int(loop.ops[0]))

@@ -18,7 +18,7 @@ class Arguments:
     logging_steps: int = 5
     # clean:
     save_steps: int = 10
-    # planted saved-each-step (TDY401):
+    # planted saved-each-step (TDY413):
     # save_steps: int = 1
     # end
     max_grad_norm: float = 1.0
@@ -32,7 +32,7 @@ class Callback:
 
 class Logger(Callback):
     def on_step_end(self, trainer):
-        # planted norms-by-item (TDY401, TDY604):
+        # planted norms-by-item (TDY411, TDY604):
         # norms = {}
         # for name, p in trainer.model.named_parameters():
         #     norms[name] = p.grad.norm().item()  # at: norms-by-item
