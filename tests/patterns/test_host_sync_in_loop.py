@@ -72,6 +72,26 @@ def test_reads_at_two_lines_are_two_places() -> None:
     assert [str(finding.location) for finding in found] == ["train.py:3", "train.py:5"]
 
 
+@pytest.mark.parametrize(
+    ("op", "severity", "fix"),
+    [
+        ("aten::item", Severity.WARNING, "read once after the loop"),
+        ("aten::index", Severity.WARNING, "torch.where"),
+        ("aten::masked_select", Severity.WARNING, "torch.where"),
+        ("aten::index_put_", Severity.WARNING, "masked_fill_"),
+        ("aten::repeat_interleave", Severity.WARNING, "output_size="),
+        ("aten::nonzero", Severity.INFO, "topk"),
+        ("aten::_unique2", Severity.INFO, "once"),
+    ],
+)
+def test_a_selection_is_not_to_be_read_later(op: str, severity: Severity, fix: str) -> None:
+    """The next operators need to know how many elements there are."""
+    read = READ.replace("aten::item", op)
+    (finding,) = said(HostSyncInLoop, steps(WORK, read, _HOST_WORK, WORK))
+    assert (finding.severity, fix in finding.fix) == (severity, True)
+    assert ("after the loop" in finding.fix) == (op == "aten::item")
+
+
 def test_what_the_optimizer_reads_is_info() -> None:
     (finding,) = said(
         HostSyncInLoop, steps(WORK, under("Optimizer.step#Adam.step", READ), _HOST_WORK, WORK)
