@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 from tidy.trace.location import is_user_file, parse_frame
@@ -16,11 +18,15 @@ from ..base import DevicePattern, Match, Matches
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.python.op_names import VIEWS, aten
 from ..examples import AT, Abstains, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
 from ..option import WORTH_A_WARNING, Option, warning_share
 
 # What one copy for all leaves of the calls, and of the work: the data is the same.
 _CALLS_LEFT, _WORK_LEFT = (0.02, 0.2), (0.3, 1.0)
+_VIEWS = "keep gradients as views of the buffer, or copy with torch._foreach_copy_"
+_COLLECTIVES = "c10d::*", "nccl:*", "record_param_comms"
+_PACKING = VIEWS | aten("copy_ div_ mul_")
 # DistributedDataParallel's and a module's own Python.
 _OF_PYTORCH = (
     "*torch/nn/parallel/distributed.py(*): _sync*", "*torch/nn/modules/module.py(*): _apply",
@@ -32,6 +38,12 @@ _COPY = launch(
     call="cudaMemcpyAsync",
 )
 _LIBRARY = "/usr/lib/python3/site-packages/deepspeed/runtime/engine.py(9): step"
+_ALL_REDUCE = under(
+    "c10d::allreduce_ | TensorList[3200] > nccl:all_reduce > cudaLaunchKernel",
+    "=> ncclDevKernel_AllReduce 90us",
+)
+_BUCKET = joined("aten::slice", _COPY) * 50 + _ALL_REDUCE + joined("aten::div_", _COPY * 50)
+_LOSS = _COPY * 60 + _ALL_REDUCE.replace("3200", "1")
 _SLICED = joined("aten::slice", _COPY)
 _LARGE = _COPY.replace("1us 256B", "90us 9000000B")
 _UPLOAD = _COPY.replace("DtoD (Device -> Device)", "HtoD (Pageable -> Device)")
@@ -52,6 +64,9 @@ class SmallDeviceCopies(DevicePattern):
 
     Instead: Copy them together: `torch._foreach_copy_(targets, sources)`, `torch.cat` or
     `torch.stack` of the parts, or one assignment of all rows.
+    Around a collective, gradients are packed into a flat buffer and taken out of it: let them be
+    views of it (`gradient_as_bucket_view=True` of DistributedDataParallel), then nothing is copied.
+    Where no stacks tell whose code packs them that is info, as it may be a library's.
     Cannot see: It leaves out loops that index with a number (TDY404), and what optimizers, the
     autograd engine, compiled code, libraries and DistributedDataParallel copy of their own.
     """
@@ -64,6 +79,9 @@ class SmallDeviceCopies(DevicePattern):
     examples = (
         Fires("slices", looped(_SLICED * 50, lasts_us=900), events=100, at=AT),
         Fires("parameters", on_gpu(steps(_COPY * 60, count=3, lasts_us=900)), events=180),
+        Fires("bucket", looped(_BUCKET, lasts_us=2500), events=200, at=AT),
+        Fires("maybe-a-librarys-bucket", on_gpu(steps(_BUCKET)), 300, severity=Severity.INFO),
+        Fires("before-the-loss-is-reduced", on_gpu(steps(_LOSS)), events=180),
         Quiet("few", on_gpu(steps(_COPY * 49, count=2))),
         Quiet("in-one-step", on_gpu(steps(_COPY * 60, count=1))),
         Quiet("large-ones", on_gpu(steps(_LARGE * 60, count=2, lasts_us=9000))),
@@ -85,7 +103,14 @@ class SmallDeviceCopies(DevicePattern):
                     loops.count_steps(trace, [copy.start_ns for copy in part]), 1
                 )
                 said = f"{count:,} small copies from the GPU to itself in a step, one by one"
-                yield Match(part, said)
+                packs = _packs(trace, part)
+                if packs:
+                    said += ", into and out of the buffer of a collective"
+                is_unknown = packs and part[0].location is None
+                yield Match(part, said, severity=Severity.INFO if is_unknown else None)
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return _VIEWS if _packs(events[0].trace, events) else self.fix
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         host, work = edits.host_time(trace, rows_of(events)), edits.work_of(trace, events)
@@ -125,6 +150,23 @@ def _follow_an_index(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
         before = np.searchsorted(ops, rows[mine]) - 1
         result[mine] = (before >= 0) & (trace.name_id[ops[before]] == select_id)
     return result
+
+
+def _packs(trace: Trace, events: Sequence[Event]) -> bool:
+    """Tell whether a collective of more than one of them is right before or after most copies."""
+    rows = rows_of(events)
+    ops = launches.ops_in_no_op(trace, int(trace.track_id[rows[0]]))
+    names = trace.name_id[ops]
+    others = np.flatnonzero(~launches.has_name(trace, *_PACKING)[names])
+    sends = np.append(launches.has_name(trace, *_COLLECTIVES)[names[others]], False)
+    after = np.searchsorted(others, np.searchsorted(ops, rows))
+    near = np.union1d(after, after - 1)
+    near = near[sends[near]]
+    if np.mean(sends[after] | sends[after - 1]) <= 1 / 2:
+        return False
+    sent = [collectives.element_count(op) for op in trace.events(ops[others[near]])]
+    copied = max(prod(each.input_shapes[0]) if each.input_shapes else 0 for each in events)
+    return any(count is None or count > copied for count in sent)
 
 
 def _is_users(event: Event) -> bool:
