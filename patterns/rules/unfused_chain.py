@@ -13,10 +13,10 @@ import numpy as np
 
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.python import places
+from ..evidence.python import loops, places
 from ..evidence.python.op_names import aten
 from ..evidence.time import timing
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
@@ -35,6 +35,9 @@ _BREAK, _NEUTRAL = -1, 0
 
 # In a compiled region what can be fused is.
 _COMPILED = re.compile(r"Torch-Compiled|Compiled(Fx|Function)|triton")
+# A compiled function checks its guards and looks up its kernel: it takes the host as long as some
+# five operators, where F.gelu takes as long as one.
+_OPS_OF_A_CALL = 5
 _MOST_NAMES = 6
 _MEANS, _ROOTS = {"mean", "var"}, {"rsqrt", "sqrt"}
 _GIGA = 1e9
@@ -72,7 +75,7 @@ class UnfusedChain(DevicePattern):
     regions, and in place on what may be other tensors are left alone; so are rounds of one or two,
     such as updates of one parameter after the other, and what takes less than 1 % of the time.
     Why it costs: Each of them reads its inputs from memory and writes its result there. One kernel
-    reads the first input and writes the last result.
+    reads the first input and writes the last result. Each is launched, too.
     Example: `0.5 * x * (1 + torch.tanh(0.8 * (x + 0.045 * x**3)))`, recorded as
 
         aten::pow, aten::mul, aten::add, aten::mul, aten::tanh, ...    Input Dims alike
@@ -82,7 +85,9 @@ class UnfusedChain(DevicePattern):
     `F.layer_norm`, `F.rms_norm`.
     Cannot see: The trace has dims and no tensors: operators over tensors of the same dims that have
     nothing to do with each other look alike (they could share a kernel, and save less). What
-    autograd keeps for the backward is written in any case: at worst half of the saving is left.
+    autograd keeps for the backward is written in any case: at worst half of the saving is left. A
+    compiled function takes the host as long as some operators: where the GPU waits for launches, a
+    short chain may gain nothing by it, unless more is compiled with it.
     """
 
     code = "TDY403"
@@ -124,8 +129,21 @@ class UnfusedChain(DevicePattern):
             needed = sum(chain.fused_nbytes for chain in part)
             # Half of the saving is left where the backward needs what is between.
             best = min(needed / max(now, 1), 1.0)
-            edit = Edit("one kernel for all", work=rows, left=(best, (1 + best) / 2))
+            edit = Edit(
+                "one kernel for all",
+                _host_of_the_rest(trace, part),
+                rows,
+                left=(0.0, min(_OPS_OF_A_CALL / (len(part[0].names) - 1), 1.0)),
+                work_left=(best, (1 + best) / 2),
+            )
             yield Match(list(map(first, part)), _message(part[0], now, needed), rows, edit)
+
+
+def _host_of_the_rest(trace: Trace, chains: Sequence[_Chain]) -> dict[int, Intervals]:
+    """The host's time for all operators of chains but the first of each, by thread."""
+    rest = [np.array(chain.ops[1:]) for chain in chains]
+    by_track = places.grouped(rest, lambda ops: int(trace.track_id[ops[0]]))
+    return {int(trace.track_id[own[0][0]]): loops.time_of_rounds(trace, own) for own in by_track}
 
 
 def _message(chain: _Chain, now: int, needed: int) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tidy
-from tidy.patterns.examples import FRAME, on_gpu, under
+from tidy.finding import Judged
+from tidy.patterns.examples import FRAME, on_gpu, steps, under
 from tidy.trace.outline import parse_outline
 
 from ..oracle.shared import FOLDER, TRACES, load
@@ -19,14 +20,16 @@ _SAID = re.compile(r"(?P<ops>\d+) operators .*: (?P<now>\S+) GB where (?P<needed
 _PAIRS = sorted((FOLDER.parent / "pairs").glob("*/*.json*"))
 
 
-def _op(name: str, inputs: str, kernels: int) -> str:
-    return under(f"aten::{name} | {inputs}", "cudaLaunchKernel\n  => kernel 90us\n" * kernels)
+def _op(call: str, kernels: int, takes_us: int = 90) -> str:
+    return under(f"aten::{call}", f"cudaLaunchKernel\n  => kernel {takes_us}us\n" * kernels)
 
 
 @pytest.mark.parametrize("kernels", [1, 4])
 def test_an_operator_counts_once_however_many_kernels_it_has(kernels: int) -> None:
     """Three reads of 67 MB, and one more of the sum, and as many writes: 7 times 67 MB."""
-    ops = (_op("exp", _T, kernels), _op("tanh", _T, kernels), _op("add", f"{_T}, {_T}", kernels))
+    ops = tuple(
+        _op(f"{call}", kernels) for call in (f"exp | {_T}", f"tanh | {_T}", f"add | {_T}, {_T}")
+    )
     (finding,) = tidy.check(parse_outline(on_gpu(*ops, frame=FRAME)), select=["TDY403"]).findings
     said = _SAID.fullmatch(finding.message)
     assert said is not None
@@ -34,6 +37,19 @@ def test_an_operator_counts_once_however_many_kernels_it_has(kernels: int) -> No
     assert finding.count == 1
     assert finding.edit is not None
     assert len(finding.edit.work) == 3 * kernels
+
+
+@pytest.mark.parametrize(("ops", "least_us", "most_us"), [(3, 0, 40), (11, 90, 200)])
+def test_one_kernel_takes_one_launch(ops: int, least_us: int, most_us: int) -> None:
+    """The host that launches short kernels sets the pace; a compiled call takes it some time."""
+    names = ("exp", "tanh", "sin", "cos", "erf", "log", "sqrt", "neg", "abs", "sigmoid", "rsqrt")
+    chain = (_op(f"{name} 20us | float[256, 256]", 1, takes_us=2) for name in names[:ops])
+    trace = parse_outline(on_gpu(steps(*chain, lasts_us=None), frame=FRAME))
+    (finding,) = tidy.check(trace, select=["TDY403"]).findings
+    assert isinstance(finding, Judged)
+    assert finding.saving is not None
+    assert finding.saving.low_ns == pytest.approx(least_us * 1000, rel=0.1)
+    assert finding.saving.high_ns == pytest.approx(most_us * 1000, rel=0.1)
 
 
 @pytest.mark.parametrize("path", [*TRACES, *_PAIRS], ids=lambda path: path.name)
