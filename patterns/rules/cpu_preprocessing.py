@@ -17,7 +17,7 @@ from ..evidence.python import frames, places
 from ..evidence.time import host_idle
 from ..evidence.time.host_functions import preparing, preparing_calls, short_name
 from ..evidence.time.loader_work import costliest_line
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps, under
 from ..option import LARGE_INFO, word_share
 
 # Operators that compute nothing (they look at memory in another way, or record something), and
@@ -35,6 +35,7 @@ _DEVICE_LEFT, _CPU_LEFT = (0.0, 0.3), (0.0, 0.7)
 _OP = launch("aten::mm 9us", "gemm 5us", call="cudaLaunchKernel 5us")
 _TOKENIZE = under(FRAME, "transformers/tokenization_utils_base.py(2790): __call__ 900us")
 _SORT, _OWN = under(FRAME, "aten::sort 900us"), "train.py(7): preprocess 900us"
+_CAPTURED = joined("cudaStreamBeginCapture", _SORT, "cudaStreamEndCapture")
 _VIEWS = under(FRAME, "aten::unflatten_dense_tensors 900us")
 
 
@@ -71,6 +72,7 @@ class CpuPreprocessing(Pattern):
         Quiet("hidden", on_gpu(steps(launch("aten::mm 9us", "gemm 2000us"), _TOKENIZE))),
         Quiet("little", on_gpu(steps(_OP, under(FRAME, "train.py(9): tokenize 20us"), _OP))),
         Quiet("an-operator-once", on_gpu(steps(_OP, _SORT, _OP, count=1))),
+        Quiet("captured", on_gpu(steps(_OP, _CAPTURED, _OP))),
         Quiet("views", on_gpu(steps(_OP, _VIEWS, _OP))),
         Abstains("a-gpu-not-recorded", '# deviceProperties [{"id": 0, "name": "A100"}]\naten::mm'),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from ..evidence.python.frames import DATA_LOADER, FETCH
 from ..evidence.time import waits
 from ..evidence.time.host_idle import host_idle
 from ..evidence.time.timing import Cost
-from ..examples import FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps
+from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps
 from ..option import Option, share
 
 _ATTENTION = ("aten::scaled_dot_product_attention", "aten::_softmax")
@@ -57,11 +57,15 @@ _STEP, _CALL = "ProfilerStep#1 60us", "cudaLaunchKernel 5us"
 _LOST = launch("graph", call="cudaGraphLaunch 5us")
 _RECORDED = launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch 5us")
 
+_CAPTURED = joined(
+    "cudaStreamBeginCapture", f"aten::relu 9us\n  {_CALL}\n" * 9, "cudaStreamEndCapture"
+)
 
-def _example(kernel_us: int, count: int = 20, op_us: int = 9) -> str:
-    """Ops one after the other, 1 us apart."""
+
+def _example(kernel_us: int, count: int = 20, op_us: int = 9, beside: str = "") -> str:
+    """Ops one after the other, 1 us apart, and what else a step launches."""
     op = launch(f"aten::relu {op_us}us", f"relu_kernel {kernel_us}us", call=_CALL)
-    return on_gpu(steps(op * count, count=1, lasts_us=None), frame=FRAME)
+    return on_gpu(steps(op * count, beside, count=1, lasts_us=None), frame=FRAME)
 
 
 class LaunchBound(DevicePattern):
@@ -83,7 +87,8 @@ class LaunchBound(DevicePattern):
 
     Instead: Use larger batches, `torch.compile(mode="reduce-overhead")` or CUDA graphs, which
     launch many kernels at once, fused optimizers and fused ops. Where tokens are decoded one by
-    one, a static key-value cache makes graphs possible.
+    one, a static key-value cache makes graphs possible. Where graphs are captured in
+    the steps, there is nothing to say.
     Cannot see: Beside a modelled device operators take the time of tidy.runtime: there kernels have
     to be shorter than the call that launches them, as well, and it is info. It is not checked where
     kernels of CUDA graphs were not recorded, or the file was thinned out: what looks idle need not
@@ -105,7 +110,8 @@ class LaunchBound(DevicePattern):
         Quiet("long-ops", _example(kernel_us=1, op_us=900)),
         Quiet("few-kernels", on_gpu(launch(f"{_STEP} > aten::relu 20us", "relu 1us", call=_CALL))),
         Fires("few-graphs-lost", _example(kernel_us=1, count=200) + _LOST, events=200),
-        Fires("graphs-recorded", _example(kernel_us=1) + _RECORDED * 20, events=20),
+        Fires("beside-some-graphs", _example(kernel_us=1, beside=_RECORDED * 9), events=20),
+        Quiet("captured", _example(kernel_us=1, beside=_CAPTURED)),
         Abstains("graphs-lost", _example(kernel_us=1) + _LOST * 2),
         Abstains("cpu-run", steps("aten::relu", count=1)),
     )
@@ -116,7 +122,7 @@ class LaunchBound(DevicePattern):
     def find(self, trace: Trace) -> Matches:
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         a_step = len(calls) / trace.window.step_count
-        if a_step < self.fewest_kernels:
+        if a_step < self.fewest_kernels or graphs.are_captured(trace):
             return
         idle = host_idle(trace).launching
         share = trace.step_share(idle) or 0.0

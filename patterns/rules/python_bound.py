@@ -31,6 +31,7 @@ _WAIT = "<built-in method acquire of _thread.lock object at 0x1> 900us"
 _LONG = "train.py(3): count 900us"
 _NODE = under("autograd::engine::evaluate_function: MmBackward0", _OP)
 _ONE = joined(_OP, under(f"{FRAME} 950us", _LONG), _OP)
+_CAPTURE = joined("cudaStreamBeginCapture", _LONG, "cudaStreamEndCapture")
 _NEXT = under("ProfilerStep#2", _OP * 60)
 _SCRIPT = """
     aten::mm @train.py(9): <module>
@@ -99,6 +100,7 @@ class PythonBound(Pattern):
         Fires("on-the-cpu", _run("aten::mm", _LONG, "aten::mm 100us", gpu=""), 3, "train.py:3"),
         Fires("in-the-script-itself", _run(_SCRIPT, gpu=""), events=3, at="train.py:12"),
         Fires("in-a-comprehension-and-around-it", _run(_IN_PARTS, gpu=""), 6, "train.py:8"),
+        Quiet("in-the-capture-of-a-graph", _run(_OP, _CAPTURE)),
         Quiet("in-one-step", on_gpu(under("ProfilerStep#1", _ONE), _NEXT)),
         Quiet("in-the-engine", _run(_NODE, "[memory] 900us 8B", _NODE)),
         Fires("a-hook", _run(_NODE, _LONG, _NODE), events=3, at="train.py:3"),
@@ -153,7 +155,7 @@ class PythonBound(Pattern):
         share = trace.step_share(time) or 0.0
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         fewest = self.fewest_kernels * trace.window.step_count
-        if share < self.from_op_to_op or len(calls) < fewest:
+        if share < self.from_op_to_op or len(calls) < fewest or graphs.are_captured(trace):
             return
         # `tidy run` gives the times that it takes without stacks.
         has_stacks = Capability.STACKS in trace.capabilities

@@ -23,7 +23,7 @@ def kernel_launches(trace: EventTable) -> Rows:
     """
     launches = trace.rows_named("*LaunchKernel*", "*LaunchCooperativeKernel*")
     launches = launches[trace.kind[launches] == EventKind.Runtime]
-    rows: Rows = launches[~_capturing(trace).contains(trace.start_ns[launches])]
+    rows: Rows = launches[~capturing(trace).contains(trace.start_ns[launches])]
     return rows
 
 
@@ -40,7 +40,7 @@ def lost_launches(trace: EventTable) -> Rows:
     return rows
 
 
-def _capturing(trace: EventTable) -> Intervals:
+def capturing(trace: EventTable) -> Intervals:
     """When graphs were captured, by whichever thread: a backward launches on one of its own."""
     begin, end = trace.rows_named(_BEGIN_CAPTURE), trace.rows_named(_END_CAPTURE)
     begins_ns, ends_ns = np.sort(trace.end_ns[begin]), np.sort(trace.start_ns[end])

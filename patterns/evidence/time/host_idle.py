@@ -21,6 +21,7 @@ from tidy.account import HostTime, Stretches, host_in_window
 from tidy.account import host_kinds as kinds
 from tidy.trace import Event, EventKind, Intervals, Trace
 from tidy.trace.kept import kept_of_window
+from tidy.trace.lost import capturing
 
 from ..device import devices
 from ..device.launches import ops_around
@@ -65,6 +66,8 @@ class Stretch:
 class HostIdle:
     """The host's time in the window while no device works, or without devices all of it.
 
+    Left out is the capture of graphs.
+
     Attributes:
         launching: it launches, one operator after the other, and a launch is on its way.
         python: it is on its way from one operator to the next, by thread (its track).
@@ -88,6 +91,7 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
     pieces = host_in_window(trace, device)
     if len(trace.devices_used) > 1:
         pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
+    pieces = pieces.at(~capturing(trace).contains(pieces.start_ns))  # what it launches need not run
     ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
     is_hook = pieces.kind == kinds.CODE_OF[kinds.HOOK]
     in_op = (ops >= 0) | (pieces.row >= trace.tree_count)
