@@ -68,6 +68,11 @@ NSYS = {
         f"{_TIMED}, {_PLACED}, graphId INTEGER NOT NULL, graphExecId INTEGER NOT NULL"
     ),
     "PROFILER_OVERHEAD": f"{_TIMED}, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
+    "DIAGNOSTIC_EVENT": (
+        "timestamp INTEGER NOT NULL, timestampType INTEGER NOT NULL, source INTEGER NOT NULL, "
+        "severity INTEGER NOT NULL, text TEXT NOT NULL, globalPid INTEGER"
+    ),
+    "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": "id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT",
 }
 
 _KEY = "_id_ INTEGER PRIMARY KEY AUTOINCREMENT"
@@ -220,6 +225,11 @@ class NsysFile(SqliteFile):
         short = name.partition("<")[0].removeprefix("void ").rpartition("::")[2]
         ids = {"demangledName": self.string(name), "shortName": self.string(short)}
         self.work("KERNEL", start, end, correlation, **ids, **values)
+
+    def diagnostic(self, severity: int, text: str | None, pid: int | None = 7) -> None:
+        """What the profiler says of a process, or of its session."""
+        of = -1 << 57 if pid is None else global_id(pid, 0)
+        self.row("DIAGNOSTIC_EVENT", severity=severity, text=text, globalPid=of)
 
     def gpu(self, index: int, name: str, major: int, minor: int, nbytes: int = 80 << 30) -> None:
         self.row(

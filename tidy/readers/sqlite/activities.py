@@ -32,14 +32,19 @@ def named(texts: Mapping[int, str], otherwise: str) -> NameOf:
 
 
 class Activities:
-    """Rows of one profile on their way into columns; `lost` counts what had to be left out."""
+    """Rows of one profile on their way into columns.
+
+    Attributes:
+        lost: counts what had to be left out.
+        processes: those with events, numbered as they are met.
+    """
 
     def __init__(self) -> None:
         self.raw = RawColumns()
         self.lost = Counter[str]()
         self.latest_ns = -_LATEST_NS
         self.row_count = 0
-        self._processes = Interner()
+        self.processes = Interner()
 
     def timed(self, columns: Columns) -> tuple[NDArray[np.bool_], Integers, Integers]:
         """Which rows have a usable time, and the starts and durations of these rows."""
@@ -113,7 +118,7 @@ class Activities:
     def _unique(self, correlation: Integers, pids: Integers) -> Integers:
         """Correlations that no two processes share: these are numbered as they are met."""
         known, inverse = np.unique(pids, return_inverse=True)
-        process = np.array([self._processes[int(pid)] for pid in known], np.int64)[inverse]
+        process = np.array([self.processes[int(pid)] for pid in known], np.int64)[inverse]
         return np.where(correlation > 0, correlation + (process << _PROCESS_BITS), 0)
 
     def warnings(self) -> Iterable[str]:

@@ -8,6 +8,7 @@ in its lower 48 bits, 24 bits each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ...trace.kinds import EventKind
 from .activities import named, process_of
 from .cupti_names import NSYS_MEMORY_KINDS, strip_version, sync_name
 from .database import Columns, Database
+from .diagnostics import notes
 from .profile_reader import ProfileReader, device_properties
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
@@ -71,6 +73,7 @@ class NsysReader(ProfileReader):
             self.activities.add_device_work(
                 EventKind.Kernel, columns, columns["graphId"], "CUDA graph {}".format
             )
+        self._has_cuda = self.activities.row_count > 0
         self._read_calls(_OVERHEAD, EventKind.Overhead)
         self._read_ranges()
 
@@ -112,6 +115,9 @@ class NsysReader(ProfileReader):
             ids = np.where(demangled >= 0, demangled, short)
             name_of = named(self.texts(ids), "kernel")
             self.activities.add_device_work(EventKind.Kernel, columns, ids, name_of)
+
+    def notes(self) -> Iterator[str]:
+        return notes(self.database, self.activities.processes.keys(), self._has_cuda)
 
     def header(self) -> dict[str, Any]:
         """The devices, in the words of Kineto's `deviceProperties`."""

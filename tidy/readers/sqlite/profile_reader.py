@@ -51,6 +51,10 @@ class ProfileReader:
         """Add everything to `activities` and `ranges`."""
         raise NotImplementedError
 
+    def notes(self) -> Iterable[str]:
+        """Sentences of the tool itself about its recording."""
+        return ()
+
     def header(self) -> dict[str, Any]:
         """The header of the trace, with Kineto's keys."""
         raise NotImplementedError
@@ -64,7 +68,8 @@ class ProfileReader:
         self.read_tables()
         header, path = self.header(), self.database.path
         self.ranges.write()
-        warnings = [*self.database.warnings, *self.activities.warnings()]
+        notes = list(self.notes())
+        warnings = [*self.database.warnings, *self.activities.warnings(), *notes]
         if not self.activities.row_count:
             problem = "this profile holds no NVTX ranges, CUDA calls or device work"
             raise TraceFormatError(path, "; ".join([problem, *warnings, self.how_to_record]))

@@ -38,6 +38,8 @@ class Ranges:
         is_open = columns["end"] < columns["start"]
         columns = {**columns, "end": np.where(is_open, columns["start"], columns["end"])}
         good, start, duration = self._activities.timed(columns)
+        for pid in np.unique(columns["pid"]).tolist():
+            _ = self._activities.processes[pid]
         parsed = [parse_range(text) for text, keep in zip(texts, good, strict=True) if keep]
         names = self._activities.raw.strings.names
         self.op_count += sum(each.is_op for each in parsed)
