@@ -18,6 +18,7 @@ _LAUNCH_NS = 5_000
 
 
 _COPY = under("cudaMemcpyAsync > => Memcpy DtoH (Device -> Pageable) 2us 4B")
+_SYNCED = under("cudaLaunchKernel", "=> gemm 90us") + "cudaDeviceSynchronize 90us\n"
 
 
 def _ops(call: str, *after: str, count: int = 10) -> str:
@@ -59,6 +60,7 @@ class LaunchBlocking(DevicePattern):
         Fires("synchronized", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us"), events=20),
         Quiet("launches", _ops("cudaLaunchKernel")),
         Quiet("few", _ops("cudaLaunchKernel", "cudaStreamSynchronize 90us", count=5)),
+        Quiet("asked-for", on_gpu(steps(under("frame", _SYNCED * 10), count=2, lasts_us=None))),
         Quiet("copies-in-between", _ops("cudaLaunchKernel", _COPY, "cudaStreamSynchronize 90us")),
         Abstains("cpu-run", steps("aten::mm", count=1)),
     )

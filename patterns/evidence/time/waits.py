@@ -148,4 +148,5 @@ def right_after_launches(trace: Trace) -> tuple[Rows, Rows]:
     is_wait = np.isin(rows, synchronizing_calls(trace))
     caller = trace.caller[rows]
     follows = is_launch[:-1] & is_wait[1:] & (caller[1:] == caller[:-1]) & (caller[1:] >= 0)
+    follows &= trace.kind[caller[1:]] == EventKind.TorchOp
     return rows[is_launch], rows[1:][follows]
