@@ -38,8 +38,8 @@ _FEWEST_STEPS = 3  # that two steps launch the same may be chance
 _SPARED = [
     kinds.CODE_OF[kind]
     for kind in (
-        kinds.LAUNCHING, kinds.PYTHON, kinds.OPTIMIZER, kinds.HOOK, kinds.ALLOCATOR, kinds.GAP,
-        kinds.RECORDING, kinds.NOT_RECORDED,
+        *kinds.BETWEEN_OPS, kinds.LAUNCHING, kinds.OPTIMIZER, kinds.HOOK, kinds.ALLOCATOR,
+        kinds.GAP, kinds.RECORDING, kinds.NOT_RECORDED,
     )
 ]  # fmt: skip
 # Where the host does other things (it loads, waits, compiles, computes) for more than this part of

@@ -36,9 +36,9 @@ _COMPUTE = {
     *("matmul", "convolution", "attention", "normalization", "elementwise", "optimizer", "other")
 }
 _HOST = {
-    *("data-loading", "device-wait", "launching", "python", "optimizer-host", "hook-host"),
+    *("data-loading", "device-wait", "launching", "python", "host-code", "optimizer-host"),
     *("allocator", "first-calls", "garbage-collection", "cpu-op", "other-process", "recording"),
-    *("host-stall", "gap", "unknown"),
+    *("hook-host", "host-stall", "gap", "unknown"),
 }
 _WORDS = {
     "compute": _COMPUTE,

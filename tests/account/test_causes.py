@@ -138,6 +138,24 @@ def test_preprocessing_that_launches_is_preprocessing_between_its_launches() -> 
     assert times["launching"] >= 40_000
 
 
+@pytest.mark.parametrize(
+    ("recording", "kind"),
+    [
+        ("frame\n  {0}\n    {1}\n  physics 900us\n  {0}\n    {1}", "in ranges"),
+        ("{0}\n  {1}\n[memory] 900us 8B\n{0}\n  {1}", "outside ranges"),
+    ],
+)
+def test_without_operators_and_stacks_nothing_says_that_it_is_python(
+    recording: str, kind: str
+) -> None:
+    launched = recording.format("cudaLaunchKernel", "=> gemm 2us")
+    account = _account(f"# device 0 NVIDIA A100 8.0\n{launched}")
+    parts = {part.cause: part for part in account.parts}
+    assert parts["host-code"].kinds[0][0] == kind
+    assert parts["host-code"].time_ns >= 900_000
+    assert "python" not in parts
+
+
 def test_in_a_cpu_run_it_is_the_profiler_that_synchronises(read_events: ReadEvents) -> None:
     events = [op("aten::mm", 0, 50), call("cudaDeviceSynchronize", 60, 900, 1)]
     buffers = span("overhead", "Activity Buffer Request", 10, 20)

@@ -70,6 +70,32 @@ def test_text(folder: Path) -> None:
     assert result.err == ""
 
 
+def _frames(file: NsysFile) -> None:
+    """Five frames of a program that is no PyTorch's."""
+    for frame in range(5):
+        at = frame * _STEP_NS
+        file.range("frame", at, at + 800_000)
+        file.range("physics", at + 10_000, at + 500_000)
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_a_program_without_operators_is_not_said_to_be_python(tmp_path: Path, on_gpu: bool) -> None:
+    with NsysFile(tmp_path / "frames.sqlite") as file:
+        _frames(file)
+        for number in range(50 if on_gpu else 0):
+            at = number * _STEP_NS // 10
+            file.call("cudaLaunchKernel_v7000", at + 10_000, at + 20_000, number + 1)
+            file.kernel("step", at + 30_000, at + 60_000, number + 1)
+            file.call("cudaStreamSynchronize_v3020", at + 20_000, at + 65_000, 100 + number)
+    said = tidy("report", "frames.sqlite", cwd=tmp_path).out
+    account, _, rest = said.partition("Not checked")
+    assert "host code (" in account
+    assert "what the host code does is not recorded" in account
+    assert "Python between ops" not in account
+    assert "TDY303" not in account  # it asks for its waits itself
+    assert "TDY401" in rest
+
+
 def test_standard_input(folder: Path) -> None:
     content = (folder / "profile.sqlite").read_bytes()
     piped = tidy_process("report", "-", "--format", "json", stdin=content, cwd=folder)

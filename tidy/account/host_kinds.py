@@ -12,6 +12,8 @@ HOST_KINDS = (
     WAITING := "waiting for the device",
     LAUNCHING := "launching",
     PYTHON := "Python between ops",
+    IN_RANGES := "in ranges",
+    NOT_IN_RANGES := "outside ranges",
     OPTIMIZER := "optimizer's host work",
     HOOK := "hooks' host work",
     OTHER_PROCESS := "waiting for another process",
@@ -33,3 +35,5 @@ HOST_KINDS = (
     *OP_KINDS,
 )
 CODE_OF = {kind: code for code, kind in enumerate(HOST_KINDS)}
+# Without operators and stacks nothing says that the host runs Python.
+BETWEEN_OPS = (PYTHON, IN_RANGES, NOT_IN_RANGES)

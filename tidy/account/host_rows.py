@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Capability, EventKind, Rows, Trace
-from .host_kinds import CODE_OF, CPU_OP, LAUNCHING, PYTHON, RECORDING, STALLED, WAITING
+from .host_kinds import (
+    CODE_OF,
+    CPU_OP,
+    IN_RANGES,
+    LAUNCHING,
+    NOT_IN_RANGES,
+    PYTHON,
+    RECORDING,
+    STALLED,
+    WAITING,
+)
 from .host_names import CALLS, MAY_WAIT, PYTHON_RANGES, RANGES, calls_of_hooks, names_that
 from .host_stalls import stalled_ops
 from .work_kinds import op_kind
@@ -101,9 +111,11 @@ class HostRows:
             computes = ~np.where(op >= 0, launches[op], launches)
             computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
             of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
-        kinds = np.where(self.in_ops[:-1], of_ops, CODE_OF[PYTHON])
+        is_python = not trace.capabilities.isdisjoint((Capability.OPS, Capability.STACKS))
+        within, outside = (PYTHON, PYTHON) if is_python else (IN_RANGES, NOT_IN_RANGES)
+        kinds = np.where(self.in_ops[:-1], of_ops, CODE_OF[within])
         kinds[self.stalled] = CODE_OF[STALLED]
-        return np.append(kinds, CODE_OF[PYTHON]).astype(np.int8)
+        return np.append(kinds, CODE_OF[outside]).astype(np.int8)
 
     @cached_property
     def outermost_op(self) -> NDArray[np.int32]:

@@ -22,6 +22,7 @@ from ..trace.loader_fetches import find_fetches
 from ..trace.steps import step_ranges
 from .closures import closures
 from .host_kinds import (
+    BETWEEN_OPS,
     CODE_OF,
     COLLECTIVE,
     COMPILING,
@@ -29,7 +30,6 @@ from .host_kinds import (
     LAUNCHING,
     OPTIMIZER,
     OTHER_PROCESS,
-    PYTHON,
     RECEIVING,
     STALLED,
     WORKERS,
@@ -39,7 +39,8 @@ from .host_thread import Turns, turns_of
 from .ranks import collectives_on_host
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
 
-_MAY_WAIT = [CODE_OF[PYTHON], CODE_OF[OTHER_PROCESS]]
+_BETWEEN_OPS = [CODE_OF[kind] for kind in BETWEEN_OPS]
+_MAY_WAIT = [*_BETWEEN_OPS, CODE_OF[OTHER_PROCESS]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +60,10 @@ class ThreadTime:
 class ToldRanges(NamedTuple):
     """The time in ranges of a thread that say what it does; the later of a list count more.
 
-    What `of_python` says holds of Python between operators only.
+    What `between_ops` says holds between operators only.
     """
 
-    of_python: list[tuple[int, Intervals]]
+    between_ops: list[tuple[int, Intervals]]
     of_all: list[tuple[int, Intervals]]
 
 
@@ -176,9 +177,9 @@ class HostTime:
         """The kind of a thread's time from each of these turns on."""
         trace, (times_ns, row, call) = self._trace, turns
         kind = self._rows.kinds[row]
-        for code, time in ranges.of_python:
+        for code, time in ranges.between_ops:
             inside = _inside(time, times_ns)
-            kind[inside[kind[inside] == CODE_OF[PYTHON]]] = code
+            kind[inside[np.isin(kind[inside], _BETWEEN_OPS)]] = code
         own = kind.copy()
         for code, time in ranges.of_all:
             kind[_inside(time, times_ns)] = code

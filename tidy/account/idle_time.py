@@ -17,6 +17,7 @@ import numpy as np
 from ..trace import EventKind, Intervals, Rows, Trace, Window
 from ..trace.intervals import repeated
 from .host_kinds import (
+    BETWEEN_OPS,
     CODE_OF,
     COPYING,
     GAP,
@@ -27,7 +28,6 @@ from .host_kinds import (
     LOST_IN_GRAPHS,
     NOT_RECORDED,
     OPTIMIZER,
-    PYTHON,
     RECORDING,
     UNKNOWN,
     WAITING,
@@ -135,7 +135,7 @@ def _after_waits(trace: Trace, pieces: Stretches) -> Stretches:
     if not len(wait):
         return pieces
     is_host_work = np.zeros(len(HOST_KINDS), bool)
-    is_host_work[[CODE_OF[LAUNCHING], CODE_OF[PYTHON], CODE_OF[OPTIMIZER]]] = True
+    is_host_work[[CODE_OF[kind] for kind in (LAUNCHING, *BETWEEN_OPS, OPTIMIZER)]] = True
     length = (pieces.end_ns - pieces.start_ns) * is_host_work[pieces.kind]
     upto = np.cumsum(length)
     # Each reaches as far as its lead does, or to the next wait.

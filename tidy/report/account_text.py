@@ -42,10 +42,11 @@ _FILLS = {
     "host": "\u2588\u2593\u2592\u2591",
 }
 _WORDS = {"compute": "computes", "communication": "exposed", "copy": "exposed", "idle": "idle"}
-_OF_STALLS = (
-    "operators that stall take 50 times as long as others of their name, or more: too few"
-    " processors, a container's quota, or another process"
-)
+_EXPLAINED = {
+    "host-stall": "operators that stall take 50 times as long as others of their name, or more:"
+    " too few processors, a container's quota, or another process",
+    "host-code": "what the host code does is not recorded: operators, stacks or more ranges tell",
+}
 # A remedy for each cause.
 REMEDIES = {
     kinds.LOADING: "load batches in workers: DataLoader(..., num_workers=N, pin_memory=True)",
@@ -53,6 +54,8 @@ REMEDIES = {
     kinds.WAITING: "read values less often: keep them on the device, read every N steps",
     kinds.LAUNCHING: 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs',
     kinds.PYTHON: "move Python work out of the step, or into fewer and larger operators",
+    kinds.IN_RANGES: "record operators, stacks, or ranges within these",
+    kinds.NOT_IN_RANGES: "record operators, stacks, or ranges of your own",
     kinds.OPTIMIZER: "fused=True, or foreach=True, where the optimizer takes it",
     kinds.ALLOCATOR: "no empty_cache() in the loop; keep shapes alike",
     kinds.COMPILING: "warm up before recording; keep shapes alike",
@@ -92,8 +95,9 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         console.show(Text(f"    {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
     for said in _waiting_lines(account, steps):
         console.show(Text(said, "dim"))
-    if any(part.cause == "host-stall" and part.share >= _WORTH_A_NOTE for part in account.parts):
-        console.wrapped(_OF_STALLS, "dim", indent=2)
+    for part in account.parts:
+        if part.cause in _EXPLAINED and part.share >= _WORTH_A_NOTE:
+            console.wrapped(_EXPLAINED[part.cause], "dim", indent=2)
     if account.idle_is_upper_bound:
         idle = share_text(sum(part.share for part in account.parts if part.part == "idle"))
         said = f"  idle for {idle} at the most: {account.sort} activity is not in the recording"
