@@ -5,6 +5,9 @@ In an outline 1 us passes before each event, and it lasts 1 us, or 1 us more tha
 
 from __future__ import annotations
 
+import pytest
+
+from tidy import check
 from tidy.account import make_accounts
 from tidy.check.summary import RunSummary
 from tidy.trace.outline import parse_outline
@@ -66,6 +69,29 @@ def test_a_gpu_that_did_nothing_is_named() -> None:
     assert (run.devices, run.is_cpu_run) == ((), True)
     assert any(each.startswith("NVIDIA A100 did nothing") for each in run.warnings)
     assert not _summary("aten::mkldnn_convolution 10us").warnings
+
+
+_COPY = "cudaMemcpyAsync\n  => Memcpy HtoD (Pinned -> Device) 3us\n"
+
+
+@pytest.mark.parametrize(
+    ("outline", "is_too_little"),
+    [
+        (_COPY, True),
+        (_COPY * 5, True),
+        ("frame 9us", True),
+        (_COPY * 15, False),
+        (_COPY + "cudaMemcpyAsync\n  => Memcpy HtoD (Pinned -> Device) 3000us\n", False),
+        ("aten::add" + _LAUNCH.format("kernel", 3), False),
+        (_step(1, 30, 3), False),
+    ],
+)
+def test_a_few_events_that_are_all_there_is(outline: str, is_too_little: bool) -> None:
+    report = check(parse_outline(outline))
+    assert (report.accounts == ()) == is_too_little
+    said = [each for each in report.summary.warnings if each.startswith("next to nothing")]
+    assert len(said) == is_too_little
+    assert not (is_too_little and report.summary.busy_share)
 
 
 def test_the_name_and_number_of_devices() -> None:

@@ -96,6 +96,16 @@ def test_a_program_without_operators_is_not_said_to_be_python(tmp_path: Path, on
     assert "TDY401" in rest
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_one_fill_is_next_to_nothing(tmp_path: Path, form: str) -> None:
+    with NsysFile(tmp_path / "fill.sqlite") as file:
+        file.work("MEMSET", 100, 1570, 1, memKind=2, bytes=64)
+    result = tidy("report", "fill.sqlite", "--format", form, cwd=tmp_path)
+    assert result.code == 0
+    assert "next to nothing is recorded: 1 event within 1.47 us" in result.out
+    assert "%" not in result.out
+
+
 def test_standard_input(folder: Path) -> None:
     content = (folder / "profile.sqlite").read_bytes()
     piped = tidy_process("report", "-", "--format", "json", stdin=content, cwd=folder)

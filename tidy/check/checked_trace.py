@@ -11,7 +11,7 @@ from typing import TypeVar
 from ..account import Account, RankWaits, make_accounts
 from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
-from .summary import RunSummary
+from .summary import RunSummary, is_next_to_nothing
 from .weigh import WARN_FROM, Weighed, weigh
 
 Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
@@ -60,7 +60,12 @@ class CheckedTrace:
 
     @cached_property
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts of the window's time: one for each device, or that of the host."""
+        """The accounts of the window's time: one for each device, or that of the host.
+
+        There are none where next to nothing was recorded.
+        """
+        if is_next_to_nothing(self.trace):
+            return ()
         return make_accounts(self.trace, waits=self.waits)
 
     @cached_property

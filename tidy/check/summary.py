@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from ..account import MOST_DEVICES, Account
-from ..trace import Capability, Trace, count_text
+from ..trace import Capability, Trace, count_text, time_text
 
+# Fewer events than this within less than this are no more than a call or two.
+_FEW_EVENTS, _SHORT_NS = 20, 1_000_000
 _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"
 
@@ -99,9 +101,18 @@ class RunSummary:
         self.is_quickest = info.header.get("tidy_quickest") is True
 
 
+def is_next_to_nothing(trace: Trace) -> bool:
+    """Tell whether a few events are all there is: they make the window, and any share of it."""
+    few = len(trace) < _FEW_EVENTS and trace.window.time_ns < _SHORT_NS
+    return few and trace.window.unit == "run" and Capability.OPS not in trace.capabilities
+
+
 def _own_notes(trace: Trace) -> Iterator[str]:
     if trace.device_is_modelled:
         yield MODELLED_NOTE
+    if is_next_to_nothing(trace):
+        events = f"{count_text(len(trace), 'event')} within {time_text(trace.window.time_ns)}"
+        yield f"next to nothing is recorded: {events}; no share of that says anything"
     if trace.is_cpu_run and trace.devices and "tidy_modelled_device" not in trace.info.header:
         label = trace.devices[min(trace.devices)].label
         yield f'{label} did nothing: model and inputs are on the CPU; move both with .to("cuda")'

@@ -64,8 +64,9 @@ def _section(section: Section) -> Iterator[str]:
     names = " ".join(f"**{escaped(run.path)}**" for run in section.runs[:4])
     yield f"{names}  \n{escaped(run_line(section))}"
     yield from (f"> {escaped(warning)}" for run in section.runs for warning in run.warnings)
-    yield f"`{bar_text(section.accounts[0], _BAR)}`"
-    yield "\n".join(_account(section.accounts[0]))
+    for account in section.accounts[:1]:
+        yield f"`{bar_text(account, _BAR)}`"
+        yield "\n".join(_account(account))
     worse = [p for p in section.places if p.finding.severity > Severity.INFO]
     rest = [p for p in section.places if p.finding.severity <= Severity.INFO and not p.is_small]
     if worse:

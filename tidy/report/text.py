@@ -73,7 +73,8 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
         for note in (*run.warnings, *lost):
             console.wrapped(f"note: {whose}{note}", "yellow")
     console.show()
-    print_account(console, section.accounts[0], len(section.accounts) - 1)
+    if section.accounts:
+        print_account(console, section.accounts[0], len(section.accounts) - 1)
     _print_after_all(console, section)
     worth_a_line = [place for place in section.places if not place.is_small]
     shown = worth_a_line[:top] if top > 0 else worth_a_line
