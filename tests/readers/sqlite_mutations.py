@@ -32,6 +32,10 @@ def sqlite_sources() -> dict[str, bytes]:
         nsys, nvprof = Path(folder, "profile.sqlite"), Path(folder, "profile.nvvp")
         with NsysFile(nsys) as file:
             file.gpu(0, "NVIDIA A100", 8, 0)
+            file.diagnostic(2, "Not all CUDA events might have been collected.")
+            file.row("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", id=2, name="Warning")
+            file.row("TARGET_INFO_CUDA_DEVICE", gpuId=0, cudaId=0, pid=7)
+            file.row("META_DATA_EXPORT", name="EXPORT_PRODUCT_VERSION", value="2024.6")
             _training(file)
         with NvprofFile(nvprof) as file:
             _training(file)

@@ -48,8 +48,9 @@ def test_no_cuda_and_nothing_said_of_it(path: Path) -> None:
 
 def test_processes_that_recorded_nothing_are_not_meant(path: Path) -> None:
     with NsysFile(path) as file:
+        file.kernel("k", 10, 20, 1)
         for pid in (7, 8):
-            file.kernel("k", 10, 20, 1, pid=pid)
+            file.range("frame", 10, 20, pid=pid)
             file.diagnostic(_WARNING, _NOT_ALL, pid=pid)
         for text in (_NOT_STARTED, _NO_EVENTS, _NOT_ALL):  # a shell that launched both
             file.diagnostic(_WARNING, text, pid=6)

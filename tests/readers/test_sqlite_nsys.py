@@ -90,19 +90,41 @@ def test_devices_of_a_process_have_numbers_of_their_own(path: Path) -> None:
 
 
 def test_processes_number_their_calls_alike(path: Path) -> None:
-    """Two ranks in one report, each with call 1 and sequence number 5."""
+    """One beside that of the GPU, such as a loader's worker; each has call 1 and number 5."""
     with NsysFile(path) as file:
         for pid in (11, 12):
             file.range("aten::mul, seq = 5", pid, 100 + pid, pid=pid, tid=pid)
             file.call("cudaLaunchKernel_v7000", 20 + pid, 30 + pid, 1, pid=pid, tid=pid)
             file.range(f"{_NODE}, seq = 5", 200, 300, pid=pid, tid=pid + 50)
-        file.kernel("of_12", 40, 50, 1, pid=12)
         file.kernel("of_11", 60, 70, 1, pid=11)
     trace = _load(path)
     launched = {op.track.pid: [k.name for k in op.kernels] for op in trace.named("aten::mul")}
-    assert launched == {11: ["of_11"], 12: ["of_12"]}
+    assert launched == {11: ["of_11"], 12: []}
     linked = [(op.track.pid, op.forward and op.forward.track.pid) for op in trace.named(_NODE)]
     assert sorted(linked) == [(11, 11), (12, 12)]
+
+
+def test_of_processes_that_use_a_gpu_that_with_most_work_is_read(path: Path) -> None:
+    """Two ranks that both see their GPU as device 0, and a loader's worker of the second."""
+    with NsysFile(path) as file:
+        file.gpu(0, "Tesla T4", 7, 5)
+        file.gpu(1, "NVIDIA A100", 8, 0)
+        for pid in (11, 12):
+            file.row("TARGET_INFO_CUDA_DEVICE", gpuId=pid - 11, cudaId=0, pid=pid)
+            for number in range(pid - 10):
+                at = 100 * number
+                file.range(f"ProfilerStep#{number}", at, at + 90, pid=pid, tid=pid)
+                file.range("request", at, at + 80, pid=pid, eventType=60)
+                file.call("cudaLaunchKernel_v7000", at + 5, at + 9, number + 1, pid=pid, tid=pid)
+                file.kernel(f"of_{pid}", at + 10, at + 20, number + 1, pid=pid)
+                file.work("SYNCHRONIZATION", at + 30, at + 40, 0, syncType=3, pid=pid)
+        file.range("worker", 10, 20, pid=13, tid=13)
+    trace = _load(path)
+    assert set(trace.names) >= {"of_12", "worker"}
+    assert {track.pid for track in trace.tracks if track.pid > 10} == {12, 13}
+    assert [step.number for step in trace.steps] == [0, 1]
+    assert trace.devices[0].name == "NVIDIA A100"
+    assert "only 12, with most work" in _warning(trace, "2 processes use a GPU")
 
 
 def test_a_backward_whose_forward_may_be_on_two_threads_is_not_linked(path: Path) -> None:

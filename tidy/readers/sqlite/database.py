@@ -7,6 +7,7 @@ looked up before anything is selected. Values of a wrong type are read as SQLite
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -100,6 +101,15 @@ class Database:
                 ((last,),) = self._connection.execute(query)
                 if isinstance(last, int) and 0 < last < 1 << 40:
                     self._rows_in_all += last
+
+    def counts(self, table: str, column: str) -> Counter[int]:
+        """How many rows of a table have each value of a column; none if it cannot be read."""
+        if not self.has(table, column):
+            return Counter()
+        query = f'SELECT {self._integer(table, column, 0)}, count(*) FROM "{table}" GROUP BY 1'  # noqa: S608
+        with suppress(sqlite3.Error):
+            return Counter(dict(self._connection.execute(query)))
+        return Counter()
 
     def chunks(
         self, table: str, columns: Mapping[str, int], raw: Iterable[str] = ()

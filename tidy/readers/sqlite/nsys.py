@@ -8,12 +8,14 @@ in its lower 48 bits, 24 bits each.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...trace.kinds import EventKind
+from ...trace.raw_columns import Column
 from .activities import named, process_of
 from .cupti_names import NSYS_MEMORY_KINDS, strip_version, sync_name
 from .database import Columns, Database
@@ -26,8 +28,11 @@ _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH = (
     for name in ("RUNTIME", "KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")
 )
 _NVTX, _OVERHEAD = "NVTX_EVENTS", "PROFILER_OVERHEAD"
+_ON_DEVICE = (_KERNEL, _MEMCPY, _MEMSET, _GRAPH)
 _READ = (_NVTX, _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH, _OVERHEAD)
 _PUSH_POP, _START_END = 59, 60
+_NO_PROCESS = 0
+_ONE_EACH = "to see the others, start each under its own nsys profile -o run.%p"
 _NO_END = -(1 << 60)
 _GPU = ("id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "threadsPerWarp")
 
@@ -60,6 +65,7 @@ class NsysReader(ProfileReader):
 
     def read_tables(self) -> None:
         self.database.expect(_READ)
+        self._choose_process()
         self._read_calls(_RUNTIME, EventKind.Runtime)
         self._read_kernels()
         for columns in self.device_rows(_MEMCPY, copyKind=0, srcKind=7, dstKind=7, bytes=0):
@@ -77,17 +83,38 @@ class NsysReader(ProfileReader):
         self._read_calls(_OVERHEAD, EventKind.Overhead)
         self._read_ranges()
 
+    def _choose_process(self) -> None:
+        """Leave out the processes that use devices but the one with most work.
+
+        Their steps and idle time would be taken for one another's, as would their devices: each
+        process numbers those that it sees.
+        """
+        work = Counter[int]()
+        for table in _ON_DEVICE:
+            counts = self.database.counts(table, "globalPid")
+            pids = process_of(np.array(list(counts), np.int64)).tolist()
+            for pid, count in zip(pids, counts.values(), strict=True):
+                work[pid] += count
+        del work[_NO_PROCESS]
+        self._worker = min(work, key=lambda pid: (-work[pid], pid), default=_NO_PROCESS)
+        self._others = sorted(work.keys() - {self._worker})
+
+    def device_rows(self, *tables: str, **more: int) -> Iterator[Columns]:
+        for columns in super().device_rows(*tables, **more):
+            yield self._chosen(columns, process_of(columns["globalPid"]))
+
+    def _chosen(self, columns: Columns, pids: Column) -> Columns:
+        """The rows of processes that are not left out."""
+        chosen = ~np.isin(pids, self._others)
+        return {name: values[chosen] for name, values in columns.items()}
+
     def _read_calls(self, table: str, kind: EventKind) -> None:
         wanted = {"start": 0, "end": 0, "globalTid": 0, "correlationId": 0, "nameId": -1}
-        for columns, _ in self.database.chunks(table, wanted):
+        for rows, _ in self.database.chunks(table, wanted):
+            columns = self._chosen({**rows, **_thread(rows)}, process_of(rows["globalTid"]))
             strings = self.texts(columns["nameId"])
             names = {number: strip_version(name) for number, name in strings.items()}
-            self.activities.add_calls(
-                {**columns, **_thread(columns)},
-                columns["nameId"],
-                named(names, "CUDA call"),
-                kind,
-            )
+            self.activities.add_calls(columns, columns["nameId"], named(names, "CUDA call"), kind)
 
     def _read_ranges(self) -> None:
         wanted = {
@@ -101,8 +128,9 @@ class NsysReader(ProfileReader):
                 for text, i in zip(raw["text"], ids, strict=True)
             ]
             thread = _thread(columns)
+            chosen = ~np.isin(thread["pid"], self._others)
             for kind in (_PUSH_POP, _START_END):
-                rows = np.flatnonzero(columns["eventType"] == kind)
+                rows = np.flatnonzero(chosen & (columns["eventType"] == kind))
                 some = {name: columns[name][rows] for name in ("start", "end")}
                 some["pid"], some["tid"] = thread["pid"][rows], thread["tid"][rows]
                 if kind == _START_END:  # they need not nest, so they get a track of their own
@@ -117,16 +145,20 @@ class NsysReader(ProfileReader):
             self.activities.add_device_work(EventKind.Kernel, columns, ids, name_of)
 
     def notes(self) -> Iterator[str]:
-        return notes(self.database, self.activities.processes.keys(), self._has_cuda)
+        if self._others:
+            others = f"{len(self._others) + 1:,} processes use a GPU in this profile"
+            yield f"{others}: only {self._worker}, with most work, is read; {_ONE_EACH}"
+        yield from notes(self.database, self.activities.processes.keys(), self._has_cuda)
 
     def header(self) -> dict[str, Any]:
         """The devices, in the words of Kineto's `deviceProperties`."""
         gpus = {gpu["id"]: gpu for gpu in self.database.select("TARGET_INFO_GPU", _GPU)}
-        seen = self.database.select("TARGET_INFO_CUDA_DEVICE", ("cudaId", "gpuId"))
+        seen = self.database.select("TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId"))
+        of_worker = [each for each in seen if each["pid"] == self._worker]
         by_index: dict[Any, set[Any]] = {}
-        for each in seen:
+        for each in of_worker or seen:
             by_index.setdefault(each["cudaId"], set()).add(each["gpuId"])
-        # Processes that see different GPUs number them alike: then no number stands for one GPU.
+        # Processes that see different GPUs number them alike.
         gpu_of = {index: ids.pop() for index, ids in by_index.items() if len(ids) == 1}
         devices = [
             (index, gpus[gpu]["name"] or "", *(gpus[gpu][key] for key in _GPU[2:]))
