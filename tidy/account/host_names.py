@@ -99,8 +99,11 @@ RANGES = HostNames(
      r"|(.*/)?multiprocessing/(connection|process|popen_\w+|pool|queues|synchronize)"
      r"\.py\(\d+\): _?(wait|poll|join|get|recv\w*|acquire)"
      r"|<built-in function (waitpid|wait4|waitid|system)>"),
-    (COMPILING, r".*/torch/_(inductor|dynamo)/(?!eval_frame).*(compile|convert_frame).*\(\d+\): .*"
-     r"|.*triton/(compiler|runtime)/(compiler|autotuner)\.py\(\d+\): .*"
+    # What else stands in these files runs code that is compiled.
+    (COMPILING, r"(.*/)?torch/_(inductor|dynamo)/(?!eval_frame).*(compile|convert_frame)"
+     r".*\(\d+\): (?!(run|wrapper)$).*"
+     r"|.*triton/(compiler|runtime)/(compiler|autotuner)\.py\(\d+\): "
+     r"(?!(run|runner|launch_metadata|_*getattribute_*|_*getitem_*)$).*"
      r"|(dynamo|inductor|_compile)[\w.]*(_timed|_compile|compile_fx)\w*|.* \(dynamo_timed\)"),
     (COLLECTING, r"Python GC|gc_collect|<built-in function collect>|GC generation.*"),
     words=("enumerate(data", "/dataloader.py", "optimizer.", "clip_grad.py", "parallel._", "fsdp::",
