@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +16,17 @@ from tidy.account import host_in_window
 from tidy.account import host_kinds as kinds
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Event, EventKind, Events, Intervals, Rows, Trace, rows_of, time_text
+from tidy.trace import (
+    Event,
+    EventKind,
+    Events,
+    Intervals,
+    Location,
+    Rows,
+    Trace,
+    rows_of,
+    time_text,
+)
 from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept_of_window
 
@@ -22,9 +35,21 @@ from ..evidence.device import devices, graphs, launches, obstacles
 from ..evidence.fixes import edits
 from ..evidence.python.frames import DATA_LOADER, FETCH
 from ..evidence.time import waits
-from ..evidence.time.host_idle import host_idle
+from ..evidence.time.host_idle import MOST_BEFORE, host_idle, mostly_before, work_after
 from ..evidence.time.timing import Cost
-from ..examples import FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps
+from ..examples import (
+    AT,
+    FRAME,
+    Abstains,
+    Fires,
+    Quiet,
+    joined,
+    launch,
+    looped,
+    on_gpu,
+    steps,
+    under,
+)
 from ..option import Option, share
 
 _ATTENTION = ("aten::scaled_dot_product_attention", "aten::_softmax")
@@ -46,7 +71,8 @@ _SPARED = [
 # the time that a graph would save, not all of it can be captured.
 _MOST_ELSE = 0.05
 
-_CAPTURE = 'capture the step in a CUDA graph, or torch.compile(mode="reduce-overhead")'
+_REDUCED = 'torch.compile(mode="reduce-overhead")'
+_CAPTURE = f"capture the step in a CUDA graph, or {_REDUCED}"
 
 # Beside the optimizer the loss stays, with its backward, nodes of autograd and two launches: a step
 # of 2.32 ms took 1.33 so (docs/savings.md), others of 10 to 12 ms took 2.5 to 2.7.
@@ -68,16 +94,26 @@ def _example(kernel_us: int, count: int = 20, op_us: int = 9, beside: str = "") 
     return on_gpu(steps(op * count, beside, count=1, lasts_us=None), frame=FRAME)
 
 
+def _compiled(kernel_us: int, python_us: int) -> str:
+    """Calls of a compiled function, with Python between them."""
+    kernel = launch("triton_poi_0 9us", f"triton_poi_0 {kernel_us}us", call="cuLaunchKernel 5us")
+    call = joined(under("Torch-Compiled Region: 0/0", kernel * 8), f"work {python_us}us")
+    return looped(call * 4, lasts_us=None)
+
+
 class LaunchBound(DevicePattern):
     """The GPU idles while operators launch its next kernels, one after the other.
 
     What it does: It takes from the account the time in which no device works and the host launches,
     or a launch is on its way, in steps of 10 kernels or more; 15 % of the window has to be so. What
     the host does after a wait, for as long as it waited, is the wait's (TDY301, TDY302), as the
-    optimizer's launches are the optimizer's (TDY601) and a loader's the loader's. Operators that
-    take longer than 0.2 ms for each launch do something else besides and do not count. Where three
-    steps or more launch the same, on inputs of the same sizes, and wait for nothing meanwhile, one
-    graph could launch each: then all idle time that a graph does without counts.
+    optimizer's launches are the optimizer's (TDY601), but for compiled code, and a loader's the
+    loader's. Where neither launching nor Python takes 15 % alone, these and the gaps before kernels
+    have to take 25 % together. Operators that take longer than 0.2 ms for each launch do something
+    else besides and do not count. Where three steps or more launch the same, on inputs of the same
+    sizes, and wait for nothing meanwhile, one graph could launch each: then all idle time that a
+    graph does without counts. A kernel, or an operator, that two thirds of that time lie before is
+    named where it is a third of the launches at the most.
     Why it costs: The step takes as long as the host takes to launch it; a faster GPU changes
     nothing.
     Example: Many small ops on small tensors, recorded as
@@ -87,8 +123,9 @@ class LaunchBound(DevicePattern):
 
     Instead: Use larger batches, `torch.compile(mode="reduce-overhead")` or CUDA graphs, which
     launch many kernels at once, fused optimizers and fused ops. Where tokens are decoded one by
-    one, a static key-value cache makes graphs possible. Where graphs are captured in
-    the steps, there is nothing to say.
+    one, a static key-value cache makes graphs possible. Graphs of compiled code hold no reads of
+    the GPU nor copies from the CPU, and inputs of each new size are captured anew: where a trace
+    has these, it says so first. It says nothing where graphs are captured in the steps.
     Cannot see: Beside a modelled device operators take the time of tidy.runtime: there kernels have
     to be shorter than the call that launches them, as well, and it is info. It is not checked where
     kernels of CUDA graphs were not recorded, or the file was thinned out: what looks idle need not
@@ -98,14 +135,20 @@ class LaunchBound(DevicePattern):
     code = "TDY402"
     severity = Severity.INFO
     needs = frozenset({})
-    fix = 'larger batches, torch.compile(mode="reduce-overhead"), or CUDA graphs'
+    fix = f"larger batches, {_REDUCED}, or CUDA graphs"
     fewest_kernels = Option(10, "a step of fewer kernels than this is not bound by launches")
     least_idle = share(
         0.15, "where less of the window is idle because of launching, it has another cause first"
     )
+    least_in_all = share(
+        0.25, "the same of launching, Python and gaps together, where none alone takes much"
+    )
     examples = (
         Fires("short-kernels", _example(kernel_us=1), events=20),
         Fires("as-long-as-a-launch", _example(kernel_us=5), events=20),
+        Fires("compiled", _compiled(5, python_us=1), events=64, at=AT),
+        Fires("a-bit-of-each-cause", _compiled(9, python_us=14), events=64, at=AT),
+        Quiet("too-little-of-each-cause", _compiled(10, python_us=10)),
         Quiet("long-kernels", _example(kernel_us=10)),
         Quiet("long-ops", _example(kernel_us=1, op_us=900)),
         Quiet("few-kernels", on_gpu(launch(f"{_STEP} > aten::relu 20us", "relu 1us", call=_CALL))),
@@ -124,10 +167,9 @@ class LaunchBound(DevicePattern):
         a_step = len(calls) / trace.window.step_count
         if a_step < self.fewest_kernels or graphs.are_captured(trace):
             return
-        idle = host_idle(trace).launching
-        share = trace.step_share(idle) or 0.0
+        idle = self._idle(trace)
         work = trace.device_rows[np.isin(trace.caller[trace.device_rows], calls)]
-        if share < self.least_idle or not len(work):
+        if not len(idle) or not len(work):
             return
         kernel_ns, call_ns = (float(np.median(trace.duration_ns[r])) for r in (work, calls))
         if trace.device_is_modelled and kernel_ns >= call_ns:
@@ -136,19 +178,35 @@ class LaunchBound(DevicePattern):
         idle = idle if captured is None else captured.idle
         share = trace.step_share(idle) or 0.0
         unit = "" if trace.window.unit == "run" else f" a {trace.window.unit}"
-        beside = " beside graphs" if len(graphs.launched_in_steps(trace)) else ""
+        is_compiled, place = _compiled_code(trace, idle)
+        by = " by compiled code" if is_compiled else ""
+        by += " beside graphs" if len(graphs.launched_in_steps(trace)) else ""
         per_launch = time_text(idle.total_ns / len(calls))
         yield Match(
             Events(trace, calls),
             message=f"the GPU idles for {share:.0%} of {trace.window.whole},"
-            f" while {a_step:,.0f} kernels{unit} are launched one by one{beside}:"
+            f" while {a_step:,.0f} kernels{unit} are launched one by one{by}:"
             f" {per_launch} for each, which runs {time_text(kernel_ns)}"
             + ("" if captured is None else ", the same in each")
-            + (", to decode one token after the other" if _decodes(trace) else ""),
-            location=None,
+            + (", to decode one token after the other" if _decodes(trace) else "")
+            + mostly_before(trace, idle),
+            location=place,
             cost=Cost(idle, matters=False, on_device=True),
             at_most=Severity.INFO if trace.device_is_modelled else Severity.WARNING,
         )
+
+    def _idle(self, trace: Trace) -> Intervals:
+        """The time that is idle because of launches, none where it is too short.
+
+        What compiled code launches, and what is launched in a row, may have a bit of each cause.
+        """
+        host = host_idle(trace)
+        python = reduce(or_, host.python.values(), Intervals())
+        alone = max(trace.step_share(each) or 0.0 for each in (host.launching, python))
+        idle, least = host.launching, self.least_idle
+        if alone < self.least_idle and not trace.device_is_modelled:
+            idle, least = idle | python | host.gaps, self.least_in_all
+        return idle if (trace.step_share(idle) or 0.0) >= least else Intervals()
 
     def fix_of(self, events: Sequence[Event]) -> str:
         trace = events[0].trace
@@ -157,7 +215,7 @@ class LaunchBound(DevicePattern):
         if len(graphs.launched_in_steps(trace)):
             return graphs.MORE_IN_GRAPHS
         if len(trace.rows_named(*launches.COMPILED)):
-            return 'torch.compile(mode="reduce-overhead"), which uses CUDA graphs'
+            return _graphs_of_compiled_code(trace)
         return self.fix if _captured_steps(trace) is None else _CAPTURE
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
@@ -213,9 +271,8 @@ def _captured_steps(trace: Trace) -> _Captured | None:
     """
     if trace.device_is_modelled:
         return None
-    edges = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2)
-    calls = _launches_by_step(trace, edges)
-    if calls is None or calls.shape[1] < 2:
+    calls = _launches_by_step(trace, launches.calls_of(trace, *graphs.KERNEL_LAUNCHES))
+    if calls is None or calls.shape[1] < 2 or not _have_same_sizes(trace, calls):
         return None
     begin, end = trace.end_ns[calls[:, 0]], trace.end_ns[calls[:, -1]]
     host = Intervals(begin, end)
@@ -239,9 +296,10 @@ def _captured_steps(trace: Trace) -> _Captured | None:
     return _Captured(host, idle, host - optimizer, _work_of(trace)[calls[:, 1:]].ravel())
 
 
-def _launches_by_step(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The calls that launch kernels, a row for each step; None unless all launch the same."""
-    calls = launches.by_start(trace, launches.calls_of(trace, *graphs.KERNEL_LAUNCHES))
+def _launches_by_step(trace: Trace, calls: Rows) -> NDArray[np.int64] | None:
+    """Calls that launch kernels, a row for each step; None unless all launch the same kernels."""
+    edges = np.array(trace.window.step_ranges, np.int64).reshape(-1, 2)
+    calls = launches.by_start(trace, calls)
     step = np.searchsorted(edges[:, 0], trace.start_ns[calls], side="right") - 1
     inside = (step >= 0) & (trace.start_ns[calls] < edges[step, 1]) if len(edges) else step >= 0
     calls, step = calls[inside], step[inside]
@@ -252,10 +310,51 @@ def _launches_by_step(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.int6
     work = _work_of(trace)[by_step]
     if (work < 0).any():
         return None
+    return by_step if (trace.name_id[work] == trace.name_id[work[0]]).all() else None
+
+
+def _have_same_sizes(trace: Trace, by_step: NDArray[np.int64]) -> bool:
+    """Tell whether all steps launch on inputs of the same sizes, unlike those of a cache."""
     ops = trace.caller[by_step]
-    sizes = np.where(ops >= 0, trace.inputs_id[ops], -1)  # those of a growing cache differ
-    alike = all((each == each[0]).all() for each in (trace.name_id[work], sizes))
-    return by_step if alike else None
+    sizes = np.where(ops >= 0, trace.inputs_id[ops], -1)
+    return bool((sizes == sizes[0]).all())
+
+
+def _regions(trace: Trace) -> Rows:
+    """The ranges in which compiled code runs, none of them in another."""
+    return launches.outermost_rows(trace, launches.tree_rows(trace, *launches.COMPILED))
+
+
+def _compiled_code(trace: Trace, idle: Intervals) -> tuple[bool, Location | None]:
+    """Tell whether most of this time lies before what compiled code launches; its main line."""
+    regions = _regions(trace)
+    work, spent_ns = work_after(trace, idle)
+    ops = trace.launching_ops(work)
+    at = np.searchsorted(regions, ops, side="right") - 1
+    inside = at >= 0
+    inside[inside] = ops[inside] < trace.subtree_end[regions[at[inside]]]
+    of_region = np.bincount(at[inside], spent_ns[inside], len(regions))
+    if not len(regions) or of_region.sum() < MOST_BEFORE * idle.total_ns:
+        return False, None
+    of_line = Counter[Location | None]()
+    for region, own_ns in zip(regions.tolist(), of_region.tolist(), strict=True):
+        of_line[trace.location(region)] += own_ns
+    return True, max(of_line, key=lambda line: of_line[line])
+
+
+def _graphs_of_compiled_code(trace: Trace) -> str:
+    """Say how compiled code comes to use CUDA graphs, which keep nothing that waits or changes."""
+    # A region holds what a graph breaks at, too.
+    inside = launches.below(trace, launches.tree_rows(trace, *launches.COMPILED[1:]))
+    copies = launches.calls_that_launched(trace, "Memcpy HtoD*", "Memcpy DtoH*")
+    others = np.union1d(waits.waiting_calls(trace), copies)
+    if inside.contains(trace.caller[others]).any():
+        return f"compiled code without reads of the GPU and copies from the CPU, then {_REDUCED}"
+    calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
+    by_step = _launches_by_step(trace, calls[inside.contains(trace.caller[calls])])
+    if by_step is not None and not _have_same_sizes(trace, by_step):
+        return f"inputs of few sizes, each of which is captured anew, then {_REDUCED}"
+    return f"{_REDUCED}, which uses CUDA graphs"
 
 
 def _work_of(trace: Trace) -> Rows:

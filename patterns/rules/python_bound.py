@@ -59,8 +59,8 @@ class PythonBound(Pattern):
     What it does: It takes from the account the time in which no device works and Python runs, in no
     operator: where that takes 0.5 ms or longer at a time, 5 % of the window in all, in every second
     step, it names the function; and what it takes to get from one operator to the next, in all,
-    from 15 % of the window on. In a run without a GPU it is the first alone. Inputs that are
-    prepared in the step are TDY407.
+    from 15 % of the window on, and the kernel that most of this lies before. In a run without a GPU
+    it is the first alone. Inputs that are prepared in the step are TDY407.
     Why it costs: The GPU has no work until Python comes to the next operator.
     Example: A loop in Python between two operators, recorded as
 
@@ -138,7 +138,7 @@ class PythonBound(Pattern):
         a_step = time_text(time.total_ns / trace.window.step_count)
         who = "the step" if trace.is_cpu_run else "the GPU"
         where = f" in {short_name(function)}" if function else _range(same[0])
-        where += _before(after)
+        where += _before(after) or host_idle.mostly_before(trace, time)
         events = (_function(each) or host_idle.op_after(trace, each) for each in same)
         return Match(
             list(dict.fromkeys(each for each in events if each is not None)),
@@ -165,7 +165,8 @@ class PythonBound(Pattern):
             message=f"the GPU idles for {share:.0%} of {trace.window.whole}"
             " while Python gets from one operator to the next,"
             f" {time_text(time.total_ns / len(calls))} for each kernel"
-            + (", with Python stacks recorded" if is_slowed else ""),
+            + (", with Python stacks recorded" if is_slowed else "")
+            + host_idle.mostly_before(trace, time),
             location=None,
             cost=Cost(time, on_device=True),
             severity=Severity.INFO,

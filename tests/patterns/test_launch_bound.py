@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import tidy
 from tidy import Severity
 from tidy.finding import Checked, NotChecked
+from tidy.patterns.examples import AT, FRAME, launch, on_gpu, steps, under
+from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
 from ..oracle.shared import decoded, findings, path_of
@@ -222,6 +225,65 @@ def test_what_is_compiled_already(read_events: ReadEvents) -> None:
     written = [*_steps(3, 1), op("Torch-Compiled Region: 0/0", 0, 19)]
     (found,) = tidy.check(read_events(written), select=["TDY402"]).findings
     assert found.fix.startswith("torch.compile(mode=")
+
+
+_REGION, _GRAPH = "Torch-Compiled Region: 0/0", "## Call CompiledFxGraph f9a ##"
+_TRITON = launch("triton_poi_0 9us | float[{n}, 64]", "triton_poi_0 1us", call="cuLaunchKernel 5us")
+_READ = launch("aten::item", "Memcpy DtoH (Device -> Pageable) 1us 4B", call="cudaMemcpyAsync")
+
+
+@pytest.mark.parametrize(
+    ("parts", "fix"),
+    [
+        (lambda _: [_TRITON] * 20, 'torch.compile(mode="reduce-overhead")'),
+        (lambda step: [_TRITON.replace("{n}", str(step))] * 20, "inputs of few sizes"),
+        (lambda _: [*[_TRITON] * 20, _READ], "compiled code without reads"),
+    ],
+    ids=["the-same-each-time", "of-other-sizes", "with-a-read"],
+)
+def test_how_compiled_code_comes_to_use_graphs(parts: Callable[[int], list[str]], fix: str) -> None:
+    regions = (under(f"{_REGION} > {_GRAPH}", *parts(n)).replace("{n}", "8") for n in (1, 2, 3))
+    marked = (under(f"ProfilerStep#{n}", each) for n, each in enumerate(regions, 1))
+    (found,) = _of_outline(on_gpu(*marked, frame=FRAME))
+    assert "20 kernels a step are launched one by one by compiled code" in found.message
+    assert str(found.location) == AT
+    assert found.fix.startswith(fix)
+
+
+def test_what_an_optimizer_has_compiled_is_not_the_optimizers() -> None:
+    step, kernel = "Optimizer.step#Muon.step", _TRITON.replace("{n}", "8")
+    (found,) = _of_outline(on_gpu(steps(under(step, under(_REGION, *[kernel] * 20)))))
+    assert "by compiled code" in found.message
+    assert not _of_outline(on_gpu(steps(under(step, *[kernel] * 20))))
+
+
+# -- kernels that are always late -----------------------------------------------------------------
+
+_ADAM = "void (anonymous namespace)::fused_adam_kernel<float, 4>(int, float*) 2us"
+_ADAM_OP = under("aten::adam", "aten::empty 80us", launch("aten::adam_", _ADAM))
+_LATE = launch("aten::add 9us", "add_kernel 9us") * 12 + _ADAM_OP
+
+
+def test_a_kernel_that_most_of_the_time_lies_before() -> None:
+    (found,) = _of_outline(on_gpu(steps(_LATE, lasts_us=None)))
+    assert found.message.endswith(" us before fused_adam_kernel")
+    part, whole = map(float, re.findall(r"([\d.]+) of ([\d.]+) us before", found.message)[0])
+    assert 0.8 * whole < part < 90
+
+
+def test_an_operator_that_most_of_the_time_lies_before() -> None:
+    kernels = (_LATE.replace("fused_adam", f"adam_{n}") for n in range(3))
+    (found,) = _of_outline(on_gpu(steps(*kernels, lasts_us=None)))
+    assert found.message.endswith(" us before aten::adam_")
+
+
+def test_many_kernels_that_are_late() -> None:
+    (found,) = _of_outline(on_gpu(steps(_ADAM_OP * 12, lasts_us=None)))
+    assert "before" not in found.message
+
+
+def _of_outline(outline: str) -> list[tidy.Finding]:
+    return list(tidy.check(parse_outline(outline), select=["TDY402"]).findings)
 
 
 # -- recorded runs --------------------------------------------------------------------------------

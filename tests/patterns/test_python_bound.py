@@ -7,6 +7,8 @@ import pytest
 import tidy
 from tidy import Finding, Severity
 from tidy.finding import NotChecked
+from tidy.patterns.examples import launch, on_gpu, steps
+from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
 from ..oracle.shared import findings, path_of, report
@@ -224,3 +226,10 @@ def test_a_line_that_was_recorded_is_where_it_is(read_events: ReadEvents) -> Non
             each["args"]["Call stack"] = "train.py(7): <module>"
     (found,) = _found(read_events, written, "TDY401")
     assert str(found.location) == "train.py:12"
+
+
+def test_a_kernel_that_python_is_always_late_for() -> None:
+    adds, late = launch("aten::add 9us", "add_kernel 9us") * 12, launch("aten::mm", "gemm 2us")
+    outline = on_gpu(steps(adds, "work 80us", late, lasts_us=None))
+    (found,) = tidy.check(parse_outline(outline), select=["TDY401"]).findings
+    assert found.message.endswith(" us before gemm")

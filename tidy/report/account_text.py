@@ -13,7 +13,7 @@ from ..account import host_kinds as kinds
 from ..account.device_work import ABOVE_SHORTEST
 from ..account.places import Place
 from ..account.work_kinds import COMMUNICATION
-from ..trace import LeftOut, Window, count_text, printable, time_text
+from ..trace import LeftOut, Window, count_text, plain_name, printable, time_text
 from ..trace.location import parse_frame
 from .console import ReportConsole
 from .units import location_text, share_text, shortened
@@ -214,8 +214,8 @@ def _function(name: str) -> str:
 
 def _short_name(name: str, room: int) -> str:
     """The name of an op or kernel, of which types and parameters go first where it is too long."""
-    name = printable(name.removeprefix("void "))
-    return name if cell_len(name) <= room else re.split(r"[<(]", name)[0] or name
+    whole = printable(name.removeprefix("void "))
+    return whole if cell_len(whole) <= room else plain_name(name)
 
 
 def _said_besides(part: Part) -> str:

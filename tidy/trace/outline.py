@@ -51,7 +51,7 @@ _KINDS = (
     (r"nn\.Module: |.+\(\d+\): ", EventKind.PyCall),
     (r"(cuda|cu|hip)[A-Z]", EventKind.Runtime),
     (r"ProfilerStep#|Optimizer\.|enumerate\(", EventKind.Annotation),
-    (r".*::|.*Backward\d", EventKind.TorchOp),
+    (r".*::|.*Backward\d|Torch-Compiled|## Call Compiled|CompiledF|triton_", EventKind.TorchOp),
     (r"", EventKind.Annotation),
 )
 _KINDS_ON_DEVICE = (

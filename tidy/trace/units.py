@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
 
 
@@ -28,6 +30,12 @@ def _three_digits(value: float) -> str:
 def count_text(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `1,200 events`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def plain_name(name: str) -> str:
+    """An op or kernel without types and parameters: `at::native::elementwise_kernel`."""
+    known = name.removeprefix("void ").replace("(anonymous namespace)::", "")
+    return printable(re.split(r"[<(]", known)[0].strip() or name)
 
 
 def printable(text: str) -> str:

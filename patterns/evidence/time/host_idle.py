@@ -19,12 +19,22 @@ from numpy.typing import NDArray
 
 from tidy.account import HostTime, Stretches, host_in_window
 from tidy.account import host_kinds as kinds
-from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace import (
+    Event,
+    EventKind,
+    Intervals,
+    Rows,
+    Trace,
+    plain_name,
+    range_text,
+    time_text,
+)
 from tidy.trace.kept import kept_of_window
 from tidy.trace.lost import capturing
 
 from ..device import devices
-from ..device.launches import ops_around
+from ..device.graphs import KERNEL_LAUNCHES
+from ..device.launches import COMPILED, by_start, calls_of, has_name, ops_around
 from ..python.places import grouped
 
 Numbers = NDArray[np.int32]
@@ -38,6 +48,8 @@ LONG_NS = 500_000
 _LONGEST_LAUNCH_NS = 200_000
 # A function is where a stretch is spent if so much of it is in the function.
 _MOST = 0.6
+# So much of idle time before launches of one name, which are so few of all, is told.
+MOST_BEFORE, _FEW = 2 / 3, 1 / 3
 _FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall)
 _IN_PYTHON = [
     kinds.CODE_OF[kind] for kind in (kinds.PYTHON, kinds.PREPROCESSING, kinds.OTHER_PROCESS)
@@ -70,23 +82,27 @@ class HostIdle:
 
     Attributes:
         launching: it launches, one operator after the other, and a launch is on its way.
+        gaps: a kernel that was launched by itself has not begun yet.
         python: it is on its way from one operator to the next, by thread (its track).
         stretches: it does something else, for long.
     """
 
     launching: Intervals
+    gaps: Intervals
     python: Mapping[int, Intervals]
     stretches: tuple[Stretch, ...]
 
 
 def host_idle(trace: Trace) -> HostIdle:
     """Tell what the host does in the window while the devices wait for it."""
-    launching, python, stretches = _host_idle(trace)
-    return HostIdle(launching, python, tuple(_made(trace, each) for each in stretches))
+    launching, gaps, python, stretches = _host_idle(trace)
+    return HostIdle(launching, gaps, python, tuple(_made(trace, each) for each in stretches))
 
 
 @kept_of_window
-def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Rows, ...]]:
+def _host_idle(
+    trace: Trace,
+) -> tuple[Intervals, Intervals, dict[int, Intervals], tuple[_Rows, ...]]:
     device = max(trace.devices_used, key=lambda d: len(trace.rows_of_device(d)), default=None)
     pieces = host_in_window(trace, device)
     if len(trace.devices_used) > 1:
@@ -96,10 +112,14 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
     is_hook = pieces.kind == kinds.CODE_OF[kinds.HOOK]
     in_op = (ops >= 0) | (pieces.row >= trace.tree_count)
     is_launching = (pieces.kind == kinds.CODE_OF[kinds.LAUNCHING]) | (is_hook & in_op)
+    # No optimizer is to blame for how compiled code launches.
+    compiled = has_name(trace, *COMPILED)[trace.name_id[np.maximum(ops, 0)]] & (ops >= 0)
+    is_launching |= (pieces.kind == kinds.CODE_OF[kinds.OPTIMIZER]) & compiled
     launches &= is_launching
     # A launch that came just in time has its kernel begin when it arrives.
-    arrives = (pieces.kind == kinds.CODE_OF[kinds.GAP]) & (pieces.row >= 0)
-    arrives &= trace.end_ns[pieces.row] == pieces.start_ns
+    is_gap = (pieces.kind == kinds.CODE_OF[kinds.GAP]) & (pieces.row >= 0)
+    arrives = is_gap & (trace.end_ns[pieces.row] == pieces.start_ns)
+    is_gap &= np.isin(pieces.row, calls_of(trace, *KERNEL_LAUNCHES))
     is_python = np.isin(pieces.kind, _IN_PYTHON) | (is_hook & ~in_op)
     other = is_python | (pieces.kind == kinds.CODE_OF[kinds.CPU_OP])
     if device is not None:
@@ -115,7 +135,8 @@ def _host_idle(trace: Trace) -> tuple[Intervals, dict[int, Intervals], tuple[_Ro
         for track in np.unique(tracks[between]).tolist()
     }
     stretches = _stretches(trace, pieces, ops, tracks, np.where(is_long, group, -1))
-    return _time(pieces, launches | arrives), of_tracks, tuple(stretches)
+    launching, gaps = _time(pieces, launches | arrives), _time(pieces, is_gap)
+    return launching, gaps, of_tracks, tuple(stretches)
 
 
 def _time(pieces: Stretches, chosen: NDArray[np.bool_]) -> Intervals:
@@ -192,6 +213,35 @@ def time_of(stretches: Iterable[Stretch]) -> Intervals:
 def by_track(stretches: Iterable[Stretch]) -> dict[int, Intervals]:
     """The time of stretches by the thread that they are on."""
     return {own[0].track: time_of(own) for own in grouped(stretches, lambda each: each.track)}
+
+
+def mostly_before(trace: Trace, idle: Intervals) -> str:
+    """Name what most of idle time lies before, of few launches, as a message ends; "" for none."""
+    following, spent_ns = work_after(trace, idle)
+    in_all = trace.device_rows[trace.in_window(trace.device_rows)]
+    if not len(following):
+        return ""
+    ops, all_ops = trace.launching_ops(following), trace.launching_ops(in_all)
+    for rows, all_rows in ((following, in_all), (ops, all_ops[all_ops >= 0])):
+        names = np.where(rows >= 0, trace.name_id[rows] + 1, 0)  # 0 is none
+        of_name = np.bincount(names, spent_ns)
+        most = int(of_name.argmax())
+        few = np.count_nonzero(trace.name_id[all_rows] == most - 1) <= _FEW * len(in_all)
+        if most and few and of_name[most] >= MOST_BEFORE * idle.total_ns:
+            count = trace.window.step_count
+            part_ns, whole_ns = of_name[most] / count, idle.total_ns / count
+            part, name = range_text(part_ns, part_ns, whole_ns), trace.names[most - 1]
+            name = plain_name(name).rpartition("::")[2] if rows is following else name
+            return f", {part} of {time_text(whole_ns)} before {name}"
+    return ""
+
+
+def work_after(trace: Trace, idle: Intervals) -> tuple[Rows, NDArray[np.int64]]:
+    """The device work that each stretch of idle time ends with, and how long that is."""
+    work = by_start(trace, trace.device_rows)
+    at = np.searchsorted(trace.start_ns[work], idle.ends_ns)
+    known = at < len(work)
+    return work[at[known]].astype(np.int64), (idle.ends_ns - idle.starts_ns)[known]
 
 
 def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
