@@ -13,19 +13,21 @@ from tidy.trace.inputs import Shape, is_dims
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
+from ..evidence.device.graphs import GRAPH_LAUNCHES
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.python.op_names import aten
-from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps
+from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
 from ..option import EASY_WARNING, Option, share, warning_share
 
 # What cuDNN and MIOpen run to bring images from one layout to the other.
-_CONVERSION = re.compile(r"(void )?(.*nchwToNhwc|.*nhwcToNchw|batched_transpose_\d).*")
-_CONVERTS = ("*nchwToNhwc*", "*nhwcToNchw*", "*batched_transpose_*")
+_CONVERSION = re.compile(r"(void )?(.*nchwTo\w*Nhwc|.*[nN]hwcToNchw|batched_transpose_\d).*")
+_CONVERTS = ("*nchwTo*Nhwc*", "*hwcToNchw*", "*batched_transpose_*")
 _CONVOLUTIONS = (
     "aten::cudnn_convolution*", "aten::miopen_convolution*", "aten::convolution_backward",
     "aten::cudnn_convolution*backward*",
 )  # fmt: skip
+_FOR_EACH = 3  # conversions for a convolution: of the image, the filter and the result
 _CONVERSIONS_LEFT, _COPIES_LEFT = (0.0, 0.25), (0.0, 0.2)
 _TRANSPOSES = aten("transpose t permute numpy_T")
 _PRODUCTS = aten("mm bmm addmm baddbmm matmul linear einsum")
@@ -35,6 +37,9 @@ _ON_ROCM = f"{_CHANNELS_LAST}, with PYTORCH_MIOPEN_SUGGEST_NHWC=1"
 _TO_NHWC = "void cudnn::ops::nchwToNhwcKernel<float> 10us"
 _CONV = launch("aten::conv2d > aten::cudnn_convolution", _TO_NHWC, "sm80_xmma_fprop_nhwc 40us")
 _PLAIN_CONV = launch("aten::conv2d > aten::cudnn_convolution", "sm80_xmma_fprop_nhwc 40us")
+_IN_GRAPH = [f"=> {_TO_NHWC}", "=> sm80_xmma_fprop_nhwc 40us"] * 12
+_GRAPH = under("aten::relu > cudaGraphLaunch 5us", *_IN_GRAPH)
+_GRAPH_OF_ONE = "aten::relu > cudaGraphLaunch 5us", *_IN_GRAPH[:12]
 _T = "aten::transpose | float[8, 64, 32], =1, =2"
 _COPIED = launch(
     "aten::contiguous | float[8, 32, 64] > aten::clone > aten::copy_", "copy_kernel 20us"
@@ -60,8 +65,8 @@ class LayoutCopies(Pattern):
 
     Instead: Keep images in `torch.channels_last` from the first layer on, and pass a transposed
     matrix on without `contiguous()`.
-    Cannot see: It does not say that of a `contiguous()` before a `view`, which needs it, also where
-    the view is of another tensor of the same shape.
+    Cannot see: In graphs it counts the kernels alone. It does not say that of a `contiguous()`
+    before a `view`, which needs it, also where the view is of another tensor of the same shape.
     """
 
     code = "TDY204"
@@ -75,8 +80,10 @@ class LayoutCopies(Pattern):
     warning_from = warning_share(EASY_WARNING)
     examples = (
         Fires("around-convolutions", looped(_CONV * 4, lasts_us=400), events=8, at=AT),
+        Fires("in-a-graph", looped(_GRAPH, lasts_us=None), events=24, at=AT),
         Fires("before-a-product", looped(_T, _COPIED, _PRODUCT, lasts_us=200), events=2, at=AT),
         Quiet("channels-last", on_gpu(steps(_PLAIN_CONV * 4, count=2))),
+        Quiet("one-convolution-in-a-graph", looped(under(*_GRAPH_OF_ONE), lasts_us=400)),
         Quiet("one-convolution", on_gpu(steps(_CONV, _PRODUCT, count=2))),
         Quiet("next-to-nothing", on_gpu(steps(_CONV * 4, count=2, lasts_us=90_000))),
         Quiet("needed-for-a-view", on_gpu(steps(_T, _COPIED, _MERGED, count=2))),
@@ -99,16 +106,21 @@ class LayoutCopies(Pattern):
         work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
         work = work[(trace.device[work] >= 0) & trace.in_window(work)]
         ops = trace.launching_ops(work)
-        calls, number = np.unique(ops[ops >= 0], return_inverse=True)
+        # A graph's launch is all that is known of the operators in it.
+        in_graph = np.isin(trace.caller[work], launches.calls_of(trace, *GRAPH_LAUNCHES))
+        calls, number = np.unique(np.where(in_graph | (ops < 0), work, ops), return_inverse=True)
         share = trace.step_share(trace.time_of(work)) or 0.0
-        if len(calls) < self.fewest_a_step * trace.window.step_count or share < self.least_share:
+        known = len(calls) - (1 - 1 / _FOR_EACH) * np.count_nonzero(in_graph)
+        if known < self.fewest_a_step * trace.window.step_count or share < self.least_share:
             return
         count = np.count_nonzero(trace.in_window(trace.rows_named(*_CONVOLUTIONS)))
         within = f" of {count:,}" if count >= len(calls) else ""
-        spent_ns = np.bincount(number, weights=trace.duration_ns[work[ops >= 0]])
+        around = f"around {len(calls):,}{within} convolutions"
+        spent_ns = np.bincount(number, trace.duration_ns[work])
         yield Match(
             Events(trace, calls),
-            message=f"images change their layout around {len(calls):,}{within} convolutions",
+            message="images change their layout "
+            + (f"{len(work):,} times, for convolutions in graphs" if in_graph.any() else around),
             cost=work,
             location=trace.location(int(calls[spent_ns.argmax()])),
             edit=Edit("all in one layout", work=work, left=_CONVERSIONS_LEFT),
