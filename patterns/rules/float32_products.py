@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.finding import NotApplicable, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Location, Trace
 from tidy.trace.inputs import is_dims
@@ -45,6 +45,10 @@ _NVJET = launch("aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]", "nvje
 _TEMPLATE = launch("triton_tem_fused_mm_0 | {0}[64, 64], {0}[64, 64]", "triton_tem_fused_mm_0 90us")
 _OPTIMIZER = under("Optimizer.step#Shampoo.step", _SGEMM)
 
+_UNTOLD = NotChecked(
+    "neither names nor inputs tell whether most products are in float32",
+    "record some steps with record_shapes=True, without max-autotune and CUDA graphs",
+)
 _GEMM = re.compile(r"(?<!implicit_)gemm_")
 
 
@@ -54,8 +58,9 @@ class Float32Products(DevicePattern):
     What it does: It adds up the kernels of matrix products and convolutions that ran in float32 (or
     TF32), by their names and, where recorded, the dtypes of the inputs. Where a run has half
     precision already it says nothing: what is left in float32 was left on purpose; so was what an
-    optimizer multiplies. Nor does it where for most of the time neither tells the precision.
-    Products of a vector do not count, nor what takes less than 5 % of the time.
+    optimizer multiplies. It is not checked where for most of the time neither tells the precision.
+    Products of a vector do not count, nor what takes less than 5 % of the time. Of templates of
+    Triton in float32 it is not known whether they use TF32: they count as if they did.
     Why it costs: In float16 or bfloat16 Tensor Cores have 8 times the rate of float32 on a V100 or
     T4, 4 times on an RTX 2080 Ti, 16 times on an A100, and twice that of TF32; and there is half as
     much to read.
@@ -91,7 +96,8 @@ class Float32Products(DevicePattern):
         Quiet("autocast", joined(_V100, _HALF, _SGEMM)),
         Quiet("autocast-by-the-inputs", joined(_H100, _NVJET, _SGEMM)),
         Quiet("templates-of-triton-in-half", on_gpu(_TEMPLATE.format("c10::Half"), _SGEMM)),
-        Fires("templates-of-triton-in-float", on_gpu(_TEMPLATE.format("float"), _SGEMM)),
+        Fires("templates-of-triton-in-float", on_gpu(_TEMPLATE.format("float") * 2), events=2),
+        Abstains("templates-of-triton-in-what", on_gpu(re.sub(r" \| .*", "", _TEMPLATE))),
         Quiet("a-vector", joined(_V100, _GEMV)),
         Quiet("in-the-optimizer", joined(_V100, _OPTIMIZER)),
         Quiet("double", joined(_V100, _DOUBLE)),
@@ -104,9 +110,14 @@ class Float32Products(DevicePattern):
 
     def lacks(self, trace: Trace) -> Obstacle | None:
         unknown = obstacles.nvidia_unknown(trace)
-        if unknown is not None or products.has_tensor_cores(trace):
+        if unknown is not None:
             return unknown
-        return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
+        if not products.has_tensor_cores(trace):
+            return NotApplicable(f"{devices.first_nvidia(trace)} has no Tensor Cores")
+        if not len(products.kernels_by_precision(trace)[Precision.OPEN]):
+            return None
+        untold = trace.time_of(_Found(trace, self.already_lower).untold)
+        return _UNTOLD if (trace.step_share(untold) or 0.0) >= self.worth_a_word else None
 
     def find(self, trace: Trace) -> Matches:
         found = _Found(trace, self.already_lower)
@@ -117,6 +128,8 @@ class Float32Products(DevicePattern):
             return
         is_tf32 = found.is_mostly_tf32()
         kinds = "in TF32" if is_tf32 else "in float32"
+        if products.is_float_template(trace, found.kernels).any():
+            kinds = "in float32 or TF32"
         yield Match(
             found.events(),
             f"products and convolutions {kinds}; Tensor Cores are faster in {found.half}",
@@ -141,6 +154,7 @@ class _Found:
     Attributes:
         kernels: their rows.
         precision: of each.
+        untold: those of which nothing tells whether they are in float32, if that is most.
     """
 
     def __init__(self, trace: Trace, already_lower: float) -> None:
@@ -156,14 +170,20 @@ class _Found:
         self.precision = np.repeat(np.array(kinds), [len(rows) for rows in parts])
         lower_ns = trace.duration_ns[by_precision[Precision.LOWER]].sum()
         self._op = self._work.op_of(self.kernels)
-        is_float, is_open = self._is_float(), self.precision == Precision.OPEN
-        is_lower = is_open & self._has_input("c10::")  # c10::Half, c10::BFloat16, ...
-        may_be_lower = is_open & ~is_float & ~self._has_input("float")
+        is_open = self.precision == Precision.OPEN
+        is_float = self._is_float() | is_open & products.is_float_template(trace, self.kernels)
+        # c10::Half, c10::BFloat16, ...
+        is_lower = is_open & products.takes_dtype(trace, self.kernels, "c10::")
+        in_float = products.takes_dtype(trace, self.kernels, "float")
+        untold = is_open & ~is_float & ~in_float & ~is_lower
         spent = trace.duration_ns[self.kernels]
         lower_ns += spent[is_lower].sum()
         chosen = is_float & ~self._in_optimizer() & ~self._falls_back()
         chosen &= lower_ns <= already_lower * (spent[~is_lower].sum() + lower_ns)
-        chosen &= 2 * spent[may_be_lower].sum() <= spent.sum()
+        # Those whose precision nothing tells, where they are most of all.
+        is_untold = lower_ns == 0 and 2 * spent[untold].sum() > spent.sum()
+        self.untold = self.kernels[untold & is_untold]
+        chosen &= 2 * spent[untold | is_lower & ~is_float].sum() <= spent.sum()
         inside = trace.in_window(self.kernels)
         if (chosen & inside).any():
             chosen &= inside
@@ -177,17 +197,6 @@ class _Found:
         dtypes = np.array([*self._work.dtypes, ""], object)[self._op]
         by_name = (dtypes == "") & (self.precision != Precision.OPEN)
         return np.asarray((dtypes == "float") | by_name, bool)
-
-    def _has_input(self, dtype: str) -> NDArray[np.bool_]:
-        """Whether what launched each has an input of a dtype that begins so."""
-        trace, ops = self._trace, self._trace.launching_ops(self.kernels)
-        result, known = np.zeros(len(ops), bool), np.flatnonzero(ops >= 0)
-
-        def has(_: str, inputs_id: int) -> bool:
-            return any(each.startswith(dtype) for each in trace.inputs.dtypes(inputs_id))
-
-        result[known] = trace.by_call(ops[known], has)
-        return result
 
     def _falls_back(self) -> NDArray[np.bool_]:
         """Find, where TF32 is on, products of sizes that Tensor Cores have no kernel for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tidy.finding import NotApplicable, Obstacle
+from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Trace
 from tidy.trace.inputs import is_dims
@@ -26,11 +26,16 @@ _LARGE_NS, _LARGE_LEFT, _SMALL_LEFT, _UNKNOWN_LEFT = 300_000, 1.4, 2.0, 0.6
 _FULL_RATE = frozenset({(8, 0), (9, 0), (10, 0), (10, 3)})
 _BYTES_PER_NS = 2_000  # A100 80GB: 2.0 TB/s
 
+_HIDDEN = NotChecked(
+    "all float32 products are templates of Triton, which do not tell whether they use TF32",
+    'record some steps without mode="max-autotune"',
+)
 _FLOAT = "aten::mm | float[64, 64], float[64, 64]"
 _HALF = "aten::mm | c10::Half[64, 64], c10::Half[64, 64]"
 _BIAS_ALONE = "aten::addmm | float[64], c10::Half[64, 64], c10::Half[64, 64]"
 _RTX_3090 = "# device 0 NVIDIA GeForce RTX 3090 8.6"
 _TF32_KERNEL = "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16 9us"
+_TEMPLATE = "triton_tem_fused_mm_0 | float[64, 64], float[64, 64]"
 _REGION = "Torch-Compiled Region: 0/0"
 _COMPILED = joined("aten::neg | float[64]", launch(_REGION, "ampere_sgemm_64x64_nn 40us"))
 
@@ -52,10 +57,10 @@ class FP32Matmul(DevicePattern):
     Instead: Call `torch.set_float32_matmul_precision("high")`, if ten bits of mantissa are enough
     for the model. What autocast to bfloat16 adds to that is TDY502.
     Cannot see: It misses convolutions (cuDNN uses TF32 by default) and, in compiled code where
-    there are any, products without an operator; Triton's templates, whose names do not tell; and
-    products whose kernel the profiler lost. AMD and GPUs before compute capability 8.0 have no
-    TF32, and on GeForce cards and the L40 it is no faster than float32, so it does not apply to
-    them.
+    there are any, products without an operator; Triton's templates, whose names do not tell (where
+    all float32 products are such it is not checked); and products whose kernel the profiler lost.
+    AMD and GPUs before compute capability 8.0 have no TF32, and on GeForce cards and the L40 it is
+    no faster than float32, so it does not apply to them.
     """
 
     code = "TDY501"
@@ -72,6 +77,7 @@ class FP32Matmul(DevicePattern):
         Quiet("beside-convolutions", on_gpu(_COMPILED, launch("aten::convolution", "conv"))),
         Quiet("tf32-is-on-in-compiled-code", on_gpu(_COMPILED, launch(_REGION, _TF32_KERNEL))),
         Quiet("a-template-of-triton", on_gpu(_COMPILED.replace("ampere_sgemm", "triton_tem_mm"))),
+        Abstains("templates-alone", on_gpu(launch(_TEMPLATE, "triton_tem_fused_mm_0 90us"))),
         Quiet("half", on_gpu(launch(_HALF, "ampere_fp16_s16816gemm_fp16_64x64 9us"))),
         Abstains("v100", joined("# device 0 Tesla V100 7.0", launch(_FLOAT, "volta_sgemm 40us"))),
         Abstains("geforce", joined(_RTX_3090, launch(_FLOAT, "ampere_sgemm_64x64_nn 40us"))),
@@ -80,8 +86,10 @@ class FP32Matmul(DevicePattern):
 
     def lacks(self, trace: Trace) -> Obstacle | None:
         unknown, gpu = obstacles.nvidia_unknown(trace), devices.first_nvidia(trace)
-        if unknown is not None or products.gains_by_tf32(trace):
+        if unknown is not None:
             return unknown
+        if products.gains_by_tf32(trace):
+            return _HIDDEN if products.hides_tf32(trace) else None
         if products.has_tf32(trace):
             return NotApplicable(f"{gpu} is no faster in TF32 than in float32")
         return NotApplicable(f"{gpu} has no TF32")

@@ -75,6 +75,37 @@ def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
     return {each: rows[(known == each)[which]] for each in Precision}
 
 
+def takes_dtype(trace: Trace, kernels: Rows, dtype: str) -> NDArray[np.bool_]:
+    """For each kernel whether what launched it has an input of a dtype that begins so."""
+    ops = trace.launching_ops(kernels)
+    result, known = np.zeros(len(ops), bool), np.flatnonzero(ops >= 0)
+
+    def takes(_: str, inputs_id: int) -> bool:
+        return any(each.startswith(dtype) for each in trace.inputs.dtypes(inputs_id))
+
+    result[known] = trace.by_call(ops[known], takes)
+    return result
+
+
+def is_float_template(trace: Trace, kernels: Rows) -> NDArray[np.bool_]:
+    """For each kernel whether it is one of Triton's, of inputs in float32 and none in fewer bits.
+
+    Whether it multiplies in TF32 is not to be told.
+    """
+    is_template = launches.has_name(trace, "triton_*")[trace.name_id[kernels]]
+    in_float = takes_dtype(trace, kernels, "float") & ~takes_dtype(trace, kernels, "c10::")
+    return np.asarray(is_template & in_float, bool)
+
+
+def hides_tf32(trace: Trace) -> bool:
+    """Tell whether templates of Triton are the only products in float32."""
+    of = kernels_by_precision(trace)
+    if not is_float_template(trace, of[Precision.OPEN]).any():
+        return False
+    floats = map(_is_float, trace.events(trace.rows_named(*MATRIX_PRODUCTS)))
+    return not len(of[Precision.TF32]) + len(of[Precision.FLOAT32]) and not any(floats)
+
+
 def has_tensor_cores(trace: Trace) -> bool:
     """Tell whether a GPU of the run has Tensor Cores."""
     nvidia = devices.used_devices(trace, "nvidia")
