@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 
-from tidy.account import RankWaits, waits_for_devices, waits_for_ranks
-from tidy.finding import NotApplicable, NotChecked, Obstacle
-from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace
+from tidy.account import Accountant, HostTime, RankWaits, waits_for_devices, waits_for_ranks
+from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle
+from tidy.savings import Edit
+from tidy.trace import (
+    Capability,
+    Event,
+    EventKind,
+    Events,
+    Intervals,
+    Location,
+    Rows,
+    Trace,
+    time_text,
+)
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
@@ -23,6 +36,9 @@ _UNMATCHED = NotChecked(
     "the collectives of this rank could not be matched with the others'",
     "record the same steps of all ranks, with shapes",
 )
+
+_MOST_LINES = 1_000
+_MOST_OF_LATE = 0.5  # a line at which so much of the time goes is the reason
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _REDUCE = "c10d::allreduce_"
@@ -55,6 +71,9 @@ class LateRank(Pattern):
         rank 0   |step......|AllReduce.............|
         rank 1   |step...................|AllReduce|
 
+    Where one rank is late, the saving is that of the others' waiting: at best it arrives when the
+    others do in the median, at worst when the next to last does; nothing is sure where the traces
+    of some ranks were not given.
     Instead: Look at the report of the rank that is named: a slower loader or device, another
     program on its machine, more or longer samples. Where ranks come last by turns, batches of even
     size help.
@@ -65,7 +84,7 @@ class LateRank(Pattern):
     code = "TDY902"
     needs = frozenset[Capability]()
     compares_ranks = True
-    why_no_edit = "the fix is made on the rank that is late, and its trace has the reason"
+    why_no_edit = "what would let all of them arrive in time is not known"
     fix = "look at the rank that comes last: its loader, its share of the work, its machine"
     least_share = share(
         0.01, "waits that are less than this part of the steps are not worth a word"
@@ -102,11 +121,9 @@ class LateRank(Pattern):
         waits = waits_for_devices(trace)
         if waits is None:
             return
-        devices = trace.device[waits.rows]
-        columns = (waits.rows, waits.waiting_ns, waits.earliest_ns, waits.last)
         of_each = {
-            device: _Rank(trace, RankWaits(*(each[devices == device] for each in columns)), "GPU")
-            for device in np.unique(devices).tolist()
+            device: _Rank(trace, waits.at(trace.device[waits.rows] == device), "GPU")
+            for device in np.unique(trace.device[waits.rows]).tolist()
         }
         for device in of_each:
             yield from self._matches(device, of_each)
@@ -133,27 +150,39 @@ class LateRank(Pattern):
         if (trace.step_share(time) or 0.0) < self.least_share or not waiting.any():
             return
         op = trace.event(int(waits.rows[waiting.argmax()]))
+        late, edit, place = self._late(number, of_each), None, None
+        # Of one process the late one's own work would have to change as well.
+        if late is not None and of_each[late].trace is not trace:
+            edit = rank.in_time(late, are_all=len(of_each) == (trace.info.world_size or 1))
+            place = _longer_at(of_each[late], late, rank)
         yield Match(
             Events(trace, waits.rows[waiting > 0]),
-            message=f"{rank.word} {number} waits for {self._whom(number, of_each)}",
+            message=f"{rank.word} {number} waits for {self._whom(number, late, of_each)}",
             location=_place(trace, op),
             cost=Cost(time, on_device=op.device >= 0),
+            edit=edit,
+            fix_place=place,
         )
 
-    def _whom(self, number: int, of_each: Mapping[int, _Rank]) -> str:
-        """Tell whom a rank waits for: `rank 1, which comes last to 6 of 8 collectives and ...`."""
-        rank = of_each[number]
-        waits = rank.waits
+    def _late(self, number: int, of_each: Mapping[int, _Rank]) -> int | None:
+        """Find the one that a rank waits for; None where they come last by turns."""
+        waits = of_each[number].waits
         by_rank = {late: int(waits.waiting_ns[waits.last == late].sum()) for late in of_each}
         late, for_it = max(by_rank.items(), key=itemgetter(1))
         is_most = for_it >= self.most_of_waiting * waits.waiting_ns.sum()
         own = of_each[late].waits.waiting_ns.sum()
-        if late == number or not is_most or own > self.far_less * for_it:
+        return None if late == number or not is_most or own > self.far_less * for_it else late
+
+    def _whom(self, number: int, late: int | None, of_each: Mapping[int, _Rank]) -> str:
+        """Tell whom a rank waits for: `rank 1, which comes last to 6 of 8 collectives, by ...`."""
+        rank = of_each[number]
+        if late is None:
             return f"other {rank.word}s, which come last by turns"
-        last = np.flatnonzero(waits.last == late)
-        times = f"{len(last)} of {len(waits.last)} collectives"
-        why = self._why(of_each[late], waits, late)
-        said = f"{rank.word} {late}, which comes last to {times}{why}"
+        last = np.count_nonzero(rank.waits.last == late)
+        times = f"{last} of {len(rank.waits.last)} collectives"
+        by = f", by {time_text(of_each[late].late_ns(late))} a {rank.trace.window.unit}"
+        why = self._why(of_each[late], rank.waits, late)
+        said = f"{rank.word} {late}, which comes last to {times}{by}{why}"
         world = rank.trace.info.world_size or 1
         some = rank.word == "rank" and len(of_each) < world
         return f"{said} (of {len(of_each)} of {world} ranks)" if some else said
@@ -173,7 +202,8 @@ class LateRank(Pattern):
         return ": its GPU still computes" if at_once <= 1 - self.most_of_waiting else ""
 
 
-class _Rank(NamedTuple):
+@dataclass(frozen=True)
+class _Rank:
     """A rank or, of one process, a device, and how its collectives wait."""
 
     trace: Trace
@@ -183,15 +213,67 @@ class _Rank(NamedTuple):
     @property
     def exposed(self) -> Intervals:
         """The time of the window in which it waits, and its device does nothing else."""
+        starts = self.trace.start_ns[self.waits.rows]
+        return self._exposed(starts, starts + self.waits.waiting_ns)
+
+    def _exposed(self, starts_ns: Rows, ends_ns: Rows) -> Intervals:
         trace, rows = self.trace, self.waits.rows
-        starts = trace.start_ns[rows]
-        waiting = Intervals(starts, starts + self.waits.waiting_ns)
         others = [trace.rows_of_device(device) for device in np.unique(trace.device[rows]).tolist()]
-        if others and (trace.device[rows] >= 0).all():
+        if others and self._on_device:
             busy = np.setdiff1d(np.concatenate(others), rows)
         else:  # on the host: what the thread computes meanwhile
             busy = trace.rows_of_kind(EventKind.TorchOp)
-        return (waiting - trace.time_of(busy.tolist())) & trace.step_time
+        waiting = Intervals(starts_ns, ends_ns) - trace.time_of(busy.tolist())
+        return waiting & trace.step_time
+
+    @property
+    def _on_device(self) -> bool:
+        return bool((self.trace.device[self.waits.rows] >= 0).all())
+
+    def late_ns(self, number: int) -> float:
+        """By how much it comes later than the others, in each step with a collective."""
+        inside = self.trace.in_window(self.waits.rows)
+        mine = (self.waits.last == number) & inside
+        starts_ns = [start for start, _ in self.trace.window.step_ranges]
+        steps = np.searchsorted(starts_ns, self.trace.start_ns[self.waits.rows[inside]], "right")
+        return float(self.waits.late_ns[mine].sum()) / max(len(np.unique(steps)), 1)
+
+    @cached_property
+    def lines(self) -> Counter[Location]:
+        """The host's time in ns at each line, in a step."""
+        of_each, steps = Counter[Location](), self.trace.window.step_count
+        for line in Accountant(self.trace).by_line(_MOST_LINES):
+            if line.place.location is not None:
+                of_each[line.place.location] += line.host_ns // steps
+        return of_each
+
+    def in_time(self, late: int, *, are_all: bool) -> Edit:
+        """The run in which the late one arrives with the others: at worst with the next to last."""
+        waits = self.waits.at(self.waits.last == late)
+        each = [np.minimum(waits.waiting_ns, by) for by in (waits.late_ns, waits.lead_ns)]
+        best, worst = (self._shorter(waits, saved_ns) for saved_ns in each)
+        if not are_all:
+            worst = self._shorter(waits, np.zeros_like(waits.waiting_ns))
+        untold = "" if are_all else "a rank whose trace was not given may come later still"
+        return replace(best, at_worst=worst, untold=untold)
+
+    def _shorter(self, waits: RankWaits, saved_ns: Rows) -> Edit:
+        model = f"the {self.word} that is late arrives with the others"
+        if self._on_device:
+            return Edit(model, work=waits.rows, work_saved_ns=saved_ns, of_others=True)
+        upto = self.trace.start_ns[waits.rows] + waits.waiting_ns
+        time = self._exposed(upto - saved_ns, upto)
+        return Edit(model, host={HostTime(self.trace).main: time}, of_others=True)
+
+
+def _longer_at(late: _Rank, number: int, other: _Rank) -> FixPlace | None:
+    """Find the line at which the late one spends what it is late by, beyond what another does."""
+    more = Counter({at: ns - other.lines[at] for at, ns in late.lines.items()})
+    for location, more_ns in more.most_common(1):
+        if more_ns >= _MOST_OF_LATE * late.late_ns(number):
+            what = f"{late.word} {number} spends {time_text(more_ns)} more of a step"
+            return FixPlace(what, location)
+    return None
 
 
 def _place(trace: Trace, work: Event) -> Location | None:

@@ -184,13 +184,26 @@ def _waits_us(does: str) -> dict[str, int]:
         "",  # without stacks
         "  <built-in method run_backward of torch._C._EngineBase object at 0x1> 990us",
         "  torch/distributed/distributed_c10d.py(9): wait 990us",
+        "  torch/_tensor.py(9): backward 990us",
     ],
 )
 def test_a_collective_of_another_thread_is_waited_for(waits: str) -> None:
     assert _waits_us(waits) == {"gloo:all_reduce": 599}
 
 
-@pytest.mark.parametrize("works", ["  train.py(3): busy 990us", "  aten::sort 990us"])
+def test_who_waits_may_go_on_before_the_thread_that_wakes_it_does() -> None:
+    waits = "  torch/_tensor.py(9): backward 600us\n  aten::copy_ 390us"
+    assert _waits_us(waits) == {"gloo:all_reduce": 610 - 100}
+
+
+@pytest.mark.parametrize(
+    "works",
+    [
+        "  train.py(3): busy 990us",
+        "  aten::sort 990us",
+        "  torch/_tensor.py(9): backward 300us\n  aten::sort 690us",
+    ],
+)
 def test_one_that_ends_during_other_work_is_not(works: str) -> None:
     assert not _waits_us(works)
 

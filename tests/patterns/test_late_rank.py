@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import tidy
+from tidy.account import waits_for_ranks
+from tidy.check.weigh import weigh
 from tidy.finding import Checked, Finding, NotApplicable, NotChecked, Severity
 from tidy.patterns.rules.late_rank import LateRank
 from tidy.patterns.runner import run_on_ranks
@@ -44,6 +46,9 @@ def _trace(
         add("cuda_runtime", "cudaLaunchKernel", at + arrives - 8, 5, 77, correlation=step + 1)
         took = latest - arrives + _TRANSFER_US
         add("kernel", "ncclDevKernel_AllReduce_Sum_f32", at + arrives, took, 0, **link)
+        for before in (40, 30):
+            add("cuda_runtime", "cudaEventRecord", at + arrives - before, 5, 77, correlation=0)
+        add("cuda_runtime", "cudaStreamSynchronize", at + arrives, took + 5, 77, correlation=0)
         if more.get("hidden"):
             add("kernel", "gemm", at + arrives, took, 0, device=0, stream=8)
     header = {
@@ -88,12 +93,33 @@ def test_of_three_ranks_the_late_one(tmp_path: Path) -> None:
     assert all("waits for rank 1, which" in each[0].message for each in found if each)
 
 
+def test_the_saving_is_that_of_a_late_rank_which_comes_with_the_others(tmp_path: Path) -> None:
+    """Ranks come at 100, 200, 300 and 700 us: by 400 us later than the third, 500 than the median.
+
+    The third one waits 400 us, and no longer in either case.
+    """
+    arrives = [100, 200, 300, 700]
+    traces = [
+        _trace(tmp_path, rank, [at_us] * 4, [700] * 4, world=4)
+        for rank, at_us in enumerate(arrives)
+    ]
+    found = _found(traces)
+    saved = []
+    for trace, waits, findings in zip(traces, waits_for_ranks(traces), found, strict=True):
+        for each in weigh(trace, findings, waits=waits).findings:
+            assert each.saving is not None
+            assert each.severity == Severity.WARNING
+            saved.append((each.saving.low_ns, each.saving.high_ns))
+    assert saved == [(368_000, 500_000), (368_000, 500_000), (368_000, 400_000)]
+
+
 def test_ranks_that_are_late_by_turns_are_not_named(tmp_path: Path) -> None:
     first, second = [100, 400, 100, 400], [400, 100, 400, 100]
     latest = [400] * 4
     found = _found([_trace(tmp_path, 0, first, latest), _trace(tmp_path, 1, second, latest)])
     for (waits,) in found:
         assert waits.message.endswith("waits for other ranks, which come last by turns")
+        assert waits.edit is None
 
 
 def test_ranks_of_which_only_some_were_recorded(tmp_path: Path) -> None:
@@ -102,7 +128,12 @@ def test_ranks_of_which_only_some_were_recorded(tmp_path: Path) -> None:
         _trace(tmp_path, 0, [100] * 3, late, world=8),
         _trace(tmp_path, 1, late, late, world=8),
     ]
-    assert _found(traces)[0][0].message.endswith("(of 2 of 8 ranks)")
+    ((found,), _) = _found(traces)
+    assert found.message.endswith("(of 2 of 8 ranks)")
+    (judged,) = weigh(traces[0], [found], waits=waits_for_ranks(traces)[0]).findings
+    assert judged.saving is not None
+    assert (judged.saving.low_ns, judged.saving.high_ns) == (0, 300_000)
+    assert judged.saving.why == "a rank whose trace was not given may come later still"
 
 
 @pytest.mark.parametrize("late_us", [101, 105])
@@ -174,6 +205,8 @@ def test_the_rank_that_sleeps() -> None:
     assert waits.message.startswith("rank 0 waits for rank 1, which comes last")
     assert 60_000_000 <= 3 * waits.cost_ns < 64_000_000
     assert waits.location is not None
+    assert ", by 20." in waits.message
+    assert waits.edit is not None
 
 
 @pytest.mark.parametrize(

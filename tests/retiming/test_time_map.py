@@ -199,6 +199,29 @@ def test_a_long_step_keeps_its_time_where_nothing_disturbed_it(
     assert max(lengths[:-1]) < 10_000
 
 
+def test_a_collective_of_a_pool_stays_beside_what_the_main_thread_does() -> None:
+    """It runs on another thread than in the light step, whose operators take a tenth."""
+    full, light = RawColumns(), RawColumns()
+    for raw, unit in ((full, 1_000), (light, 100)):
+        writer = Writer(np.random.default_rng(0), 10, with_python=False)
+        writer.raw = raw
+        for step in range(4):
+            thread = Track(4321, 7 + (step + (raw is light)) % 2)
+            for name, start, end, track in (
+                ("aten::a", 1, 2, MAIN),
+                ("gloo:all_reduce", 3, 8, thread),
+                ("aten::b", 9, 10, MAIN),
+            ):
+                times = ((10 * step + each) * unit for each in (start, end))
+                writer.add(name, EventKind.TorchOp, *times, track)
+    known = light_steps(light, [[0, 1_000, 2_000, 3_000, 4_000]], MAIN)
+    assert known is not None
+    _, _, table = mapped(full, [10_000 * step for step in range(5)], known)
+    is_reduced = table["duration_ns"] > 200
+    assert np.abs(table["duration_ns"][is_reduced] - 500).max() < 10
+    assert np.abs(table["start_ns"][is_reduced] % 1_000 - 300).max() < 10
+
+
 @pytest.mark.parametrize("are_quickest", [False, True])
 def test_on_a_busy_machine_a_long_step_is_no_counterpart(are_quickest: bool) -> None:
     rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ import tidy
 from tidy.trace import Capability, EventKind
 
 from ..environment import SOAK
-from .running import python, record, tidy_report, tidy_run, write_script
+from .running import Ended, python, record, tidy_report, tidy_run, write_script
 
 pytestmark = pytest.mark.oracle
 
@@ -224,6 +224,51 @@ def test_gzip_and_reporting_again(tmp_path: Path) -> None:
     assert again["findings"] == said["traces"][0]["findings"]
 
 
+def _run_of_two(text: str, folder: Path, *options: str) -> Ended:
+    """Record a script in two processes."""
+    script = write_script(folder, text)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = ["--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port)]
+    found = tidy_run(
+        *("--fail-on", "info", *options, "-m", "torch.distributed.run", *launch, script),
+        cwd=folder,
+        OMP_NUM_THREADS="1",
+    )
+    assert found.code == 1, found.err
+    return found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="gloo under torchrun needs POSIX here")
+@pytest.mark.slow
+def test_the_rank_that_sleeps(tmp_path: Path) -> None:
+    """The other one waits in its backward, on a thread of Gloo's."""
+    text = """
+    import time
+    import torch, torch.distributed as dist
+    dist.init_process_group("gloo")
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(net.parameters())
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = net(torch.ones(2, 64)).sum()
+        if dist.get_rank():
+            time.sleep(0.02)
+        loss.backward()
+        optimizer.step()
+    dist.destroy_process_group()
+    """
+    first, second = json.loads(_run_of_two(text, tmp_path, "--format", "json").out)["traces"]
+    (late,) = (each for each in first["findings"] if each["code"] == "TDY902")
+    assert late["message"].startswith("rank 0 waits for rank 1, which comes last")
+    assert late["severity"] == "warning"
+    assert late["fix_place"]["location"]["line"] == 11
+    assert late["saving"]["high_ns"] > 10_000_000
+    assert not any(each["code"] == "TDY401" for each in first["findings"])
+    assert "TDY401" in [each["code"] for each in second["findings"]]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="gloo under torchrun needs POSIX here")
 @pytest.mark.slow
 def test_ranks_of_a_distributed_job(tmp_path: Path) -> None:
@@ -238,17 +283,7 @@ def test_ranks_of_a_distributed_job(tmp_path: Path) -> None:
         optimizer.step()
     dist.destroy_process_group()
     """
-    script = write_script(tmp_path, text)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = ["--nproc_per_node", "2", "--master_addr", "127.0.0.1", "--master_port", str(port)]
-    found = tidy_run(
-        *("--fail-on", "info", "--trace", "ranks", "-m", "torch.distributed.run", *launch, script),
-        cwd=tmp_path,
-        OMP_NUM_THREADS="1",
-    )
-    assert found.code == 1, found.err
+    found = _run_of_two(text, tmp_path, "--trace", "ranks")
     traces = [tidy.load(path) for path in sorted((tmp_path / "ranks").iterdir())]
     assert [(trace.info.rank, trace.info.world_size) for trace in traces] == [(0, 2), (1, 2)]
     assert re.search(r"train\.py, rank 0\n.*train\.py, rank 1\n", found.out)

@@ -134,6 +134,7 @@ PYTHON_RANGES = HostNames(
 MAY_WAIT = re.compile(
     r"<built-in method (run_backward|wait|acquire) .*"
     r"|(.*/)?(torch/(autograd|distributed|nn/parallel)/.*|threading)\.py\(\d+\): .*"
+    r"|(.*/)?torch/_tensor\.py\(\d+\): backward"
 ).fullmatch
 _CALLS_HOOKS = re.compile(
     r".*torch/nn/modules/module\.py\(\d+\): (_call_impl|inner)"

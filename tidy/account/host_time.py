@@ -41,6 +41,7 @@ from .work_kinds import OPTIMIZER as OPTIMIZER_OP
 
 _BETWEEN_OPS = [CODE_OF[kind] for kind in BETWEEN_OPS]
 _MAY_WAIT = [*_BETWEEN_OPS, CODE_OF[OTHER_PROCESS]]
+_SOON = 0.25  # of a wait: what ends so soon after it ended it
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +152,30 @@ class HostTime:
             this thread    [op]..................[op]
             Gloo's              [gloo:all_reduce]
 
-        One that ends during other work is not waited for.
+        One that ends during other work is not waited for, but soon after: who waits may go on
+        before the thread that wakes it does.
         """
         trace = self._trace
         rows = collectives_on_host(trace)
         rows = rows[trace.track_id[rows] != track_id]
         if not len(rows):
             return pieces
-        rows = rows[np.argsort(trace.end_ns[rows], kind="stable")]
-        at = np.searchsorted(pieces.starts_ns, trace.end_ns[rows]) - 1
-        row = np.where(pieces.row[at] < trace.tree_count, pieces.row[at], -1)
-        waited = np.isin(pieces.kind[at], _MAY_WAIT) & self._rows.may_wait[row] & (at >= 0)
-        rows, at = rows[waited], at[waited]
+        row = np.where(pieces.row < trace.tree_count, pieces.row, -1)
+        may_wait = np.isin(pieces.kind, _MAY_WAIT) & self._rows.may_wait[row]
+        piece_ends = np.append(pieces.starts_ns[1:], np.iinfo(np.int64).max)
+        waits_ns = np.where(may_wait, piece_ends - pieces.starts_ns, 0)
+        since, at = (
+            np.maximum(np.searchsorted(pieces.starts_ns, each) - 1, 0)
+            for each in (trace.start_ns[rows], trace.end_ns[rows])
+        )
+        both = zip(since.tolist(), at.tolist(), strict=True)
+        longest = [low + int(waits_ns[low : high + 1].argmax()) for low, high in both]
+        at = np.where(waits_ns[at] >= _SOON * waits_ns[longest], at, longest)
         began = np.maximum(trace.start_ns[rows], pieces.starts_ns[at])
-        ends = trace.end_ns[rows]
+        ends = np.minimum(trace.end_ns[rows], piece_ends[at])
+        waited = may_wait[at] & (trace.end_ns[rows] - ends <= _SOON * (ends - began))
+        by_end = np.flatnonzero(waited)[np.argsort(ends[waited], kind="stable")]
+        rows, began, ends = rows[by_end], began[by_end], ends[by_end]
         starts = np.unique(np.concatenate([pieces.starts_ns, began, ends]))
         of = np.searchsorted(pieces.starts_ns, starts, side="right") - 1
         kind, row = pieces.kind[of], pieces.row[of]

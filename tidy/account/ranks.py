@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Intervals, Rows, Trace, TraceInfo
+from ..trace.kinds import COLLECTIVES_ON_HOST
 from . import work_kinds
 from .device_work import (
     ABOVE_SHORTEST,
@@ -36,7 +38,6 @@ _ENDS_TOGETHER_NS = 200_000
 _ENDS_TOGETHER_ON_HOST_NS = 10_000_000
 _LONG = np.iinfo(np.int64).max
 _ANY_TIME = np.iinfo(np.int64).min // 2
-_ON_HOST = ("gloo:*", "mpi:*", "ucc:*")
 _Key = tuple[int, str, int]
 
 
@@ -50,12 +51,20 @@ class RankWaits:
         earliest_ns: when each may begin, as long as it is, without ending before the other ranks
             let it end, if they stay as they are.
         last: the rank that arrives last to each; of one process the device that does.
+        late_ns: how much later that one arrives than the others do in the median.
+        lead_ns: how much later it arrives than the next to last.
     """
 
     rows: Rows
     waiting_ns: Rows
     earliest_ns: Rows
     last: Rows
+    late_ns: Rows
+    lead_ns: Rows
+
+    def at(self, some: NDArray[np.bool_]) -> RankWaits:
+        """Some of the collectives."""
+        return RankWaits(*(getattr(self, each.name)[some] for each in fields(self)))
 
     def time(self, trace: Trace) -> Intervals:
         """The time in which they wait, and no other work runs."""
@@ -118,12 +127,12 @@ def waits_for_devices(trace: Trace) -> RankWaits | None:
         return None
     ranks = [_collectives(trace, device, rows[trace.device[rows] == device]) for device in devices]
     waits = _of_job(ranks)
-    rows, waiting_ns, last = (
-        np.concatenate([getattr(each, name) for each in waits])
-        for name in ("rows", "waiting_ns", "last")
-    )
+    columns = {
+        each.name: np.concatenate([getattr(of_device, each.name) for of_device in waits])
+        for each in fields(RankWaits)
+    }
     # A replay of this trace moves all of them.
-    return RankWaits(rows, waiting_ns, np.full(len(rows), _ANY_TIME), last)
+    return RankWaits(**{**columns, "earliest_ns": np.full(len(columns["rows"]), _ANY_TIME)})
 
 
 def told_apart(trace: Trace, busy: Stretches, waits: RankWaits | None) -> Stretches:
@@ -181,22 +190,27 @@ def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
     ends = np.array([rank.trace.end_ns[mine] for rank, mine in of_each], np.int64)
     took = np.array([rank.trace.duration_ns[mine] for rank, mine in of_each], np.int64)
     apart = ends - ends[0]
+    on_host = np.logical_or.reduce([rank.trace.device[mine] < 0 for rank, mine in of_each])
     if keys:
         apart = apart - np.median(apart, axis=1)[:, None].astype(np.int64)
-    on_host = np.array([rank.trace.device[mine] < 0 for rank, mine in of_each], bool).any(axis=0)
-    most_ns = np.where(on_host, _ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
-    together = (np.abs(apart) < most_ns).all(axis=0)
+    spread = np.ptp(apart, axis=0)
+    # Where tidy recorded the ranks their clocks stand at times: what lies between two tells. Steps
+    # with the times of other steps have no clock in common.
+    spread[1:] = np.where(on_host[1:], np.ptp(np.diff(apart, axis=1), axis=0), spread[1:])
+    spread *= not any("tidy_times" in rank.trace.info.header for rank in ranks)
+    together = spread < np.where(on_host, _ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
     waiting = took - took.min(axis=0, initial=_LONG)
-    unsure = np.where(on_host, np.ptp(apart, axis=0), 0)
-    waiting = np.maximum(waiting - unsure, 0)
+    waiting = np.maximum(waiting - np.where(on_host, spread, 0), 0)
     last = np.array([rank.number for rank in ranks])[took.argmin(axis=0)]
+    of_others = np.sort(waiting, axis=0)[1:]
+    late = np.median(of_others, axis=0).astype(np.int64)
     result = []
     for number, mine in enumerate(rows):
         # The rank that arrives last may begin so much earlier until another one is the last.
         lead = np.delete(waiting, number, axis=0).min(axis=0, initial=_LONG)
         earliest = ends[number] - took[number] - lead
-        told = (mine, waiting[number], earliest, last)
-        result.append(RankWaits(*(each[together] for each in told)))
+        told = (mine, waiting[number], earliest, last, late, of_others[0])
+        result.append(RankWaits(*told).at(together))
     return result
 
 
@@ -216,7 +230,7 @@ def _communication(trace: Trace) -> Rows:
 
 def collectives_on_host(trace: Trace) -> Rows:
     """Find what Gloo, MPI and UCC recorded of their work, on threads of their own."""
-    rows = trace.rows_named(*_ON_HOST)
+    rows = trace.rows_named(*(f"{start}*" for start in COLLECTIVES_ON_HOST))
     return rows[rows < trace.tree_count]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..trace.kinds import DEVICE_WORK
+from ..trace.kinds import COLLECTIVES_ON_HOST, DEVICE_WORK
 from ..trace.raw_columns import Column, Interner, RawColumns, Strings, Track
 from .moments import Moments, Numbers, moments_of
 
@@ -65,6 +65,11 @@ class LightSteps:
     @cached_property
     def lengths_ns(self) -> Numbers:
         return np.array([end - start for start, end in self.steps], np.int64)
+
+    @property
+    def communicates(self) -> bool:
+        """Tell whether collectives ran on the host, which may wait for other ranks."""
+        return any(name.startswith(COLLECTIVES_ON_HOST) for name in self.strings.names)
 
     @property
     def has_device(self) -> bool:

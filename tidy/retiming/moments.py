@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace.kinds import DEVICE_WORK, EventKind
+from ..trace.kinds import COLLECTIVES_ON_HOST, DEVICE_WORK, EventKind
 from ..trace.links import grouped, match_correlation
 from ..trace.raw_columns import Column, Interner, Strings, Track
 
@@ -70,7 +70,9 @@ def moments_of(
     """
     name_of = np.array([names[name] for name in strings.names], np.int64)
     kind, start, track = table["kind"], table["start_ns"], table["track_id"]
-    on_host = np.isin(kind, _ON_HOST)
+    # A pool's threads take collectives by turns: they keep their place beside the main thread's.
+    pooled = np.array([name.startswith(COLLECTIVES_ON_HOST) for name in strings.names], bool)
+    on_host = np.isin(kind, _ON_HOST) & ~pooled[table["name_id"]]
     rows = np.flatnonzero(on_host | np.isin(kind, DEVICE_WORK))
     # Device work is of the step that launched it, however late it runs.
     caller, is_work = rows.copy(), ~on_host[rows]

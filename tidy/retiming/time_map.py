@@ -89,8 +89,10 @@ def time_map(
     devices = [each for each in moments.values() if each.is_device]
     on_device = sum(int(np.isin(each.step, have_one).sum()) for each in devices)
     paired_on_device = 0
-    both = sorted(moments.keys() & expected.keys(), key=lambda each: moments[each].is_device)
-    # Of each step what the host did that is paired; its tracks come first.
+    both = sorted(
+        moments.keys() & expected.keys(), key=lambda each: (moments[each].is_device, each != main)
+    )
+    # Of each step what the host did that is paired; its tracks come first, the main one before all.
     calls = [list[tuple[Numbers, Numbers]]() for _ in steps]
     for track in both:
         mine, theirs = moments[track], expected[track]
@@ -110,6 +112,8 @@ def time_map(
             pairs, their_pairs = align(*labels)
             times, their_times = full.times_ns[pairs], there.times_ns[their_pairs]
             if not mine.is_device:
+                if not len(times) and calls[index]:  # it keeps its place beside the main thread
+                    times, their_times = calls[index][0]
                 calls[index].append((times, their_times))
             later = bounds[1][2 * index] - light.steps[other][0]
             found.append((times, their_times + later))
@@ -139,18 +143,21 @@ def _counterparts(
     """For each full step the light one that is most like it, -1 for none; each in its turn.
 
     One that is far longer than others keeps its times, unless it has the same operators as a light
-    one, and waited so long for a processor.
+    one, and waited so long for a processor, or for another rank, which may have been cutting its
+    recording.
     """
     lengths = np.array([end - start for start, end in steps])
     longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index).labels) for index in range(len(light.steps))]
     # On a busy machine a long one that is like too few others was not made as long as the quickest.
-    most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
+    may_wait = light.are_quickest or light.communicates
+    most = UNLIKE * typical_ns(light.lengths_ns) if may_wait else np.inf
     usual = np.flatnonzero(light.lengths_ns <= most).tolist()
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index).labels)
-        waited = light.are_quickest and shape in shapes and length - waited_ns[index] <= longest
+        unwaited = 0 if light.communicates else length - waited_ns[index]
+        waited = may_wait and shape in shapes and unwaited <= longest
         if length > longest and not waited:
             found.append(-1)
             continue

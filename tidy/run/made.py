@@ -83,11 +83,12 @@ class Assembled:
             return
         true = None if bare_ns is None else unrecorded(light, steps)
         is_busy = bare_ns is not None and true is None
-        # Beside workers and threads of the script's own the quickest steps are those that did not
-        # wait for them; beside devices those in which a host that runs ahead waits for nothing.
+        # Beside workers, other ranks and threads of the script's own the quickest steps are those
+        # that did not wait for them; beside devices those in which a host that runs ahead waits for
+        # nothing.
         of_threads = works_beside(self.light.beside_ns, self.light.recorded_ns)
         disturbed = is_busy
-        if self.light.worker_batches or of_threads:
+        if self.light.worker_batches or of_threads or light.communicates:
             disturbed = False
         elif not light.has_device:
             is_queued = is_disturbed(self.light.queued_ns, self.light.recorded_ns)

@@ -16,9 +16,12 @@ class Edit:
         model: in words what the change is, for the report.
         host: time of host threads (by track) that the fix saves before the calls that follow it.
         work: rows of device activity (kernels, copies) that gets shorter.
+        work_saved_ns: how much shorter each of `work` gets where nothing of the change stays; None
+            for as much as it takes.
         waits: rows of calls that no longer wait for the device.
         left: the part of `host` and `work` that stays, at best and at worst, 0 to 1.
         work_left: the same of `work` alone, where that is another part.
+        of_others: whether it is made on other ranks, which then do not stay as they are.
         moves: whether other processes do from then on what `host` holds.
         at_worst: the change by the way of fixing it that saves least, where there are several.
         untold: what the trace does not tell, on which the range depends, with its two ends.
@@ -27,10 +30,12 @@ class Edit:
     model: str
     host: Mapping[int, Intervals] = field(default_factory=dict)
     work: Sequence[int] | Rows = ()
+    work_saved_ns: Rows | None = None
     waits: Sequence[int] | Rows = ()
     left: tuple[float, float] = (0.0, 0.0)
     work_left: tuple[float, float] | None = None
     moves: bool = False
+    of_others: bool = False
     at_worst: Edit | None = None
     untold: str = ""
 
@@ -42,5 +47,6 @@ class Edit:
 
     def _values(self) -> tuple[object, ...]:
         rows = [*self.work], [*self.waits]
-        said = self.left, self.work_left, self.moves, self.at_worst, self.untold
-        return self.model, dict(self.host), *rows, *said
+        saved = None if self.work_saved_ns is None else self.work_saved_ns.tolist()
+        how = self.moves, self.of_others, self.at_worst, self.untold
+        return self.model, dict(self.host), *rows, self.left, self.work_left, saved, *how

@@ -104,7 +104,7 @@ class Savings:
         """
         edits = tuple(edits)
         best = worst = self._edited(edits, 0)
-        others = None if alike else self._others
+        others = None if alike or any(edit.of_others for edit in edits) else self._others
         if others is not None or any(_is_range(edit) for edit in edits):
             worst = self._edited(edits, 1)
             worst = worst if others is None else self._among_others(worst, others)
@@ -195,9 +195,12 @@ class Savings:
                 length_ns[nodes] -= ((1 - left) * length_saved).astype(np.int64)
                 of_call = length_saved / np.maximum(graph.length_ns[nodes], 1)
                 call_left[nodes] = 1 - (1 - left) * np.minimum(of_call, 1)
-            work = self._known(self._work_of_row, edit.work)
+            work = self._work_of_row[np.asarray(edit.work, np.int64)]
+            known, work = work >= 0, work[work >= 0]
+            took = graph.work_length_ns[work]
+            gone = took if edit.work_saved_ns is None else edit.work_saved_ns[known]
             part = (edit.work_left or edit.left)[end]
-            shorter = (part * graph.work_length_ns[work]).astype(np.int64)
+            shorter = took - gone + (part * gone).astype(np.int64)
             work_ns[work] = np.minimum(work_ns[work], shorter)
             # A kernel that is launched no more takes no turn of its stream.
             turn = (call_left[graph.launcher[work]] * graph.turn_ns[work]).astype(np.int64)

@@ -32,6 +32,8 @@ class EventKind(IntEnum):
 TREE_KINDS = (EventKind.TorchOp, EventKind.Annotation, EventKind.PyCall, EventKind.PyCCall)
 DEVICE_WORK = (EventKind.Kernel, EventKind.Memcpy, EventKind.Memset)
 DEVICE_KINDS = (*DEVICE_WORK, EventKind.Sync, EventKind.DeviceAnnotation)
+# How names begin of what Gloo, MPI and UCC record of their work, on whichever thread is free.
+COLLECTIVES_ON_HOST = ("gloo:", "mpi:", "ucc:")
 
 # Kineto's names in lower case (ActivityType.h), and those of 2021 (`Operator`, `Python`, ...).
 # Among MTIA's events are copies and waits that have names of their own.
