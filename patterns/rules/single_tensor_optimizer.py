@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from tidy.account import closures
 from tidy.finding import Severity
 from tidy.savings import Edit
-from tidy.trace import Event, Events, Trace, rows_of
+from tidy.trace import Event, Events, Intervals, Rows, Trace, rows_of
 
 from ..base import Matches, Pattern
 from ..evidence.device import launches
@@ -35,7 +35,7 @@ _UPDATES = aten("add_ addcdiv_ addcmul_ lerp_ mul_ sub_")
 _FUSED_ON_CPU = {name.lower() for name in _FUSED_CLASSES}
 # With the Python around them; ops of so small tensors take as long as it takes to call them.
 _SHORT_OP_NS = 10_000
-_MAY_SAVE_NOTHING = "on a CPU it saves the calls, and nothing where tensors are large"
+_MAY_SAVE_NOTHING = "on a CPU a fused SGD saves the calls, and nothing where tensors are large"
 
 _ADAM = "torch/optim/adam.py(213): step > torch/optim/adam.py(347): _single_tensor_adam"
 _SGD = "torch/optim/sgd.py(330): _single_tensor_sgd"
@@ -60,7 +60,8 @@ class SingleTensorOptimizer(Pattern):
           NOT aten::_foreach_..., NOT aten::_fused_...
 
     Instead: Pass `foreach=True`, PyTorch's default on CUDA, or better `fused=True` where the
-    optimizer has it. On a CPU foreach rarely helps, so it is info there.
+    optimizer has it. On a CPU foreach rarely helps, so it is info there unless a fused form is sure
+    to: that of Adam, AdamW and Adagrad, or of SGD where tensors are small.
     Cannot see: It misses optimizers outside torch.optim and, without stacks, models of fewer than
     four parameters.
     """
@@ -89,7 +90,9 @@ class SingleTensorOptimizer(Pattern):
         for match in self.by_place([*trace.events(frames), *steps]):
             made = made_at(trace, "optimizer", match.events[0].location)
             own = trace.time_of(rows_of(match.events)) - closures(trace)
-            yield replace(match, cost=own if len(closures(trace)) else match.cost, fix_place=made)
+            cost = own if len(closures(trace)) else match.cost
+            most = Severity.WARNING if _saves_surely(trace, match.events) else Severity.INFO
+            yield replace(match, cost=cost, fix_place=made, at_most=most)
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if event.trace.devices_used else Severity.INFO
@@ -98,18 +101,15 @@ class SingleTensorOptimizer(Pattern):
         """One fused op, or a few grouped ones; kernels of many small parameters become one."""
         if not trace.devices_used and not _has_fused_on_cpu(trace, events):
             return None
-        ops = np.concatenate([optimizers.rows_in(event) for event in events])
-        host = edits.host_time(trace, rows_of(events))
-        host = {track: time - closures(trace) for track, time in host.items()}
-        host_ns = sum(time.total_ns for time in host.values())
-        is_all_calling = not trace.devices_used and host_ns < _SHORT_OP_NS * len(ops)
+        ops, host = _ops_and_host(trace, events)
+        on_cpu = not trace.devices_used
         return Edit(
             "one op for all parameters",
             host=host,
             work=edits.work_of(trace, Events(trace, ops)),
-            left=(0.03, 0.2) if is_all_calling else (0.05, 0.35),
+            left=(0.03, 0.2) if on_cpu and _is_all_calling(ops, host) else (0.05, 0.35),
             work_left=(0.3, 1.0),
-            untold="" if trace.devices_used else _MAY_SAVE_NOTHING,
+            untold="" if _saves_surely(trace, events) else _MAY_SAVE_NOTHING,
         )
 
     def fix_of(self, events: Sequence[Event]) -> str:
@@ -155,6 +155,29 @@ def _class_of_function(name: str) -> str:
     """`Adam` for the frame of _single_tensor_adam."""
     match = _FRAME.fullmatch(name)
     return next((c for c in _CLASSES if match and c.lower() == match[1].lower()), name)
+
+
+def _ops_and_host(trace: Trace, events: Sequence[Event]) -> tuple[Rows, dict[int, Intervals]]:
+    """What runs in these events, and their time by thread, without closures."""
+    ops = np.concatenate([optimizers.rows_in(event) for event in events])
+    host = edits.host_time(trace, rows_of(events))
+    return ops, {track: time - closures(trace) for track, time in host.items()}
+
+
+def _is_all_calling(ops: Rows, host: Mapping[int, Intervals]) -> bool:
+    return sum(time.total_ns for time in host.values()) < _SHORT_OP_NS * len(ops)
+
+
+def _saves_surely(trace: Trace, events: Sequence[Event]) -> bool:
+    """Tell whether one op is surely quicker: on a CPU it saves calls, or passes over memory.
+
+    A fused SGD makes the one pass that the single one makes.
+    """
+    if trace.devices_used:
+        return True
+    if not _has_fused_on_cpu(trace, events):
+        return False
+    return "sgd" not in _names(events) or _is_all_calling(*_ops_and_host(trace, events))
 
 
 def _has_fused_on_cpu(trace: Trace, events: Iterable[Event]) -> bool:

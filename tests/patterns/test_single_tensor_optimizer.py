@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidy
+from tidy.finding import Severity
 from tidy.patterns.examples import FRAME, steps, under
 from tidy.trace.outline import parse_outline
 
@@ -73,3 +74,20 @@ def test_a_closure_is_no_part_of_it() -> None:
     (finding,) = tidy.check(trace, select=["TDY601"]).findings
     assert "sgd updates" in finding.message
     assert finding.cost_ns < 150_000
+
+
+@pytest.mark.parametrize(
+    ("name", "op_us", "is_sure"),
+    [("Adam", 5, True), ("Adam", 500, True), ("SGD", 5, True), ("SGD", 500, False)],
+)
+@pytest.mark.parametrize("header", ["baseTimeNanoseconds", "made"])
+def test_on_a_cpu_it_warns_where_a_fused_form_saves_surely(
+    name: str, op_us: int, is_sure: bool, header: str
+) -> None:
+    """PyTorch before 2.4 has none there; a fused SGD is one pass over memory, as a single one."""
+    step = under(f"train.py(9): train > Optimizer.step#{name}.step", f"aten::add_ {op_us}us\n" * 9)
+    outline = f"# {header} 1\n# deviceProperties []\n" + steps(step, "aten::mm 50us", lasts_us=None)
+    (finding,) = tidy.check(parse_outline(outline), select=["TDY601"]).findings
+    is_new = header == "baseTimeNanoseconds"
+    assert (finding.severity == Severity.WARNING) is (is_new and is_sure)
+    assert (finding.saving is not None) is is_new
