@@ -18,7 +18,9 @@ from tidy.finding import CostOfFinding, Finding, Fix, FixPlace, Obstacle, Severi
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Trace, rows_of
 
+from .evidence.device.devices import any_busy
 from .evidence.device.obstacles import other_accelerator, without_device
+from .evidence.fixes.edits import work_of
 from .evidence.python.places import parts
 from .evidence.time.timing import NO_COST, Cost
 from .examples import Example
@@ -176,17 +178,18 @@ class Pattern:
         if counts and not inside.all():
             rows = rows[inside]
             events = Events(trace, rows)
-        cost, cost_rows = self._cost(trace, match, rows, events)
+        edit = match.edit
+        if edit is ... or not counts:
+            edit = self.edit(trace, events) if counts else None
+        cost, cost_rows = self._cost(trace, match, rows, events, edit)
         time = cost.time & trace.step_time if counts else Intervals()
         location = match.location
         if location is ...:
             location = events[0].location if events else None
         severity, at_most = self._severities(match, matters=bool(cost.matters), counts=counts)
-        fix, edit = match.fix, match.edit
+        fix = match.fix
         if fix is None:
             fix = self.fix_of(events) if events else self.fix
-        if edit is ... or not counts:
-            edit = self.edit(trace, events) if counts else None
         why_no_edit = self.why_no_edit if counts and edit is None else ""
         return Finding(
             code=self.code,
@@ -206,9 +209,12 @@ class Pattern:
         )
 
     def _cost(
-        self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event]
+        self, trace: Trace, match: Match, rows: Rows, events: Sequence[Event], edit: Edit | None
     ) -> tuple[Cost, Rows | None]:
-        """Return the cost, with whether it is worth a warning, and its rows; None if unknown."""
+        """Return the cost, with whether it is worth a warning, and its rows; None if unknown.
+
+        What the host does while devices do other work costs nothing.
+        """
         counted, cost = None, match.cost
         if isinstance(cost, Intervals):
             cost = Cost(cost)
@@ -220,6 +226,10 @@ class Pattern:
                 rows = np.fromiter(each_row, np.int64)
             counted = rows
             cost = Cost(trace.time_of(rows), on_device=bool((trace.device[rows] >= 0).any()))
+        if len(cost.time) and not cost.on_device and trace.devices_used:
+            own = work_of(trace, events) if edit is None else edit.work
+            time = cost.time - (any_busy(trace) - trace.time_of(own))
+            cost = cost._replace(time=time, matters=cost.matters if len(time) else False)
         if cost.matters is None:
             floor = self.warning_from if match.severity is None else match.severity
             least = 0.0 if floor is None or isinstance(floor, Severity) else floor

@@ -14,6 +14,7 @@ from ..evidence.fixes import edits
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import EASY_WARNING, WORTH_A_WARNING, warning_share, word_share
 
+_SHORT = WORK.replace("90us", "1us")
 _MALLOC = under("aten::empty > cudaMalloc 100us")
 _BOTH = under("aten::empty", "cudaFree 60us", "cudaMalloc 40us")
 _UNCACHED = under("aten::empty", "cudaMalloc 60us", "[memory] 512B at 7 of 512/0")
@@ -61,7 +62,9 @@ class AllocatorChurn(DevicePattern):
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("malloc-and-free", _steps(_MALLOC, _BOTH + WORK, _BOTH), events=5, at=AT),
-        Fires("caching-is-off", on_gpu(WORK, _UNCACHED, _UNCACHED, frame=FRAME), events=2, at=AT),
+        Fires(
+            "caching-is-off", on_gpu(_SHORT, _UNCACHED * 2, _SHORT, frame=FRAME), events=2, at=AT
+        ),
         Quiet("caching-is-on", _steps(_CACHED, WORK + _CACHED.replace("60us", "1us"))),
         Quiet("memory-is-short", _steps(WORK, _RETRY + WORK, _RETRY)),
         Quiet("first-step", _steps(_MALLOC, WORK, "aten::empty")),

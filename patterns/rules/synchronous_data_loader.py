@@ -13,12 +13,11 @@ from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import copies, devices, launches
+from ..evidence.device import copies, launches
 from ..evidence.fixes import edits
 from ..evidence.python import frames, places
 from ..evidence.python.made_places import made_at
 from ..evidence.time.loader_work import LoaderWork, costliest_function
-from ..evidence.time.timing import Cost
 from ..examples import AT, FRAME, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, share, warning_share
 
@@ -126,8 +125,6 @@ class SynchronousDataLoader(Pattern):
             message += f", {items.rows // items.stacks} rows of tensors in memory one by one"
         rows = rows_of(events)
         time = trace.time_of(rows)
-        idle = trace.step_share(time - devices.any_busy(trace)) or 0.0
-        cost = Cost(time, matters=idle >= self.warning_from)
         edit = _edit(trace, rows[trace.in_window(rows)], items)
         place = made_at(trace, "loader", events[0].location)
         work = None if items else self._work(trace, rows)
@@ -136,7 +133,7 @@ class SynchronousDataLoader(Pattern):
             if self._comes_first(work):
                 count = work.ops // work.calls
                 place = FixPlace(f"{work.name}() calls {count:,} operators", work.location)
-        return Match(events, message, cost, edit, fix_place=place)
+        return Match(events, message, time, edit, fix_place=place)
 
     def _work(self, trace: Trace, fetches: Rows) -> LoaderWork | None:
         """The function that most of these fetches is spent in, but for one that takes rows."""

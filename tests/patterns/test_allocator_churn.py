@@ -10,6 +10,8 @@ import pytest
 import tidy
 from tidy import Severity
 from tidy.finding import NotChecked
+from tidy.patterns.examples import launch, on_gpu, steps
+from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
 from ..oracle.shared import TRACES, decoded, findings, path_of, report, text_of
@@ -96,3 +98,15 @@ def test_a_run_without_steps_that_asks_the_driver() -> None:
     names = [event.get("name") for event in decoded(path)["traceEvents"]]
     assert names.count("cudaMalloc") + names.count("cudaFree") == 39
     assert isinstance(report(path).outcomes["TDY801"], NotChecked)
+
+
+@pytest.mark.parametrize("kernel_us", [5, 60])
+def test_the_account_says_the_same_of_the_calls(kernel_us: int) -> None:
+    """Calls of 120 us in each step: what a kernel hides of them costs nothing."""
+    work = launch("aten::mm 9us", f"gemm {kernel_us}us"), "aten::empty\n  cudaMalloc 120us"
+    report = tidy.check(parse_outline(on_gpu(steps(*work))), select=["TDY801"], savings="off")
+    (finding,) = report.findings
+    (account,) = report.accounts
+    assert finding.cost_share == sum(
+        part.share for part in account.parts if part.cause == "allocator"
+    )
