@@ -207,6 +207,19 @@ def test_time_that_a_busy_device_hides_costs_nothing() -> None:
     assert costs.cost_ns == 400_000
 
 
+@pytest.mark.parametrize("severity", Severity)
+def test_no_more_than_info_where_the_replay_is_too_far_off(severity: Severity) -> None:
+    """The host runs ahead of steps that the device makes long."""
+    work = launch("aten::mm", "gemm 900us"), "aten::sort 40us"
+    trace = parse_outline(on_gpu(steps(*work, count=8, lasts_us=None)))
+    for edit in (None, Edit("gone", host=_host(trace, "aten::sort"))):
+        weighed = weigh(trace, [_finding(trace, edit, severity)])
+        assert weighed.fidelity is not None
+        assert weighed.fidelity.abstains
+        is_kept = edit is None or severity == Severity.ERROR
+        assert weighed.findings[0].severity == (severity if is_kept else Severity.INFO)
+
+
 def test_time_before_a_wait_for_a_busy_device_is_hidden() -> None:
     """The host sorts while a kernel runs, and then waits for that: the wait gets longer."""
     waits = launch("aten::mm", "gemm 700us"), "aten::sort 400us", "cudaStreamSynchronize 305us"

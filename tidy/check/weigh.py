@@ -82,7 +82,7 @@ def weigh(
         finished=trace.window.finished,
     )
     if replays.fidelity.abstains:
-        return Weighed(_ordered(judged), step_ns, None, replays.fidelity)
+        return Weighed(_ordered(list(map(_unsure, judged))), step_ns, None, replays.fidelity)
     finished = trace.window.finished_ranges
     lengths = np.array([end - start for start, end in finished] or [trace.window.time_ns], np.int64)
     waiting = Intervals() if waits is None else waits.time(trace)
@@ -112,6 +112,13 @@ def _by_cost(finding: Judged, warn_from: float) -> Judged:
     if finding.severity == Severity.WARNING and too_little:
         return replace(finding, severity=Severity.INFO)
     return finding
+
+
+def _unsure(finding: Judged) -> Judged:
+    """The finding as no more than an info if only a replay could have told what its fix saves."""
+    if finding.edit is None or finding.severity == Severity.ERROR:
+        return finding
+    return replace(finding, severity=Severity.INFO)
 
 
 @dataclass(frozen=True, slots=True)
