@@ -96,6 +96,18 @@ def test_a_program_without_operators_is_not_said_to_be_python(tmp_path: Path, on
     assert "TDY401" in rest
 
 
+def test_an_operator_may_launch_what_nothing_is_known_to_launch(tmp_path: Path) -> None:
+    """Without calls (--trace=cuda-hw) it is not work on the CPU that keeps the GPU idle."""
+    with NsysFile(tmp_path / "no-calls.sqlite") as file:
+        for number in range(30):
+            at = number * _STEP_NS
+            file.range(f"aten::mm, seq = {number}", at, at + 700_000)
+            file.kernel("gemm", at + 710_000, at + 900_000, 0)
+    said = tidy("report", "no-calls.sqlite", cwd=tmp_path).out
+    assert "idle: launching" in said
+    assert "work on the CPU" not in said
+
+
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_one_fill_is_next_to_nothing(tmp_path: Path, form: str) -> None:
     with NsysFile(tmp_path / "fill.sqlite") as file:

@@ -110,6 +110,8 @@ class HostRows:
             launches = self._launches(trace.device_rows)
             computes = ~np.where(op >= 0, launches[op], launches)
             computes &= trace.duration_ns[np.maximum(op, 0)] >= _COMPUTES_NS
+            # Where no work is known to be launched by anything, any op may have launched it.
+            computes &= launches.any() or (trace.caller[trace.device_rows] >= 0).any()
             of_ops = np.where(computes, CODE_OF[CPU_OP], CODE_OF[LAUNCHING])
         is_python = not trace.capabilities.isdisjoint((Capability.OPS, Capability.STACKS))
         within, outside = (PYTHON, PYTHON) if is_python else (IN_RANGES, NOT_IN_RANGES)
