@@ -130,6 +130,10 @@ def test_a_profile_without_events(path: Path) -> None:
         file.row("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1)
         file.string("nothing")
     assert "nsys profile --trace=cuda,nvtx" in _refusal(path)
+    bare = path.with_name("bare.sqlite")
+    with NsysFile(bare) as file:
+        file.row("META_DATA_EXPORT", name="EXPORT_PRODUCT_NAME", value="NVIDIA Nsight Systems")
+    assert "holds no NVTX ranges, CUDA calls or device work" in _refusal(bare)
     other = path.with_name("empty.nvvp")
     with NvprofFile(other) as file:
         file.string("nothing")

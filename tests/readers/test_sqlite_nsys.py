@@ -223,6 +223,18 @@ def test_tables_and_columns_of_other_versions(path: Path) -> None:
     ]
 
 
+def test_names_that_the_file_does_not_have(path: Path) -> None:
+    """2021: no NULLs; what is not there is "" or 0."""
+    with NsysFile(path) as file:
+        file.range("", 1, 90, textId=file.string("evaluate"))
+        file.range("aten::mm", 2, 80, textId=0)
+        file.range(None, 3, 70, textId=99)
+        file.work("KERNEL", 4, 9, 0, demangledName=98, shortName=97)
+    trace = _load(path)
+    assert [event.name for event in trace.events()] == ["evaluate", "aten::mm", "", "kernel"]
+    assert _warning(trace, "names of events").endswith(": 2")
+
+
 def test_times_that_are_none(path: Path) -> None:
     with NsysFile(path) as file:
         file.kernel("good", 10, 20, 0)

@@ -28,10 +28,14 @@ _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH = (
     for name in ("RUNTIME", "KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")
 )
 _NVTX, _OVERHEAD = "NVTX_EVENTS", "PROFILER_OVERHEAD"
+_OF_SESSIONS = (
+    "ANALYSIS_DETAILS", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT", "DIAGNOSTIC_EVENT",
+)  # fmt: skip
 _ON_DEVICE = (_KERNEL, _MEMCPY, _MEMSET, _GRAPH)
 _READ = (_NVTX, _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH, _OVERHEAD)
 _PUSH_POP, _START_END = 59, 60
 _NO_PROCESS = 0
+_NAMELESS = "names of events that the file does not have"
 _ONE_EACH = "to see the others, start each under its own nsys profile -o run.%p"
 _NO_END = -(1 << 60)
 _GPU = ("id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "threadsPerWarp")
@@ -60,7 +64,7 @@ class NsysReader(ProfileReader):
         return (
             any(database.has(table, "globalTid") for table in (_NVTX, _RUNTIME, "OSRT_API"))
             or any(database.has(table, "globalPid") for table in (_KERNEL, _MEMCPY, _MEMSET))
-            or bool({"ANALYSIS_DETAILS", "TARGET_INFO_SESSION_START_TIME"} & set(database.tables))
+            or not database.tables.keys().isdisjoint(_OF_SESSIONS)
         )
 
     def read_tables(self) -> None:
@@ -108,11 +112,18 @@ class NsysReader(ProfileReader):
         chosen = ~np.isin(pids, self._others)
         return {name: values[chosen] for name, values in columns.items()}
 
+    def _names(self, ids: Column) -> dict[int, str]:
+        """The strings with these numbers; those of events that have none are counted."""
+        found = self.texts(ids)
+        nameless = (ids >= 0) & ~np.isin(ids, list(found))
+        self.activities.lost[_NAMELESS] += int(np.count_nonzero(nameless))
+        return found
+
     def _read_calls(self, table: str, kind: EventKind) -> None:
         wanted = {"start": 0, "end": 0, "globalTid": 0, "correlationId": 0, "nameId": -1}
         for rows, _ in self.database.chunks(table, wanted):
             columns = self._chosen({**rows, **_thread(rows)}, process_of(rows["globalTid"]))
-            strings = self.texts(columns["nameId"])
+            strings = self._names(columns["nameId"])
             names = {number: strip_version(name) for number, name in strings.items()}
             self.activities.add_calls(columns, columns["nameId"], named(names, "CUDA call"), kind)
 
@@ -121,10 +132,11 @@ class NsysReader(ProfileReader):
             "start": 0, "end": _NO_END, "globalTid": 0, "textId": -1, "eventType": _PUSH_POP
         }  # fmt: skip
         for columns, raw in self.database.chunks(_NVTX, wanted, ["text"]):
-            strings = self.texts(columns["textId"])
+            is_text = np.array([bool(text) for text in raw["text"]])
+            strings = self._names(columns["textId"][~is_text])
             ids = columns["textId"].tolist()
             texts = [
-                strings.get(i, "") if text is None else str(text)
+                str(text) if text else strings.get(i, "")
                 for text, i in zip(raw["text"], ids, strict=True)
             ]
             thread = _thread(columns)
@@ -141,7 +153,7 @@ class NsysReader(ProfileReader):
         for columns in self.device_rows(_KERNEL, demangledName=-1, shortName=-1):
             demangled, short = columns["demangledName"], columns["shortName"]
             ids = np.where(demangled >= 0, demangled, short)
-            name_of = named(self.texts(ids), "kernel")
+            name_of = named(self._names(ids), "kernel")
             self.activities.add_device_work(EventKind.Kernel, columns, ids, name_of)
 
     def notes(self) -> Iterator[str]:
