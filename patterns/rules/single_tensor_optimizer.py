@@ -20,7 +20,7 @@ from ..evidence.fixes import edits, optimizers
 from ..evidence.python.made_places import made_at
 from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Fires, Quiet, launch, on_gpu, under
-from ..option import Option
+from ..option import Option, share
 
 # What torch.optim has in a multi-tensor form (2.13), by the signatures of the classes: these take
 # foreach and fused, the others foreach alone. Muon, LBFGS and SparseAdam take neither.
@@ -60,8 +60,9 @@ class SingleTensorOptimizer(Pattern):
           NOT aten::_foreach_..., NOT aten::_fused_...
 
     Instead: Pass `foreach=True`, PyTorch's default on CUDA, or better `fused=True` where the
-    optimizer has it. On a CPU foreach rarely helps, so it is info there unless a fused form is sure
-    to: that of Adam, AdamW and Adagrad, or of SGD where tensors are small.
+    optimizer has it. On a CPU foreach rarely helps, and it is info there, unless the optimizer
+    takes a quarter of the steps and a fused form is sure to help: that of Adam, AdamW and Adagrad,
+    or of SGD where tensors are small.
     Cannot see: It misses optimizers outside torch.optim and, without stacks, models of fewer than
     four parameters.
     """
@@ -69,6 +70,11 @@ class SingleTensorOptimizer(Pattern):
     code = "TDY601"
     why_no_edit = "on a CPU, updates that are grouped but not fused rarely save anything"
     fix = "let one op update all parameters, where the optimizer has such a form"
+    large_on_a_cpu = share(
+        0.25,
+        "on a CPU, where no optimizer is fused by default, less than this part of the steps"
+        " is no reason to warn",
+    )
     fewest_updates = Option(4, "with fewer parameters there is nothing to group", least=1)
     examples = (
         Fires("frame", on_gpu(launch(f"{_ADAM} > aten::add_", "kernel"), frame=FRAME), at=AT),
@@ -91,7 +97,9 @@ class SingleTensorOptimizer(Pattern):
             made = made_at(trace, "optimizer", match.events[0].location)
             own = trace.time_of(rows_of(match.events)) - closures(trace)
             cost = own if len(closures(trace)) else match.cost
-            most = Severity.WARNING if _saves_surely(trace, match.events) else Severity.INFO
+            is_large = (trace.step_share(own) or 0.0) >= self.large_on_a_cpu
+            is_worth_it = trace.devices_used or (is_large and _saves_surely(trace, match.events))
+            most = Severity.WARNING if is_worth_it else Severity.INFO
             yield replace(match, cost=cost, fix_place=made, at_most=most)
 
     def severity_of(self, event: Event) -> Severity:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Intervals, Rows, Trace, number_text
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.python import loops, places
@@ -152,7 +152,7 @@ def _message(chain: _Chain, now: int, needed: int) -> str:
     by_hand = _MEANS & set(names) and _ROOTS & set(names)
     what = "a normalisation by hand" if by_hand else f"{len(chain.names)} operators one by one"
     sizes = "x".join(map(str, chain.dims))
-    spared = f"{now / _GIGA:,.3g} GB where {needed / _GIGA:,.3g} would do"
+    spared = f"{number_text(now / _GIGA)} GB where {number_text(needed / _GIGA)} would do"
     return f"{what} ({shown}) over {sizes}: {spared}"
 
 

@@ -83,6 +83,7 @@ def test_alignment_is_no_warning_without_tensor_cores(path: Path) -> None:
 
 
 @each_trace
-def test_one_by_one_updates_are_no_warning_on_a_cpu(path: Path) -> None:
-    warned = any(finding.severity >= Severity.WARNING for finding in findings(path, "TDY601"))
-    assert not warned or load(path).devices_used
+def test_one_by_one_updates_are_no_warning_on_a_cpu_where_they_take_little(path: Path) -> None:
+    """No optimizer is fused there by default."""
+    warned = [each for each in findings(path, "TDY601") if each.severity >= Severity.WARNING]
+    assert load(path).devices_used or all((each.cost.share or 0.0) >= 0.25 for each in warned)

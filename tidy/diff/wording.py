@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..patterns.evidence.device.memory import in_units
-from ..trace import count_text, printable, time_text
+from ..trace import count_text, number_text, printable, time_text
 from .compare import Comparison, OpChange
 from .findings import FoundPlace
 from .interval import CONFIDENCE
@@ -104,7 +104,7 @@ def op_times(change: OpChange) -> str:
     """`120 us -> 190 us a step, x2, +2.5% of it (+1.0% to +3.9%)`."""
     times = f"{time_text(round(change.base_ns))} -> {time_text(round(change.new_ns))} a step"
     counts = change.base_count, change.new_count
-    shown = [f"{each:.3g}" for each in counts]
+    shown = [number_text(each) for each in counts]
     if change.what == "came":
         often = f"x{shown[1]}"
     elif change.what == "went" or shown[0] == shown[1]:
@@ -138,4 +138,4 @@ def regression_text(least: float | None, allowed: float) -> str:
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.3g}%"
+    return f"{number_text(100 * part)}%"

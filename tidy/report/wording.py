@@ -131,7 +131,7 @@ def costs_of(section: Section, place: PlaceOnRanks) -> list[str]:
     run = section.runs[0]
     if not place.finding.in_window:
         counting = "time that counts" if run.unit == "run" else f"{run.unit}s that count"
-        return [f"x{place.count:,}", f"outside of the {counting}"]
+        return [_in_all(place.count), f"outside of the {counting}"]
     count = _count_text(place, run)
     if not place.cost_ns:
         return [count]
@@ -151,11 +151,16 @@ def on_rank(section: Section, rank: int) -> str:
     return f" on rank {rank}" if section.rank_count > 1 else ""
 
 
+def _in_all(count: int) -> str:
+    """`x2`; what has no events of its own is about the whole run."""
+    return f"x{count:,}" if count else "in all"
+
+
 def _count_text(place: PlaceOnRanks, run: RunSummary) -> str:
     """Return the matches a step, the mean over ranks; or in all, if less than one a step."""
     steps = run.counted * len(place.ranks)
     if not steps or place.count < steps:
-        return f"x{place.count:,}"
+        return _in_all(place.count)
     a_step = place.count / steps
     digits = 0 if a_step >= 10 or a_step == round(a_step) else 1
     return f"{a_step:,.{digits}f} a {run.unit}"

@@ -10,7 +10,7 @@ from .memory import MemoryTable
 from .raw_columns import RawColumns, Rows, Track
 from .steps import Step
 from .trace import Trace
-from .units import count_text, plain_name, printable, range_text, time_text
+from .units import count_text, number_text, plain_name, printable, range_text, time_text
 from .window import LeftOut, Window
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Window",
     "build_trace",
     "count_text",
+    "number_text",
     "plain_name",
     "printable",
     "range_text",

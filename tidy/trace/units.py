@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import floor, log10
 
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
 
@@ -25,6 +26,15 @@ def range_text(low_ns: float, high_ns: float, whole_ns: float) -> str:
 def _three_digits(value: float) -> str:
     digits = 0 if value >= 99.95 or not value else 1 if value >= 9.995 else 2
     return f"{value:.{digits}f}"
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """So many significant digits, without an exponent: `1,200`, `31.9`, `0.25`, `0`."""
+    if not value:
+        return "0"
+    decimals = digits - 1 - floor(log10(abs(value)))
+    text = f"{round(value, decimals):,.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if decimals > 0 else text
 
 
 def count_text(number: int, noun: str) -> str:

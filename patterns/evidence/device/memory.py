@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import Capability, EventKind, MemoryTable, Rows, Trace
+from tidy.trace import Capability, EventKind, MemoryTable, Rows, Trace, number_text
 from tidy.trace.kept import kept
 
 from ..python.frames import EMPTY_CACHE
@@ -150,7 +150,7 @@ def in_units(nbytes: float) -> str:
     """`3.2 GiB`, `512 KiB`."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if nbytes >= size:
-            return f"{nbytes / size:,.3g} {unit}"
+            return f"{number_text(nbytes / size)} {unit}"
     return f"{nbytes:,.0f} bytes"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidy.finding import NotChecked, Obstacle
-from tidy.trace import Event, EventKind, Intervals, Rows, Trace
+from tidy.trace import Event, EventKind, Intervals, Rows, Trace, number_text
 
 from ..device.copies import ASKED, PAGEABLE, PINNED, copy_op, fill_copied_by, nbytes_of
 from ..device.launches import outermost_op
@@ -107,7 +107,7 @@ def part_from_pinned(trace: Trace, work: Rows) -> tuple[tuple[float, float], str
     slowest, fastest = min(low for low, _ in rates), max(high for _, high in rates)
     now = nbytes / took_s / 1e9
     worst, best = (min(float(now / rate), 1.0) for rate in (slowest, fastest))
-    slow = f"the {now:.2g} GB/s of now" if worst == 1.0 else f"{slowest} GB/s"
+    slow = f"the {number_text(now, 2)} GB/s of now" if worst == 1.0 else f"{slowest} GB/s"
     untold = f"the rate after pinning is not in the trace: {slow}, or up to {fastest} GB/s"
     return (best, worst), untold
 
