@@ -349,11 +349,11 @@ def _graphs_of_compiled_code(trace: Trace) -> str:
     copies = launches.calls_that_launched(trace, "Memcpy HtoD*", "Memcpy DtoH*")
     others = np.union1d(waits.waiting_calls(trace), copies)
     if inside.contains(trace.caller[others]).any():
-        return f"compiled code without reads of the GPU and copies from the CPU, then {_REDUCED}"
+        return f"take reads and copies from the CPU out of it, then {_REDUCED}"
     calls = launches.calls_of(trace, *graphs.KERNEL_LAUNCHES)
     by_step = _launches_by_step(trace, calls[inside.contains(trace.caller[calls])])
     if by_step is not None and not _have_same_sizes(trace, by_step):
-        return f"inputs of few sizes, each of which is captured anew, then {_REDUCED}"
+        return f"inputs of few sizes, then {_REDUCED}, which captures each"
     return f"{_REDUCED}, which uses CUDA graphs"
 
 

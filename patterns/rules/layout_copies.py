@@ -110,8 +110,9 @@ class LayoutCopies(Pattern):
         in_graph = np.isin(trace.caller[work], launches.calls_of(trace, *GRAPH_LAUNCHES))
         calls, number = np.unique(np.where(in_graph | (ops < 0), work, ops), return_inverse=True)
         share = trace.step_share(trace.time_of(work)) or 0.0
-        known = len(calls) - (1 - 1 / _FOR_EACH) * np.count_nonzero(in_graph)
-        if known < self.fewest_a_step * trace.window.step_count or share < self.least_share:
+        conversions = _FOR_EACH * len(calls) - (_FOR_EACH - 1) * np.count_nonzero(in_graph)
+        fewest = _FOR_EACH * self.fewest_a_step * trace.window.step_count
+        if conversions < fewest or share < self.least_share:
             return
         count = np.count_nonzero(trace.in_window(trace.rows_named(*_CONVOLUTIONS)))
         within = f" of {count:,}" if count >= len(calls) else ""

@@ -237,7 +237,7 @@ _READ = launch("aten::item", "Memcpy DtoH (Device -> Pageable) 1us 4B", call="cu
     [
         (lambda _: [_TRITON] * 20, 'torch.compile(mode="reduce-overhead")'),
         (lambda step: [_TRITON.replace("{n}", str(step))] * 20, "inputs of few sizes"),
-        (lambda _: [*[_TRITON] * 20, _READ], "compiled code without reads"),
+        (lambda _: [*[_TRITON] * 20, _READ], "take reads and copies"),
     ],
     ids=["the-same-each-time", "of-other-sizes", "with-a-read"],
 )

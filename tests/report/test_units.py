@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tidy.report.units import location_text, ranges_text, share_text, shortened
-from tidy.trace import Location, count_text, printable, range_text, time_text
+from tidy.trace import Location, count_text, plain_name, printable, range_text, time_text
 
 _SIZES = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _TIMES = st.integers(0, 10**13) | st.integers(0, 13).map(lambda digits: 10**digits - 1)
@@ -180,3 +180,19 @@ def test_printable_changes_nothing_but_what_cannot_be_printed(text: str) -> None
 )
 def test_parts_of_a_time_have_its_unit(low_ns: int, high_ns: int, whole_ns: int, text: str) -> None:
     assert range_text(low_ns, high_ns, whole_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        (
+            "void at::native::(anonymous namespace)::adam_kernel<float>(int)",
+            "at::native::adam_kernel",
+        ),
+        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD"),
+        ("aten::mm", "aten::mm"),
+        ("<unnamed>", "<unnamed>"),
+    ],
+)
+def test_a_name_without_types(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
