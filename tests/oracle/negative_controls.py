@@ -105,6 +105,8 @@ CONTROLS = {
     "TDY504": Control(("aten::scaled_dot_product_attention",), (_QWEN, _BERT, _NSFW)),
     # Products in float32, bfloat16, and both.
     "TDY505": Control(("aten::*mm",), (_RESNET_0, _CHECKPOINT, _QWEN)),
+    # Casts that scripts and libraries ask for, beside products in half precision.
+    "TDY506": Control(("aten::copy_",), (_QWEN, _TIMESFORMER, _RANK_0)),
     # All parameters in a few ops, or in one.
     "TDY601": Control(
         ("Optimizer.step#*",), ("opt_adam_foreach", "opt_sgd_foreach", "opt_sgd_fused")

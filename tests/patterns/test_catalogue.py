@@ -65,6 +65,7 @@ _RELEASED = {
     "TDY503": "misaligned-half-matmul",
     "TDY504": "unfused-attention",
     "TDY505": "float64-compute",
+    "TDY506": "costly-autocast",
     "TDY601": "single-tensor-optimizer",
     "TDY602": "unfused-optimizer",
     "TDY603": "zeroed-gradients",

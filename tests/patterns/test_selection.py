@@ -63,6 +63,7 @@ def test_ignore_wins_over_select() -> None:
         "TDY504",
         "TDY503",
         "TDY505",
+        "TDY506",
     }
 
 
