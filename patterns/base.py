@@ -20,11 +20,10 @@ from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Tra
 
 from .evidence.device.devices import any_busy
 from .evidence.device.obstacles import other_accelerator, without_device
-from .evidence.fixes.edits import work_of
 from .evidence.python.places import parts
 from .evidence.time.timing import NO_COST, Cost
 from .examples import Example
-from .option import Option
+from .option import EASY_WARNING, Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ class Pattern:
     ) -> tuple[Cost, Rows | None]:
         """Return the cost, with whether it is worth a warning, and its rows; None if unknown.
 
-        What the host does while devices do other work costs nothing.
+        What the host does while devices do other work may cost nothing: it is worth none.
         """
         counted, cost = None, match.cost
         if isinstance(cost, Intervals):
@@ -226,15 +225,14 @@ class Pattern:
                 rows = np.fromiter(each_row, np.int64)
             counted = rows
             cost = Cost(trace.time_of(rows), on_device=bool((trace.device[rows] >= 0).any()))
-        if len(cost.time) and not cost.on_device and trace.devices_used:
-            own = work_of(trace, events) if edit is None else edit.work
-            time = cost.time - (any_busy(trace) - trace.time_of(own))
-            cost = cost._replace(time=time, matters=cost.matters if len(time) else False)
         if cost.matters is None:
             floor = self.warning_from if match.severity is None else match.severity
             least = 0.0 if floor is None or isinstance(floor, Severity) else floor
-            matters = (trace.step_share(cost.time) or 0.0) >= least
-            cost = cost._replace(matters=matters)
+            time = cost.time
+            if edit is not None and edit.host and trace.devices_used and not cost.on_device:
+                time = time - (any_busy(trace) - trace.time_of(edit.work))
+                least = max(least, EASY_WARNING)
+            cost = cost._replace(matters=(trace.step_share(time) or 0.0) >= least)
         return cost, counted
 
     def _severities(

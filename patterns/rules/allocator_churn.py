@@ -10,6 +10,7 @@ from tidy.trace import Capability, Event, Events, Trace
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import memory, obstacles
+from ..evidence.device.devices import any_busy
 from ..evidence.fixes import edits
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, on_gpu, steps, under
 from ..option import EASY_WARNING, WORTH_A_WARNING, warning_share, word_share
@@ -42,8 +43,8 @@ class AllocatorChurn(DevicePattern):
     is held beyond what tensors have, the caching allocator is switched off, and it says so. What
     `empty_cache()` does is left to TDY802, where stacks show it, and what is given back because
     memory is short to TDY803, where memory was recorded. Below 1 % of the steps it is not reported.
-    Why it costs: The cost is the time of the calls; `cudaFree` and `cudaHostAlloc` wait for the GPU
-    as well.
+    Why it costs: The cost is the time of the calls in which no device works; `cudaFree` and
+    `cudaHostAlloc` wait for the GPU as well.
     Example: Batches that are longer from step to step, recorded as
 
         ProfilerStep#2, #3, ...
@@ -82,14 +83,15 @@ class AllocatorChurn(DevicePattern):
     def find(self, trace: Trace) -> Matches:
         rows = memory.churn(trace)
         rows = rows[trace.in_window(rows)]
-        taken = trace.step_share(trace.time_of(rows)) or 0.0
-        if not len(rows) or taken < self.worth_a_word:
+        time = trace.time_of(rows) - any_busy(trace)
+        if not len(rows) or (trace.step_share(time) or 0.0) < self.worth_a_word:
             return
         events = Events(trace, rows)
         counts = Counter(event.name for event in events)
         calls = ", ".join(f"{name} {count} times" for name, count in counts.most_common(3))
         yield Match(
             events,
+            cost=time,
             message=_OFF.format(calls) if memory.caching_is_off(trace) else _ON.format(calls),
             edit=edits.without_ops(trace, events, "memory that is kept", edits.REMOVED),
             location=max(events, key=lambda event: event.duration_ns).location,

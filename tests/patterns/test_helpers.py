@@ -108,15 +108,15 @@ def test_costs_are_counted_once() -> None:
     assert [event.name for event in finding.events] == ["aten::linear", "aten::addmm"]
 
 
-@pytest.mark.parametrize(("kernel_us", "cost_us"), [(5, 79), (40, 47), (900, 0)])
-def test_what_a_busy_device_hides_is_no_cost(kernel_us: int, cost_us: int) -> None:
-    """A loop of 79 us, after the launch of a kernel."""
+@pytest.mark.parametrize(("kernel_us", "is_seen"), [(5, True), (70, True), (80, False)])
+def test_what_a_busy_device_hides_is_no_warning(kernel_us: int, is_seen: bool) -> None:
+    """A loop of 79 us, after the launch of a kernel; at most that is what it costs."""
     rounds = "aten::select\naten::fill_\n" * 20
     work = launch("aten::mm 9us", f"gemm {kernel_us}us"), rounds
     trace = parse_outline(on_gpu(steps(*work, lasts_us=1000)))
     (finding,) = tidy.check(trace, select=["TDY404"], savings="off").findings
-    assert finding.cost_ns == pytest.approx(cost_us * 1000, abs=2000)
-    assert finding.severity == (Severity.WARNING if cost_us else Severity.INFO)
+    assert finding.cost_ns == 79_000
+    assert finding.severity == (Severity.WARNING if is_seen else Severity.INFO)
 
 
 def test_what_a_rule_knows_better() -> None:
