@@ -222,6 +222,12 @@ GRADIENT_CASES = [
         (("batch_size=1)", "batch_size=20)"),),
     ),
     Case(
+        "validated-for-longer-than-trained",
+        "TDY707",
+        _BATCHES.format(samples=480, size=16),
+        (("torch.randn(480, 16)", "torch.randn(32, 16)"),),
+    ),
+    Case(
         "losses-one-by-one",
         "TDY703",
         _LOSSES.format(_SEPARATE),
@@ -255,6 +261,24 @@ GRADIENT_LOOK_ALIKES = [
         .replace("batch_size=16", "batch_size=1")
         .replace("  #!", ""),
         {"enumerate(DataLoader)#*": 100},
+    ),
+    LookAlike(
+        "TDY707",
+        "shorter-than-training",
+        _BATCHES.format(samples=32, size=16).replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 18},
+    ),
+    LookAlike(
+        "TDY707",
+        "a-pass-without-gradients-in-each-step",
+        _BATCHES.format(samples=480, size=16)
+        .replace(
+            "        optimizer.zero_grad()\n",
+            "        for (beside,) in check:\n"
+            "            model(beside).detach()\n        optimizer.zero_grad()\n",
+        )
+        .replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 90},
     ),
     LookAlike(
         "TDY606",

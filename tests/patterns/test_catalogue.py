@@ -75,6 +75,7 @@ _RELEASED = {
     "TDY702": "gradients-in-evaluation",
     "TDY703": "repeated-backward",
     "TDY704": "unused-gradients",
+    "TDY707": "evaluation-dominates",
     "TDY801": "allocator-churn",
     "TDY802": "empty-cache-in-loop",
     "TDY803": "memory-near-limit",
