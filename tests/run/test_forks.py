@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,36 @@ def test_spawned_processes_have_the_runtime(tmp_path: Path) -> None:
     lines = found.out.splitlines()[:4]
     assert lines == ["spawn 1000003.0", "0", "forkserver 1000003.0", "0"]
     assert (found.code, found.err) == (0, "")
+
+
+_WORKER = """
+import sys
+import tidy.runtime as torch
+from tidy.runtime.utils.data import DataLoader
+
+class Items:
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        returns = sys.monitoring.events.PY_RETURN
+        tools = [each for each in range(6) if sys.monitoring.get_tool(each)]
+        assert not any(sys.monitoring.get_events(each) & returns for each in tools)
+        return torch.ones(4)
+
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train():
+    for batch in DataLoader(Items(), batch_size=4, num_workers=1, multiprocessing_context="fork"):
+        net(batch).sum().backward()
+        optimizer.step()
+train()
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs sys.monitoring")
+def test_functions_of_a_forked_worker_are_not_recorded(tmp_path: Path) -> None:
+    """Each call of them would take microseconds, and nobody has what is noted there."""
+    found = tidy_run(write_script(tmp_path, _WORKER), cwd=tmp_path)
+    assert (found.out.partition("\n")[0], found.err) == ("done", "")

@@ -142,6 +142,11 @@ class profile:  # noqa: N801 - PyTorch's name
         if kept and self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
+    def leave(self) -> None:
+        """In a forked child: capture none of its Python functions."""
+        if self._capture is not None and self._capture.python is not None:
+            self._capture.python.stop()
+
     def step(self) -> None:
         """The next training step begins."""
         if self not in _running:

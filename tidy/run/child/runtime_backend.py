@@ -139,7 +139,9 @@ class RuntimeBackend(Backend):
         self._profiler = None
 
     def leave(self) -> None:
-        """In a forked child."""
+        """In a forked child, which would go on noting its Python functions."""
+        if self._profiler is not None:
+            self._profiler.leave()
 
     def header(self) -> dict[str, Any]:
         return {}
