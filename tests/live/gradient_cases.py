@@ -150,36 +150,7 @@ for step in range(12):
 )
 _ALL = "mean = torch.cat(seen).mean(0)  #!"
 
-_KEPT_STATES = """\
-import copy
-import io
-
-import torch
-from torch import nn
-
-model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(4)])
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(9):
-    optimizer.zero_grad()
-    model(torch.ones(64, 64)).square().mean().backward()
-    optimizer.step()
-    {}  #!
-"""
-_SAVED, _DEEP_COPIED = "torch.save(model.state_dict(), io.BytesIO())", "best = copy.deepcopy(model)"
-
 GRADIENT_CASES = [
-    Case(
-        "a-checkpoint-in-each-step",
-        "TDY413",
-        _KEPT_STATES.format(_SAVED),
-        ((_SAVED, f"{_SAVED} if step % 4 == 3 else None"),),
-    ),
-    Case(
-        "a-copy-in-each-step",
-        "TDY413",
-        _KEPT_STATES.format(_DEEP_COPIED),
-        ((_DEEP_COPIED, f"{_DEEP_COPIED} if step % 4 == 3 else None"),),
-    ),
     Case(
         "outputs-of-all-steps",
         "TDY412",
@@ -279,6 +250,12 @@ GRADIENT_LOOK_ALIKES = [
         )
         .replace("  #!", ""),
         {"enumerate(DataLoader)#*": 90},
+    ),
+    LookAlike(
+        "TDY707",
+        "training-alone",
+        _BATCHES.format(samples=0, size=16).replace("  #!", ""),
+        {"enumerate(DataLoader)#*": 9},
     ),
     LookAlike(
         "TDY606",

@@ -83,7 +83,40 @@ for _ in range(3):
 
 _LISTS = "lists = [[float(i + j) for j in range(8)] for i in range(64)]"
 
+_KEPT_STATES = """\
+import copy
+import io
+
+import torch
+from torch import nn
+
+model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(4)])
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+kept = [torch.empty_like(each) for each in model.parameters()]
+settings = dict(layers=[64] * 4)
+for step in range(9):
+    optimizer.zero_grad()
+    model(torch.ones(64, 64)).square().mean().backward()
+    optimizer.step()
+    {}  #!
+"""
+_SAVED, _DEEP_COPIED = "torch.save(model.state_dict(), io.BytesIO())", "best = copy.deepcopy(model)"
+
+_UNTIL_THEN = _KEPT_STATES.replace("  #!", "")
+
 INPUT_CASES = [
+    Case(
+        "a-checkpoint-in-each-step",
+        "TDY413",
+        _KEPT_STATES.format(_SAVED),
+        ((_SAVED, f"{_SAVED} if step % 4 == 3 else None"),),
+    ),
+    Case(
+        "a-copy-in-each-step",
+        "TDY413",
+        _KEPT_STATES.format(_DEEP_COPIED),
+        ((_DEEP_COPIED, f"{_DEEP_COPIED} if step % 4 == 3 else None"),),
+    ),
     Case(
         "lists",
         "TDY107",
@@ -162,6 +195,24 @@ def _stacked(name: str, items: str, before: str = "") -> LookAlike:
 
 
 INPUT_LOOK_ALIKES = [
+    LookAlike(
+        "TDY413",
+        "every-fourth-step",
+        _UNTIL_THEN.format(f"{_SAVED} if step % 4 == 3 else None"),
+        {"*(*): save": 2},
+    ),
+    LookAlike(
+        "TDY413",
+        "into-tensors-that-are-kept",
+        _UNTIL_THEN.format("[a.copy_(b.detach()) for a, b in zip(kept, model.parameters())]"),
+        {"aten::copy_": 72},
+    ),
+    LookAlike(
+        "TDY413",
+        "a-copy-of-settings",
+        _UNTIL_THEN.format("now = copy.deepcopy(settings)"),
+        {"Optimizer.step#SGD.step": 9},
+    ),
     _stacked("each-item-is-computed", "x * 0.5 for x in rows"),
     _stacked(
         "the-first-row-of-each-of-many",

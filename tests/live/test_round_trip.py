@@ -41,6 +41,8 @@ _DEVIATIONS = {
     ("loader", "wrong", "TDY101"): "to make an iterator is no fetch",
     ("validated-one-by-one", "wrong", "TDY101"): "to make an iterator is no fetch",
     ("validated-one-by-one", "corrected", "TDY101"): "to make an iterator is no fetch",
+    ("validated-for-longer-than-trained", "wrong", "TDY101"): "to make an iterator is no fetch",
+    ("validated-for-longer-than-trained", "corrected", "TDY101"): "to make an iterator is no fetch",
     ("loader", "wrong", "TDY404"): "the data set's indexing, which DataLoader calls",
     ("batches", "wrong", "TDY404"): "the numbers that `unbind` takes apart in C++",
     ("pictures", "wrong", "TDY404"): "the rows that `unbind` takes apart in C++",

@@ -24,6 +24,7 @@ _NOT_IN_EXAMPLES = {
     ("TDY006", "fewest-share"),
     ("TDY101", "fewest-ops"),
     ("TDY303", "long-ns"),
+    ("TDY601", "large-on-a-cpu"),
     ("TDY604", "fewest-reads"),
     ("TDY803", "fewest-retries"),
     ("TDY902", "far-less"),

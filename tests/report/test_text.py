@@ -214,7 +214,7 @@ def test_a_finding_without_events_is_a_finding() -> None:
     """As a rule that thinks in tables may make it."""
     lines = _lines(report(finding(matches=0, cost_ns=1_000, cost_share=0.1)))
     assert [line.split() for line in lines if "train.py" in line] == [
-        "train.py:7 x0 1.00 us 10.0% of run".split()
+        "train.py:7 in all 1.00 us 10.0% of run".split()
     ]
 
 
