@@ -49,6 +49,9 @@ _RELU = launch("aten::relu | c10::Half[64, 64]", "relu_kernel 60us")
 _BY_HAND = _cast("64, 64", 40) + launch("aten::mm | c10::Half[64, 64], c10::Half[64, 64]", "gemm")
 
 
+_GRAPH = launch("graph", "sm80_gemm_f16f16 900us", "sm80_gemm_f16f16 900us", call="cudaGraphLaunch")
+
+
 class CostlyAutocast(DevicePattern):
     """Autocast casts for longer than what half precision saves.
 
@@ -75,7 +78,7 @@ class CostlyAutocast(DevicePattern):
 
     code = "TDY506"
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.DEVICE})
-    fix = "these layers in float32/TF32 (autocast enabled=False), or weights in bfloat16"
+    fix = "autocast(enabled=False) for these layers, with TF32 on; or weights in bfloat16"
     worth_a_word = word_share(0.02, "what autocast costs more than it saves")
     warning_from = share(
         EASY_WARNING, "where no replay tells what the fix saves, it is a warning from this share on"
@@ -85,6 +88,7 @@ class CostlyAutocast(DevicePattern):
         Quiet("products-gain", looped(_layer(5, 40) * 4, lasts_us=500)),
         Quiet("large-products", looped(_layer(40, 50, size=4096) * 4, lasts_us=900)),
         Quiet("other-work-gains", looped(_layer(40, 5) * 4, _RELU * 6, lasts_us=900)),
+        Quiet("graphs-may-gain", looped(_layer(40, 5) * 4, _GRAPH, lasts_us=4000)),
         Quiet("next-to-nothing", looped(_layer(40, 5), lasts_us=90_000)),
         Quiet("cast-by-hand", looped(_BY_HAND * 4, lasts_us=500)),
         Abstains("unknown-rates", on_gpu(_layer(40, 5), gpu="# device 0 NVIDIA X999 8.0\n")),
@@ -162,8 +166,11 @@ def _saved_by_half(trace: Trace, casts: Rows) -> _Saved:
     """
     rows = trace.rows_of_kind(EventKind.Kernel)
     rows = rows[trace.in_window(rows) & ~np.isin(rows, casts)]
+    # What nothing is known of (in graphs, of extensions) may be in half precision as well.
+    is_told = products.takes_dtype(trace, rows, "")
     in_half = products.takes_dtype(trace, rows, _HALVES[0])
-    rows = rows[in_half | products.takes_dtype(trace, rows, _HALVES[1])]
+    in_half |= products.takes_dtype(trace, rows, _HALVES[1]) | ~is_told
+    rows, is_told = rows[in_half], is_told[in_half]
     rates = rates_of(devices.used_devices(trace, "nvidia")[0].name)
     if rates is None or not len(rows):
         return _Saved(0.0, 0.0)
@@ -176,7 +183,7 @@ def _saved_by_half(trace: Trace, casts: Rows) -> _Saved:
     # Of products without known sizes all may be operations.
     ids, which = np.unique(trace.name_id[rows], return_inverse=True)
     multiplies = [kernel_kind(trace.names[each]) in (TENSOR_CORES, PRODUCTS) for each in ids]
-    is_open = np.array(multiplies, bool)[which] & (needs_ns == 0)
+    is_open = np.array(multiplies, bool)[which] & (needs_ns == 0) | ~is_told
     most = np.where(is_open, max(_TIMES, half / other) * spent_ns, most)
     least = np.maximum(spent_ns, needs_ns / _REACHED[1])
     return _Saved(float((least - spent_ns).sum()), float((most - spent_ns).sum()))

@@ -15,7 +15,7 @@ from ..evidence.device import launches, updates
 from ..evidence.device.autograd import NODE
 from ..evidence.python import frames
 from ..evidence.python.op_names import PRODUCTS
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option, word_share
 
 _ONCE = NotChecked(
@@ -32,6 +32,9 @@ _TRAINED = f"{_FETCHED}Optimizer.step#SGD.step 9us\n"
 def _epochs(*evaluated: int, trained: int = 4) -> str:
     """Epochs of so many batches of training, after which so many are evaluated."""
     return under(FRAME, *(_TRAINED * trained + _FETCHED * count for count in evaluated))
+
+
+_SAVED = under(FRAME, (_TRAINED * 4 + _FETCHED * 3 + "train.py(9): save 3000us\n") * 3)
 
 
 class EvaluationDominates(Pattern):
@@ -51,7 +54,8 @@ class EvaluationDominates(Pattern):
     Instead: Evaluate after more steps of training, or on a part of the samples, and only at the
     end on all of them. Without gradients (`torch.inference_mode()`) a model has room for larger
     batches, and metrics can stay on the device until the evaluation is over.
-    Cannot see: Evaluations without a loader, and how often they are wanted: so it is info. One
+    Cannot see: Runs on a device, which works on other batches than the host; evaluations without a
+    loader, and how often they are wanted: so it is info. One
     evaluation in a recording does not tell how often there is one.
     """
 
@@ -66,16 +70,20 @@ class EvaluationDominates(Pattern):
     examples = (
         Fires("each-epoch", _epochs(12, 12, 12), events=24, at=AT),
         Quiet("shorter-than-training", _epochs(3, 3, 3)),
+        Quiet("saved-after-it", _SAVED),
         Quiet("once-and-shorter", _epochs(3, 0)),
         Quiet("training", _epochs(0, 0)),
         Quiet("parts-of-each-step", _epochs(12, 12, 12, trained=1)),
         Quiet("batch-left-out", _epochs(1, 1, 1, trained=2)),
+        Abstains("on-a-gpu", on_gpu(launch("aten::mm", "gemm 9us"), _epochs(12, 12, 12))),
         Abstains("once", _epochs(12, 0)),
         Abstains("evaluation-alone", under(FRAME, _FETCHED * 40)),
         Abstains("no-loader", under(FRAME, "aten::linear\nOptimizer.step#SGD.step 9us\n" * 9)),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
+        if trace.devices_used:
+            return NotApplicable("of which batch a device works is not told")
         if not len(launches.tree_rows(trace, *_TRAINS_IN_IT)):
             return NotApplicable("nothing was trained")
         if not len(launches.tree_rows(trace, frames.FETCH)):
@@ -154,4 +162,10 @@ def _batches(trace: Trace) -> _UsedBatches:
         for times in (np.sort(trace.start_ns[rows]) for rows in (computes, trained))
     )
     some |= trains
-    return _UsedBatches(fetches[some], starts[some], ends[some], trains[some])
+    fetches, starts, ends, trains = fetches[some], starts[some], ends[some], trains[some]
+    # What follows the last batch of a sort may be anything: it counts as twice the one before.
+    is_alike = trains[1:] == trains[:-1]
+    is_last = np.append(~is_alike, True) & np.append(False, is_alike)
+    before = np.append(0, (ends - starts)[:-1])
+    ends = np.where(is_last, np.minimum(ends, starts + 2 * before), ends)
+    return _UsedBatches(fetches, starts, ends, trains)

@@ -35,7 +35,7 @@ _INSTEAD = {
     "aten::is_nonzero": "torch.where instead of the condition, or test it every N steps",
     "aten::index": _BY_MASK,
     "aten::masked_select": _BY_MASK,
-    "aten::index_put_": "torch.where(mask, value, tensor) or masked_fill_, which do not wait",
+    "aten::index_put_": "torch.where(mask, value, tensor), masked_fill_, masked_scatter_: no wait",
     "aten::repeat_interleave": "pass output_size=, where the sum of the repeats is known",
     "aten::bincount": "scatter_add_ into zeros, where the number of bins is known",
 }

@@ -151,6 +151,11 @@ class LateRank(Pattern):
             return
         op = trace.event(int(waits.rows[waiting.argmax()]))
         late, edit, place = self._late(number, of_each), None, None
+        # Steps with the times of other steps tell of a rank that is always late, and of no turns.
+        if late is None and any(
+            "tidy_times" in each.trace.info.header for each in of_each.values()
+        ):
+            return
         # Of one process the late one's own work would have to change as well.
         if late is not None and of_each[late].trace is not trace:
             edit = rank.in_time(late, are_all=len(of_each) == (trace.info.world_size or 1))
@@ -250,7 +255,10 @@ class _Rank:
     def in_time(self, late: int, *, are_all: bool) -> Edit:
         """The run in which the late one arrives with the others: at worst with the next to last."""
         waits = self.waits.at(self.waits.last == late)
-        each = [np.minimum(waits.waiting_ns, by) for by in (waits.late_ns, waits.lead_ns)]
+        # Where others are as late, it saves next to nothing that this one comes in time.
+        is_alone = 2 * waits.lead_ns.sum() >= waits.late_ns.sum()
+        at_best = waits.late_ns if is_alone else waits.lead_ns
+        each = [np.minimum(waits.waiting_ns, by) for by in (at_best, waits.lead_ns)]
         best, worst = (self._shorter(waits, saved_ns) for saved_ns in each)
         if not are_all:
             worst = self._shorter(waits, np.zeros_like(waits.waiting_ns))
@@ -269,8 +277,9 @@ class _Rank:
 def _longer_at(late: _Rank, number: int, other: _Rank) -> FixPlace | None:
     """Find the line at which the late one spends what it is late by, beyond what another does."""
     more = Counter({at: ns - other.lines[at] for at, ns in late.lines.items()})
+    known = {at.file for at in other.lines}  # by another path nothing can be told
     for location, more_ns in more.most_common(1):
-        if more_ns >= _MOST_OF_LATE * late.late_ns(number):
+        if location.file in known and more_ns >= _MOST_OF_LATE * late.late_ns(number):
             what = f"{late.word} {number} spends {time_text(more_ns)} more of a step"
             return FixPlace(what, location)
     return None

@@ -108,9 +108,10 @@ class LayoutCopies(Pattern):
         ops = trace.launching_ops(work)
         # A graph's launch is all that is known of the operators in it.
         in_graph = np.isin(trace.caller[work], launches.calls_of(trace, *GRAPH_LAUNCHES))
-        calls, number = np.unique(np.where(in_graph | (ops < 0), work, ops), return_inverse=True)
+        is_alone = in_graph | (ops < 0)
+        calls, number = np.unique(np.where(is_alone, work, ops), return_inverse=True)
         share = trace.step_share(trace.time_of(work)) or 0.0
-        conversions = _FOR_EACH * len(calls) - (_FOR_EACH - 1) * np.count_nonzero(in_graph)
+        conversions = _FOR_EACH * len(calls) - (_FOR_EACH - 1) * np.count_nonzero(is_alone)
         fewest = _FOR_EACH * self.fewest_a_step * trace.window.step_count
         if conversions < fewest or share < self.least_share:
             return
@@ -121,7 +122,8 @@ class LayoutCopies(Pattern):
         yield Match(
             Events(trace, calls),
             message="images change their layout "
-            + (f"{len(work):,} times, for convolutions in graphs" if in_graph.any() else around),
+            + (f"{len(work):,} times, for convolutions" if is_alone.mean() > 1 / 2 else around)
+            + (" in graphs" if in_graph.mean() > 1 / 2 else ""),
             cost=work,
             location=trace.location(int(calls[spent_ns.argmax()])),
             edit=Edit("all in one layout", work=work, left=_CONVERSIONS_LEFT),

@@ -9,12 +9,13 @@ from tidy.trace import Capability, Event, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.fixes import edits
+from ..evidence.python.frames import FETCH_ALONE
 from ..evidence.time.rare_work import InMostSteps, RareWork, in_most_steps
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, on_gpu, steps, under
 from ..option import EASY_WARNING, warning_share
 
 _FIXES = {
-    RareWork.SAVE: "save after an epoch, or every N steps",
+    RareWork.SAVE: "if it is a checkpoint, save after an epoch, or every N steps",
     RareWork.COPY: "copy after an epoch, or into tensors that are kept: torch._foreach_copy_",
     RareWork.PICTURE: "log it every N steps",
 }
@@ -61,6 +62,8 @@ class RareWorkEachStep(Pattern):
         Fires("picture", on_gpu(steps(_OP, _IMAGE, lasts_us=None)), events=3, at=AT),
         Quiet("once", steps(_OP, count=5) + under("ProfilerStep#6", _SAVE)),
         Quiet("every-other-step", _EVERY_OTHER_STEP),
+        Quiet("a-batch-is-copied", steps(_OP, under(FRAME, _COPIED), lasts_us=None)),
+        Quiet("items-are-copied", steps(_OP, under(f"{FRAME} > {FETCH_ALONE}", _COPIED * 4))),
         Quiet("scalars", steps(_OP, _IMAGE.replace("add_image", "add_scalar"))),
         Quiet("after-the-steps", steps(_OP) + _SAVE * 3),
         Abstains("no-stacks", steps(_OP)),
@@ -82,7 +85,7 @@ def _said(trace: Trace, work: InMostSteps) -> str:
     called = work.calls[0].name.rpartition(": ")[2]
     a_step = round(len(work.calls) / work.step_count)
     what = {
-        RareWork.SAVE: f"a checkpoint is written ({called})",
+        RareWork.SAVE: f"tensors are saved ({called})",
         RareWork.COPY: f"{a_step:,} tensors are copied with copy.deepcopy",
         RareWork.PICTURE: f"a picture is logged ({called})",
     }[work.kind]

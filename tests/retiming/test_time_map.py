@@ -235,3 +235,30 @@ def test_on_a_busy_machine_a_long_step_is_no_counterpart(are_quickest: bool) -> 
     assert known is not None
     times, _, _ = mapped(full.raw, ends, replace(known, are_quickest=are_quickest))
     assert (3 in times.counterparts) is not are_quickest
+
+
+@pytest.mark.parametrize("collective_ends", [8, 498], ids=["a-pause", "a-wait-for-another-rank"])
+def test_a_long_step_of_ranks_gets_shorter_by_what_it_waits_for_them(collective_ends: int) -> None:
+    full, light = RawColumns(), RawColumns()
+    for raw, unit, longer in ((full, 1_000, 490), (light, 100, 0)):
+        writer = Writer(np.random.default_rng(0), 10, with_python=False)
+        writer.raw = raw
+        bounds = [0]
+        for step in range(20):
+            begin, pause = bounds[-1], longer * (step == 10)
+            for name, start, end, track in (
+                ("aten::a", 1, 2, MAIN),
+                ("gloo:all_reduce", 3, collective_ends if pause else 8, Track(4321, 7)),
+                ("aten::b", 9 + pause, 10 + pause, MAIN),
+            ):
+                times = (begin + each * unit for each in (start, end))
+                writer.add(name, EventKind.TorchOp, *times, track)
+            bounds.append(begin + (10 + pause) * unit)
+        if raw is light:
+            known = light_steps(light, [bounds], MAIN)
+        else:
+            recorded = bounds
+    assert known is not None
+    times, *_ = mapped(full, recorded, known)
+    longest_ns = max(end - start for start, end in times.steps)
+    assert (longest_ns > 100_000) == (collective_ends == 8)

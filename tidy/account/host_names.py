@@ -101,9 +101,9 @@ RANGES = HostNames(
      r"|<built-in function (waitpid|wait4|waitid|system)>"),
     # What else stands in these files runs code that is compiled.
     (COMPILING, r"(.*/)?torch/_(inductor|dynamo)/(?!eval_frame).*(compile|convert_frame)"
-     r".*\(\d+\): (?!(run|wrapper)$).*"
+     r".*\(\d+\): (?!(run|(runtime_)?wrapper|<\w+>)$).*"
      r"|.*triton/(compiler|runtime)/(compiler|autotuner)\.py\(\d+\): "
-     r"(?!(run|runner|launch_metadata|_*getattribute_*|_*getitem_*)$).*"
+     r"(?!(run|runner|launch_metadata|all_kwargs|<\w+>|_*getattribute_*|_*getitem_*)$).*"
      r"|(dynamo|inductor|_compile)[\w.]*(_timed|_compile|compile_fx)\w*|.* \(dynamo_timed\)"),
     (COLLECTING, r"Python GC|gc_collect|<built-in function collect>|GC generation.*"),
     words=("enumerate(data", "/dataloader.py", "optimizer.", "clip_grad.py", "parallel._", "fsdp::",

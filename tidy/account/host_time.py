@@ -36,7 +36,7 @@ from .host_kinds import (
 )
 from .host_rows import HostRows
 from .host_thread import Turns, turns_of
-from .ranks import collectives_on_host
+from .ranks import ENDS_TOGETHER_ON_HOST_NS, collectives_on_host
 from .work_kinds import OPTIMIZER as OPTIMIZER_OP
 
 _BETWEEN_OPS = [CODE_OF[kind] for kind in BETWEEN_OPS]
@@ -173,7 +173,8 @@ class HostTime:
         at = np.where(waits_ns[at] >= _SOON * waits_ns[longest], at, longest)
         began = np.maximum(trace.start_ns[rows], pieces.starts_ns[at])
         ends = np.minimum(trace.end_ns[rows], piece_ends[at])
-        waited = may_wait[at] & (trace.end_ns[rows] - ends <= _SOON * (ends - began))
+        soon_ns = np.minimum(_SOON * (ends - began), ENDS_TOGETHER_ON_HOST_NS)
+        waited = may_wait[at] & (trace.end_ns[rows] - ends <= soon_ns)
         by_end = np.flatnonzero(waited)[np.argsort(ends[waited], kind="stable")]
         rows, began, ends = rows[by_end], began[by_end], ends[by_end]
         starts = np.unique(np.concatenate([pieces.starts_ns, began, ends]))

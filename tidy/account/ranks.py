@@ -35,7 +35,7 @@ _OWN_SIZE = ("all_to_all", "alltoall", "send", "recv", "gather", "scatter")
 # How far apart the ends of one collective may lie on different ranks, clocks set right.
 _ENDS_TOGETHER_NS = 200_000
 # The same on the host, where a thread may wait for a processor before it sees that one is done.
-_ENDS_TOGETHER_ON_HOST_NS = 10_000_000
+ENDS_TOGETHER_ON_HOST_NS = 10_000_000
 _LONG = np.iinfo(np.int64).max
 _ANY_TIME = np.iinfo(np.int64).min // 2
 _Key = tuple[int, str, int]
@@ -198,7 +198,7 @@ def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
     # with the times of other steps have no clock in common.
     spread[1:] = np.where(on_host[1:], np.ptp(np.diff(apart, axis=1), axis=0), spread[1:])
     spread *= not any("tidy_times" in rank.trace.info.header for rank in ranks)
-    together = spread < np.where(on_host, _ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
+    together = spread < np.where(on_host, ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
     waiting = took - took.min(axis=0, initial=_LONG)
     waiting = np.maximum(waiting - np.where(on_host, spread, 0), 0)
     last = np.array([rank.number for rank in ranks])[took.argmin(axis=0)]

@@ -81,8 +81,8 @@ class Section:
 
     @property
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts of the first rank, a device each."""
-        return self.reports[0].accounts
+        """The accounts of the first rank that has some, a device each."""
+        return next((each.accounts for each in self.reports if each.accounts), ())
 
     @cached_property
     def places(self) -> list[PlaceOnRanks]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..profiler.timeline import interpolated
+from ..trace.intervals import Intervals
+from ..trace.kinds import COLLECTIVES_ON_HOST
 from ..trace.links import grouped
 from ..trace.raw_columns import Column, Strings, Track
 from .alignment import align
@@ -80,6 +82,7 @@ def time_map(
     main = light.main
     if main not in moments or main not in expected:
         return None
+    waited_ns = waited_ns + _in_collectives(table, strings, steps)
     counterparts = _counterparts(moments[main], steps, expected[main], light, waited_ns)
     bounds = _bounds(steps, counterparts, light)
     turns: dict[Track, list[tuple[Numbers, Numbers]]] = {main: [bounds]}
@@ -137,27 +140,35 @@ def time_map(
     return TimeMap(known, main, shown, counterparts)
 
 
+def _in_collectives(table: dict[str, Column], strings: Strings, steps: Bounds) -> Numbers:
+    """For how long Gloo, MPI or UCC were at work in each step."""
+    names = [at for at, each in enumerate(strings.names) if each.startswith(COLLECTIVES_ON_HOST)]
+    some = np.isin(table["name_id"], names)
+    starts_ns = table["start_ns"][some]
+    time = Intervals(starts_ns, starts_ns + table["duration_ns"][some])
+    return time.covered_ns(*np.array(steps, np.int64).reshape(-1, 2).T)
+
+
 def _counterparts(
     mine: Moments, steps: Bounds, theirs: Moments, light: LightSteps, waited_ns: Numbers
 ) -> list[int]:
     """For each full step the light one that is most like it, -1 for none; each in its turn.
 
     One that is far longer than others keeps its times, unless it has the same operators as a light
-    one, and waited so long for a processor, or for another rank, which may have been cutting its
-    recording.
+    one, and waited so long for a processor, or in collectives for another rank, which may have been
+    cutting its recording.
     """
     lengths = np.array([end - start for start, end in steps])
     longest = UNLIKE * typical_ns(lengths) if len(lengths) else 0.0
     shapes = [_shape(theirs.within(index).labels) for index in range(len(light.steps))]
     # On a busy machine a long one that is like too few others was not made as long as the quickest.
     may_wait = light.are_quickest or light.communicates
-    most = UNLIKE * typical_ns(light.lengths_ns) if may_wait else np.inf
+    most = UNLIKE * typical_ns(light.lengths_ns) if light.are_quickest else np.inf
     usual = np.flatnonzero(light.lengths_ns <= most).tolist()
     found, last = list[int](), -1
     for index, length in enumerate(lengths.tolist()):
         shape = _shape(mine.within(index).labels)
-        unwaited = 0 if light.communicates else length - waited_ns[index]
-        waited = may_wait and shape in shapes and unwaited <= longest
+        waited = may_wait and shape in shapes and length - waited_ns[index] <= longest
         if length > longest and not waited:
             found.append(-1)
             continue

@@ -104,12 +104,15 @@ class Savings:
         """
         edits = tuple(edits)
         best = worst = self._edited(edits, 0)
-        others = None if alike or any(edit.of_others for edit in edits) else self._others
+        of_others = [edit for edit in edits if edit.of_others]
+        others = None if alike or len(of_others) == len(edits) else self._others
         if others is not None or any(_is_range(edit) for edit in edits):
             worst = self._edited(edits, 1)
             worst = worst if others is None else self._among_others(worst, others)
         most = self._shorter(best)
         least = most if worst is best else np.minimum(self._shorter(worst), most)
+        if others is not None and of_others:  # this rank stays as it is, or the others do
+            least = np.maximum(least, np.minimum(self._shorter(self._edited(of_others, 1)), most))
         slower = self._rest.slower(edits)
         if slower >= _HARDLY:
             least = np.minimum(self._shorter(_with_host(worst, 1 + slower)), least)

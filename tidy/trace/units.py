@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import floor, log10
+from math import floor, isfinite, log10
 
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"))
 
@@ -30,8 +30,8 @@ def _three_digits(value: float) -> str:
 
 def number_text(value: float, digits: int = 3) -> str:
     """So many significant digits, without an exponent: `1,200`, `31.9`, `0.25`, `0`."""
-    if not value:
-        return "0"
+    if not value or not isfinite(value):
+        return f"{value:.0f}"
     decimals = digits - 1 - floor(log10(abs(value)))
     text = f"{round(value, decimals):,.{max(decimals, 0)}f}"
     return text.rstrip("0").rstrip(".") if decimals > 0 else text

@@ -13,10 +13,12 @@ from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
 from tidy.trace.kept import kept
 
 from ..device import updates
-from ..device.launches import outermost_rows, tree_rows
-from ..python import loops, places
+from ..device.launches import below, outermost_rows, tree_rows
+from ..python import frames, loops, places
 
 _MOST, _FEWEST_STEPS = 2 / 3, 3  # of the steps
+_FEWEST_COPIES = 4  # in a step: fewer may be a batch
+_LONGEST_PYTHON_NS = 5_000_000  # between the copies of two tensors
 _PICTURES = (
     "image", "images", "image_with_boxes", "figure", "video", "audio", "histogram", "embedding",
     "mesh",
@@ -45,7 +47,7 @@ class InMostSteps:
     """Work of one kind that one place of the source does in most steps.
 
     Attributes:
-        calls: of the functions, by start.
+        calls: of the functions, in steps, by start.
         host: their time by track, with the Python between those that follow each other.
         step_count: in how many steps of the trace they are.
     """
@@ -65,27 +67,34 @@ class InMostSteps:
 def in_most_steps(trace: Trace) -> tuple[InMostSteps, ...]:
     """All that is done in three steps or more and in two thirds of them, by the threads of steps.
 
-    Another thread may save meanwhile.
+    Another thread may save meanwhile, and a loader copies its items.
     """
     found = list[InMostSteps]()
     least = max(_FEWEST_STEPS, _MOST * len(trace.steps))
+    fetched = below(trace, tree_rows(trace, frames.FETCH))
     tracks = trace.track_id[tree_rows(trace, "ProfilerStep#*", updates.STEP)]
     for kind in RareWork:
         rows = outermost_rows(trace, tree_rows(trace, *kind.value))
-        rows = rows[np.isin(trace.track_id[rows], tracks)]
+        rows = rows[np.isin(trace.track_id[rows], tracks) & ~fetched.contains(rows)]
+        rows = rows[loops.step_of(trace, trace.start_ns[rows]) >= 0]
+        fewest = _FEWEST_COPIES if kind == RareWork.COPY else 1
         for calls in places.grouped(trace.events(rows), lambda event: event.location):
-            step_count = loops.count_steps(trace, [each.start_ns for each in calls])
+            starts = [each.start_ns for each in calls]
+            step_count = len(loops.steps_with(trace, starts, fewest))
             if step_count >= least:
-                found.append(InMostSteps(kind, calls, _host(trace, rows_of(calls)), step_count))
+                found.append(
+                    InMostSteps(kind, calls, _host(trace, rows_of(calls), kind), step_count)
+                )
     return tuple(found)
 
 
-def _host(trace: Trace, rows: Rows) -> dict[int, Intervals]:
-    """The time of these calls; up to the next one of a step where no operator is between."""
+def _host(trace: Trace, rows: Rows, kind: RareWork) -> dict[int, Intervals]:
+    """The time of these calls, up to the next one of a step between the copies of tensors."""
     ops = np.append(0, np.cumsum(trace.kind[: trace.tree_count] == EventKind.TorchOp))
     step, until = loops.step_of(trace, trace.start_ns[rows]), trace.end_ns[rows]
     follows = ops[trace.subtree_end[rows[:-1]]] == ops[rows[1:]]
-    follows &= (np.diff(step) == 0) & (np.diff(trace.track_id[rows]) == 0)
+    follows &= (kind == RareWork.COPY) & (np.diff(step) == 0) & (np.diff(trace.track_id[rows]) == 0)
+    follows &= trace.start_ns[rows[1:]] - until[:-1] <= _LONGEST_PYTHON_NS
     until = np.append(np.where(follows, trace.start_ns[rows[1:]], until[:-1]), until[-1:])
     tracks = trace.track_id[rows]
     return {

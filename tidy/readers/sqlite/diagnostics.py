@@ -35,7 +35,7 @@ def notes(database: Database, processes: Set[int], has_cuda: bool) -> Iterator[s
         said = {key: of for key, of in said.items() if key[1] not in why}
         because = "; Nsight Systems says: " + " ".join(why[:_MOST]) if why else ""
         yield f"{_NO_CUDA}; record with: nsys profile --trace=cuda,nvtx{because}"
-    if processes:
+    if processes - {0}:
         said = {key: own for key, of in said.items() if (own := of & {0, *processes})}
     for (level, text), of in list(said.items())[:_MOST]:
         many = f" (of {len(of):,} processes)" if len(of) > 1 else ""

@@ -42,7 +42,7 @@ _WANTED: dict[str, tuple[str, ...]] = {
     "torch/xpu/__init__.py": ("synchronize",),
     "torch/xpu/streams.py": ("synchronize",),
     "triton/compiler/compiler.py": ("compile",),
-    "triton/runtime/autotuner.py": ("run",),
+    "triton/runtime/autotuner.py": ("run", "_bench"),
 }
 _OPTIMIZERS = "torch/optim/"
 
