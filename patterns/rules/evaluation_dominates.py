@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.trace import Events, Intervals, Rows, Trace
+from tidy.trace.kept import kept
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates
@@ -147,6 +148,7 @@ class _UsedBatches(NamedTuple):
     trains: NDArray[np.bool_]
 
 
+@kept
 def _batches(trace: Trace) -> _UsedBatches:
     fetches = launches.tree_rows(trace, frames.FETCH)
     main = np.bincount(trace.track_id[fetches]).argmax()

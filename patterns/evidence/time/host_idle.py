@@ -29,7 +29,7 @@ from tidy.trace import (
     range_text,
     time_text,
 )
-from tidy.trace.kept import kept_of_window
+from tidy.trace.kept import kept, kept_of_window
 from tidy.trace.lost import capturing
 
 from ..device import devices
@@ -238,10 +238,15 @@ def mostly_before(trace: Trace, idle: Intervals) -> str:
 
 def work_after(trace: Trace, idle: Intervals) -> tuple[Rows, NDArray[np.int64]]:
     """The device work that each stretch of idle time ends with, and how long that is."""
-    work = by_start(trace, trace.device_rows)
+    work = _work_by_start(trace)
     at = np.searchsorted(trace.start_ns[work], idle.ends_ns)
     known = at < len(work)
     return work[at[known]].astype(np.int64), (idle.ends_ns - idle.starts_ns)[known]
+
+
+@kept
+def _work_by_start(trace: Trace) -> Rows:
+    return by_start(trace, trace.device_rows)
 
 
 def usual_time(trace: Trace, stretches: Iterable[Stretch]) -> Intervals:
