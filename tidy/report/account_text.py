@@ -77,8 +77,8 @@ REMEDIES = {
 def print_account(console: ReportConsole, account: Account, others: int = 0) -> None:
     """Print where the window of one device went, and that there are accounts of others."""
     whose = "" if account.device is None else f"{account.sort}'s "
-    console.show(Text(f"Where the {whose}time goes: {_window_text(account.window)}", "bold"))
-    for said in _left_out_texts(account):
+    console.show(Text(f"Where the {whose}time goes: {window_text(account.window)}", "bold"))
+    for said in left_out_texts(account):
         console.wrapped(printable(said), "dim", indent=2)
     steps = account.window.step_count
     bar = Text("  ")
@@ -107,7 +107,7 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
     console.show()
 
 
-def _left_out_texts(account: Account) -> Iterator[str]:
+def left_out_texts(account: Account) -> Iterator[str]:
     """What the window leaves out, the longest first, and where the time outside of it went."""
     alike = dict[tuple[str, str], list[LeftOut]]()
     for each in account.window.left_out:
@@ -133,10 +133,16 @@ def _at(part: Part) -> str:
     place = part.places[0] if part.places else None
     if place is None or not (place.location or place.name):
         return ""
-    return f" ({_place_text(place, _PLACE)})"
+    return f" ({place_text(place, _PLACE)})"
 
 
-def _place_text(place: Place, room: int) -> str:
+def place_of(part: Part) -> Place | None:
+    """The costliest place of a part that says something; None if there is none."""
+    return next((each for each in part.places if each.location or each.name), None)
+
+
+def place_text(place: Place, room: int) -> str:
+    """The location of a place or, without one, the name of its operator or kernel."""
     return location_text(place.location, room) if place.location else _short_name(place.name, room)
 
 
@@ -169,7 +175,8 @@ def idle_text(account: Account) -> str | None:
     return f"{said}; {remedy}" if remedy else said
 
 
-def _window_text(window: Window) -> str:
+def window_text(window: Window) -> str:
+    """`5 steps of 153 ms`, `step 3, 153 ms`, `2.1 s of the run`."""
     if not window.steps:
         return f"{time_text(window.time_ns)} of the run"
     length = time_text(window.step_ns)
@@ -218,7 +225,13 @@ def _short_name(name: str, room: int) -> str:
     return whole if cell_len(whole) <= room else plain_name(name)
 
 
-def _said_besides(part: Part) -> str:
+def part_text(part: Part) -> str:
+    """`idle: launching`, `exposed: copies`, `Python between ops`."""
+    words = _WORDS.get(part.part)
+    return f"{words}: {part.text}" if words else part.text
+
+
+def besides_text(part: Part) -> str:
     """The function that most of a part is in, or the finer kinds that it is made of."""
     if _may_wait(part):
         return "waiting included"
@@ -230,17 +243,15 @@ def _said_besides(part: Part) -> str:
 
 
 def _line(part: Part, fill: str, steps: int, console: ReportConsole) -> Text:
-    words = _WORDS.get(part.part)
-    cause = f"{words}: {part.text}" if words else part.text
     line = Text("  ").append(fill, _STYLES[part.part])
     line.append(f" {share_text(part.share):>6} {time_text(part.time_ns / steps):>8}  ")
-    line.append(cause, _STYLES[part.part])
-    if said := _said_besides(part):
+    line.append(part_text(part), _STYLES[part.part])
+    if said := besides_text(part):
         line.append(f" ({said})")
-    place = next((each for each in part.places if each.location or each.name), None)
+    place = place_of(part)
     fits = console.width - line.cell_len - 2
     room = fits if place is None or place.location is None else console.room(fits)
     if place is not None and room >= _NARROWEST_PLACE:
-        where = shortened(_place_text(place, room), room)
+        where = shortened(place_text(place, room), room)
         line.append(" " * max(console.width - line.cell_len - cell_len(where), 2) + where)
     return line

@@ -29,6 +29,7 @@ class PlaceOnRanks:
         cost_share: that as a part of the step, 0 to 1; None where no step is touched.
         ranks: the ranks that have the finding.
         rank: the one whose figures these are.
+        alike: all of them, each with the number of its report within the section.
     """
 
     finding: Judged
@@ -37,6 +38,7 @@ class PlaceOnRanks:
     cost_share: float | None
     ranks: tuple[int, ...]
     rank: int
+    alike: tuple[tuple[int, Judged], ...] = ()
 
     @property
     def is_small(self) -> bool:
@@ -142,9 +144,11 @@ def _rank(report: CheckedTrace) -> int:
 
 def _places(job: Sequence[CheckedTrace], *, accepted: bool) -> list[PlaceOnRanks]:
     shared: dict[Hashable, list[PlaceOnRanks]] = {}
-    for report in job:
+    for number, report in enumerate(job):
         seen = Counter[Hashable]()
-        own = (p for p in _places_of(report) if (p.finding.acceptance is not None) == accepted)
+        own = (
+            p for p in _places_of(report, number) if (p.finding.acceptance is not None) == accepted
+        )
         for place in sorted(own, key=lambda place: place.finding.message):
             finding = place.finding
             # Findings that ranks have in common are said of one location, with numbers of each.
@@ -157,13 +161,14 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool) -> list[PlaceOnRanks
             max(same, key=lambda place: place.cost_ns),
             count=sum(place.count for place in same),
             ranks=tuple(rank for place in same for rank in place.ranks),
+            alike=tuple(each for place in same for each in place.alike),
         )
         for same in shared.values()
     ]
     return sorted(places, key=lambda place: importance(place.finding, place.cost_ns))
 
 
-def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
+def _places_of(report: CheckedTrace, number: int) -> list[PlaceOnRanks]:
     """The findings of one rank; those with the same message at one location are added up.
 
     Findings outside of the window are left out where the window has the same at that location.
@@ -186,6 +191,7 @@ def _places_of(report: CheckedTrace) -> list[PlaceOnRanks]:
                 min(sum(shares), 1.0) if shares else None,
                 (_rank(report),),
                 _rank(report),
+                tuple((number, finding) for finding in group),
             )
         )
     return places

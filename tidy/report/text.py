@@ -21,7 +21,6 @@ from .units import location_text
 
 _MOST_PATHS = 4
 _MOST_NAMED = 3  # rules that do not apply
-_LOST_WORK = "device activity may be missing in the file: idle time and savings are upper bounds"
 _UNASKED = {"TDY000", "TDY010"}  # rules about things that only some ask for or write
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -69,7 +68,7 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
     console.wrapped(wording.run_line(section), "dim")
     for run in section.runs:
         whose = f"rank {run.rank}: " if section.rank_count > 1 else ""
-        lost = [_LOST_WORK] if run.busy_is_lower_bound else []
+        lost = [wording.LOST_WORK] if run.busy_is_lower_bound else []
         for note in (*run.warnings, *lost):
             console.wrapped(f"note: {whose}{note}", "yellow")
     console.show()

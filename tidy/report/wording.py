@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
 from ..trace import count_text, printable, range_text, time_text
 from .sections import PlaceOnRanks, Section
 from .units import ranges_text, share_text
+
+LOST_WORK = "device activity may be missing in the file: idle time and savings are upper bounds"
 
 _MOST_LEFT_OUT = 2
 # Steps of which one in ten is longer than so much of the median are unlike.
@@ -176,12 +179,17 @@ def replay_is_off_text(error: float, unit: str) -> str:
     return f"{said} {share_text(error)} of a {unit}"
 
 
+def slowest_after_all(section: Section) -> CheckedTrace:
+    """The rank whose step is longest after all fixes."""
+    return max(section.reports, key=lambda each: (each.weighed.step_ns_after or (-1, -1))[1])
+
+
 def after_all_text(section: Section) -> str | None:
     """`With all of this fixed: 67.9 -> 30.2 to 36.0 ms a step`, and how far off a replay is.
 
     Of several ranks it is the one whose step is longest then.
     """
-    report = max(section.reports, key=lambda each: (each.weighed.step_ns_after or (-1, -1))[1])
+    report = slowest_after_all(section)
     weighed, run = report.weighed, report.summary
     after, step_ns = weighed.step_ns_after, weighed.step_ns
     if after is None or weighed.fidelity is None or step_ns - after[0] < _TELLABLE * step_ns:
