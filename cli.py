@@ -23,6 +23,7 @@ from tidy.commands.options import (
     baseline_options,
     config_options,
     diff_options,
+    open_options,
     report_options,
     report_traces,
     run_options,
@@ -89,6 +90,24 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
     from tidy.commands.report import run_report
 
     return run_report(traces, checked)
+
+
+@cli.command("open")
+@TRACES
+@open_options
+def open_page(traces: Sequence[str], **options: Any) -> int:
+    """Show the report as a page in the browser: where the time goes, findings, a timeline.
+
+    \b
+      tidy open trace.json.gz
+
+    The page is a file of its own, which needs no network; `tidy report TRACE -o report.html` writes
+    it where it is wanted.
+    """  # noqa: D301 - as above
+    from tidy.commands.configured import report_options_of
+    from tidy.commands.open_page import run_open
+
+    return run_open(traces, report_options_of(options))
 
 
 @cli.command()

@@ -51,6 +51,7 @@ _MAY_IMPORT = {
     "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
     "savings": {"trace", "numpy"},
+    "page": {"account", "check", "finding", "patterns", "report", "trace", "numpy"},
     "report": {"_version", "account", "check", "finding", "patterns", "trace", "rich"},
     "whole_file": set[str](),
     "check": {
@@ -97,6 +98,7 @@ _MAY_IMPORT = {
         "diff",
         "errors",
         "finding",
+        "page",
         "patterns",
         "progress",
         "readers",

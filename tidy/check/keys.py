@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-FORMS = ("text", "json", "sarif", "github", "markdown")
+FORMS = ("text", "json", "sarif", "github", "markdown", "html")
 SEVERITIES = ("error", "warning", "info", "never")
 SAVINGS = ("replay", "off")
 ADDRESS = r"https?://[!$-~]+"  # no space, no quote, no `#`

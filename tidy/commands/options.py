@@ -199,6 +199,14 @@ account_options = together(
     flag_option("--by-line", "Also the lines of source that take most time."),
     number_option("--rows", "How many lines.", 20, least=1),
 )
+# What `open` shows.
+open_options = together(
+    _STEP,
+    codes_option("--select", "Run only these rules."),
+    codes_option("--ignore", "Leave these rules out."),
+    PATTERNS,
+    CONFIG,
+)
 # What `diff` compares, and how.
 diff_options = together(
     operands("base", "BASE", count=1),

@@ -88,7 +88,7 @@ def run_report(
         [] if earlier is None else compare([*before, *reports]),
     )
     for each in options.outputs:
-        if reports or each.is_document:
+        if reports or each.is_for_programs:
             _write(results, each, options)
     return exit_code
 
@@ -151,6 +151,10 @@ def _document(form: str, results: Results) -> str:
         from ..report.markdown import to_markdown
 
         return to_markdown(results)
+    if form == "html":
+        from ..page.document import to_html
+
+        return to_html(results)
     if form == "github":
         from ..report.github import to_annotations
 

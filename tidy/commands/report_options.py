@@ -16,7 +16,14 @@ from ..finding import Severity
 from ..patterns.base import Pattern
 from .files import check_output
 
-_ENDINGS = {".json": "json", ".sarif": "sarif", ".md": "markdown", ".markdown": "markdown"}
+_ENDINGS = {
+    ".json": "json",
+    ".sarif": "sarif",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+}
 
 
 class Output(NamedTuple):
@@ -27,7 +34,12 @@ class Output(NamedTuple):
 
     @property
     def is_document(self) -> bool:
-        """Tell whether programs read it as a whole, also where no trace could be read."""
+        """Tell whether it is one whole, which nothing else may stand beside."""
+        return self.form == "html" or self.is_for_programs
+
+    @property
+    def is_for_programs(self) -> bool:
+        """Tell whether programs read it, also if no trace could be read."""
         return self.form in ("json", "sarif", "markdown")
 
 

@@ -1,0 +1,78 @@
+"""A real browser: chromium, driven by Playwright. Without either these tests are skipped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Nothing of the browser's own goes to the network, nor waits for it.
+_QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+
+
+@dataclass
+class Shown:
+    """A page in the browser, with what went wrong in it and what it asked for.
+
+    Attributes:
+        tab: Playwright's page.
+        problems: errors, and what the console says.
+        requests: the addresses of all that was asked for, the page itself among them.
+    """
+
+    tab: Any
+    problems: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The browser, started once for each worker."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("without a browser (chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=_QUIET)
+        yield browser
+        browser.close()
+
+
+Show = Callable[..., Shown]
+
+
+@pytest.fixture
+def show(chromium: Any) -> Iterator[Show]:
+    """Open a file in a tab of its own, `width` pixels wide, and wait for its timeline."""
+    contexts = []
+
+    def opened(file: Path, width: int = 1440, scheme: str = "light") -> Shown:
+        size = {"width": width, "height": 900}
+        context = chromium.new_context(viewport=size, color_scheme=scheme)
+        contexts.append(context)
+        shown = Shown(context.new_page())
+        shown.tab.set_default_timeout(20_000)
+        shown.tab.on("console", lambda said: shown.problems.append(said.text))
+        shown.tab.on("pageerror", lambda error: shown.problems.append(str(error)))
+        shown.tab.on("dialog", lambda dialog: shown.problems.append(dialog.message))
+        shown.tab.on("request", lambda request: shown.requests.append(request.url))
+        shown.tab.goto(file.as_uri())
+        shown.tab.wait_for_selector("canvas.slices")
+        return shown
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -1,0 +1,72 @@
+"""Pages of recorded traces, and what their data say when Python unpacks them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cli.command import tidy
+from ..environment import ROOT
+
+_REAL = "tests/data/packed/real"
+# A CPU, GPUs of three kinds, a modelled device, two ranks of a job, a run without steps.
+TRACES = {
+    "cpu": ["examples/traces/train_cnn.json.gz"],
+    "v100": [f"{_REAL}/misc__zoology__trace.json.gz"],
+    "h100": [f"{_REAL}/tracelens__h100__gaunernst_bert-small-uncased__1016001.json.gz"],
+    "modelled": ["tests/data/traces/device_training.pt.trace.json.gz"],
+    "ranks": [f"{_REAL}/hta__trace_filter__sampled_rank-{rank}.json.gz" for rank in (0, 1)],
+    "run": [
+        f"{_REAL}/hta__critical_path__alexnet__benchmark_result_2869224_1695835535_trace.json.gz"
+    ],
+}
+
+
+@cache
+def page_of(name: str) -> str:
+    """The page that the command writes."""
+    done = tidy("report", *TRACES[name], "--format", "html", cwd=ROOT)
+    assert done.err == ""
+    return done.out
+
+
+@cache
+def report_of(name: str) -> Any:
+    """What the command writes as JSON."""
+    return tidy("report", *TRACES[name], "--format", "json", cwd=ROOT).json()
+
+
+def content_of(page: str) -> Any:
+    """The data of a page."""
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*)</script>', page)
+    return json.loads(data)
+
+
+def unpacked(packed: Any) -> dict[str, NDArray[np.int64]]:
+    """Unpack columns as web/columns.js does."""
+    data = gzip.decompress(base64.b64decode(packed["data"]))
+    count, at, columns = packed["count"], 0, {}
+    for column in packed["columns"]:
+        size = count * column["width"]
+        planes = np.frombuffer(data[at : at + size], np.uint8).reshape(column["width"], count)
+        values = sum(plane.astype(np.int64) << 8 * n for n, plane in enumerate(planes))
+        signed = (values >> 1) ^ -(values & 1)
+        columns[column["name"]] = np.cumsum(signed) if column["delta"] else signed
+        at += size
+    assert at == len(data)
+    return columns
+
+
+def written(name: str, folder: Path) -> Path:
+    """The page in a file."""
+    file = folder / f"{name}.html"
+    file.write_text(page_of(name), "utf-8")
+    return file

@@ -1,0 +1,210 @@
+"""The page in a real browser: it shows what the report says, and reacts to mouse and keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidy.page.document import to_html
+from tidy.trace import Location
+
+from ..report.hostile import TEXTS, results
+from .conftest import Show, Shown
+from .making import TRACES, content_of, page_of, report_of, unpacked, written
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_page_opens_by_itself(show: Show, tmp_path: Path, name: str) -> None:
+    file = written(name, tmp_path)
+    shown = show(file)
+    shown.tab.wait_for_timeout(200)
+    assert shown.problems == []
+    assert shown.requests == [file.as_uri()]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_account_is_that_of_json(show: Show, tmp_path: Path, name: str) -> None:
+    shown = show(written(name, tmp_path))
+    trace, content = report_of(name)["traces"][0], content_of(page_of(name))
+    rows = shown.tab.locator(".account tbody tr").all()
+    parts = [part for each in trace["account"] for part in each["parts"] if part["time_ns"]]
+    assert [int(row.get_attribute("data-time-ns")) for row in rows] == [p["time_ns"] for p in parts]
+    assert [float(row.get_attribute("data-share")) for row in rows] == [p["share"] for p in parts]
+    said = [
+        (part["share_text"], part["time_text"])
+        for each in content["jobs"][0]["ranks"][0]["accounts"]
+        for part in each["parts"]
+        if part["time_ns"]
+    ]
+    assert [tuple(row.locator("td.number").all_inner_texts()) for row in rows] == said
+
+
+@pytest.mark.parametrize("name", [name for name in TRACES if name != "ranks"])
+def test_findings_are_those_of_json(show: Show, tmp_path: Path, name: str) -> None:
+    shown = show(written(name, tmp_path))
+    (trace,) = report_of(name)["traces"]
+    said = {(each["code"], each["cost_ns"]) for each in trace["findings"]}
+    found = shown.tab.locator(".finding").all()
+    seen = {(e.get_attribute("data-code"), int(e.get_attribute("data-cost-ns"))) for e in found}
+    assert seen
+    assert seen <= said
+    savings = {
+        tuple(str(each["saving"][key]) for key in ("low_ns", "high_ns", "step_ns"))
+        for each in trace["findings"]
+        if each["saving"]
+    }
+    for bar in shown.tab.locator(".range-bar[data-low-ns]").all():
+        ends = ("data-low-ns", "data-high-ns", "data-step-ns")
+        assert tuple(bar.get_attribute(each) for each in ends) in savings
+
+
+@pytest.mark.parametrize("name", ["cpu", "v100"])
+def test_steps_are_those_of_json(show: Show, tmp_path: Path, name: str) -> None:
+    shown = show(written(name, tmp_path))
+    (trace,) = report_of(name)["traces"]
+    bars = shown.tab.locator(".step:not(.left-out)").all()
+    lengths = [int(bar.get_attribute("data-duration-ns")) for bar in bars]
+    assert lengths == trace["steps"]["durations_ns"]
+
+
+def _matches(job: Any) -> list[tuple[int, int, set[tuple[int, int]]]]:
+    """For each finding its number, how many matches it has, and their start and duration."""
+    found = []
+    timelines = [[unpacked(each["slices"]) for each in rank["timelines"]] for rank in job["ranks"]]
+    for number, finding in enumerate(each for each in job["findings"] if not each["is_small"]):
+        slices = set[tuple[int, int]]()
+        for match in finding["matches"]:
+            rows, at = unpacked(match["slices"])["slice"], 0
+            for timeline, count in zip(timelines[match["rank"]], match["counts"], strict=True):
+                slices |= {
+                    (int(timeline["start_ns"][row]), int(timeline["duration_ns"][row]))
+                    for row in rows[at : at + count]
+                }
+                at += count
+        found.append((number, sum(sum(match["counts"]) for match in finding["matches"]), slices))
+    return found
+
+
+def _chosen(shown: Shown) -> tuple[int, int]:
+    details = shown.tab.locator(".details dl")
+    details.wait_for()
+    ends = ("data-start-ns", "data-duration-ns")
+    start, duration = (int(details.get_attribute(each)) for each in ends)
+    return start, duration
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+@pytest.mark.parametrize("name", ["cpu", "h100", "modelled", "ranks"])
+def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) -> None:
+    (job,) = content_of(page_of(name))["jobs"]
+    shown = show(written(name, tmp_path))
+    shown.tab.evaluate("document.querySelectorAll('.finding').forEach((each) => each.open = true)")
+    for number, count, slices in _matches(job):
+        finding = shown.tab.locator(".findings > .finding").nth(number)
+        if not count:
+            assert finding.locator("button.show").count() == 0
+            continue
+        button, seen = finding.get_by_label("next match"), set()
+        for at in range(min(count, 12)):
+            if by == "mouse":
+                button.click()
+            else:
+                button.focus()
+                shown.tab.keyboard.press("Enter")
+            finding.get_by_text(f"{at + 1} of {count:,}").wait_for()
+            shown.tab.wait_for_timeout(60)
+            seen.add(_chosen(shown))
+        assert seen <= slices
+        assert len(seen) == min(count, 12) or len(slices) < count
+    assert shown.problems == []
+
+
+def test_the_keyboard_goes_through_slices(show: Show, tmp_path: Path) -> None:
+    shown = show(written("cpu", tmp_path))
+    shown.tab.locator("canvas.slices").focus()
+    for key in ("ArrowRight", "ArrowDown", "f", "w", "d", "a", "s"):
+        shown.tab.keyboard.press(key)
+    inner = _chosen(shown)
+    shown.tab.keyboard.press("ArrowUp")
+    start, duration = _chosen(shown)
+    assert start <= inner[0]
+    assert start + duration >= inner[0] + inner[1]
+    shown.tab.keyboard.press("Escape")
+    assert shown.tab.locator(".details dl").count() == 0
+
+
+def test_a_slice_is_chosen_by_mouse(show: Show, tmp_path: Path) -> None:
+    shown = show(written("h100", tmp_path))
+    box = shown.tab.locator("canvas.slices").bounding_box()
+    for y in range(30, int(box["height"]), 8):
+        for part in (0.2, 0.5, 0.8):
+            x = box["width"] * part
+            shown.tab.locator("canvas.slices").click(position={"x": x, "y": y})
+            if shown.tab.locator(".details dl").count():
+                return
+    pytest.fail("no slice was met")
+
+
+def test_names_are_searched(show: Show, tmp_path: Path) -> None:
+    shown = show(written("cpu", tmp_path))
+    (job,) = content_of(page_of("cpu"))["jobs"]
+    (timeline,) = (e for e in job["ranks"][0]["timelines"] if e["why"] == "median")
+    names = [timeline["names"][each] for each in unpacked(timeline["slices"])["name"]]
+    count = sum("ADDMM" in name.upper() for name in names)
+    assert count > 1
+    box = shown.tab.get_by_label("search names")
+    box.fill("Addmm")
+    shown.tab.get_by_text(f"{count} slices").wait_for()
+    box.press("Enter")
+    shown.tab.get_by_text(f"1 of {count}").wait_for()
+    assert "addmm" in shown.tab.locator(".details h4").inner_text()
+
+
+def test_a_rank_is_chosen(show: Show, tmp_path: Path) -> None:
+    shown = show(written("ranks", tmp_path))
+    traces = report_of("ranks")["traces"]
+    for at in (1, 0):
+        shown.tab.get_by_label("rank", exact=True).select_option(str(at))
+        (first, *_) = shown.tab.locator(".account tbody tr").all()
+        part = traces[at]["account"][0]["parts"][0]
+        assert int(first.get_attribute("data-time-ns")) == part["time_ns"]
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "</script><script>alert(1)</script>", "a" * 10_000])
+def test_hostile_texts_are_text(show: Show, tmp_path: Path, text: str) -> None:
+    tags = []
+    for each in ("plain", text):
+        file = tmp_path / "page.html"
+        file.write_text(to_html(results(each, Location(each, 3, each))), "utf-8")
+        shown = show(file)
+        assert shown.problems == []
+        tags.append(shown.tab.evaluate("[...document.querySelectorAll('*')].map((e) => e.tagName)"))
+    assert tags[0] == tags[1]
+    said = "".join(char if char.isprintable() else "?" for char in text)
+    assert said in shown.tab.evaluate("document.querySelector('.finding p').textContent")
+    assert shown.tab.evaluate("document.documentElement.scrollWidth") <= 1440
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("name", ["cpu", "h100", "ranks"])
+def test_a_page_fits_its_window(show: Show, tmp_path: Path, name: str, width: int) -> None:
+    shown = show(written(name, tmp_path), width)
+    shown.tab.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    assert shown.tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["cpu", "ranks"])
+def test_nothing_serious_stands_in_a_readers_way(
+    show: Show, tmp_path: Path, name: str, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    shown = show(written(name, tmp_path), scheme=scheme)
+    shown.tab.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    found = axe.run(shown.tab).response["violations"]
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [n["html"][:90] for n in each["nodes"][:3]]) for each in serious] == []

@@ -1,0 +1,171 @@
+"""The figures of a page are those of the JSON report, and its slices are the trace's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy
+from tidy.page.slices import MERGED, StepSlices
+from tidy.page.steps import ShownStep, shown_steps
+from tidy.trace import EventKind, Trace
+
+from ..environment import ROOT
+from .making import TRACES, content_of, page_of, report_of, unpacked
+
+_NOT_DRAWN = {EventKind.Allocation, EventKind.OutOfMemory}
+
+
+def _job(name: str) -> Any:
+    (job,) = content_of(page_of(name))["jobs"]
+    return job
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_accounts_have_the_figures_of_json(name: str) -> None:
+    for rank, trace in zip(_job(name)["ranks"], report_of(name)["traces"], strict=True):
+        shown = [
+            [
+                (part["part"], part["cause"], part["time_ns"], part["share"])
+                for part in each["parts"]
+            ]
+            for each in rank["accounts"]
+        ]
+        said = [
+            [
+                (part["part"], part["cause"], part["time_ns"], part["share"])
+                for part in each["parts"]
+            ]
+            for each in trace["account"]
+        ]
+        assert shown == said
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_steps_have_the_figures_of_json(name: str) -> None:
+    for rank, trace in zip(_job(name)["ranks"], report_of(name)["traces"], strict=True):
+        counted = [step["duration_ns"] for step in rank["steps"] if not step["left_out"]]
+        assert counted == trace["steps"]["durations_ns"]
+
+
+@pytest.mark.parametrize("name", [name for name in TRACES if name != "ranks"])
+def test_findings_have_the_figures_of_json(name: str) -> None:
+    (trace,) = report_of(name)["traces"]
+    said = [_figures(each) for each in trace["findings"]]
+    shown = [_figures(each) for each in _job(name)["findings"]]
+    assert shown
+    assert [each for each in shown if each not in said] == []
+
+
+def _figures(finding: Any) -> tuple[Any, ...]:
+    saving = finding["saving"] or {}
+    figures = (saving.get(each) for each in ("low_ns", "high_ns", "step_ns"))
+    return finding["code"], finding["cost_ns"], finding["cost_share"], *figures
+
+
+@pytest.mark.parametrize("name", [name for name in TRACES if name != "ranks"])
+def test_slices_are_rows_of_the_trace(name: str) -> None:
+    trace = tidy.load(ROOT / TRACES[name][0])
+    (rank,) = _job(name)["ranks"]
+    for shown, step in zip(rank["timelines"], shown_steps(trace.window), strict=True):
+        columns = unpacked(shown["slices"])
+        rows = [
+            event
+            for event in trace.events()
+            if event.kind not in _NOT_DRAWN
+            and event.start_ns < step.end_ns
+            and (event.end_ns > step.start_ns or event.start_ns >= step.start_ns)
+        ]
+        drawn = sorted(zip(columns["start_ns"], columns["duration_ns"], strict=True))
+        assert drawn == sorted((e.start_ns - step.start_ns, e.duration_ns) for e in rows)
+        names = sorted(shown["names"][each] for each in columns["name"])
+        assert names == sorted(event.name[:400] for event in rows)
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_slices_of_one_line_do_not_overlap(name: str) -> None:
+    for rank in _job(name)["ranks"]:
+        for shown in rank["timelines"]:
+            columns = unpacked(shown["slices"])
+            order = np.lexsort((columns["start_ns"], columns["depth"], columns["track"]))
+            track, depth, start, duration = (
+                columns[each][order] for each in ("track", "depth", "start_ns", "duration_ns")
+            )
+            same = (np.diff(track) == 0) & (np.diff(depth) == 0)
+            assert (start[1:] >= start[:-1] + duration[:-1])[same].all()
+
+
+@pytest.mark.parametrize("name", ["cpu", "h100", "modelled"])
+def test_places_are_those_of_the_trace(name: str) -> None:
+    trace = tidy.load(ROOT / TRACES[name][0])
+    for step in shown_steps(trace.window):
+        timeline = StepSlices(trace, step)
+        shown = timeline.to_json()
+        place = unpacked(shown["slices"])["place"]
+        for at in range(0, len(timeline.rows), 7):
+            event = trace.event(timeline.rows[at])
+            if event.device < 0:
+                said = "" if event.location is None else str(event.location)
+                assert shown["places"][place[at]] == said
+
+
+@pytest.mark.parametrize("name", ["h100", "modelled"])
+def test_work_is_linked_to_its_launch(name: str) -> None:
+    trace = tidy.load(ROOT / TRACES[name][0])
+    timeline = StepSlices(trace, shown_steps(trace.window)[0])
+    caller = unpacked(timeline.to_json()["slices"])["caller"]
+    linked = 0
+    for at, row in enumerate(timeline.rows):
+        launch = trace.event(row).parent if trace.device[row] >= 0 else None
+        if launch is not None and launch.row in set(timeline.rows):
+            assert timeline.rows[at + caller[at]] == launch.row
+            linked += 1
+    assert linked
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_finding_of_the_steps_shown_has_matches(name: str) -> None:
+    """Each match of a finding that begins within a step shown is among its slices."""
+    reports = [tidy.check(tidy.load(ROOT / path)) for path in TRACES[name][:1]]
+    timelines = [
+        StepSlices(reports[0].trace, each) for each in shown_steps(reports[0].trace.window)
+    ]
+    for finding in reports[0].findings:
+        rows = np.array([event.row for event in finding.events], np.int64)
+        for timeline in timelines:
+            slices = timeline.slices_of(rows)
+            assert sorted(timeline.rows[slices]) == sorted(set(rows) & set(timeline.rows))
+
+
+def test_the_median_and_the_slowest_are_shown() -> None:
+    (rank,) = _job("cpu")["ranks"]
+    counted = sorted(step["duration_ns"] for step in rank["steps"] if not step["left_out"])
+    by_why = {each["why"]: each["duration_ns"] for each in rank["timelines"]}
+    assert by_why["slowest"] == counted[-1]
+    assert by_why["median"] == counted[(len(counted) - 1) // 2]
+
+
+def _many() -> Trace:
+    return tidy.load(ROOT / TRACES["cpu"][0])
+
+
+@pytest.mark.parametrize("most", [20, 100, 500])
+def test_many_slices_are_merged(most: int) -> None:
+    trace = _many()
+    (step,) = (each for each in shown_steps(trace.window) if each.why == "slowest")
+    whole, some = (unpacked(StepSlices(trace, step, n).to_json()["slices"]) for n in (10**6, most))
+    assert len(some["kind"]) < len(whole["kind"])
+    assert some["count"].sum() == len(whole["kind"])
+    alone = some["kind"] != MERGED
+    assert (some["count"][alone] == 1).all()
+    # The longest stay as they are.
+    longest = np.sort(whole["duration_ns"])[-most // 4 :]
+    assert np.isin(longest, some["duration_ns"][alone]).all()
+
+
+def test_a_run_without_steps_is_shown_whole() -> None:
+    trace = tidy.load(ROOT / TRACES["run"][0])
+    (step,) = shown_steps(trace.window)
+    assert step == ShownStep("the run", "", trace.window.start_ns, trace.window.end_ns)

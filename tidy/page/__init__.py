@@ -1,0 +1,12 @@
+"""The report as one HTML page: what `--format html` writes.
+
+document    the page: the files of web/ put together with the data
+content     what a report says, as data for the page
+steps       the steps of a run, and which of them the timeline shows
+slices      the slices of these steps as columns, and the matches of findings among them
+columns     how columns of numbers are packed into text
+web/        the page's style and its modules; main.js is where they begin
+
+The page asks for nothing from anywhere: its content security policy allows no request, and no
+script or style but its own. All that comes from a trace is data, which the modules show as text.
+"""

@@ -1,0 +1,76 @@
+"""The page: one HTML document that holds its style, its modules and its data."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ..report.results import Results
+from .content import page_content
+
+# In the order in which they need each other.
+MODULES = ("dom", "columns", "slices", "top", "findings", "drawing", "timeline", "main")
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let) )", re.MULTILINE)
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>This page shows its report with JavaScript, which is switched off here.</noscript>
+<main id="page"></main>
+<script type="application/json" id="data">{data}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+def to_html(results: Results) -> str:
+    """Return the whole page."""
+    return document(page_content(results))
+
+
+def document(content: dict[str, Any]) -> str:
+    """Return a page that shows this content."""
+    style, script = style_text(), script_text()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    # Within a script element `<` alone could end it; as an escape it is the same JSON.
+    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    return _PAGE.format(policy=policy, title="tidy", style=style, data=data, script=script)
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+@cache
+def style_text() -> str:
+    """Return the style of the page."""
+    return "\n" + (files(__package__) / "web" / "page.css").read_text("utf-8")
+
+
+@cache
+def script_text() -> str:
+    """Return the modules as one: in one scope they need neither imports nor exports."""
+    parts = []
+    for name in MODULES:
+        text = (files(__package__) / "web" / f"{name}.js").read_text("utf-8")
+        parts.append(_EXPORT.sub("", _IMPORT.sub("", text)))
+    return "\n" + "\n".join(parts)

@@ -1,0 +1,245 @@
+"""The slices of a stretch of time, as columns for the page's canvas.
+
+A slice is an event that is drawn: all but allocations. On each track it lies as deep as slices
+enclose it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..account import HostTime, host_in_window
+from ..account.causes import CAUSE_OF, cause_text
+from ..account.host_kinds import HOST_KINDS
+from ..trace import EventKind, Location, Rows, Trace, printable
+from .columns import packed
+from .steps import ShownStep
+
+MOST_SLICES = 200_000
+_NOT_DRAWN = (EventKind.Allocation, EventKind.OutOfMemory)
+_LONGEST_NAME = 400  # characters
+_LONGEST_INPUTS = 300
+_DELTAS = frozenset({"start_ns", "track", "row"})
+MERGED = 255  # the kind of what stands for several short slices
+
+
+class StepSlices:
+    """The slices of one shown step.
+
+    Attributes:
+        rows: the row of the trace that each slice shows, by track and start; shape (n,). Of merged
+            slices it is the first.
+    """
+
+    def __init__(self, trace: Trace, step: ShownStep, most: int = MOST_SLICES) -> None:
+        self._trace, self._step = trace, step
+        rows = self._rows_in_range()
+        self.rows, self._depth = _by_depth(trace, rows)
+        self._end_ns = trace.end_ns[self.rows]
+        self._count = np.ones(len(self.rows), np.int64)
+        if len(self.rows) > most:
+            self._merge(most)
+
+    def _rows_in_range(self) -> Rows:
+        trace, step = self._trace, self._step
+        drawn = (trace.start_ns < step.end_ns) & (trace.end_ns > step.start_ns)
+        drawn |= (trace.start_ns >= step.start_ns) & (trace.start_ns < step.end_ns)
+        drawn &= ~np.isin(trace.kind, _NOT_DRAWN)
+        return np.flatnonzero(drawn)
+
+    def _merge(self, most: int) -> None:
+        """Let one slice stand for neighbours that are short; the longest stay as they are."""
+        trace, rows = self._trace, self.rows
+        duration = self._end_ns - trace.start_ns[rows]
+        kept = most // 2
+        short_ns = int(np.partition(duration, len(rows) - kept)[len(rows) - kept])
+        order = np.lexsort((trace.start_ns[rows], self._depth, trace.track_id[rows]))
+        rows, depth, end = rows[order], self._depth[order], self._end_ns[order]
+        is_short = duration[order] < max(short_ns, 1)
+        gap = np.append(0, trace.start_ns[rows][1:] - end[:-1])
+        lane = trace.track_id[rows].astype(np.int64) * (int(depth.max(initial=0)) + 1) + depth
+        apart_ns = max(short_ns, (self._step.end_ns - self._step.start_ns) // kept)
+        begins = ~is_short | (np.diff(lane, prepend=-1) != 0) | (gap > apart_ns)
+        begins[1:] |= ~is_short[:-1]
+        firsts = np.flatnonzero(begins)
+        self._count = np.diff(np.append(firsts, len(rows)))
+        self.rows, self._depth = rows[firsts], depth[firsts]
+        self._end_ns = np.maximum.reduceat(end, firsts)
+
+    @cached_property
+    def _slice_of_row(self) -> NDArray[np.int64]:
+        """The slice that shows each row of the trace, -1 for none; shape (len(trace),)."""
+        slices = np.full(len(self._trace), -1, np.int64)
+        alone = self._count == 1
+        slices[self.rows[alone]] = np.flatnonzero(alone)
+        return slices
+
+    def slices_of(self, rows: Rows) -> Rows:
+        """Return the slices that show these rows, by time; rows that none shows are left out."""
+        slices = self._slice_of_row[rows]
+        slices = slices[slices >= 0]
+        order = np.argsort(self._trace.start_ns[self.rows[slices]], kind="stable")
+        chosen: Rows = slices[order]
+        return chosen
+
+    def to_json(self) -> dict[str, Any]:
+        """The slices, with tables of the names, places and inputs that their columns point into."""
+        trace, rows = self._trace, self.rows
+        names, name = _table(trace.name_id[rows], self._name)
+        inputs, inputs_id = _table(trace.inputs_id[rows], self._inputs)
+        places, place = self._places()
+        tracks, track = np.unique(trace.track_id[rows], return_inverse=True)
+        merged = self._count > 1
+        columns = {
+            "start_ns": trace.start_ns[rows] - self._step.start_ns,
+            "duration_ns": self._end_ns - trace.start_ns[rows],
+            "track": track,
+            "depth": self._depth,
+            "name": name,
+            "kind": np.where(merged, MERGED, trace.kind[rows]),
+            "place": place,
+            "inputs": inputs_id,
+            "caller": self._linked(trace.caller[rows]),
+            "forward": self._linked(self._forward[rows]),
+            "count": self._count,
+        }
+        return {
+            "label": self._step.label,
+            "why": self._step.why,
+            "start_ns": self._step.start_ns,
+            "duration_ns": self._step.end_ns - self._step.start_ns,
+            "slices": packed(columns, _DELTAS),
+            "tracks": [self._track(int(each)) for each in tracks],
+            "names": names,
+            "inputs": inputs,
+            "places": places,
+            "causes": self._causes(),
+        }
+
+    def _name(self, name_id: int) -> str:
+        return printable(self._trace.names[name_id][:_LONGEST_NAME])
+
+    def _inputs(self, inputs_id: int) -> str:
+        if inputs_id < 0:
+            return ""
+        shapes = str([list(each) for each in self._trace.inputs.shapes(inputs_id)])
+        return printable(shapes[:_LONGEST_INPUTS])
+
+    def _places(self) -> tuple[list[str], NDArray[np.int64]]:
+        """The user's source of each slice of the host's, and a table of these places."""
+        trace, known = self._trace, dict[Location | None, int]({None: 0})
+        place = np.zeros(len(self.rows), np.int64)
+        if trace.user_places:
+            at = np.flatnonzero(trace.device[self.rows] < 0)
+            # Rows below one frame have one place: each is looked up once.
+            frames, inverse = np.unique(self._frames[self.rows[at]], return_inverse=True)
+            found = [known.setdefault(trace.location(row), len(known)) for row in frames.tolist()]
+            place[at] = np.array(found, np.int64)[inverse]
+        return ["" if each is None else printable(str(each)) for each in known], place
+
+    @cached_property
+    def _frames(self) -> NDArray[np.int64]:
+        """For each row one above it, or itself, that has the same place; shape (len(trace),)."""
+        trace, count = self._trace, self._trace.tree_count
+        rows = np.arange(len(trace))
+        above = np.where(rows < count, trace.parent, trace.caller)
+        is_frame = (trace.kind == EventKind.PyCall) | (trace.stack_id >= 0)
+        stays = is_frame | (above < 0) | self._has_forward
+        stays |= trace.track_id[above] != trace.track_id
+        frame = np.where(stays, rows, above)
+        while True:
+            further = frame[frame]
+            if np.array_equal(further, frame):
+                return frame
+            frame = further
+
+    @cached_property
+    def _forward(self) -> NDArray[np.int64]:
+        """The forward row of each row, -1 for none; shape (len(trace),)."""
+        forward = np.full(len(self._trace), -1, np.int64)
+        pairs = self._trace.forward
+        forward[np.fromiter(pairs.keys(), np.int64, len(pairs))] = np.fromiter(
+            pairs.values(), np.int64, len(pairs)
+        )
+        return forward
+
+    @property
+    def _has_forward(self) -> NDArray[np.bool_]:
+        return self._forward >= 0
+
+    def _linked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """The slices of rows, -1 for none, as a distance from the slice that points there."""
+        slices = np.where(rows >= 0, self._slice_of_row[rows], -1)
+        return np.where(slices >= 0, slices - np.arange(len(rows)), 0)
+
+    def _track(self, track_id: int) -> dict[str, Any]:
+        trace, track = self._trace, self._trace.tracks[track_id]
+        first = int(self.rows[np.argmax(trace.track_id[self.rows] == track_id)])
+        device = int(trace.device[first])
+        if device < 0:
+            return {"label": printable(f"thread {track.tid}"), "device": None}
+        sort = trace.devices[device].sort if device in trace.devices else "GPU"
+        return {"label": printable(f"{sort} {device}, stream {track.tid}"), "device": device}
+
+    def _causes(self) -> list[dict[str, Any]]:
+        """For each device what the host does while it idles; in a CPU run all that it does."""
+        trace = self._trace
+        made = []
+        for device in trace.devices_used[:8] or (None,):
+            pieces = host_in_window(trace, device, HostTime(trace))
+            inside = (pieces.start_ns < self._step.end_ns) & (pieces.end_ns > self._step.start_ns)
+            pieces = pieces.at(inside)
+            kinds, inverse = np.unique(pieces.kind, return_inverse=True)
+            known: dict[str, int] = {}
+            words = (CAUSE_OF[HOST_KINDS[kind]].word for kind in kinds.tolist())
+            code = np.array([known.setdefault(word, len(known)) for word in words], np.int64)
+            columns = {
+                "start_ns": pieces.start_ns - self._step.start_ns,
+                "duration_ns": pieces.end_ns - pieces.start_ns,
+                "cause": code[inverse],
+            }
+            sort = "" if device is None else trace.devices[device].sort
+            label = "what the host does" if device is None else f"{sort} {device} idle"
+            texts = [{"word": word, "text": cause_text(word, None)} for word in known]
+            slices = packed(columns, frozenset({"start_ns"}))
+            made.append({"label": label, "device": device, "slices": slices, "causes": texts})
+        return made
+
+
+def _by_depth(trace: Trace, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
+    """Sort rows by track and start, and tell how many of the same track enclose each."""
+    start, end, track = trace.start_ns[rows], trace.end_ns[rows], trace.track_id[rows]
+    order = np.lexsort((-end, start, track))
+    depth, stack, last = [0] * len(order), list[int](), -1
+    times = zip(track[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True)
+    for at, (own_track, begins, ends) in enumerate(times):
+        if own_track != last:
+            stack.clear()
+            last = own_track
+        while stack and stack[-1] <= begins:
+            stack.pop()
+        depth[at] = len(stack)
+        stack.append(ends)
+    return rows[order], np.array(depth, np.int64)
+
+
+def _table(ids: NDArray[Any], text: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """The texts of ids, each once, and which of them each id has."""
+    known, inverse = np.unique(ids, return_inverse=True)
+    return [text(int(each)) for each in known], inverse.astype(np.int64)
+
+
+def matches_to_json(timelines: Iterable[StepSlices], rows: Rows) -> Mapping[str, Any]:
+    """Where the matches of a finding are: the slices in each of these timelines."""
+    slices = [timeline.slices_of(rows) for timeline in timelines]
+    return {
+        "counts": [len(each) for each in slices],
+        "slices": packed(
+            {"slice": np.concatenate([np.empty(0, np.int64), *slices])}, frozenset({"slice"})
+        ),
+    }

@@ -1,0 +1,66 @@
+// The page: takes its data, and puts the views together.
+import { el } from "./dom.js";
+import { unpack } from "./columns.js";
+import { accountView, afterAll, heading, stepsView } from "./top.js";
+import { findingsView } from "./findings.js";
+import { TimelineView } from "./timeline.js";
+
+function jobView(job, rules) {
+  let current = 0;
+  const perRank = el("div");
+  const timeline = new TimelineView();
+  const chooseRank = (number) => {
+    current = number;
+    const rank = job.ranks[number];
+    perRank.replaceChildren(...[
+      ...rank.accounts.map(accountView),
+      stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
+    ].filter(Boolean));
+    const usual = rank.timelines.findIndex((each) => each.why === "median");
+    if (rank.timelines.length) timeline.show(rank, Math.max(usual, 0));
+  };
+  const unpacked = new Map();
+  const show = async (finding, number) => {
+    let left = number;
+    for (const match of finding.matches) {
+      if (!unpacked.has(match)) unpacked.set(match, (await unpack(match.slices)).slice);
+      const slices = unpacked.get(match);
+      let from = 0;
+      for (const [at, count] of match.counts.entries()) {
+        if (left < count) {
+          if (match.rank !== current) { select.value = match.rank; chooseRank(match.rank); }
+          await timeline.show(job.ranks[match.rank], at);
+          return timeline.select(slices[from + left], slices.subarray(from, from + count));
+        }
+        left -= count;
+        from += count;
+      }
+    }
+  };
+  const select = el("select", { "aria-label": "rank", onchange: () => chooseRank(Number(select.value)) },
+    job.ranks.map((rank, at) => el("option", { value: at }, rank.label)));
+  const made = el("article", {},
+    heading(job),
+    job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select)) : null,
+    afterAll(job),
+    perRank,
+    findingsView(job, rules, show),
+    timeline.element);
+  chooseRank(0);
+  return made;
+}
+
+function main() {
+  const content = JSON.parse(document.getElementById("data").textContent);
+  const name = content.jobs[0]?.paths[0];
+  document.title = name ? `${name}: tidy` : "tidy";
+  document.getElementById("page").append(
+    el("header", { class: "page" }, el("h1", {}, "tidy"), el("p", { class: "summary" }, content.summary)),
+    ...content.unreadable.map(({ path, problem }) => el("p", { class: "note" }, `${path}: ${problem}`)),
+    ...content.jobs.map((job) => jobView(job, content.rules)),
+    ...content.gone.map((text) => el("p", { class: "quiet" }, `gone, but in the baseline: ${text}`)),
+    content.script_status ? el("p", { class: "note" }, `The script itself ended with ${content.script_status}.`) : "",
+    el("footer", { class: "quiet" }, `Written by tidy ${content.tool.version}.`));
+}
+
+main();

@@ -1,0 +1,94 @@
+// What ran, where a step goes, how long steps are, and what all fixes together give.
+import { el, timeText } from "./dom.js";
+
+export function heading(job) {
+  const [first, ...others] = job.paths;
+  return el("header", { class: "run" },
+    el("h2", {}, first),
+    others.length ? el("p", { class: "quiet" }, `and ${others.join(", ")}`) : null,
+    el("p", { class: "quiet" }, job.run_line),
+    job.notes.map((note) => el("p", { class: "note" }, `note: ${note}`)));
+}
+
+export function accountView(account) {
+  const parts = account.parts.filter((part) => part.time_ns > 0);
+  const bar = el("div", { class: "bar", role: "img", "aria-label": parts.map((part) => `${part.text} ${part.share_text}`).join(", ") },
+    parts.map((part) => el("span", {
+      class: `stretch ${partClass(part)}`, style: { flexGrow: part.time_ns },
+      title: `${part.text}: ${part.time_text}, ${part.share_text}`,
+    }, part.share >= 0.08 ? `${part.text} ${part.share_text}` : "")));
+  const rows = parts.map((part) => el("tr", {
+    "data-part": part.part, "data-cause": part.cause, "data-time-ns": part.time_ns, "data-share": part.share,
+  },
+    el("td", {}, el("span", { class: `swatch ${partClass(part)}`, "aria-hidden": "true" })),
+    el("td", { class: "number" }, part.share_text),
+    el("td", { class: "number" }, part.time_text),
+    el("td", {}, part.text, part.besides ? el("span", { class: "quiet" }, ` (${part.besides})`) : null,
+      part.remedy ? el("span", { class: "remedy" }, ` → ${part.remedy}`) : null),
+    el("td", { class: "where" }, part.where)));
+  return el("section", { class: "account" },
+    el("h3", {}, `Where the time goes: ${account.label}, ${account.window_text}`),
+    bar,
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "parts of the time" },
+      el("table", {},
+        el("thead", {}, el("tr", {}, ["", "share", "time", "what", "mostly in"].map((name) =>
+          el("th", { scope: "col" }, name || el("span", { class: "hidden" }, "colour"))))),
+        el("tbody", {}, rows))),
+    account.left_out_texts.map((text) => el("p", { class: "quiet" }, text)));
+}
+
+// Parts have the colours of their sorts; causes of idle time, and what hosts do, have their own.
+export function partClass(part) {
+  return part.part === "idle" || part.part === "host" ? `cause-${causeGroup(part.cause)}` : `part-${part.part}`;
+}
+
+const GROUPS = {
+  "data-loading": "loading", "device-wait": "waiting", launching: "launching", python: "python",
+  "host-code": "python", "optimizer-host": "optimizer", optimizer: "optimizer", "cpu-op": "compute",
+  matmul: "compute", convolution: "compute", attention: "compute", normalization: "compute",
+  elementwise: "compute", transfer: "communication", "rank-wait": "communication", copy: "copy",
+};
+
+export function causeGroup(cause) {
+  return GROUPS[cause] ?? "other";
+}
+
+// A bar for each step; those that the timeline shows can be chosen.
+export function stepsView(rank, unit, choose) {
+  const { steps } = rank;
+  if (steps.length < 2) return null;
+  const longest = Math.max(...steps.map((step) => step.duration_ns));
+  const shown = new Map(rank.timelines.map((timeline, at) => [timeline.label, at]));
+  const bars = steps.map((step) => {
+    const label = `${unit} ${step.number}`;
+    const text = `${label}: ${timeText(step.duration_ns)}${step.left_out ? `, left out: ${step.left_out}` : ""}`;
+    const at = shown.get(label);
+    const height = { height: `${Math.max((100 * step.duration_ns) / longest, 1)}%` };
+    const kind = step.left_out ? "left-out" : at === undefined ? "" : "shown";
+    const inside = el("span", { style: height });
+    const data = { class: `step ${kind}`, title: text, "data-number": step.number, "data-duration-ns": step.duration_ns };
+    if (at === undefined) return el("li", data, inside, el("span", { class: "hidden" }, text));
+    return el("li", data, el("button", { type: "button", "aria-label": `show ${text}`, onclick: () => choose(at) }, inside));
+  });
+  return el("section", { class: "steps" },
+    el("h3", {}, `Length of each ${unit}, up to ${timeText(longest)}`),
+    el("ol", { class: "step-bars" }, bars));
+}
+
+// The step as it is beside the step with everything fixed.
+export function afterAll(job) {
+  const all = job.after_all;
+  if (!all) return null;
+  if (all.step_ns === null) return el("p", { class: "note" }, all.text);
+  const part = (ns) => `${(100 * ns) / all.step_ns}%`;
+  return el("section", { class: "after" },
+    el("h3", {}, all.text),
+    el("div", { class: "beside", role: "img", "aria-label": all.text },
+      el("span", { class: "label" }, "now"),
+      el("span", { class: "track" }, el("span", { class: "now", style: { width: "100%" } })),
+      el("span", { class: "label" }, "fixed"),
+      el("span", { class: "track" },
+        el("span", { class: "fixed", style: { width: part(all.after_low_ns) } }),
+        el("span", { class: "range", style: { width: part(all.after_high_ns - all.after_low_ns) } }))));
+}
+
