@@ -23,6 +23,7 @@ from tidy.commands.options import (
     baseline_options,
     config_options,
     diff_options,
+    flame_options,
     open_options,
     report_options,
     report_traces,
@@ -126,6 +127,25 @@ def account(traces: Sequence[str], **options: Any) -> int:
     from tidy.commands.account import run_account
 
     return run_account(traces, **options)
+
+
+@cli.command()
+@TRACES
+@flame_options
+def flame(traces: Sequence[str], **options: Any) -> int:
+    """Write the time by Python frame, module and operator as folded stacks.
+
+    \b
+      tidy flame trace.json.gz -o trace.folded
+      tidy flame --device trace.json.gz | flamegraph.pl > trace.svg
+
+    A line is a path from the outermost frame to the innermost one, and the nanoseconds in it, of
+    the steps that count: what flamegraph.pl, speedscope and inferno read. A backward operator
+    stands below its forward. `tidy open` draws the same.
+    """  # noqa: D301 - as above
+    from tidy.commands.flame import run_flame
+
+    return run_flame(traces, **options)
 
 
 # What stands behind the script is the script's.

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tidy.page.document import to_html
-from tidy.trace import Location
+from tidy.trace import Location, time_text
 
+from ..cli.command import tidy
 from ..report.hostile import TEXTS, results
 from .conftest import Show, Shown
 from .making import TRACES, content_of, page_of, report_of, unpacked, written
@@ -208,3 +209,29 @@ def test_nothing_serious_stands_in_a_readers_way(
     found = axe.run(shown.tab).response["violations"]
     serious = [each for each in found if each["impact"] in ("serious", "critical")]
     assert [(each["id"], [n["html"][:90] for n in each["nodes"][:3]]) for each in serious] == []
+
+
+@pytest.mark.parametrize("name", ["cpu", "h100"])
+def test_the_flame_graph_is_that_of_the_command(show: Show, tmp_path: Path, name: str) -> None:
+    shown = show(written(name, tmp_path))
+    side = ("--device",) if name == "h100" else ()
+    lines = tidy("flame", *side, *TRACES[name]).lines
+    total = sum(int(line.rpartition(" ")[2]) for line in lines)
+    nodes = shown.tab.locator(".node")
+    roots = [node for node in nodes.all() if node.evaluate("each => each.style.top") == "0px"]
+    assert sum(int(node.get_attribute("data-ns")) for node in roots) == total
+    first = nodes.nth(1)
+    title = first.get_attribute("title")
+    first.click()
+    wide = shown.tab.locator(f'.node[title="{title}"]').evaluate("each => each.style.width")
+    assert wide == "100%"
+    shown.tab.get_by_role("button", name="Whole graph").click()
+    shown.tab.get_by_label("search frames").fill("no such frame")
+    assert shown.tab.locator(".flame .tools .quiet").inner_text() == "0 us, 0.0%"
+
+
+def test_host_time_is_chosen(show: Show, tmp_path: Path) -> None:
+    shown = show(written("h100", tmp_path))
+    shown.tab.get_by_label("time of").select_option("host")
+    total = sum(int(line.rpartition(" ")[2]) for line in tidy("flame", *TRACES["h100"]).lines)
+    assert f"{time_text(total)} in all steps" in shown.tab.locator(".said").inner_text()

@@ -10,6 +10,7 @@ idle_time.py     why a device has no work: what the thread that launches next wa
 lost_work.py     which device work a recording lacks
 efficiency.py    how fast products ran and memory was read, against the device's peaks
 own_code.py      the lines of time in a script's own code
+flame.py         the time by Python frame, module and operator
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window
@@ -23,6 +24,7 @@ from .closures import closures
 from .device_rates import rates_of
 from .device_work import kernels_of_collectives
 from .efficiency import Efficiency, OpWork, ProductRate
+from .flame import FlameGraph
 from .host_time import HostTime
 from .idle_time import host_in_window
 from .pieces import Stretches
@@ -33,6 +35,7 @@ __all__ = [
     "Account",
     "Accountant",
     "Efficiency",
+    "FlameGraph",
     "HostTime",
     "LineTime",
     "OpWork",

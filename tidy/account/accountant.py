@@ -13,11 +13,12 @@ from .account import Account, LineTime, Part
 from .causes import CAUSE_OF, Cause
 from .device_work import KINDS, busy_pieces
 from .efficiency import efficiency_of
+from .flame import FlameGraph, flame_graph
 from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
 from .host_time import HostTime
 from .idle_time import cut_by_host, host_in_window, host_pieces
 from .own_code import OwnCode
-from .pieces import Stretches, cut_at, joined
+from .pieces import NO_STRETCHES, Stretches, cut_at, joined
 from .places import Place, Places
 from .ranks import RankWaits, told_apart
 
@@ -113,22 +114,28 @@ class Accountant:
 
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""
+        sums: dict[tuple[Location | None, str], list[int]] = {}
+        for side, all_ in enumerate(self._both_sides()):
+            spent = all_.end_ns - all_.start_ns
+            for place in self._places.sums(self._own_code.rows_of(all_), spent):
+                sums.setdefault((place.location, place.name), [0, 0])[side] = place.time_ns
+        lines = [LineTime(Place(*key, sum(ns)), *ns) for key, ns in sums.items()]
+        lines.sort(key=lambda line: (-max(line.host_ns, line.device_ns), str(line.place)))
+        return tuple(lines[:most])
+
+    def flame_graph(self, *, all_frames: bool = False) -> FlameGraph:
+        """The time by Python frame, module and operator, on the host and on devices."""
+        return flame_graph(self._trace, *self._both_sides(), all_frames=all_frames)
+
+    def _both_sides(self) -> tuple[Stretches, Stretches]:
+        """What all threads of the host are in, and the time of devices with work."""
         time, host = self._window.time, list[Stretches]()
         for track in np.unique(self._trace.track_id[: self._trace.tree_count]).tolist():
             pieces = cut_by_host(self._host, track, time.starts_ns, time.ends_ns)
             open_ = (pieces.row >= 0) & (self._trace.track_id[pieces.row] == track)
             host.append(pieces.at(open_))
         busy = [pieces[0] for device, pieces in self._pieces.items() if device is not None]
-        sums: dict[tuple[Location | None, str], list[int]] = {}
-        for side, parts in enumerate((host, busy)):
-            if parts:
-                all_ = joined(parts)
-                spent = all_.end_ns - all_.start_ns
-                for place in self._places.sums(self._own_code.rows_of(all_), spent):
-                    sums.setdefault((place.location, place.name), [0, 0])[side] = place.time_ns
-        lines = [LineTime(Place(*key, sum(ns)), *ns) for key, ns in sums.items()]
-        lines.sort(key=lambda line: (-max(line.host_ns, line.device_ns), str(line.place)))
-        return tuple(lines[:most])
+        return joined(host or [NO_STRETCHES]), joined(busy or [NO_STRETCHES])
 
     @cached_property
     def _pieces(self) -> dict[int | None, list[Stretches]]:

@@ -207,6 +207,13 @@ open_options = together(
     PATTERNS,
     CONFIG,
 )
+# What `flame` writes.
+flame_options = together(
+    _STEP,
+    flag_option("--device of_device", "Time of devices, by what launched their work."),
+    flag_option("--all-frames", "Also frames of libraries, and marks of steps."),
+    path_option("--output -o", "Write the lines there, not to the terminal."),
+)
 # What `diff` compares, and how.
 diff_options = together(
     operands("base", "BASE", count=1),

@@ -4,6 +4,7 @@ document    the page: the files of web/ put together with the data
 content     what a report says, as data for the page
 steps       the steps of a run, and which of them the timeline shows
 slices      the slices of these steps as columns, and the matches of findings among them
+flame       the flame graph of the window
 columns     how columns of numbers are packed into text
 web/        the page's style and its modules; main.js is where they begin
 

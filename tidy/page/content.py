@@ -30,6 +30,7 @@ from ..report.results import Results
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import location_text, share_text
 from ..trace import Capability, printable, rows_of, time_text
+from .flame import flame_to_json
 from .slices import StepSlices, matches_to_json
 from .steps import shown_steps, steps_to_json
 
@@ -118,6 +119,7 @@ def _rank(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[str, An
         "accounts": [_account(account) for account in report.accounts],
         "steps": steps_to_json(report),
         "timelines": [each.to_json() for each in timelines],
+        "flame": flame_to_json(report) if timelines else None,
     }
 
 

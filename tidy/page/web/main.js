@@ -4,11 +4,13 @@ import { unpack } from "./columns.js";
 import { accountView, afterAll, heading, stepsView } from "./top.js";
 import { findingsView } from "./findings.js";
 import { TimelineView } from "./timeline.js";
+import { FlameView } from "./flame.js";
 
 function jobView(job, rules) {
   let current = 0;
   const perRank = el("div");
   const timeline = new TimelineView();
+  const flame = new FlameView();
   const chooseRank = (number) => {
     current = number;
     const rank = job.ranks[number];
@@ -17,6 +19,7 @@ function jobView(job, rules) {
       stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
     ].filter(Boolean));
     const usual = rank.timelines.findIndex((each) => each.why === "median");
+    flame.show(rank.flame);
     if (rank.timelines.length) timeline.show(rank, Math.max(usual, 0));
   };
   const unpacked = new Map();
@@ -45,7 +48,8 @@ function jobView(job, rules) {
     afterAll(job),
     perRank,
     findingsView(job, rules, show),
-    timeline.element);
+    timeline.element,
+    flame.element);
   chooseRank(0);
   return made;
 }

@@ -50,6 +50,11 @@ export class Slices {
     return this.kind[slice] === MERGED ? "merged" : KINDS[this.kind[slice]] ?? "other";
   }
 
+  // Kernels, copies and fills.
+  isWork(slice) {
+    return this.kind[slice] >= 8 && this.kind[slice] <= 10;
+  }
+
   isMerged(slice) {
     return this.kind[slice] === MERGED;
   }

@@ -284,7 +284,7 @@ export class TimelineView {
       ["self time", timeText(slices.selfTime(selected))],
       ["source", slices.place(selected)],
       ["input shapes", slices.inputs(selected)],
-      ["launched by", slices.caller[selected] >= 0 ? link(slices.caller[selected]) : ""],
+      [slices.isWork(selected) ? "launched by" : "called in", slices.caller[selected] >= 0 ? link(slices.caller[selected]) : ""],
       ["forward", slices.forward[selected] >= 0 ? link(slices.forward[selected]) : ""],
       ["launches", launched.length ? [link(launched[0]), launched.length > 1 ? ` and ${launched.length - 1} more` : ""] : ""],
     ];
@@ -298,21 +298,18 @@ export class TimelineView {
 // The part of each piece of a step in which a device works; without devices, in which the host does.
 function density(slices, pieces) {
   const length = Math.max(slices.data.duration_ns, 1);
-  const devices = slices.data.tracks.map((track) => track.device !== null);
-  const chosen = devices.some(Boolean) ? devices : devices.map(() => true);
+  const works = (slice) => slices.isWork(slice);
+  let chosen = slices.lanes.flatMap((lanes) => lanes.map((lane) => lane.filter(works)));
+  if (!chosen.some((lane) => lane.length)) chosen = slices.lanes.map((lanes) => lanes.find((lane) => lane.length > 1) ?? []);
   const found = new Float64Array(pieces);
-  slices.lanes.forEach((lanes, track) => {
-    if (!chosen[track] || !lanes.length) return;
-    const lane = devices[track] ? lanes[0] : lanes.find((each) => each.length > 1) ?? lanes[0];
-    for (const slice of lane) {
-      const first = Math.max(0, Math.floor((slices.start[slice] / length) * pieces));
-      const last = Math.min(pieces - 1, Math.floor((slices.end(slice) / length) * pieces));
-      for (let at = first; at <= last; at++) {
-        const begin = Math.max(slices.start[slice], (at * length) / pieces);
-        const end = Math.min(slices.end(slice), ((at + 1) * length) / pieces);
-        found[at] = Math.min(found[at] + ((end - begin) * pieces) / length, 1);
-      }
+  for (const slice of chosen.flatMap((lane) => [...lane])) {
+    const first = Math.max(0, Math.floor((slices.start[slice] / length) * pieces));
+    const last = Math.min(pieces - 1, Math.floor((slices.end(slice) / length) * pieces));
+    for (let at = first; at <= last; at++) {
+      const begin = Math.max(slices.start[slice], (at * length) / pieces);
+      const end = Math.min(slices.end(slice), ((at + 1) * length) / pieces);
+      found[at] = Math.min(found[at] + ((end - begin) * pieces) / length, 1);
     }
-  });
+  }
   return found;
 }
