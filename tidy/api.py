@@ -41,6 +41,15 @@ def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = 
     return read_trace(path, progress)
 
 
+def _cell_of(trace: Trace) -> str:
+    from .report.notebook import trace_cell
+
+    return trace_cell(trace)
+
+
+Trace._repr_html_ = _cell_of
+
+
 def check(
     trace: Trace,
     *,

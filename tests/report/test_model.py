@@ -90,15 +90,6 @@ def test_json_has_the_findings_in_their_order() -> None:
     }  # fmt: skip
 
 
-def test_a_notebook_shows_the_text() -> None:
-    made = report(finding(message="a < b & c"))
-    assert "    a < b & c\n" in str(made)
-    html = made._repr_html_()
-    assert html.startswith("<pre>")
-    assert html.endswith("</pre>")
-    assert "    a &lt; b &amp; c\n" in html
-
-
 def test_the_text_is_plain_wherever_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made = report(finding())
     plain = str(made)

@@ -6,7 +6,7 @@ enclose it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..account import HostTime, host_in_window
 from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
+from ..trace.location import is_user_file, parse_frame
 from .columns import packed
 from .steps import ShownStep
 
@@ -148,8 +149,8 @@ class StepSlices:
         trace, count = self._trace, self._trace.tree_count
         rows = np.arange(len(trace))
         above = np.where(rows < count, trace.parent, trace.caller)
-        is_frame = (trace.kind == EventKind.PyCall) | (trace.stack_id >= 0)
-        stays = is_frame | (above < 0) | self._has_forward
+        has_place = (trace.kind == EventKind.PyCall) & self._is_user_frame[trace.name_id]
+        stays = has_place | (trace.stack_id >= 0) | (above < 0) | (self._forward >= 0)
         stays |= trace.track_id[above] != trace.track_id
         frame = np.where(stays, rows, above)
         while True:
@@ -168,9 +169,16 @@ class StepSlices:
         )
         return forward
 
-    @property
-    def _has_forward(self) -> NDArray[np.bool_]:
-        return self._forward >= 0
+    @cached_property
+    def _is_user_frame(self) -> NDArray[np.bool_]:
+        """For each name whether it is a function of the user's; shape (len(names),)."""
+        names = self._trace.names
+        found = np.zeros(len(names), bool)
+        calls = self._trace.rows_of_kind(EventKind.PyCall)
+        for each in np.unique(self._trace.name_id[calls]).tolist():
+            frame = parse_frame(names[each])
+            found[each] = frame is not None and is_user_file(frame.file)
+        return found
 
     def _linked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """The slices of rows, -1 for none, as a distance from the slice that points there."""
@@ -213,22 +221,45 @@ class StepSlices:
 
 def _by_depth(trace: Trace, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
     """Sort rows by track and start, and tell how many of the same track enclose each."""
+    order = np.lexsort((-trace.end_ns[rows], trace.start_ns[rows], trace.track_id[rows]))
+    rows = rows[order]
     start, end, track = trace.start_ns[rows], trace.end_ns[rows], trace.track_id[rows]
-    order = np.lexsort((-end, start, track))
-    depth, stack, last = [0] * len(order), list[int](), -1
-    times = zip(track[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True)
-    for at, (own_track, begins, ends) in enumerate(times):
-        if own_track != last:
-            stack.clear()
-            last = own_track
+    depth = _open_at_start(start, end, track)
+    # Slices that overlap and are not within each other may be open at once on one line.
+    lines = np.lexsort((start, depth, track))
+    meets = (np.diff(track[lines]) == 0) & (np.diff(depth[lines]) == 0)
+    meets &= start[lines][1:] < end[lines][:-1]
+    for each in np.unique(track[lines][1:][meets]).tolist():
+        own = track == each
+        depth[own] = _stacked(start[own].tolist(), end[own].tolist())
+    return rows, depth
+
+
+def _open_at_start(start: Rows, end: Rows, track: NDArray[Any]) -> NDArray[np.int64]:
+    """For slices by track and start how many that began before are open when each begins."""
+    count = len(start)
+    _, time = np.unique(np.concatenate([start, end]), return_inverse=True)
+    on_track = track.astype(np.int64) * (2 * count + 1)
+    is_long = end > start
+    ends = np.sort((on_track + time[count:])[is_long])
+    closed = np.searchsorted(ends, on_track + time[:count], side="right")
+    shorts = np.cumsum(~is_long) - ~is_long  # those before have ended where they began
+    depth: NDArray[np.int64] = np.arange(count) - closed - shorts
+    return depth
+
+
+def _stacked(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
+    """The line of each slice of a track, one below those that have not ended."""
+    depth, stack = list[int](), list[int]()
+    for begins, ends in zip(starts_ns, ends_ns, strict=True):
         while stack and stack[-1] <= begins:
             stack.pop()
-        depth[at] = len(stack)
+        depth.append(len(stack))
         stack.append(ends)
-    return rows[order], np.array(depth, np.int64)
+    return depth
 
 
-def _table(ids: NDArray[Any], text: Any) -> tuple[list[str], NDArray[np.int64]]:
+def _table(ids: NDArray[Any], text: Callable[[int], str]) -> tuple[list[str], NDArray[np.int64]]:
     """The texts of ids, each once, and which of them each id has."""
     known, inverse = np.unique(ids, return_inverse=True)
     return [text(int(each)) for each in known], inverse.astype(np.int64)

@@ -39,6 +39,6 @@ class Report(CheckedTrace):
         return render([self])
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from .notebook import report_cell
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return report_cell(self)

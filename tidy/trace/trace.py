@@ -37,11 +37,13 @@ _USES_A_DEVICE = "*Launch*", "*Memcpy*", "*Memset*"  # of calls
 class Trace(EventTable):
     """A recorded run. It is built by `build_trace` and immutable afterwards."""
 
-    # `tidy.averages` attaches these when it is imported; the trace itself makes no averages.
+    # `tidy.averages` attaches the first four when it is imported, and `tidy.load` the last one; the
+    # trace itself makes neither averages nor reports.
     function_events: Any
     key_averages: Callable[..., Any]
     table: Callable[..., str]
     export_stacks: Callable[..., None]
+    _repr_html_: Callable[[], str]
 
     def __repr__(self) -> str:
         return f"<Trace {self.info.path!r}: {len(self):,} events, {len(self.steps)} steps>"
