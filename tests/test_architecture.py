@@ -139,6 +139,7 @@ _MAY_IMPORT = {
         "check",
         "errors",
         "finding",
+        "page",
         "patterns",
         "report",
         "trace",

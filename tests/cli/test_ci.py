@@ -95,6 +95,7 @@ def test_the_action_checks_traces_and_fails_last(tmp_path: Path) -> None:
     assert outputs["exit-code"] == "1"
     sarif = json.loads(Path(outputs["sarif"]).read_text("utf-8"))
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["TDY404"]
+    assert Path(outputs["html"]).read_text("utf-8").startswith("<!doctype html>")
     page = Path(outputs["markdown"]).read_text("utf-8")
     assert (project / "GITHUB_STEP_SUMMARY").read_text("utf-8") == page
     assert _bash(_steps()["verdict"], project, TIDY_EXIT_CODE="1").returncode == 1

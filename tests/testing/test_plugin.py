@@ -228,6 +228,7 @@ def test_a_project_with_the_runtime(pytester: pytest.Pytester) -> None:
     # A failure shows the findings as the text report does.
     (fills,) = (name for name in made if name.startswith("test_tidy_runtime.py_test_fills-"))
     assert (kept / f"{fills}.txt").read_text("utf-8") in out
+    assert "TDY404" in (kept / f"{fills}.html").read_text("utf-8")
     assert {each["code"] for each in made[fills]["findings"]} == {"TDY404"}
 
 

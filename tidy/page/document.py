@@ -8,8 +8,11 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from ..check.checked_trace import CheckedTrace
+from ..patterns.registry import load_builtin_patterns
 from ..report.results import Results
 from .content import page_content
 
@@ -41,6 +44,12 @@ _PAGE = """<!doctype html>
 def to_html(results: Results) -> str:
     """Return the whole page."""
     return document(page_content(results))
+
+
+def report_to_html(report: CheckedTrace) -> str:
+    """Return the page of one report, with the documentation of tidy's own rules."""
+    rules = [rule() for rule in load_builtin_patterns()]
+    return to_html(Results([report], rules, Path.cwd(), {}, exit_code=0))
 
 
 def document(content: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("tidy").addoption(
         "--tidy-report",
         metavar="DIR",
-        help="keep tidy's report on each recorded test in DIR, as text and JSON",
+        help="keep tidy's report on each recorded test in DIR, as text, JSON and a page",
     )
 
 

@@ -20,6 +20,7 @@ from ..attach import Recorder
 from ..check.settings import find_settings
 from ..errors import TidyError
 from ..finding import Severity
+from ..page.document import report_to_html
 from ..patterns.evidence.time.waits import waiting_calls
 from ..report.text import render, summary
 from ..trace import Capability, Intervals, Location, Trace, time_text
@@ -211,6 +212,7 @@ class TidyFixture:
         text, made = render([report]), json.dumps(report.to_json(), indent=1) + "\n"
         (folder / f"{name}.txt").write_text(text, "utf-8")
         (folder / f"{name}.json").write_text(made, "utf-8")
+        (folder / f"{name}.html").write_text(report_to_html(report), "utf-8")
 
     def close(self) -> None:
         """End what is still being recorded; keep the reports on what nothing was asserted of."""
