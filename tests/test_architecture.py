@@ -51,7 +51,7 @@ _MAY_IMPORT = {
     "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
     "savings": {"trace", "numpy"},
-    "page": {"account", "check", "finding", "patterns", "report", "trace", "numpy"},
+    "page": {"account", "check", "diff", "finding", "patterns", "report", "trace", "numpy"},
     "report": {"_version", "account", "check", "finding", "patterns", "trace", "rich"},
     "whole_file": set[str](),
     "check": {

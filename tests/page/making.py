@@ -39,6 +39,22 @@ def page_of(name: str) -> str:
 
 
 @cache
+def diff_page(*more: str) -> str:
+    """The page of two runs: a training before and after its mistakes were mended."""
+    names = ("train_cnn", "train_cnn_fixed")
+    sides = [f"examples/traces/{name}.json.gz" for name in names]
+    return tidy("diff", *sides, *more, "--format", "html", cwd=ROOT).out
+
+
+@cache
+def diff_of() -> Any:
+    """The same as JSON."""
+    names = ("train_cnn", "train_cnn_fixed")
+    sides = [f"examples/traces/{name}.json.gz" for name in names]
+    return tidy("diff", *sides, "--format", "json", cwd=ROOT).json()
+
+
+@cache
 def report_of(name: str) -> Any:
     """What the command writes as JSON."""
     return tidy("report", *TRACES[name], "--format", "json", cwd=ROOT).json()

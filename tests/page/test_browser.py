@@ -13,7 +13,7 @@ from tidy.trace import Location, time_text
 from ..cli.command import tidy
 from ..report.hostile import TEXTS, results
 from .conftest import Show, Shown
-from .making import TRACES, content_of, page_of, report_of, unpacked, written
+from .making import TRACES, content_of, diff_of, diff_page, page_of, report_of, unpacked, written
 
 pytestmark = pytest.mark.slow
 
@@ -235,3 +235,33 @@ def test_host_time_is_chosen(show: Show, tmp_path: Path) -> None:
     shown.tab.get_by_label("time of").select_option("host")
     total = sum(int(line.rpartition(" ")[2]) for line in tidy("flame", *TRACES["h100"]).lines)
     assert f"{time_text(total)} in all steps" in shown.tab.locator(".said").inner_text()
+
+
+def test_two_runs_are_beside_each_other(show: Show, tmp_path: Path) -> None:
+    file = tmp_path / "diff.html"
+    file.write_text(diff_page(), "utf-8")
+    shown = show(file)
+    shown.tab.wait_for_timeout(200)
+    assert shown.tab.locator("canvas.slices").count() == 2
+    rows = shown.tab.locator("tbody").first.locator("tr").all()
+    assert len(rows) == len(diff_of()["account"])
+    assert (shown.problems, shown.requests) == ([], [file.as_uri()])
+    # What is zoomed in one is shown in the other, which draws it anew.
+    second = shown.tab.locator("canvas.slices").nth(1)
+    before = second.evaluate("each => each.toDataURL()")
+    shown.tab.locator("canvas.slices").first.focus()
+    shown.tab.keyboard.press("w")
+    shown.tab.wait_for_timeout(300)
+    assert second.evaluate("each => each.toDataURL()") != before
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_two_runs_fit_their_window(show: Show, tmp_path: Path, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    file = tmp_path / "diff.html"
+    file.write_text(diff_page(), "utf-8")
+    shown = show(file, width)
+    assert shown.tab.evaluate("document.documentElement.scrollWidth") <= width
+    found = axe.run(shown.tab).response["violations"]
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [n["html"][:90] for n in each["nodes"][:3]]) for each in serious] == []

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..check.checked_trace import CheckedTrace
 from ..check.pipeline import CheckSettings, judge
 from ..diff import Comparison, Side, is_report, side_of_report, side_of_traces
 from ..diff.wording import difference_text
@@ -15,7 +16,7 @@ from .files import check_output, find_files, opened
 from .report import run_rules_once
 from .report_options import Output, ReportOptions
 
-FORMS = ("text", "json", "markdown", "github")
+FORMS = ("text", "json", "markdown", "github", "html")
 
 
 def run_diff(
@@ -37,12 +38,20 @@ def run_diff(
         if each.form not in FORMS:
             raise UsageError(f"--output {each.path}: tidy diff writes {', '.join(FORMS)}")
         check_output(each.path, sources=[base, new])
-    pair = Comparison(_side(base, options), _side(new, options), allow)
+    sides = [_side(each, options) for each in (base, new)]
+    pair = Comparison(sides[0][0], sides[1][0], allow)
     for difference in pair.differences:
         say(f"not comparable: {difference_text(difference)}")
     exit_code = _exit_code(pair, fail_on_regression)
     for each in outputs:
-        _write(each, pair, exit_code, fail_on_regression, options)
+        if each.form == "html":
+            from ..page.comparison import comparison_to_html
+
+            traces = [reports for _, reports in sides]
+            with opened(each.path, even_empty=True) as file:
+                file.write(comparison_to_html(pair, fail_on_regression, *traces))
+        else:
+            _write(each, pair, exit_code, fail_on_regression, options)
     return exit_code
 
 
@@ -53,11 +62,12 @@ def _exit_code(pair: Comparison, allowed: float | None) -> int:
     return int(allowed is not None and least is not None and least > allowed)
 
 
-def _side(path: str, options: ReportOptions) -> Side:
+def _side(path: str, options: ReportOptions) -> tuple[Side, Sequence[CheckedTrace]]:
+    """Return a side, and its traces; a report in their place has none."""
     content = _report_in(path)
     if content is not None:
         try:
-            return side_of_report(path, content)
+            return side_of_report(path, content), []
         except ValueError as error:
             raise UsageError(f"{path}: {error}") from None
     inputs = find_files([path])
@@ -68,7 +78,7 @@ def _side(path: str, options: ReportOptions) -> Side:
     inputs.say_what_is_missing()
     if inputs.unreadable or not reports:
         raise UsageError(f"{path}: could not be read, so that nothing is compared")
-    return side_of_traces(path, reports)
+    return side_of_traces(path, reports), reports
 
 
 def _report_in(path: str) -> bytes | None:

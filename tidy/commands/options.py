@@ -238,13 +238,14 @@ diff_options = together(
         "json",
         "markdown",
         "github",
+        "html",
         text="For people, or for programs: JSON (docs/diff.md), Markdown, annotations of GitHub"
-        " Actions.",
+        " Actions, a page (docs/page.md).",
     ),
     path_option(
         "--output -o",
-        "Write the comparison there; several times for several forms. .json and .md say the"
-        " form, or FORM=FILE does.",
+        "Write the comparison there; several times for several forms. .json, .md and"
+        " .html say the form, or FORM=FILE does.",
         multiple=True,
     ),
     number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),

@@ -2,6 +2,7 @@
 
 document    the page: the files of web/ put together with the data
 content     what a report says, as data for the page
+comparison  the page of two runs beside each other
 steps       the steps of a run, and which of them the timeline shows
 slices      the slices of these steps as columns, and the matches of findings among them
 flame       the flame graph of the window

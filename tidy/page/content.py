@@ -65,7 +65,7 @@ def _job(section: Section) -> dict[str, Any]:
         "unit": run.unit,
         "notes": _notes(section),
         "ranks": [
-            _rank(report, timelines[number] if number < len(timelines) else [])
+            rank_to_json(report, timelines[number] if number < len(timelines) else [])
             for number, report in enumerate(section.reports)
         ],
         "after_all": _after_all(section),
@@ -111,7 +111,8 @@ def _timelines(report: CheckedTrace) -> list[StepSlices]:
     return [StepSlices(report.trace, step) for step in shown_steps(report.trace.window)]
 
 
-def _rank(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[str, Any]:
+def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[str, Any]:
+    """Return what the page shows of one trace: account, steps, timelines and flame graph."""
     run = report.summary
     label = f"rank {run.rank}" if run.rank is not None else printable(run.path)
     return {

@@ -17,7 +17,18 @@ from ..report.results import Results
 from .content import page_content
 
 # In the order in which they need each other.
-MODULES = ("dom", "columns", "slices", "top", "findings", "drawing", "timeline", "flame", "main")
+MODULES = (
+    "dom",
+    "columns",
+    "slices",
+    "top",
+    "findings",
+    "drawing",
+    "timeline",
+    "flame",
+    "diff",
+    "main",
+)
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let) )", re.MULTILINE)
 _PAGE = """<!doctype html>

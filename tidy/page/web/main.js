@@ -4,6 +4,7 @@ import { unpack } from "./columns.js";
 import { accountView, afterAll, heading, stepsView } from "./top.js";
 import { findingsView } from "./findings.js";
 import { TimelineView } from "./timeline.js";
+import { diffView } from "./diff.js";
 import { FlameView } from "./flame.js";
 
 function jobView(job, rules) {
@@ -56,15 +57,22 @@ function jobView(job, rules) {
 
 function main() {
   const content = JSON.parse(document.getElementById("data").textContent);
+  const page = document.getElementById("page");
+  const footer = el("footer", { class: "quiet" }, `Written by tidy ${content.tool.version}.`);
+  if (content.diff) {
+    document.title = "tidy diff";
+    page.append(el("header", { class: "page" }, el("h1", {}, "tidy diff")), diffView(content.diff), footer);
+    return;
+  }
   const name = content.jobs[0]?.paths[0];
   document.title = name ? `${name}: tidy` : "tidy";
-  document.getElementById("page").append(
+  page.append(
     el("header", { class: "page" }, el("h1", {}, "tidy"), el("p", { class: "summary" }, content.summary)),
     ...content.unreadable.map(({ path, problem }) => el("p", { class: "note" }, `${path}: ${problem}`)),
     ...content.jobs.map((job) => jobView(job, content.rules)),
     ...content.gone.map((text) => el("p", { class: "quiet" }, `gone, but in the baseline: ${text}`)),
     content.script_status ? el("p", { class: "note" }, `The script itself ended with ${content.script_status}.`) : "",
-    el("footer", { class: "quiet" }, `Written by tidy ${content.tool.version}.`));
+    footer);
 }
 
 main();

@@ -7,16 +7,17 @@ const HELP = "W and S zoom, A and D move, arrows go from slice to slice, F fits 
 const SHORTEST = 20; // ns across the canvas
 
 export class TimelineView {
-  constructor() {
+  constructor(title = "Timeline") {
+    this.others = []; // which show the same part of their own step
     this.loaded = new Map();
-    this.canvas = el("canvas", { class: "slices", tabindex: "0", role: "application", "aria-label": `Timeline. ${HELP}` });
+    this.canvas = el("canvas", { class: "slices", tabindex: "0", role: "application", "aria-label": `${title}. ${HELP}` });
     this.map = el("canvas", { class: "map", "aria-hidden": "true" });
     this.steps = el("select", { "aria-label": "step", onchange: () => this.show(this.rank, Number(this.steps.value)) });
     this.wanted = el("input", { type: "search", placeholder: "search names", "aria-label": "search names", onkeydown: (event) => this.#searchKey(event), oninput: () => this.#search() });
     this.found = el("span", { class: "quiet", role: "status" });
     this.details = el("div", { class: "details", "aria-live": "polite" });
     this.element = el("section", { class: "timeline", hidden: true },
-      el("h3", {}, "Timeline"),
+      el("h3", {}, title),
       el("div", { class: "tools" }, this.steps, this.wanted, this.found,
         el("button", { type: "button", onclick: () => this.#zoom(0.5) , "aria-label": "zoom in" }, "+"),
         el("button", { type: "button", onclick: () => this.#zoom(2), "aria-label": "zoom out" }, "−"),
@@ -55,7 +56,21 @@ export class TimelineView {
 
   fit() {
     const length = Math.max(this.slices.data.duration_ns, SHORTEST);
-    [this.from, this.to] = [-0.01 * length, 1.01 * length];
+    // Beside others on the scale of the longest.
+    const longest = Math.max(length, ...this.others.map((other) => other.slices?.data.duration_ns ?? 0));
+    [this.from, this.to] = [-0.01 * longest, 1.01 * longest];
+    this.#draw();
+    this.#lead();
+  }
+
+  // Others follow when this one moves.
+  #lead() {
+    for (const other of this.others) other.follow(this.from, this.to);
+  }
+
+  follow(from, to) {
+    if (!this.slices) return;
+    [this.from, this.to] = [from, to];
     this.#draw();
   }
 
@@ -132,6 +147,7 @@ export class TimelineView {
     this.to = this.from + span;
     this.#stay();
     this.#draw();
+    this.#lead();
   }
 
   #pan(part) {
@@ -140,6 +156,7 @@ export class TimelineView {
     this.to += by;
     this.#stay();
     this.#draw();
+    this.#lead();
   }
 
   // Some of the step stays in view.
