@@ -169,3 +169,26 @@ def test_a_run_without_steps_is_shown_whole() -> None:
     trace = tidy.load(ROOT / TRACES["run"][0])
     (step,) = shown_steps(trace.window)
     assert step == ShownStep("the run", "", trace.window.start_ns, trace.window.end_ns)
+
+
+def test_steps_are_asked_for() -> None:
+    trace = tidy.load(ROOT / TRACES["cpu"][0])
+    numbers = [step.number for step in trace.window.steps]
+    for asked, shown in (
+        ([str(numbers[0])], numbers[:1]),
+        ([str(number) for number in reversed(numbers)], numbers),
+        (["99999"], [each.number for each in trace.window.steps if _is_median(trace, each.number)]),
+    ):
+        labels = [each.label for each in shown_steps(trace.window, asked)]
+        assert labels == [f"{trace.window.unit} {number}" for number in shown]
+
+
+def _is_median(trace: Trace, number: int) -> bool:
+    ranges = trace.window.finished_ranges
+    lengths = sorted(end - start for start, end in ranges)
+    (own,) = (
+        end - start
+        for step, (start, end) in zip(trace.window.steps, ranges, strict=True)
+        if step.number == number
+    )
+    return own == lengths[(len(lengths) - 1) // 2]

@@ -33,6 +33,16 @@ def percentage(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return float(match[1]) / 100
 
 
+def page_steps(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """`("median", "3")` for `median,3`; a usage error for what is no step."""
+    words = tuple(word.strip() for word in value.split(",") if word.strip())
+    wrong = [word for word in words if not re.fullmatch(r"median|slowest|\d{1,9}", word)]
+    if wrong or not words:
+        problem = f"{value!r} is no list of steps, such as 3,7 or median,slowest"
+        raise click.BadParameter(problem, ctx, param)
+    return words
+
+
 Command = Callable[..., Any]
 Option = Callable[[Command], Command]
 

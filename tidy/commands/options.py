@@ -12,6 +12,7 @@ from .option_kinds import (
     format_option,
     number_option,
     operands,
+    page_steps,
     path_option,
     percentage,
     together,
@@ -30,12 +31,12 @@ FORMAT = format_option("text", "json", text="For people or for programs (docs/re
 _REPORT_FORMAT = format_option(
     *FORMS,
     text="For people, or for programs: JSON (docs/report.schema.json), SARIF 2.1.0, annotations of"
-    " GitHub Actions, Markdown.",
+    " GitHub Actions, Markdown, a page to look at (docs/page.md).",
 )
 _OUTPUTS = path_option(
     "--output -o",
     "Write the report there, not to the terminal; several times for several forms. .json,"
-    " .sarif and .md say the form, or FORM=FILE does.",
+    " .sarif, .md and .html say the form, or FORM=FILE does.",
     multiple=True,
 )
 OUTPUT = path_option("--output -o", "Write the report there, not to the terminal.")
@@ -48,6 +49,14 @@ WIDTH = number_option(
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)
 _STEP = click.option(
     "--step", metavar="N|slowest", help="Of one step alone: a number, or the slowest that counts."
+)
+_PAGE_STEPS = click.option(
+    "--page-steps",
+    default="median,slowest",
+    show_default=True,
+    metavar="STEPS",
+    callback=page_steps,
+    help="The steps that the timeline of a page shows: numbers, median, slowest.",
 )
 # Which configuration holds (docs/configuration.md).
 CONFIG = together(
@@ -91,6 +100,7 @@ report_options = together(
         "--top", "Show the N findings that matter most; 0 shows all. JSON always has all.", 20
     ),
     WIDTH,
+    _PAGE_STEPS,
     flag_option("--quiet -q", "Print a line for each finding and nothing else."),
     flag_option("--verbose -v", "Name each rule that does not apply, with the reason."),
     path_option(
@@ -202,6 +212,7 @@ account_options = together(
 # What `open` shows.
 open_options = together(
     _STEP,
+    _PAGE_STEPS,
     codes_option("--select", "Run only these rules."),
     codes_option("--ignore", "Leave these rules out."),
     PATTERNS,

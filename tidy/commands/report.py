@@ -143,10 +143,10 @@ def _write(results: Results, to: Output, options: ReportOptions) -> None:
         if to.form == "text":
             _write_text(file, results, options)
         else:
-            file.write(_document(to.form, results))
+            file.write(_document(to.form, results, options))
 
 
-def _document(form: str, results: Results) -> str:
+def _document(form: str, results: Results, options: ReportOptions) -> str:
     if form == "markdown":
         from ..report.markdown import to_markdown
 
@@ -154,7 +154,7 @@ def _document(form: str, results: Results) -> str:
     if form == "html":
         from ..page.document import to_html
 
-        return to_html(results)
+        return to_html(results, options.page_steps)
     if form == "github":
         from ..report.github import to_annotations
 

@@ -55,6 +55,7 @@ class ReportOptions:
         baseline_to: a file that the findings are written to, in place of a report.
         prune: take out of that file what is gone, and write nothing new into it.
         rules_url: where the page of the rules is published; None where nobody says so.
+        page_steps: the steps that the timeline of a page shows.
         settings: the configuration that holds, for options of rules and ignored paths.
     """
 
@@ -79,6 +80,7 @@ class ReportOptions:
     add_ignores: bool = False
     step: str | None = None
     rules_url: str | None = None
+    page_steps: Sequence[str] = ("median", "slowest")
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:

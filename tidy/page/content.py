@@ -32,15 +32,15 @@ from ..report.units import location_text, share_text
 from ..trace import Capability, printable, rows_of, time_text
 from .flame import flame_to_json
 from .slices import StepSlices, matches_to_json
-from .steps import shown_steps, steps_to_json
+from .steps import USUAL_STEPS, shown_steps, steps_to_json
 
 _MOST_TIMELINES = 8  # ranks of a job that have one
 _WIDEST = 200  # of a place, in columns
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
-def page_content(results: Results) -> dict[str, Any]:
-    """Return all that the page shows, as JSON has it."""
+def page_content(results: Results, steps: Sequence[str] = USUAL_STEPS) -> dict[str, Any]:
+    """Return all that the page shows, with timelines of these steps, as JSON has it."""
     shown = {place.finding.code for _, place in [*results.places, *results.accepted]}
     return {
         "tool": written_by(),
@@ -51,14 +51,14 @@ def page_content(results: Results) -> dict[str, Any]:
             for path, problem in results.unreadable.items()
         ],
         "gone": [printable(each) for each in results.gone],
-        "jobs": [_job(section) for section in results.sections],
+        "jobs": [_job(section, steps) for section in results.sections],
         "rules": {rule.code: _rule(rule) for rule in results.rules if rule.code in shown},
     }
 
 
-def _job(section: Section) -> dict[str, Any]:
+def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
     run = section.runs[0]
-    timelines = [_timelines(report) for report in section.reports[:_MOST_TIMELINES]]
+    timelines = [_timelines(report, steps) for report in section.reports[:_MOST_TIMELINES]]
     return {
         "paths": [printable(each.path) for each in section.runs],
         "run_line": wording.run_line(section),
@@ -105,10 +105,10 @@ def _notes(section: Section) -> list[str]:
     return notes
 
 
-def _timelines(report: CheckedTrace) -> list[StepSlices]:
+def _timelines(report: CheckedTrace, steps: Sequence[str]) -> list[StepSlices]:
     if not len(report.trace):
         return []
-    return [StepSlices(report.trace, step) for step in shown_steps(report.trace.window)]
+    return [StepSlices(report.trace, step) for step in shown_steps(report.trace.window, steps)]
 
 
 def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[str, Any]:

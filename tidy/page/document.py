@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..check.checked_trace import CheckedTrace
 from ..patterns.registry import load_builtin_patterns
 from ..report.results import Results
 from .content import page_content
+from .steps import USUAL_STEPS
 
 # In the order in which they need each other.
 MODULES = (
@@ -52,9 +54,9 @@ _PAGE = """<!doctype html>
 """
 
 
-def to_html(results: Results) -> str:
-    """Return the whole page."""
-    return document(page_content(results))
+def to_html(results: Results, steps: Sequence[str] = USUAL_STEPS) -> str:
+    """Return the whole page, with a timeline of these steps (see `shown_steps`)."""
+    return document(page_content(results, steps))
 
 
 def report_to_html(report: CheckedTrace) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..check.checked_trace import CheckedTrace
 from ..trace import Window
 
+USUAL_STEPS = ("median", "slowest")
 _MOST_STEPS = 2_000  # that are drawn as bars
 
 
@@ -15,7 +17,7 @@ class ShownStep(NamedTuple):
 
     Attributes:
         label: `step 7`, or `the run`.
-        why: "median", "slowest" or "".
+        why: "median", "slowest", "left out" or "".
         start_ns, end_ns: from the host's start to the end of the last device work of the step.
     """
 
@@ -42,17 +44,34 @@ def steps_to_json(report: CheckedTrace) -> list[dict[str, Any]]:
     ]
 
 
-def shown_steps(window: Window) -> list[ShownStep]:
-    """Choose the median and the slowest of the steps that count, by start; else the whole run."""
+def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[ShownStep]:
+    """Choose steps by start; of a window without steps the whole run.
+
+    Args:
+        asked: numbers of steps, also of those that do not count, "median" and "slowest" (of those
+            that count). If the window has none of them, it is the median one.
+    """
     if not window.steps:
         return [ShownStep("the run", "", window.start_ns, window.end_ns)]
-    ranges = window.finished_ranges
-    by_length = sorted(range(len(ranges)), key=lambda at: ranges[at][1] - ranges[at][0])
-    chosen = {by_length[-1]: "slowest"}
-    chosen[by_length[(len(by_length) - 1) // 2]] = "median"  # the only one is both
+    counting = list(zip(window.steps, window.finished_ranges, strict=True))
+    by_length = sorted(range(len(counting)), key=lambda at: _length_ns(counting[at][1]))
+    special = {"slowest": by_length[-1], "median": by_length[(len(by_length) - 1) // 2]}
+    words = {word: counting[at][0].number for word, at in special.items()}
+    steps = {step.number: (step, lasts, "") for step, lasts in counting}
+    for each in window.left_out:
+        if each.step is not None:
+            steps[each.step.number] = each.step, (each.start_ns, each.end_ns), "left out"
+    numbers = {words.get(word, int(word) if word.isdecimal() else -1) for word in asked}
+    chosen = (numbers & steps.keys()) or {words["median"]}
+    why = {number: word for word, number in words.items()}  # the only one is the median
     shown = []
-    for at in sorted(chosen):
-        step, (start_ns, end_ns) = window.steps[at], ranges[at]
+    for number in chosen:
+        step, (start_ns, end_ns), left_out = steps[number]
         whole = min(step.start_ns, start_ns), max(step.end_ns, end_ns)
-        shown.append(ShownStep(f"{window.unit} {step.number}", chosen[at], *whole))
-    return shown
+        label = f"{window.unit} {number}"
+        shown.append(ShownStep(label, left_out or why.get(number, ""), *whole))
+    return sorted(shown, key=lambda each: each.start_ns)
+
+
+def _length_ns(lasts: tuple[int, int]) -> int:
+    return lasts[1] - lasts[0]

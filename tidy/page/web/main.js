@@ -1,7 +1,7 @@
 // The page: takes its data, and puts the views together.
 import { el } from "./dom.js";
 import { unpack } from "./columns.js";
-import { accountView, afterAll, heading, stepsView } from "./top.js";
+import { accountView, afterAll, heading, ranksView, stepsView } from "./top.js";
 import { findingsView } from "./findings.js";
 import { TimelineView } from "./timeline.js";
 import { diffView } from "./diff.js";
@@ -47,6 +47,7 @@ function jobView(job, rules) {
     heading(job),
     job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select)) : null,
     afterAll(job),
+    ranksView(job, (number) => { select.value = number; chooseRank(number); }),
     perRank,
     findingsView(job, rules, show),
     timeline.element,

@@ -1,5 +1,5 @@
 // What ran, where a step goes, how long steps are, and what all fixes together give.
-import { el, timeText } from "./dom.js";
+import { el, styleValue, timeText } from "./dom.js";
 
 export function heading(job) {
   const [first, ...others] = job.paths;
@@ -73,6 +73,43 @@ export function stepsView(rank, unit, choose) {
   return el("section", { class: "steps" },
     el("h3", {}, `Length of each ${unit}, up to ${timeText(longest)}`),
     el("ol", { class: "step-bars" }, bars));
+}
+
+const ROW = 12; // pixels of a rank in the map
+
+// The steps of all ranks: a line for each rank, darker where a step is longer.
+export function ranksView(job, choose) {
+  const { ranks } = job;
+  if (ranks.length < 2 || !ranks.some((rank) => rank.steps.length > 1)) return null;
+  const counted = ranks.flatMap((rank) => rank.steps.filter((step) => !step.left_out).map((step) => step.duration_ns));
+  const shortest = Math.min(...counted), longest = Math.max(...counted);
+  const said = el("p", { class: "quiet", role: "status" }, `${timeText(shortest)} to ${timeText(longest)}; click a rank to see it`);
+  const canvas = el("canvas", { class: "ranks", role: "img", "aria-label": `Length of each ${job.unit} on each rank, ${timeText(shortest)} to ${timeText(longest)}` });
+  const columns = Math.max(...ranks.map((rank) => rank.steps.length));
+  const at = (event) => {
+    const row = Math.min(Math.floor(event.offsetY / ROW), ranks.length - 1);
+    return [row, ranks[row].steps[Math.floor((event.offsetX / canvas.clientWidth) * columns)]];
+  };
+  canvas.addEventListener("click", (event) => choose(at(event)[0]));
+  canvas.addEventListener("pointermove", (event) => {
+    const [row, step] = at(event);
+    if (step) said.textContent = `${ranks[row].label}, ${job.unit} ${step.number}: ${timeText(step.duration_ns)}${step.left_out ? ", left out" : ""}`;
+  });
+  const draw = () => {
+    canvas.width = canvas.clientWidth;
+    canvas.height = ranks.length * ROW;
+    const context = canvas.getContext("2d");
+    context.fillStyle = styleValue("--slow");
+    ranks.forEach((rank, row) => rank.steps.forEach((step, column) => {
+      const wide = canvas.width / columns;
+      const part = (step.duration_ns - shortest) / Math.max(longest - shortest, 1);
+      context.globalAlpha = step.left_out ? 0.05 : Math.min(0.12 + 0.88 * part, 1);
+      context.fillRect(column * wide, row * ROW, Math.max(wide - 1, 1), ROW - 1);
+    }));
+  };
+  canvas.style.height = `${ranks.length * ROW}px`;
+  new ResizeObserver(draw).observe(canvas);
+  return el("section", {}, el("h3", {}, `Length of each ${job.unit} on each rank`), canvas, said);
 }
 
 // The step as it is beside the step with everything fixed.
