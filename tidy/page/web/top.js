@@ -102,7 +102,8 @@ export function ranksView(job, choose) {
     context.fillStyle = styleValue("--slow");
     ranks.forEach((rank, row) => rank.steps.forEach((step, column) => {
       const wide = canvas.width / columns;
-      const part = (step.duration_ns - shortest) / Math.max(longest - shortest, 1);
+      // The darkest is a quarter longer than the shortest, at least: less is no difference to see.
+      const part = (step.duration_ns - shortest) / Math.max(longest - shortest, shortest / 4, 1);
       context.globalAlpha = step.left_out ? 0.05 : Math.min(0.12 + 0.88 * part, 1);
       context.fillRect(column * wide, row * ROW, Math.max(wide - 1, 1), ROW - 1);
     }));
