@@ -46,11 +46,11 @@ def run_pattern(trace: Trace, pattern: Pattern) -> Outcome:
         missing = sorted(pattern.needs - trace.capabilities)
         # The rule may know better why device activity is missing: it can have been lost. That comes
         # first then, whatever else is missing.
-        no_device = not_recorded(Capability.DEVICE)
+        no_device = not_recorded(trace, Capability.DEVICE)
         is_explained = obstacle is not None and Capability.DEVICE in missing
         is_explained &= obstacle != no_device or missing == [Capability.DEVICE]
         if missing and not is_explained and not isinstance(obstacle, NotApplicable):
-            return not_recorded(*missing)
+            return not_recorded(trace, *missing)
         if obstacle is not None:
             return obstacle
         return Checked(tuple(_finding(pattern, trace, match) for match in pattern.find(trace)))

@@ -75,7 +75,7 @@ class AccumulationSync(Pattern):
         if unknown:
             return NotChecked(
                 "without shapes the gradients of several models look like those of micro-batches",
-                Capability.SHAPES.remedy,
+                trace.info.remedy(Capability.SHAPES),
             )
         return None
 

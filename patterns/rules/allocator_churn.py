@@ -78,7 +78,7 @@ class AllocatorChurn(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         none = not len(memory.driver_calls(trace))
         known = trace.steps or none or memory.caching_is_off(trace)
-        return None if known else obstacles.not_recorded(Capability.STEPS)
+        return None if known else obstacles.not_recorded(trace, Capability.STEPS)
 
     def find(self, trace: Trace) -> Matches:
         rows = memory.churn(trace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Trace, remedy
+from tidy.trace import Capability, Trace
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device.copies import PINNED, non_blocking
@@ -13,8 +13,6 @@ from ..evidence.time import waits
 from ..evidence.time.uploads import Upload, by_window, unknown_memory, uploads
 from ..examples import AT, WORK, Abstains, Fires, Quiet, copy, looped, on_gpu, steps, to_gpu
 from ..option import EASY_WARNING, warning_share
-
-_RECORD_SHAPES = remedy([Capability.SHAPES])
 
 _PINNED = "HtoD (Pinned -> Device) 20us 262144B"
 _BACK = "DtoH (Device -> Pinned) 20us 262144B"
@@ -61,7 +59,8 @@ class BlockingCopy(DevicePattern):
         if obstacle is not None or len(waits.synchronizing_calls(trace)):
             return obstacle
         if any(non_blocking(each.copy) == "" for each in uploads(trace, PINNED)):
-            return NotChecked("the trace does not say whether copies block", _RECORD_SHAPES)
+            remedy = trace.info.remedy(Capability.SHAPES)
+            return NotChecked("the trace does not say whether copies block", remedy)
         return None
 
     def find(self, trace: Trace) -> Matches:

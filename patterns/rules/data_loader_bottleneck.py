@@ -99,7 +99,7 @@ class DataLoaderBottleneck(Pattern):
                     "workers run in real time, beside a modelled device, and were not recorded",
                     "record on the device itself, or with this version of tidy",
                 )
-        return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
+        return None if trace.steps else obstacles.not_recorded(trace, Capability.STEPS)
 
     def find(self, trace: Trace) -> Matches:
         busy, workers = devices.any_busy(trace), find_loader_workers(trace)

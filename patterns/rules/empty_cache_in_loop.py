@@ -53,9 +53,9 @@ class EmptyCacheInLoop(DevicePattern):
     def lacks(self, trace: Trace) -> Obstacle | None:
         freed = len(launches.calls_of(trace, *memory.GIVES))
         if Capability.STACKS not in trace.capabilities and freed >= loops.FEWEST_STEPS:
-            return obstacles.not_recorded(Capability.STACKS)
+            return obstacles.not_recorded(trace, Capability.STACKS)
         if not trace.steps and len(memory.emptied_cache(trace).frames):
-            return obstacles.not_recorded(Capability.STEPS)
+            return obstacles.not_recorded(trace, Capability.STEPS)
         return None
 
     def find(self, trace: Trace) -> Matches:

@@ -15,9 +15,8 @@ from ..examples import Abstains, Fires, Quiet, steps, under
 
 _RESUMES = re.compile(r".*\(\d+\): torch_dynamo_resume_in_(?P<function>\w+)_at_(?P<line>\d+)")
 _REGIONS = "Torch-Compiled Region: *"
-_NO_STACKS = NotChecked(
-    "several compiled regions in a step, and no Python stacks that tell whether a graph broke",
-    "record with with_stack=True",
+_NO_STACKS = (
+    "several compiled regions in a step, and no Python stacks that tell whether a graph broke"
 )
 
 _WHOLE = under("Torch-Compiled Region: 0/0 20us", "aten::add")
@@ -67,8 +66,9 @@ class GraphBreak(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         regions = {name for name in trace.names if name.startswith(_REGIONS[:-1])}
         functions = {name.removeprefix(_REGIONS[:-1]).partition("/")[0] for name in regions}
-        has_stacks = Capability.STACKS in trace.capabilities
-        return _NO_STACKS if len(functions) > 1 and not has_stacks else None
+        if len(functions) < 2 or Capability.STACKS in trace.capabilities:
+            return None
+        return NotChecked(_NO_STACKS, trace.info.remedy(Capability.STACKS))
 
     def find(self, trace: Trace) -> Matches:
         rows = launches.rows_matching(trace, _RESUMES, "*: torch_dynamo_resume_in_*")

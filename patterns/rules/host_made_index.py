@@ -71,7 +71,7 @@ class HostMadeIndex(DevicePattern):
 
     def lacks(self, trace: Trace) -> Obstacle | None:
         known = Capability.SHAPES in trace.capabilities or not len(copies.unpinned(trace))
-        return None if known else obstacles.not_recorded(Capability.SHAPES)
+        return None if known else obstacles.not_recorded(trace, Capability.SHAPES)
 
     def find(self, trace: Trace) -> Matches:
         found = lookups(trace, self.least_nbytes)

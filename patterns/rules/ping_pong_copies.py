@@ -76,7 +76,7 @@ class PingPongCopies(DevicePattern):
                 "the trace does not say how large copies are",
                 "record with a version of PyTorch or ROCm that writes the bytes of copies",
             )
-        return None if trace.steps else obstacles.not_recorded(Capability.STEPS)
+        return None if trace.steps else obstacles.not_recorded(trace, Capability.STEPS)
 
     def find(self, trace: Trace) -> Matches:
         known = list(_uploads(trace, self.least_nbytes))

@@ -62,7 +62,7 @@ class ScalarUploads(DevicePattern):
         wanted = (Capability.STACKS, Capability.STEPS)
         missing = [each for each in wanted if each not in trace.capabilities]
         may_be_many = missing and self._may_be_many(trace)
-        return obstacles.not_recorded(*missing) if may_be_many else None
+        return obstacles.not_recorded(trace, *missing) if may_be_many else None
 
     def find(self, trace: Trace) -> Matches:
         small = copies.small_uploads(trace, self.most_nbytes)

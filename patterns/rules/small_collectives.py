@@ -75,7 +75,8 @@ class SmallCollectives(Pattern):
         runs = collectives.runs_of_all_reduces(trace, self.fewest)
         if Capability.SHAPES not in trace.capabilities and any(runs):
             return NotChecked(
-                "the trace does not say how much each all-reduce sends", Capability.SHAPES.remedy
+                "the trace does not say how much each all-reduce sends",
+                trace.info.remedy(Capability.SHAPES),
             )
         return None
 

@@ -124,7 +124,40 @@ def test_of_processes_that_use_a_gpu_that_with_most_work_is_read(path: Path) -> 
     assert {track.pid for track in trace.tracks if track.pid > 10} == {12, 13}
     assert [step.number for step in trace.steps] == [0, 1]
     assert trace.devices[0].name == "NVIDIA A100"
-    assert "only 12, with most work" in _warning(trace, "2 processes use a GPU")
+    assert "only 12, with most time on devices" in _warning(trace, "2 processes use a GPU")
+
+
+def test_a_process_is_chosen_by_how_long_its_work_takes(path: Path) -> None:
+    """One that evaluates has many short kernels, the one that trains a few long ones."""
+    with NsysFile(path) as file:
+        for number in range(50):
+            file.kernel("short", 100 * number, 100 * number + 5, 0, pid=11)
+        for number in range(3):
+            file.kernel("long", 1000 * number, 1000 * number + 900, 0, pid=12)
+        file.kernel("endless", 10, 1 << 62, 0, pid=11)
+    trace = _load(path)
+    assert set(trace.names) == {"long"}
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_of_ranks_on_the_cpu_one_is_read(path: Path, registered: bool) -> None:
+    """Their ranges are those of two steps each; a loader's worker has none of these."""
+    with NsysFile(path) as file:
+
+        def add(text: str, start: int, end: int, pid: int) -> None:
+            number = file.string(text) if registered else None
+            file.range(None if registered else text, start, end, pid=pid, tid=pid, textId=number)
+
+        for pid in (11, 12):
+            for at in (0, 1000):
+                add(f"aten::of_{pid}, seq = 1", at, at + 10 * pid, pid)
+                add("Optimizer.step#SGD.step, op_id = 9", at + 900, at + 990, pid)
+        add("aten::of_worker, op_id = 2", 10, 900, 13)
+    trace = _load(path)
+    assert {"aten::of_12", "aten::of_worker"} <= set(trace.names)
+    assert "aten::of_11" not in set(trace.names)
+    assert len(trace.steps) == 2
+    assert "only 12, with most time on the host" in _warning(trace, "2 processes train")
 
 
 def test_a_backward_whose_forward_may_be_on_two_threads_is_not_linked(path: Path) -> None:
@@ -232,7 +265,17 @@ def test_names_that_the_file_does_not_have(path: Path) -> None:
         file.work("KERNEL", 4, 9, 0, demangledName=98, shortName=97)
     trace = _load(path)
     assert [event.name for event in trace.events()] == ["evaluate", "aten::mm", "", "kernel"]
-    assert _warning(trace, "names of events").endswith(": 2")
+    assert _warning(trace, "table of strings").endswith(": 2")
+
+
+def test_names_of_what_is_not_read_are_not_missed(path: Path) -> None:
+    with NsysFile(path) as file:
+        file.range(None, 3, None, textId=99, eventType=34)  # a mark
+        for pid, end in ((11, 10), (12, 90)):
+            file.kernel("gemm", 1, end, 0, pid=pid)
+        file.range(None, 3, 9, textId=98, pid=11)
+    trace = _load(path)
+    assert not [each for each in trace.info.warnings if "table of strings" in each]
 
 
 def test_times_that_are_none(path: Path) -> None:

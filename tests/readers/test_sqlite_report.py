@@ -108,6 +108,18 @@ def test_an_operator_may_launch_what_nothing_is_known_to_launch(tmp_path: Path) 
     assert "work on the CPU" not in said
 
 
+def test_what_was_not_recorded_is_recorded_by_the_same_tool_if_it_can(tmp_path: Path) -> None:
+    with NsysFile(tmp_path / "cpu.sqlite") as file:
+        file.range("aten::mm, seq = 1", 0, 700_000)
+    not_checked = tidy("report", "cpu.sqlite", "--format", "json", cwd=tmp_path).json()
+    how = {each["code"]: each["remedy"] for each in not_checked["traces"][0]["not_checked"]}
+    assert how["TDY402"] == "record with nsys profile --trace=cuda,nvtx"
+    # Nsight Systems records no dtypes.
+    assert how["TDY701"] == "record with torch.profiler and record_shapes=True"
+    said = tidy("report", "cpu.sqlite", cwd=tmp_path).out
+    assert "ProfilerActivity.CUDA and record_shapes" not in said.replace("\n", " ")
+
+
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_one_fill_is_next_to_nothing(tmp_path: Path, form: str) -> None:
     with NsysFile(tmp_path / "fill.sqlite") as file:

@@ -47,8 +47,11 @@ def test_what_was_recorded(
 
 
 def test_every_capability_says_how_to_record_it() -> None:
-    assert all("record" in c.remedy or "prof.step()" in c.remedy for c in Capability)
-    assert all(c.label and "\n" not in c.remedy for c in Capability)
+    remedies = [TraceInfo().remedy(each) for each in Capability]
+    assert all("record" in each and "\n" not in each for each in remedies)
+    assert all(each.label and each.option for each in Capability)
+    both = TraceInfo().remedy(Capability.SHAPES, Capability.STACKS)
+    assert both == "record with record_shapes=True and with_stack=True"
 
 
 def test_freed_memory_is_negative(read_events: ReadEvents) -> None:

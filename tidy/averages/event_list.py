@@ -138,7 +138,9 @@ class EventList(list[FunctionEventAvg]):
         if metric not in _METRICS:
             raise ValueError(f"no metric {metric!r}; it is one of: {', '.join(_METRICS)}")
         if capability not in events.trace.capabilities:
-            raise ValueError(f"no {capability.label} recorded; {capability.remedy}")
+            raise ValueError(
+                f"no {capability.label} recorded; {events.trace.info.remedy(capability)}"
+            )
         index = np.flatnonzero(~events.is_device)
         keys = events.stack_number[index] * len(events.keys) + events.key_id[index]
         stacks, inverse = np.unique(keys, return_inverse=True)

@@ -38,6 +38,7 @@ class RunSummary:
         communication_share: part of that time in which devices only communicated, 0 to 1.
         busy_is_lower_bound: whether device activity may be missing in the trace.
         recorded: what the profiler was asked to keep, as `Capability` names it.
+        how_to_record_stacks: what to do so that the next recording has Python stacks.
         device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
         warnings: notes about the recording, and what its reader had to leave out or doubts.
         framework: what ran, such as `PyTorch 2.13.0`; "" where that is not known.
@@ -67,6 +68,7 @@ class RunSummary:
         self.span_ns = trace.span_ns
         kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
         self.recorded = tuple(each.value for each in kept if each in trace.capabilities)
+        self.how_to_record_stacks = info.remedy(Capability.STACKS)
         self.is_cpu_run = trace.is_cpu_run
 
         self.unit = window.unit

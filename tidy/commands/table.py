@@ -106,7 +106,8 @@ def _read(inputs: InputFiles, choice: TableChoice) -> Iterator[Trace]:
     for trace in inputs.read():
         for capability in choice.asked_for():
             if capability not in trace.capabilities:
-                say(f"{trace.info.path}: no {capability.label} recorded; {capability.remedy}")
+                what = f"no {capability.label} recorded; {trace.info.remedy(capability)}"
+                say(f"{trace.info.path}: {what}")
         yield trace
 
 

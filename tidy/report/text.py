@@ -179,7 +179,8 @@ def _print_gaps(console: ReportConsole, section: Section) -> None:
     if any(p.finding.location is None for p in section.places) and not any(
         stacks in run.recorded for run in section.runs
     ):
-        line = f"Locations are unknown: no Python stacks recorded; {Capability.STACKS.remedy}"
+        how = section.runs[0].how_to_record_stacks
+        line = f"Locations are unknown: no Python stacks recorded; {how}"
         console.wrapped(line)
         console.show()
     if section.not_checked:

@@ -2,7 +2,7 @@
 
 from .build import build_trace
 from .event import Event, Events, rows_of
-from .info import Capability, DeviceProperties, TraceInfo, remedy
+from .info import Capability, DeviceProperties, TraceInfo
 from .intervals import Intervals
 from .kinds import EventKind
 from .location import Location
@@ -36,7 +36,6 @@ __all__ = [
     "plain_name",
     "printable",
     "range_text",
-    "remedy",
     "rows_of",
     "time_text",
 ]

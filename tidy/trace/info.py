@@ -30,16 +30,6 @@ class Capability(str, Enum):
     )
     STEPS = "steps", "steps", "schedule=... and prof.step() after each step"
 
-    @property
-    def remedy(self) -> str:
-        """What to do so that the next recording has it, as a sentence."""
-        return remedy([self])
-
-
-def remedy(missing: Iterable[Capability]) -> str:
-    """What to do so that the next recording has all that is missing."""
-    return "record with " + " and ".join(capability.option for capability in missing)
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
@@ -79,6 +69,8 @@ class TraceInfo:
         lacks: capabilities that the rows seem to have and that no rule may rely on.
         is_thinned: whether only some of what was recorded is in the file.
         accelerators: those that took part beside GPUs of NVIDIA and AMD, as in `ACCELERATORS`.
+        tool_options: what to give to the tool that wrote the file so that its next recording has a
+            capability, for those that it can record; empty if PyTorch's profiler wrote it.
     """
 
     path: str = ""
@@ -87,6 +79,17 @@ class TraceInfo:
     lacks: frozenset[Capability] = frozenset()
     accelerators: frozenset[str] = frozenset()
     is_thinned: bool = False
+    tool_options: Mapping[Capability, str] = field(default_factory=dict)
+
+    def remedy(self, *missing: Capability) -> str:
+        """Return what to do so that the next recording has all that is missing."""
+        if missing and self.tool_options.keys() >= set(missing):
+            options = {self.tool_options[each] for each in missing}
+            # A command that another one begins with is a part of that.
+            whole = [a for a in options if not any(b != a and b.startswith(a) for b in options)]
+            return "record with " + " and ".join(sorted(whole))
+        tool = ["torch.profiler"] if self.tool_options else []
+        return "record with " + " and ".join([*tool, *(each.option for each in missing)])
 
     def flag(self, name: str) -> bool:
         """Whether the profiler option `name` (`record_shapes`, `with_stack`, ...) was on."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle
-from tidy.trace import Capability, EventKind, Trace, remedy
+from tidy.trace import Capability, EventKind, Trace
 
 from .devices import used_devices
 from .graphs import LOST_IN_GRAPHS, lost_in_graphs
 from .launches import calls_of
 
 NO_GPU = NotApplicable("no GPU took part in this run")
-_NO_CALLS = NotChecked("no CUDA or HIP calls recorded", remedy([Capability.DEVICE]))
 NO_NVIDIA_GPU = NotApplicable("no NVIDIA GPU took part in this run")
 
 GPU_UNKNOWN = NotChecked(
@@ -30,23 +29,25 @@ _LOST = NotChecked(
 )
 
 
-def not_recorded(*missing: Capability) -> NotChecked:
+def not_recorded(trace: Trace, *missing: Capability) -> NotChecked:
     """The obstacle that these were not recorded, and how to record them."""
     names = " and ".join(f"no {capability.label}" for capability in missing)
-    return NotChecked(f"{names} recorded", remedy(missing))
+    return NotChecked(f"{names} recorded", trace.info.remedy(*missing))
 
 
 def without_functions(trace: Trace) -> Obstacle | None:
     """Say why the functions of Python that ran are not known; None where they are."""
     if Capability.STACKS not in trace.capabilities:
-        return not_recorded(Capability.STACKS)
+        return not_recorded(trace, Capability.STACKS)
     calls = (EventKind.PyCall, EventKind.PyCCall)
     return None if any(len(trace.rows_of_kind(each)) for each in calls) else _NO_FUNCTIONS
 
 
 def without_calls(trace: Trace) -> Obstacle | None:
     """Say why calls of the driver are not known; None where they were recorded."""
-    return None if len(trace.rows_of_kind(EventKind.Runtime)) else _NO_CALLS
+    if len(trace.rows_of_kind(EventKind.Runtime)):
+        return None
+    return NotChecked("no CUDA or HIP calls recorded", trace.info.remedy(Capability.DEVICE))
 
 
 def idle_unknown(trace: Trace) -> Obstacle | None:
@@ -85,7 +86,7 @@ def without_device(trace: Trace) -> Obstacle | None:
         return NO_GPU
     launches = len(calls_of(trace, "*Launch*Kernel*", "*GraphLaunch*"))
     if not launches:
-        return not_recorded(Capability.DEVICE)
+        return not_recorded(trace, Capability.DEVICE)
     calls = f"{launches:,} launches" if launches > 1 else "1 launch"
     return NotChecked(
         f"the profiler recorded {calls} and no kernel: it lost the work of the device",

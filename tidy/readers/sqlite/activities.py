@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from ...trace.kinds import EventKind
 from ...trace.raw_columns import Interner, RawColumns, Track
-from .database import Columns
+from .database import LATEST_NS, Columns
 
 Integers = NDArray[np.int64]
 NameOf = Callable[[int], str]
 
-_LATEST_NS = 1 << 61
 _PROCESS_BITS = 40  # CUPTI's correlations have 32 bits
 _ODD_TIME = "events without a usable time"
 _BACKWARDS = "durations that are negative (taken as 0)"
@@ -42,14 +41,14 @@ class Activities:
     def __init__(self) -> None:
         self.raw = RawColumns()
         self.lost = Counter[str]()
-        self.latest_ns = -_LATEST_NS
+        self.latest_ns = -LATEST_NS
         self.row_count = 0
         self.processes = Interner()
 
     def timed(self, columns: Columns) -> tuple[NDArray[np.bool_], Integers, Integers]:
         """Which rows have a usable time, and the starts and durations of these rows."""
         start, end = columns["start"], columns["end"]
-        good = (np.abs(start) < _LATEST_NS) & (np.abs(end) < _LATEST_NS)
+        good = (np.abs(start) < LATEST_NS) & (np.abs(end) < LATEST_NS)
         start, end = start[good], end[good]
         self.lost[_ODD_TIME] += len(good) - len(start)
         self.lost[_BACKWARDS] += int(np.count_nonzero(end < start))

@@ -7,7 +7,6 @@ looked up before anything is selected. Values of a wrong type are read as SQLite
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -22,6 +21,7 @@ from ...errors import TraceFormatError, UnreadableFile
 from ..container import Progress
 
 CHUNK_ROWS = 1 << 16
+LATEST_NS = 1 << 61  # what lies beyond it is no time
 _WAIT_SECONDS = 1.0
 _MOST_KEYS = 500  # SQLite allows 999 parameters in a statement
 
@@ -102,14 +102,26 @@ class Database:
                 if isinstance(last, int) and 0 < last < 1 << 40:
                     self._rows_in_all += last
 
-    def counts(self, table: str, column: str) -> Counter[int]:
-        """How many rows of a table have each value of a column; none if it cannot be read."""
-        if not self.has(table, column):
-            return Counter()
-        query = f'SELECT {self._integer(table, column, 0)}, count(*) FROM "{table}" GROUP BY 1'  # noqa: S608
+    def durations(self, table: str, column: str, condition: str = "1") -> dict[int, float]:
+        """Return the nanoseconds that rows take in all, by the value of a column.
+
+        A row without usable times takes 0. There are no values if the table cannot be read.
+
+        Args:
+            condition: SQL that is true for the rows that count.
+        """
+        if not self.has(table, "start", "end", column):
+            return {}
+        start, end = (self._integer(table, name, 0) for name in ("start", "end"))
+        usable = f"{start} >= 0 AND {end} > {start} AND {end} < {LATEST_NS}"
+        query = (
+            f"SELECT {self._integer(table, column, 0)}, "  # noqa: S608
+            f"total(CASE WHEN {usable} THEN {end} - {start} END) "
+            f'FROM "{table}" WHERE {condition} GROUP BY 1'
+        )
         with suppress(sqlite3.Error):
-            return Counter(dict(self._connection.execute(query)))
-        return Counter()
+            return dict(self._connection.execute(query))
+        return {}
 
     def chunks(
         self, table: str, columns: Mapping[str, int], raw: Iterable[str] = ()

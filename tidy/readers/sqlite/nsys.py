@@ -9,11 +9,12 @@ in its lower 48 bits, 24 bits each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ...trace import Capability
 from ...trace.kinds import EventKind
 from ...trace.raw_columns import Column
 from .activities import named, process_of
@@ -35,7 +36,9 @@ _ON_DEVICE = (_KERNEL, _MEMCPY, _MEMSET, _GRAPH)
 _READ = (_NVTX, _RUNTIME, _KERNEL, _MEMCPY, _MEMSET, _SYNC, _GRAPH, _OVERHEAD)
 _PUSH_POP, _START_END = 59, 60
 _NO_PROCESS = 0
-_NAMELESS = "names of events that the file does not have"
+_NAMELESS = "names that the table of strings lacks (the event is called by its kind)"
+# Ranges that a process has which trains, and none that only loads data.
+_OF_TRAINING = ("ProfilerStep#*", "Optimizer.step#*", "autograd::engine::evaluate_function*")
 _ONE_EACH = "to see the others, start each under its own nsys profile -o run.%p"
 _NO_END = -(1 << 60)
 _GPU = ("id", "name", "totalMemory", "computeMajor", "computeMinor", "smCount", "threadsPerWarp")
@@ -50,6 +53,11 @@ class NsysReader(ProfileReader):
         "record with: nsys profile --trace=cuda,nvtx, the steps to look at under "
         "torch.autograd.profiler.emit_nvtx(record_shapes=True)"
     )
+    options = {  # noqa: RUF012 - nobody writes to it
+        Capability.DEVICE: "nsys profile --trace=cuda,nvtx",
+        Capability.OPS: "nsys profile --trace=cuda,nvtx --pytorch=autograd-shapes-nvtx",
+        Capability.STEPS: "an NVTX range ProfilerStep#N around each step",
+    }
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -88,20 +96,43 @@ class NsysReader(ProfileReader):
         self._read_ranges()
 
     def _choose_process(self) -> None:
-        """Leave out the processes that use devices but the one with most work.
+        """Leave out the processes that use devices or train, but the one with most time.
 
         Their steps and idle time would be taken for one another's, as would their devices: each
-        process numbers those that it sees.
+        process numbers those that it sees. Time on devices counts first, then that of the host.
         """
-        work = Counter[int]()
-        for table in _ON_DEVICE:
-            counts = self.database.counts(table, "globalPid")
-            pids = process_of(np.array(list(counts), np.int64)).tolist()
-            for pid, count in zip(pids, counts.values(), strict=True):
-                work[pid] += count
-        del work[_NO_PROCESS]
-        self._worker = min(work, key=lambda pid: (-work[pid], pid), default=_NO_PROCESS)
-        self._others = sorted(work.keys() - {self._worker})
+        self._device_ns = self._durations(_ON_DEVICE, "globalPid")
+        training = self._durations([_NVTX], "globalTid", self._are_named(_OF_TRAINING))
+        host = self._durations([_NVTX, _RUNTIME], "globalTid") if len(training) > 1 else training
+        found = self._device_ns.keys() | training.keys()
+        self._worker = min(
+            found, key=lambda pid: (-self._device_ns[pid], -host[pid], pid), default=_NO_PROCESS
+        )
+        self._others = sorted(found - {self._worker})
+
+    def _durations(self, tables: Iterable[str], column: str, condition: str = "1") -> Counter[int]:
+        """Return the nanoseconds that the rows of these tables take, by process."""
+        found = Counter[int]()
+        for table in tables:
+            by_id = self.database.durations(table, column, condition)
+            pids = process_of(np.array(list(by_id), np.int64)).tolist()
+            for pid, duration_ns in zip(pids, by_id.values(), strict=True):
+                found[pid] += round(duration_ns)
+        del found[_NO_PROCESS]
+        return found
+
+    def _are_named(self, patterns: Iterable[str]) -> str:
+        """Return SQL that is true for the ranges with a text like one of `patterns`."""
+        columns = [name for name in ("text", "textId") if self.database.has(_NVTX, name)]
+        table, key, value = self.strings
+        conditions = ["0"]
+        for pattern in patterns:
+            if "text" in columns:
+                conditions.append(f"text GLOB '{pattern}'")
+            if "textId" in columns and self.database.has(table, key, value):
+                like = f"SELECT {key} FROM {table} WHERE {value} GLOB '{pattern}'"  # noqa: S608
+                conditions.append(f"textId IN ({like})")
+        return " OR ".join(conditions)
 
     def device_rows(self, *tables: str, **more: int) -> Iterator[Columns]:
         for columns in super().device_rows(*tables, **more):
@@ -132,15 +163,16 @@ class NsysReader(ProfileReader):
             "start": 0, "end": _NO_END, "globalTid": 0, "textId": -1, "eventType": _PUSH_POP
         }  # fmt: skip
         for columns, raw in self.database.chunks(_NVTX, wanted, ["text"]):
+            thread = _thread(columns)
+            chosen = ~np.isin(thread["pid"], self._others)
+            chosen &= np.isin(columns["eventType"], (_PUSH_POP, _START_END))
             is_text = np.array([bool(text) for text in raw["text"]])
-            strings = self._names(columns["textId"][~is_text])
+            strings = self._names(columns["textId"][chosen & ~is_text])
             ids = columns["textId"].tolist()
             texts = [
                 str(text) if text else strings.get(i, "")
                 for text, i in zip(raw["text"], ids, strict=True)
             ]
-            thread = _thread(columns)
-            chosen = ~np.isin(thread["pid"], self._others)
             for kind in (_PUSH_POP, _START_END):
                 rows = np.flatnonzero(chosen & (columns["eventType"] == kind))
                 some = {name: columns[name][rows] for name in ("start", "end")}
@@ -158,8 +190,12 @@ class NsysReader(ProfileReader):
 
     def notes(self) -> Iterator[str]:
         if self._others:
-            others = f"{len(self._others) + 1:,} processes use a GPU in this profile"
-            yield f"{others}: only {self._worker}, with most work, is read; {_ONE_EACH}"
+            count, on_device = len(self._others) + 1, len(self._device_ns)
+            what = ["use a GPU"] if on_device else []
+            what += ["train"] if on_device < count else []
+            of = f"{count:,} processes {' or '.join(what)} in this profile"
+            most = f"with most time on {'devices' if on_device else 'the host'}"
+            yield f"{of}: only {self._worker}, {most}, is read; {_ONE_EACH}"
         yield from notes(self.database, self.activities.processes.keys(), self._has_cuda)
 
     def header(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...trace import Capability
 from ...trace.kinds import EventKind
 from ...trace.raw_columns import Column
 from .activities import Integers, named
@@ -52,6 +53,11 @@ class NvprofReader(ProfileReader):
         "record with: nvprof -o profile.nvvp -- python train.py, the steps to look at under "
         "torch.autograd.profiler.emit_nvtx(record_shapes=True)"
     )
+    options = {  # noqa: RUF012 - nobody writes to it
+        Capability.DEVICE: "nvprof -o profile.nvvp",
+        Capability.OPS: "nvprof, the steps under torch.autograd.profiler.emit_nvtx()",
+        Capability.STEPS: "an NVTX range ProfilerStep#N around each step",
+    }
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)

@@ -34,12 +34,14 @@ class ProfileReader:
         strings: the table of strings, and its columns with their numbers and their texts.
         process: the column that tells the process of a device row, and its default.
         how_to_record: what an error message advises.
+        options: what to give the tool so that its next recording has a capability.
         memory: kinds of memory by the numbers of the tool.
     """
 
     strings: ClassVar[tuple[str, str, str]]
     process: ClassVar[Mapping[str, int]] = {}
     how_to_record: ClassVar[str]
+    options: ClassVar[Mapping[Capability, str]]
     memory: Mapping[int, str]
 
     def __init__(self, database: Database) -> None:
@@ -80,7 +82,9 @@ class ProfileReader:
         refine(self.activities.raw)
         # Rules that need shapes read dtypes, too, and without any would call every run clean.
         lacks = frozenset({Capability.SHAPES})
-        return build_trace(self.activities.raw, TraceInfo(path, header, warnings, lacks))
+        return build_trace(
+            self.activities.raw, TraceInfo(path, header, warnings, lacks, tool_options=self.options)
+        )
 
     def texts(self, ids: Iterable[int] | Column) -> dict[int, str]:
         """The strings with these numbers; numbers below 0 stand for no string."""
