@@ -120,14 +120,33 @@ def test_what_was_not_recorded_is_recorded_by_the_same_tool_if_it_can(tmp_path: 
     assert "ProfilerActivity.CUDA and record_shapes" not in said.replace("\n", " ")
 
 
-@pytest.mark.parametrize("form", ["text", "markdown"])
-def test_one_fill_is_next_to_nothing(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report"],
+        ["report", "--format", "markdown"],
+        ["report", "--name", "Memset"],
+        ["account", "--by-line"],
+    ],
+)
+def test_one_fill_is_next_to_nothing(tmp_path: Path, command: list[str]) -> None:
     with NsysFile(tmp_path / "fill.sqlite") as file:
         file.work("MEMSET", 100, 1570, 1, memKind=2, bytes=64)
-    result = tidy("report", "fill.sqlite", "--format", form, cwd=tmp_path)
+    result = tidy(command[0], "fill.sqlite", *command[1:], cwd=tmp_path)
     assert result.code == 0
     assert "next to nothing is recorded: 1 event within 1.47 us" in result.out
     assert "%" not in result.out
+
+
+def test_programs_get_no_share_of_next_to_nothing(tmp_path: Path) -> None:
+    with NsysFile(tmp_path / "fill.sqlite") as file:
+        file.work("MEMSET", 100, 1570, 1, memKind=2, bytes=64)
+    named = ["report", "fill.sqlite", "--name", "Memset", "--format", "json"]
+    (report,) = tidy(*named, cwd=tmp_path).json()["traces"]
+    (finding,) = report["findings"]
+    assert (finding["cost_ns"], finding["cost_share"]) == (1470, None)
+    account = tidy("account", "fill.sqlite", "--format", "json", cwd=tmp_path).json()
+    assert account["traces"][0]["account"] == []
 
 
 def test_standard_input(folder: Path) -> None:

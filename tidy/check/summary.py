@@ -38,6 +38,7 @@ class RunSummary:
         communication_share: part of that time in which devices only communicated, 0 to 1.
         busy_is_lower_bound: whether device activity may be missing in the trace.
         recorded: what the profiler was asked to keep, as `Capability` names it.
+        has_shares: whether enough is recorded for a share of the window to say anything.
         how_to_record_stacks: what to do so that the next recording has Python stacks.
         device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
         warnings: notes about the recording, and what its reader had to leave out or doubts.
@@ -68,6 +69,7 @@ class RunSummary:
         self.span_ns = trace.span_ns
         kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
         self.recorded = tuple(each.value for each in kept if each in trace.capabilities)
+        self.has_shares = not is_next_to_nothing(trace)
         self.how_to_record_stacks = info.remedy(Capability.STACKS)
         self.is_cpu_run = trace.is_cpu_run
 
@@ -109,12 +111,17 @@ def is_next_to_nothing(trace: Trace) -> bool:
     return few and trace.window.unit == "run" and Capability.OPS not in trace.capabilities
 
 
+def too_little_text(trace: Trace) -> str:
+    """Say how little was recorded, of which no share says anything."""
+    events = f"{count_text(len(trace), 'event')} within {time_text(trace.window.time_ns)}"
+    return f"next to nothing is recorded: {events}; no share of that says anything"
+
+
 def _own_notes(trace: Trace) -> Iterator[str]:
     if trace.device_is_modelled:
         yield MODELLED_NOTE
     if is_next_to_nothing(trace):
-        events = f"{count_text(len(trace), 'event')} within {time_text(trace.window.time_ns)}"
-        yield f"next to nothing is recorded: {events}; no share of that says anything"
+        yield too_little_text(trace)
     if trace.is_cpu_run and trace.devices and "tidy_modelled_device" not in trace.info.header:
         label = trace.devices[min(trace.devices)].label
         yield f'{label} did nothing: model and inputs are on the CPU; move both with .to("cuda")'

@@ -18,6 +18,7 @@ from ..finding import Finding, Judged, Saving, Severity
 from ..patterns.evidence.fixes.edits import host_time
 from ..savings import Edit, Fidelity, Savings, why_little
 from ..trace import EventKind, Intervals, Location, Rows, Trace
+from .summary import is_next_to_nothing
 
 # From this share of the window on a finding is a warning, else info: what it saves by the middle of
 # its range or, where nothing is replayed, what it costs. It is more than replays of recorded steps
@@ -69,6 +70,8 @@ def weigh(
     """
     steps, step_ns = trace.window.step_ranges, trace.window.step_ns
     judged = [_by_cost(Judged.of(each), warn_from) for each in findings]
+    if is_next_to_nothing(trace):
+        return Weighed(_ordered([_without_share(_unsure(each)) for each in judged]), step_ns)
     if savings == "off" or not step_ns or _is_beyond_numbers(trace):
         return Weighed(_ordered(judged), step_ns)
     others = None if waits is None else (waits.rows, waits.earliest_ns)
@@ -119,6 +122,11 @@ def _unsure(finding: Judged) -> Judged:
     if finding.edit is None or finding.severity == Severity.ERROR:
         return finding
     return replace(finding, severity=Severity.INFO)
+
+
+def _without_share(finding: Judged) -> Judged:
+    """The finding with its time alone: of a recording of a few events no share says anything."""
+    return replace(finding, cost=replace(finding.cost, share=None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from ..account import Accountant, waits_for_ranks
+from ..check.summary import is_next_to_nothing, too_little_text
 from ..report.account_text import print_account
 from ..report.console import ReportConsole, make_console
 from ..report.efficiency_text import print_efficiency
@@ -59,9 +60,10 @@ def run_account(
 def _to_json(
     trace: Trace, accountant: Accountant, by_step: bool, by_line: bool, rows: int
 ) -> dict[str, Any]:
+    accounts = () if is_next_to_nothing(trace) else accountant.accounts()
     made: dict[str, Any] = {
         "path": trace.info.path,
-        "account": [account_to_json(account) for account in accountant.accounts()],
+        "account": [account_to_json(account) for account in accounts],
     }
     if by_step:
         made["steps"] = [
@@ -83,6 +85,10 @@ def _to_json(
 
 def _print(console: ReportConsole, trace: Trace, accountant: Accountant) -> None:
     console.show(Text(console.fitted(printable(trace.info.path), console.width), "bold"))
+    if is_next_to_nothing(trace):
+        console.wrapped(too_little_text(trace))
+        console.show()
+        return
     for account in accountant.accounts():
         if account.device is not None and len(trace.devices_used) > 1:
             console.show(Text(f"device {account.device}", "bold"))

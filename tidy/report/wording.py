@@ -130,7 +130,10 @@ def saving_of(place: PlaceOnRanks) -> str:
 
 
 def costs_of(section: Section, place: PlaceOnRanks) -> list[str]:
-    """Return `2 a step`, `45.5 ms` and `29.7% of step`; of several ranks, also where that is."""
+    """Return `2 a step`, `45.5 ms` and, if shares say anything, `29.7% of step`.
+
+    Of several ranks the last one also says where that is.
+    """
     run = section.runs[0]
     if not place.finding.in_window:
         counting = "time that counts" if run.unit == "run" else f"{run.unit}s that count"
@@ -141,7 +144,9 @@ def costs_of(section: Section, place: PlaceOnRanks) -> list[str]:
     where = "GPU " if place.finding.on_device else ""
     share = place.cost_share
     part = "outside steps" if share is None else f"{share_text(share)} of {run.unit}"
-    return [count, where + time_text(place.cost_ns), part + on_rank(section, place.rank)]
+    parts = [where + time_text(place.cost_ns), *([part] if run.has_shares else [])]
+    parts[-1] += on_rank(section, place.rank)
+    return [count, *parts]
 
 
 def cost_of(section: Section, place: PlaceOnRanks) -> str:
