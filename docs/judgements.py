@@ -208,8 +208,9 @@ TRACES = {
         "TDY901",
         {
             "TDY901": f"{_COMMUNICATION}: 23 of the 38 ms of two steps",
-            "TDY204": "159 convolutions each begin and end with a kernel that transposes, and"
-            " nobody waits for the GPU: they hold it up",
+            "TDY204": "convolutions begin and end with kernels that transpose, those of 1x1 with a"
+            " stride to CNHW and back around a product, and nobody waits for the GPU: they hold"
+            " it up",
             "TDY906": "DDP packs, sends and unpacks 60 buffers of batch norms before each forward",
         },
     ),

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, Events, Rows, Trace
-from tidy.trace.inputs import Shape, is_dims
+from tidy.trace.inputs import ITEM_NBYTES, Shape, is_dims
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import devices, launches
@@ -20,9 +21,15 @@ from ..evidence.python.op_names import aten
 from ..examples import AT, Fires, Quiet, joined, launch, looped, on_gpu, steps, under
 from ..option import EASY_WARNING, Option, share, warning_share
 
-# What cuDNN and MIOpen run to bring images from one layout to the other.
-_CONVERSION = re.compile(r"(void )?(.*nchwTo\w*Nhwc|.*[nN]hwcToNchw|batched_transpose_\d).*")
-_CONVERTS = ("*nchwTo*Nhwc*", "*hwcToNchw*", "*batched_transpose_*")
+# What cuDNN and MIOpen run to bring images from one layout to the other. What brings NHWC into a
+# folded form (nhwcToFoldedNhwc) is a part of its algorithm, whatever layout the model has.
+_CONVERSION = re.compile(
+    r"(void )?(.*nchwTo\w*Nhwc|.*[nN]hwcToNchw|batched_transpose_\d|transpose_(NCHW|CNHW)2).*"
+)
+_CONVERTS = ("*nchwTo*Nhwc*", "*hwcToNchw*", "*batched_transpose_*", "transpose_*2*")
+_PADS, _PADDING = "*AddPaddingKernel*", re.compile("AddPaddingKernel").search
+_ALIGNED_NBYTES = 16  # of the channels of a pixel, for Tensor Cores to read them
+_IMAGE_CHANNELS = 4  # of the images themselves at most: to pad them earlier costs as much
 _CONVOLUTIONS = (
     "aten::cudnn_convolution*", "aten::miopen_convolution*", "aten::convolution_backward",
     "aten::cudnn_convolution*backward*",
@@ -31,12 +38,21 @@ _FOR_EACH = 3  # conversions for a convolution: of the image, the filter and the
 _CONVERSIONS_LEFT, _COPIES_LEFT = (0.0, 0.25), (0.0, 0.2)
 _TRANSPOSES = aten("transpose t permute numpy_T")
 _PRODUCTS = aten("mm bmm addmm baddbmm matmul linear einsum")
+_PADDED_LEFT = (0.0, 1.0)  # what else reads the layers then reads more channels
 _CHANNELS_LAST = "model.to(memory_format=torch.channels_last), and the images too"
 _ON_ROCM = f"{_CHANNELS_LAST}, with PYTORCH_MIOPEN_SUGGEST_NHWC=1"
+_WHOLE_CHANNELS = "layers of a number of channels that is a multiple of 8"
 
 _TO_NHWC = "void cudnn::ops::nchwToNhwcKernel<float> 10us"
 _CONV = launch("aten::conv2d > aten::cudnn_convolution", _TO_NHWC, "sm80_xmma_fprop_nhwc 40us")
 _PLAIN_CONV = launch("aten::conv2d > aten::cudnn_convolution", "sm80_xmma_fprop_nhwc 40us")
+_STRIDED = "transpose_NCHW2CNHW_V2_2D_WG_off64 10us", "Cijk_Ailk_Bljk_BBS_BH_MT64x64x64 40us"
+_STRIDED_CONV = launch("aten::conv2d > aten::miopen_convolution", *_STRIDED)
+_PADDED = "sm80_xmma_fprop_nhwc 40us", "void cudnn::ops::nhwcAddPaddingKernel<__half> 20us"
+_PADDED_CONV = launch("aten::conv2d > aten::cudnn_convolution{shapes}", *_PADDED)
+_OF_LAYERS = " | c10::Half[8, 65, 32, 32], c10::Half[64, 65, 3, 3]"
+_OF_WHOLE = _OF_LAYERS.replace("65", "64")
+_OF_IMAGES = _OF_LAYERS.replace("65", "3")
 _IN_GRAPH = [f"=> {_TO_NHWC}", "=> sm80_xmma_fprop_nhwc 40us"] * 12
 _GRAPH = under("aten::relu > cudaGraphLaunch 5us", *_IN_GRAPH)
 _GRAPH_OF_ONE = "aten::relu > cudaGraphLaunch 5us", *_IN_GRAPH[:12]
@@ -52,10 +68,12 @@ class LayoutCopies(Pattern):
     """Tensors are copied into another layout for each convolution, or before a product.
 
     What it does: It finds kernels that turn images from NCHW to NHWC and back around convolutions,
-    in four or more of them a step, and copies of a transposed matrix that only a product reads.
+    in four or more of them a step; as info, kernels that pad the channels of layers; and copies of
+    a transposed matrix that only a product reads.
     Why it costs: Convolutions on Tensor Cores read NHWC. In a model whose tensors are NCHW, cuDNN
-    and MIOpen copy what goes into each of them and what comes out. Products read a transposed
-    matrix as it is, so the copy moves all of it for nothing.
+    and MIOpen copy what goes into each of them and what comes out. The channels of a pixel have to
+    fill 16 bytes, or cuDNN copies the tensor with more of them. Products read a transposed matrix
+    as it is, so the copy moves all of it for nothing.
     Example: `Conv2d` after `Conv2d` in half precision, and `a @ b.transpose(1, 2).contiguous()`:
 
         aten::cudnn_convolution  => nchwToNhwcKernel  => ..._fprop_..._nhwc  => nhwcToNchwKernel
@@ -63,9 +81,10 @@ class LayoutCopies(Pattern):
         aten::contiguous         => a copy
         aten::bmm
 
-    Instead: Keep images in `torch.channels_last` from the first layer on, and pass a transposed
-    matrix on without `contiguous()`.
-    Cannot see: In graphs it counts the kernels alone. It does not say that of a `contiguous()`
+    Instead: Keep images in `torch.channels_last` from the first layer on, give layers a number of
+    channels that is a multiple of 8, and pass a transposed matrix on without `contiguous()`.
+    Cannot see: It says nothing of padded images of up to four channels: somebody has to pad them.
+    In graphs it counts the kernels alone. It does not say that of a `contiguous()`
     before a `view`, which needs it, also where the view is of another tensor of the same shape.
     """
 
@@ -81,7 +100,16 @@ class LayoutCopies(Pattern):
     examples = (
         Fires("around-convolutions", looped(_CONV * 4, lasts_us=400), events=8, at=AT),
         Fires("in-a-graph", looped(_GRAPH, lasts_us=None), events=24, at=AT),
+        Fires("strided-on-miopen", looped(_STRIDED_CONV * 4, lasts_us=400), events=8, at=AT),
         Fires("before-a-product", looped(_T, _COPIED, _PRODUCT, lasts_us=200), events=2, at=AT),
+        Fires("padded-layers", looped(_PADDED_CONV.format(shapes=_OF_LAYERS), lasts_us=200),
+              events=2, at=AT, severity=Severity.INFO),
+        Fires("padded-without-shapes", looped(_PADDED_CONV.format(shapes="") * 4, lasts_us=400),
+              events=8, at=AT, severity=Severity.INFO),
+        Quiet("padded-images",
+              looped(_PADDED_CONV.format(shapes=_OF_IMAGES) * 4, lasts_us=400)),
+        Quiet("padded-by-choice", looped(_PADDED_CONV.format(shapes=_OF_WHOLE), lasts_us=200)),
+        Quiet("padded-once-without-shapes", looped(_PADDED_CONV.format(shapes=""), lasts_us=200)),
         Quiet("channels-last", on_gpu(steps(_PLAIN_CONV * 4, count=2))),
         Quiet("one-convolution-in-a-graph", looped(under(*_GRAPH_OF_ONE), lasts_us=400)),
         Quiet("one-convolution", on_gpu(steps(_CONV, _PRODUCT, count=2))),
@@ -90,10 +118,13 @@ class LayoutCopies(Pattern):
         Quiet("viewed-after-the-product", on_gpu(steps(_T, _COPIED, _PRODUCT, _MERGED, count=2))),
         Quiet("no-copy", on_gpu(steps(_T, _PRODUCT, count=2))),
         Quiet("once", on_gpu(joined(_T, _COPIED, _PRODUCT))),
-    )
+    )  # fmt: skip
 
     def find(self, trace: Trace) -> Matches:
-        yield from self._around_convolutions(trace)
+        converting = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
+        converting = converting[(trace.device[converting] >= 0) & trace.in_window(converting)]
+        yield from self._around_convolutions(trace, converting)
+        yield from self._padded(trace, converting)
         for events in loops.Loop(trace).parts(_copied_for_products(trace), lambda op: op):
             yield Match(
                 events,
@@ -102,9 +133,7 @@ class LayoutCopies(Pattern):
                 edit=edits.without_ops(trace, events, "without the copy", _COPIES_LEFT),
             )
 
-    def _around_convolutions(self, trace: Trace) -> Matches:
-        work = launches.rows_matching(trace, _CONVERSION, *_CONVERTS)
-        work = work[(trace.device[work] >= 0) & trace.in_window(work)]
+    def _around_convolutions(self, trace: Trace, work: Rows) -> Matches:
         ops = trace.launching_ops(work)
         # A graph's launch is all that is known of the operators in it.
         in_graph = np.isin(trace.caller[work], launches.calls_of(trace, *GRAPH_LAUNCHES))
@@ -129,11 +158,56 @@ class LayoutCopies(Pattern):
             edit=Edit("all in one layout", work=work, left=_CONVERSIONS_LEFT),
         )
 
+    def _padded(self, trace: Trace, converting: Rows) -> Matches:
+        """Find convolutions of layers whose channels cuDNN pads, by shapes or by how many are.
+
+        Those that also convert layouts are left to the finding of these.
+        """
+        work = trace.rows_named(_PADS)
+        work = work[(trace.device[work] >= 0) & trace.in_window(work)]
+        ops, number = np.unique(trace.launching_ops(work), return_inverse=True)
+        channels = [_unaligned(trace.event(op)) if op >= 0 else None for op in ops.tolist()]
+        known = {each for some in channels for each in some or () if each > _IMAGE_CHANNELS}
+        # One that pads images does so in the forward and in the backward.
+        unknown = sum(some is None for some in channels)
+        is_layer = np.array([bool(known.intersection(some or ())) for some in channels], bool)
+        if unknown >= self.fewest_a_step * trace.window.step_count:
+            is_layer |= [some is None for some in channels]
+        is_layer &= (ops >= 0) & ~np.isin(ops, trace.launching_ops(converting))
+        rows = work[is_layer[number]]
+        if (trace.step_share(trace.time_of(rows)) or 0.0) < self.least_share:
+            return
+        of = f" (of {', '.join(map(str, sorted(known)))} channels)" if known else ""
+        spent_ns = np.bincount(number, trace.duration_ns[work]) * is_layer
+        yield Match(
+            Events(trace, ops[is_layer]),
+            message=f"channels are padded around {np.count_nonzero(is_layer):,} convolutions{of}",
+            cost=rows,
+            location=trace.location(int(ops[spent_ns.argmax()])),
+            edit=Edit("channels that fill 16 bytes", work=rows, left=_PADDED_LEFT),
+            severity=Severity.INFO,
+        )
+
     def fix_of(self, events: Sequence[Event]) -> str:
         if not events or events[0].name in ("aten::contiguous", "aten::clone"):
             return self.fix
+        work = [each.name for each in events[0].kernels]
+        if any(map(_PADDING, work)) and not any(map(_CONVERSION.fullmatch, work)):
+            return _WHOLE_CHANNELS
         is_amd = bool(devices.used_devices(events[0].trace, "amd"))
         return _ON_ROCM if is_amd else _CHANNELS_LAST
+
+
+def _unaligned(op: Event) -> set[int] | None:
+    """Return the numbers of channels that do not fill 16 bytes; None if shapes are unknown."""
+    shapes = [each for each in op.input_shapes[:3] if is_dims(each) and len(each) > 2]
+    item_nbytes = ITEM_NBYTES.get(str((*op.input_dtypes, "")[0]))
+    if not shapes or item_nbytes is None:
+        return None
+    channels = {shape[1] for shape in shapes}
+    if "backward" not in op.name and len(shapes) > 1:
+        channels.add(shapes[1][0])  # the filters: so many channels come out
+    return {each for each in channels if each * item_nbytes % _ALIGNED_NBYTES}
 
 
 def _copied_for_products(trace: Trace) -> Iterator[Event]:

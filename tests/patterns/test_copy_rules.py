@@ -12,7 +12,7 @@ from tidy.trace.outline import parse_outline
 from ..oracle.shared import decoded, findings, load, path_of, published, report
 
 _CODES = ("TDY203", "TDY204", "TDY205", "TDY206")
-_CONVERTS = re.compile(r"nchwToNhwc|nhwcToNchw|^batched_transpose")
+_CONVERTS = re.compile(r"nchwToNhwc|nhwcToNchw|^batched_transpose|^transpose_(NCHW|CNHW)2")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ _KINDS = tuple(
          r"|compute_(grad_)?(weight|bias)|arg(max|min)|max_pool|avg_pool|adaptive_.*pool|cumsum"
          r"|MIOpenBatchNorm|logsumexp"),
         (ELEMENTWISE, r"elementwise|CatArray|cat_?kernel|copy|transpose|permute|pointwise"
-         r"|nchwToNhwc|nhwcToNchw|dropout|masked|where|fill|index|gather|scatter|multi_tensor_apply"
+         r"|(nchw|nhwc)to\w*(nchw|nhwc)|addpadding|dropout|masked|where|fill|index|gather|scatter|multi_tensor_apply"
          r"|distribution|triu_tril|im2col|col2im|upsample|pad\w*(1d|2d|3d)|scalePacked|AddTensor"
          r"|op_tensor|SubTensorOp|rotary|(ge|si|re)lu|(swi|ge)glu|rope|convert"
          r"|cast|quantize|arange|act_and_mul|elemwise"),
