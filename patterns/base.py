@@ -18,7 +18,7 @@ from tidy.finding import CostOfFinding, Finding, Fix, FixPlace, Obstacle, Severi
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Location, Rows, Trace, rows_of
 
-from .evidence.device.devices import any_busy
+from .evidence.device.devices import hiding_host
 from .evidence.device.obstacles import other_accelerator, without_device
 from .evidence.python.places import parts
 from .evidence.time.timing import NO_COST, Cost
@@ -230,7 +230,7 @@ class Pattern:
             least = 0.0 if floor is None or isinstance(floor, Severity) else floor
             time = cost.time
             if edit is not None and edit.host and trace.devices_used and not cost.on_device:
-                time = time - (any_busy(trace) - trace.time_of(edit.work))
+                time = time - (hiding_host(trace) - trace.time_of(edit.work))
                 least = max(least, EASY_WARNING)
             cost = cost._replace(matters=(trace.step_share(time) or 0.0) >= least)
         return cost, counted

@@ -66,6 +66,28 @@ def test_figures_are_of_the_steps_that_count() -> None:
     assert (outside.severity, outside.saving) == (Severity.INFO, None)
 
 
+@pytest.mark.parametrize(
+    ("before", "second", "severity"),
+    [
+        ("", "gemm 600us cuda:1", Severity.WARNING),  # the other device waits for the host
+        ("", "gemm 9us cuda:1", Severity.INFO),  # it has next to nothing to do
+        ("", "gemm 600us", Severity.INFO),  # no other device
+        ("aten::to", "gemm 600us cuda:1", Severity.INFO),  # it waits for what the first computes
+    ],
+)
+def test_a_busy_device_hides_no_host_that_another_waits_for(
+    before: str, second: str, severity: Severity
+) -> None:
+    loop = under("train.py(3): prepare", "aten::select 20us\naten::fill_ 20us\n" * 12)
+    copied = launch(before, "Memcpy PtoP (Device -> Device) 5us cuda:1") if before else ""
+    step = [launch("aten::mm", "gemm 500us"), launch("aten::mm", "gemm 2us cuda:1"), loop, copied]
+    trace = on_gpu(
+        "# device 1 NVIDIA A100 8.0", steps(*step, launch("aten::mm", second), lasts_us=1200)
+    )
+    (finding,) = _found(trace, "TDY404", savings="off")
+    assert finding.severity == severity
+
+
 def _later(*parts: str) -> str:
     return "".join(under(f"ProfilerStep#{number} 900us", *parts) for number in (1, 2, 3))
 
