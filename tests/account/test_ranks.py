@@ -231,6 +231,25 @@ def test_devices_of_one_process_are_ranks_to_each_other() -> None:
     assert "rank-wait" not in told[1]
 
 
+@pytest.mark.parametrize(("said", "matched"), [({}, 5), ({"tidy_taken_off_ns": 1}, 7)])
+def test_host_collectives_that_end_apart_are_not_matched(
+    said: dict[str, Any], matched: int
+) -> None:
+    """From the sixth on the second rank's are others: they end 50 ms later, as no match does.
+
+    A clock of tidy's recordings may have stood, so that only what lies between two ends tells.
+    """
+    traces = []
+    for number, took_ms in enumerate((20, 1)):
+        ops = "".join(f"gloo:barrier {took_ms}000us\nx {29 - took_ms}000us\n" for _ in range(5))
+        ops += f"y {50 * number}000us\n" if number else ""
+        ops += "".join(f"gloo:barrier {took_ms}000us\nx {29 - took_ms}000us\n" for _ in range(3))
+        header = {"distributedInfo": {"rank": number, "world_size": 2}, **said}
+        lines = "".join(f"# {key} {json.dumps(value)}\n" for key, value in header.items())
+        traces.append(parse_outline(lines + ops))
+    assert [len(each.rows) for each in waits_for_ranks(traces) if each] == [matched] * 2
+
+
 def test_gloo_on_the_host() -> None:
     """Without kernels, what Gloo records of its work is matched; no account is parted by it."""
     text = "ProfilerStep#1 400us\n  c10d::barrier\nthread 2\ngloo:barrier {}us\n"

@@ -194,10 +194,13 @@ def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
     if keys:
         apart = apart - np.median(apart, axis=1)[:, None].astype(np.int64)
     spread = np.ptp(apart, axis=0)
-    # Where tidy recorded the ranks their clocks stand at times: what lies between two tells. Steps
-    # with the times of other steps have no clock in common.
-    spread[1:] = np.where(on_host[1:], np.ptp(np.diff(apart, axis=1), axis=0), spread[1:])
-    spread *= not any("tidy_times" in rank.trace.info.header for rank in ranks)
+    headers = [rank.trace.info.header for rank in ranks]
+    if any(key.startswith("tidy_") for header in headers for key in header):
+        # If tidy recorded the ranks, their clocks stand at times: what lies between two tells.
+        between = np.ptp(np.diff(apart, axis=1), axis=0)
+        spread[1:] = np.where(on_host[1:], between, spread[1:])
+    # Steps with the times of other steps have no clock in common.
+    spread *= not any("tidy_times" in header for header in headers)
     together = spread < np.where(on_host, ENDS_TOGETHER_ON_HOST_NS, _ENDS_TOGETHER_NS)
     waiting = took - took.min(axis=0, initial=_LONG)
     waiting = np.maximum(waiting - np.where(on_host, spread, 0), 0)
