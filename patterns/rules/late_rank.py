@@ -171,11 +171,11 @@ class LateRank(Pattern):
 
     def _late(self, number: int, of_each: Mapping[int, _Rank]) -> int | None:
         """Find the one that a rank waits for; None where they come last by turns."""
-        waits = of_each[number].waits
+        waits = of_each[number].in_window
         by_rank = {late: int(waits.waiting_ns[waits.last == late].sum()) for late in of_each}
         late, for_it = max(by_rank.items(), key=itemgetter(1))
         is_most = for_it >= self.most_of_waiting * waits.waiting_ns.sum()
-        own = of_each[late].waits.waiting_ns.sum()
+        own = of_each[late].in_window.waiting_ns.sum()
         return None if late == number or not is_most or own > self.far_less * for_it else late
 
     def _whom(self, number: int, late: int | None, of_each: Mapping[int, _Rank]) -> str:
@@ -183,8 +183,8 @@ class LateRank(Pattern):
         rank = of_each[number]
         if late is None:
             return f"other {rank.word}s, which come last by turns"
-        last = np.count_nonzero(rank.waits.last == late)
-        times = f"{last} of {len(rank.waits.last)} collectives"
+        last = rank.in_window.last
+        times = f"{np.count_nonzero(last == late)} of {len(last)} collectives"
         by = f", by {time_text(of_each[late].late_ns(late))} a {rank.trace.window.unit}"
         why = self._why(of_each[late], rank.waits, late)
         said = f"{rank.word} {late}, which comes last to {times}{by}{why}"
@@ -197,6 +197,7 @@ class LateRank(Pattern):
         trace, rows = late.trace, late.waits.rows
         calls = trace.caller[rows].astype(np.int64)
         mine = (late.waits.last == number) & (calls >= 0) & (trace.device[rows] >= 0)
+        mine &= trace.in_window(rows)
         if not mine.any() or len(rows) != len(waits.rows):
             return ""
         idle = trace.start_ns[rows] - trace.end_ns[np.maximum(calls, 0)] < self.at_once_ns
@@ -214,6 +215,11 @@ class _Rank:
     trace: Trace
     waits: RankWaits
     word: str
+
+    @cached_property
+    def in_window(self) -> RankWaits:
+        """The collectives of the window."""
+        return self.waits.at(self.trace.in_window(self.waits.rows))
 
     @property
     def exposed(self) -> Intervals:
@@ -254,7 +260,7 @@ class _Rank:
 
     def in_time(self, late: int, *, are_all: bool) -> Edit:
         """The run in which the late one arrives with the others: at worst with the next to last."""
-        waits = self.waits.at(self.waits.last == late)
+        waits = self.in_window.at(self.in_window.last == late)
         # Where others are as late, it saves next to nothing that this one comes in time.
         is_alone = 2 * waits.lead_ns.sum() >= waits.late_ns.sum()
         at_best = waits.late_ns if is_alone else waits.lead_ns

@@ -29,7 +29,9 @@ def _trace(
     """A step for each pair: when this rank comes to the all-reduce, and when the last one does.
 
     Args:
-        more: `world`, `clock_us`, `hidden` (a kernel beside each all-reduce), `nbytes` of each.
+        more: `world`, `clock_us`, `hidden` (a kernel beside each all-reduce), `nbytes` of each,
+            `cold_us` (by how much the first step is longer), `computes` (a kernel before the first
+            all-reduce, so long that this is launched long before it begins).
     """
     events: list[dict[str, Any]] = []
 
@@ -38,12 +40,19 @@ def _trace(
         events.append(event | {"pid": where, "tid": where, "args": args})
 
     for step, (arrives, latest) in enumerate(zip(arrives_us, latest_us, strict=True)):
-        at = more.get("clock_us", 0) + 10_000 + step * _STEP_US
+        cold_us = more.get("cold_us", 0)
+        at = more.get("clock_us", 0) + 10_000 + step * _STEP_US + (cold_us if step else 0)
         link = {"correlation": step + 1, "device": 0, "stream": 7}
-        add("user_annotation", f"ProfilerStep#{step}", at, _STEP_US, 77)
+        lasts_us = _STEP_US + (0 if step else cold_us)
+        add("user_annotation", f"ProfilerStep#{step}", at, lasts_us, 77)
+        if cold_us and not step:
+            add("cuda_runtime", "cudaMalloc", at, 50, 77, correlation=0)
         shapes = {"Input Dims": [[more.get("size", 1024)]], "External id": step + 1}
         add("cpu_op", "nccl:all_reduce", at + arrives - 10, 8, 77, **shapes)
-        add("cuda_runtime", "cudaLaunchKernel", at + arrives - 8, 5, 77, correlation=step + 1)
+        ahead_us = arrives - 60 if more.get("computes") and not step else 8
+        add(
+            "cuda_runtime", "cudaLaunchKernel", at + arrives - ahead_us, 5, 77, correlation=step + 1
+        )
         took = latest - arrives + _TRANSFER_US
         add("kernel", "ncclDevKernel_AllReduce_Sum_f32", at + arrives, took, 0, **link)
         for before in (40, 30):
@@ -78,6 +87,23 @@ def test_the_rank_that_comes_last_is_named(tmp_path: Path, clock_us: int) -> Non
     assert nothing == ()
     assert waits.cost_ns == round((300 + 300 + 250) * 1000 / 3)
     assert waits.severity == Severity.WARNING
+    assert waits.message.startswith("rank 0 waits for rank 1, which comes last to 3 of 3")
+    assert waits.message.endswith("its host launches them late")
+
+
+@pytest.mark.parametrize("first_late", [0, 1])
+def test_a_first_step_does_not_tell_which_rank_is_late_nor_why(
+    tmp_path: Path, first_late: int
+) -> None:
+    """In the first step one rank compiles, or its GPU computes; later rank 1's host is late."""
+    latest, late, early = [9100, 400, 400, 400], [9100, 400, 400, 400], [100, 100, 100, 100]
+    of_ranks = [[9100, *early[1:]], [100, *late[1:]]] if first_late == 0 else [early, late]
+    traces = [
+        _trace(tmp_path, rank, arrives, latest, cold_us=9000, computes=True)
+        for rank, arrives in enumerate(of_ranks)
+    ]
+    (waits,), nothing = _found(traces)
+    assert nothing == ()
     assert waits.message.startswith("rank 0 waits for rank 1, which comes last to 3 of 3")
     assert waits.message.endswith("its host launches them late")
 
