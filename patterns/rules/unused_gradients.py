@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from operator import itemgetter
 
 import numpy as np
 
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.trace import Capability, Event, Location, Rows, Trace
-from tidy.trace.kept import kept
 from tidy.trace.made_places import parameters_of
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates, walks
-from ..evidence.device.autograd import NODE, calls_of
+from ..evidence.device.autograd import NODE
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.made_places import made_at
-from ..evidence.python.op_names import aten
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, Option, word_share
 
 _ACCUMULATE = walks.ACCUMULATE
-_IN_PLACE = (
-    *aten("add_ sub_ addcdiv_ lerp_ _foreach_add_ _foreach_sub_ _foreach_lerp_"),
-    "aten::_amp_foreach_non_finite_check_and_unscale_",
-)
 _MOST = 0.5  # of the parameters that are noted
 _OF_RANKS = ("c10d::*", "nccl:*", "gloo:*")
 _NO_OPS = NotChecked(
@@ -125,7 +117,7 @@ class UnusedGradients(Pattern):
     def applies(self, trace: Trace) -> Obstacle | None:
         if not len(launches.tree_rows(trace, updates.STEP)):
             return NotApplicable("no step of an optimizer was recorded")
-        updated, known = _updates(trace), parameters_of(trace)
+        updated, known = updates.updated_tensors(trace), parameters_of(trace)
         if known is None and (updated.empty_steps or updated.has_cut_lists):
             return _NO_OPS if updated.empty_steps else _NO_SHAPES
         if known is None and not updated.by_optimizers:
@@ -143,20 +135,23 @@ class UnusedGradients(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         severity = Severity.WARNING if _steps_alike(trace) else Severity.INFO
-        found = list(_in_vain(trace, self.fewest_gradients))
-        for same in places.parts(found, lambda walk: walk.location, lambda walk: walk.first):
-            nodes = np.concatenate([walk.nodes for walk in same])
+        found = [
+            (walk, _called_at(trace, walk.nodes))
+            for walk in updates.unused_walks(trace, self.fewest_gradients)
+        ]
+        for same in places.parts(found, itemgetter(1), lambda each: _first(trace, each[0])):
+            nodes = np.concatenate([walk.nodes for walk, _ in same])
             if (trace.step_share(trace.time_of(nodes)) or 0.0) < self.worth_a_word:
                 continue
-            count = max(walk.gradients for walk in same)
+            count = max(walk.gradients for walk, _ in same)
             yield Match(
-                [walk.first for walk in same],
+                [_first(trace, walk) for walk, _ in same],
                 f"{count} gradients are computed for parameters that no optimizer updates",
                 nodes.tolist(),
                 edits.without_ops(trace, list(trace.events(nodes.tolist())), "not computed", _LEFT),
                 severity,
                 at_most=severity,
-                location=same[0].location,
+                location=same[0][1],
                 fix_place=_made_at(trace),
             )
 
@@ -168,105 +163,14 @@ def _made_at(trace: Trace) -> FixPlace | None:
     return made.pop() if len(made) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _UnusedWalk:
-    """What a backward does after the last gradient that is used.
-
-    Attributes:
-        nodes: what the engine runs, by start.
-        gradients: how many are accumulated.
-        location: where what has these gradients is called.
-    """
-
-    trace: Trace
-    nodes: Rows
-    gradients: int
-    location: Location | None
-
-    @property
-    def first(self) -> Event:
-        return self.trace.event(int(self.nodes[0]))
-
-
-class _Updates(NamedTuple):
-    """The dims of tensors that are updated.
-
-    Attributes:
-        by_optimizers: what their operators take first, but for single numbers.
-        by_others: the same of updates in place elsewhere, as scripts and gradient scalers do them.
-        has_cut_lists: whether the shapes of a list of tensors were not recorded.
-        empty_steps: how many steps of optimizers hold no operator.
-    """
-
-    by_optimizers: set[walks.Dims]
-    by_others: set[walks.Dims]
-    has_cut_lists: bool
-    empty_steps: int
-
-
-@kept
-def _updates(trace: Trace) -> _Updates:
-    own = updates.ops_of_optimizers(trace)
-    # A profiler that is told of the step by the optimizer ends a range in it: the tree tells less.
-    begins = np.sort(trace.start_ns[launches.tree_rows(trace, updates.STEP)])
-    seen = np.unique(np.searchsorted(begins, trace.start_ns[own], side="right"))
-    in_place = np.setdiff1d(launches.tree_rows(trace, *_IN_PLACE), own)
-    in_engine = launches.below(trace, launches.tree_rows(trace, f"{NODE}*"))
-    others = in_place[~in_engine.contains(in_place)]
-    is_cut, dims = False, list[set[walks.Dims]]()
-    for rows in (launches.outermost_rows(trace, own), others):
-        inputs = np.unique(trace.inputs_id[rows]).tolist()
-        is_cut |= any(_is_cut(trace, each) for each in inputs)
-        dims.append({each for one in inputs for each in walks.first_dims(trace, one) if each})
-    return _Updates(dims[0], dims[1], is_cut, len(begins) - len(seen))
-
-
-def _is_cut(trace: Trace, inputs: int) -> bool:
-    """Tell whether the first input is a list of more than 30, whose shapes are not recorded."""
-    types, shapes = trace.inputs.dtypes(inputs), trace.inputs.shapes(inputs)
-    return bool(types) and types[0] == "TensorList" and not (shapes and shapes[0])
-
-
 def _steps_alike(trace: Trace) -> bool:
     """Tell whether optimizers step equally often in each step, so that none was left out."""
     starts = trace.start_ns[launches.tree_rows(trace, updates.STEP)]
     return len(set(loops.steps_with(trace, starts, 1).values())) == 1
 
 
-def _in_vain(trace: Trace, fewest: int) -> Iterator[_UnusedWalk]:
-    """What follows the last gradient in use, in each backward with so many others after it."""
-    by_optimizers, by_others, *_ = _updates(trace)
-    known = parameters_of(trace) or Counter[walks.Dims]()
-    begins = trace.start_ns[calls_of(trace)]
-    for walk in walks.walks(trace):
-        if not any(dims in known or dims in by_optimizers for _, dims in walk.gradients):
-            continue
-        # Of two losses in a row the engine's numbers fall as of one.
-        span_ns = trace.start_ns[walk.nodes[[0, -1]]]
-        first, last = np.searchsorted(begins, span_ns, side="right")
-        calls = max(int(last - first) + 1, 1) if len(begins) else trace.tree_count
-        left, used = Counter({dims: calls * count for dims, count in known.items()}), list[int]()
-        for at, dims in walk.gradients:
-            if dims is None:
-                continue
-            left[dims] -= 1
-            # A single number may be a parameter; optimizers have single numbers of their own.
-            is_used = left[dims] >= 0 or dims in by_others or dims == ()
-            is_used |= dims in by_optimizers and dims not in known
-            # What is computed anew for a checkpoint has a gradient each time it is called.
-            is_used |= dims in known and not _accumulates(trace, int(walk.nodes[at]))
-            if is_used:
-                used.append(at)
-        if not used:
-            continue
-        count = sum(at > used[-1] for at, _ in walk.gradients)
-        if count >= fewest:
-            rest = walk.nodes[used[-1] + 1 :]
-            yield _UnusedWalk(trace, rest, count, _called_at(trace, rest))
-
-
-def _accumulates(trace: Trace, node: int) -> bool:
-    return trace.names[int(trace.name_id[node])].endswith(_ACCUMULATE)
+def _first(trace: Trace, walk: updates.UnusedWalk) -> Event:
+    return trace.event(int(walk.nodes[0]))
 
 
 def _called_at(trace: Trace, nodes: Rows) -> Location | None:
