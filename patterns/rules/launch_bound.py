@@ -165,7 +165,7 @@ class LaunchBound(DevicePattern):
     def find(self, trace: Trace) -> Matches:
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         a_step = len(calls) / trace.window.step_count
-        if a_step < self.fewest_kernels or graphs.are_captured(trace):
+        if a_step < self.fewest_kernels or host_idle(trace).captures:
             return
         idle = self._idle(trace)
         work = trace.device_rows[np.isin(trace.caller[trace.device_rows], calls)]

@@ -129,7 +129,7 @@ class PythonBound(Pattern):
             usual = host_idle.usual_time(trace, same)
             if (trace.step_share(usual) or 0.0) >= self.at_one_place:
                 yield self._at_one_place(trace, same)
-        if not trace.is_cpu_run and not trace.device_is_modelled:
+        if not (trace.is_cpu_run or trace.device_is_modelled or idle.captures):
             yield from self._from_op_to_op(trace, idle.python)
 
     def _at_one_place(self, trace: Trace, same: Sequence[Stretch]) -> Match:
@@ -155,7 +155,7 @@ class PythonBound(Pattern):
         share = trace.step_share(time) or 0.0
         calls = graphs.launched_in_steps(trace, graphs.KERNEL_LAUNCHES)
         fewest = self.fewest_kernels * trace.window.step_count
-        if share < self.from_op_to_op or len(calls) < fewest or graphs.are_captured(trace):
+        if share < self.from_op_to_op or len(calls) < fewest:
             return
         # `tidy run` gives the times that it takes without stacks.
         has_stacks = Capability.STACKS in trace.capabilities

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tidy.account import HostTime, host_in_window, host_kinds
 from tidy.finding import NotChecked
 from tidy.trace import Rows, Trace
-from tidy.trace.lost import capturing
 
 from .launches import calls_of
 
@@ -28,11 +27,6 @@ def launched_in_steps(trace: Trace, launches: Sequence[str] = GRAPH_LAUNCHES) ->
     calls = calls_of(trace, *launches)
     in_steps: Rows = calls[trace.step_time.contains(trace.start_ns[calls])]
     return in_steps
-
-
-def are_captured(trace: Trace) -> bool:
-    """Tell whether graphs are captured in the steps that count."""
-    return bool(capturing(trace) & trace.step_time)
 
 
 def lost_in_graphs(trace: Trace) -> bool:

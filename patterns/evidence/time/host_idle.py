@@ -78,36 +78,40 @@ class Stretch:
 class HostIdle:
     """The host's time in the window while no device works, or without devices all of it.
 
-    Left out is the capture of graphs.
+    Left out is the capture of graphs: what is launched then need not run.
 
     Attributes:
         launching: it launches, one operator after the other, and a launch is on its way.
         gaps: a kernel that was launched by itself has not begun yet.
         python: it is on its way from one operator to the next, by thread (its track).
         stretches: it does something else, for long.
+        captures: whether graphs are captured in the window, so that later steps launch less.
     """
 
     launching: Intervals
     gaps: Intervals
     python: Mapping[int, Intervals]
     stretches: tuple[Stretch, ...]
+    captures: bool
 
 
 def host_idle(trace: Trace) -> HostIdle:
     """Tell what the host does in the window while the devices wait for it."""
-    launching, gaps, python, stretches = _host_idle(trace)
-    return HostIdle(launching, gaps, python, tuple(_made(trace, each) for each in stretches))
+    launching, gaps, python, stretches, captures = _host_idle(trace)
+    made = tuple(_made(trace, each) for each in stretches)
+    return HostIdle(launching, gaps, python, made, captures)
 
 
 @kept_of_window
 def _host_idle(
     trace: Trace,
-) -> tuple[Intervals, Intervals, dict[int, Intervals], tuple[_Rows, ...]]:
+) -> tuple[Intervals, Intervals, dict[int, Intervals], tuple[_Rows, ...], bool]:
     device = max(trace.devices_used, key=lambda d: len(trace.rows_of_device(d)), default=None)
     pieces = host_in_window(trace, device)
     if len(trace.devices_used) > 1:
         pieces = pieces.at(devices.all_idle(trace).contains(pieces.start_ns))
-    pieces = pieces.at(~capturing(trace).contains(pieces.start_ns))  # what it launches need not run
+    captured = capturing(trace)
+    pieces = pieces.at(~captured.contains(pieces.start_ns))
     ops, launches, launches_nothing = _ops_and_launches(trace, pieces)
     is_hook = pieces.kind == kinds.CODE_OF[kinds.HOOK]
     in_op = (ops >= 0) | (pieces.row >= trace.tree_count)
@@ -136,7 +140,7 @@ def _host_idle(
     }
     stretches = _stretches(trace, pieces, ops, tracks, np.where(is_long, group, -1))
     launching, gaps = _time(pieces, launches | arrives), _time(pieces, is_gap)
-    return launching, gaps, of_tracks, tuple(stretches)
+    return launching, gaps, of_tracks, tuple(stretches), bool(captured & trace.step_time)
 
 
 def _time(pieces: Stretches, chosen: NDArray[np.bool_]) -> Intervals:
