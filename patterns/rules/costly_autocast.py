@@ -30,9 +30,10 @@ _TIMES, _REACHED = 2.0, (0.5, 0.9)
 
 
 def _cast(dims: str, us: int) -> str:
+    """A cast after which the next kernel is launched when this one has ended."""
     return launch(
         f"aten::to | float[{dims}] > aten::_to_copy | float[{dims}]"
-        f" > aten::copy_ | c10::Half[{dims}], float[{dims}], =False",
+        f" > aten::copy_ {us + 1}us | c10::Half[{dims}], float[{dims}], =False",
         f"copy_kernel {us}us",
     )
 
@@ -40,12 +41,13 @@ def _cast(dims: str, us: int) -> str:
 def _layer(cast_us: int, product_us: int, size: int = 64) -> str:
     """A linear layer under autocast, with the casts of its input and its weight."""
     dims, half = f"{size}, {size}", f"c10::Half[{size}, {size}]"
-    product = launch(f"aten::mm | {half}, {half}", f"s16816gemm_fp16 {product_us}us")
+    mm = f"aten::mm {product_us + 1}us | {half}, {half}"
+    product = launch(mm, f"s16816gemm_fp16 {product_us}us")
     wrapper = f"aten::linear | float[{dims}], float[{dims}]"
     return under(wrapper, _cast(dims, cast_us), _cast(dims, cast_us), product)
 
 
-_RELU = launch("aten::relu | c10::Half[64, 64]", "relu_kernel 60us")
+_RELU = launch("aten::relu 61us | c10::Half[64, 64]", "relu_kernel 60us")
 _BY_HAND = _cast("64, 64", 40) + launch("aten::mm | c10::Half[64, 64], c10::Half[64, 64]", "gemm")
 
 
@@ -85,8 +87,9 @@ class CostlyAutocast(DevicePattern):
     )
     examples = (
         Fires("small-products", looped(_layer(40, 5) * 4, lasts_us=500), events=16, at=AT),
-        Quiet("products-gain", looped(_layer(5, 40) * 4, lasts_us=500)),
-        Quiet("large-products", looped(_layer(40, 50, size=4096) * 4, lasts_us=900)),
+        Fires("casts-in-a-row", looped(_layer(40, 70) * 4, lasts_us=900), events=16, at=AT),
+        Quiet("products-gain", looped(_layer(40, 95) * 4, lasts_us=900)),
+        Quiet("large-products", looped(_layer(45, 80, size=2048) * 4, lasts_us=900)),
         Quiet("other-work-gains", looped(_layer(40, 5) * 4, _RELU * 6, lasts_us=900)),
         Quiet("graphs-may-gain", looped(_layer(40, 5) * 4, _GRAPH, lasts_us=4000)),
         Quiet("next-to-nothing", looped(_layer(40, 5), lasts_us=90_000)),

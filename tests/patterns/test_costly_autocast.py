@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tidy.patterns.examples import launch, on_gpu, steps, under
 from tidy.patterns.rules.costly_autocast import CostlyAutocast
 from tidy.trace.outline import parse_outline
@@ -9,7 +11,8 @@ from tidy.trace.outline import parse_outline
 from .outlines import said
 
 _TO_HALF = launch(
-    "aten::to seq=4 | float[64, 64] > aten::_to_copy > aten::copy_ | c10::Half[64, 64], float[64]",
+    "aten::to seq=4 | float[64, 64] > aten::_to_copy"
+    " > aten::copy_ {us}us | c10::Half[64, 64], float[64]",
     "copy_kernel {us}us",
 )
 _LAYER = under(
@@ -37,8 +40,20 @@ def test_the_backward_of_casts_counts() -> None:
     assert found.message.endswith("us a step, half precision saves 0 to 30.0 us")
 
 
+@pytest.mark.parametrize(("product_us", "is_said"), [(65, True), (75, False)])
+def test_casts_in_a_row_are_added_up(product_us: int, is_said: bool) -> None:
+    """Three casts of 20 us each, for which the GPU idles 4 us each, and a product of so long."""
+    product = f"fp16 {product_us}us"
+    layer = _TO_HALF.format(us=20) * 2 + _layer(us=20).replace("fp16 4us", product)
+    layer = under("aten::linear | float[64, 64], float[64, 64]", layer)
+    found = said(CostlyAutocast, steps(layer, "work 90us", count=3, lasts_us=None))
+    assert bool(found) == is_said
+    if is_said:
+        assert "casts 72.0 us a step, half precision saves 0 to 65.0 us" in found[0].message
+
+
 def test_what_the_host_casts_while_the_gpu_idles_counts() -> None:
-    slow = _layer(us=3).replace("aten::copy_ |", "aten::copy_ 80us |")
+    slow = _layer(us=3).replace("aten::copy_ 3us |", "aten::copy_ 80us |")
     (found,) = said(CostlyAutocast, steps(slow, count=3, lasts_us=None))
     assert "half precision saves 0 to 4.00 us" in found.message
     hidden = launch("aten::relu", "relu_kernel 900us") + slow
