@@ -30,11 +30,12 @@ def _run(mib: int, other_mib: int = 100, reserved_mib: int = 900, gpu: str = _GP
 
 
 class ActivationsDominate(DevicePattern):
-    """What the backward needs of the forward pass fills most of a GPU that is nearly full.
+    """Activations that the backward needs fill most of the memory of a GPU that is nearly full.
 
     What it does: It looks at the moment of a step at which most memory is in use, and adds up what
     was taken earlier in that step, before its backward, and given back in its backward. It reports
-    half of what is in use or more, where the allocator holds 80 % of the GPU's memory or more.
+    them if they are half or more of what is in use, and the allocator holds 80 % or more of the
+    GPU's memory.
     Why it costs: It limits the batch, the sequence or the model, and a GPU that is nearly full is
     one larger batch away from the end of the run.
     Example: A deep network on large inputs, recorded with `profile_memory=True` as

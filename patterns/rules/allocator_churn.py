@@ -36,13 +36,14 @@ def _steps(*parts: str) -> str:
 class AllocatorChurn(DevicePattern):
     """Memory is taken from the driver, or given back, in step after step.
 
-    What it does: It adds up the calls of the driver for memory, where they are made in two steps
-    after the first. PyTorch keeps the memory it once took, so that by then there is nothing to
-    take. Where this goes on, shapes grow or change, memory is so short that cached blocks have to
-    be given back, or buffers are pinned anew for each batch. Where memory was recorded and nothing
-    is held beyond what tensors have, the caching allocator is switched off, and it says so. What
-    `empty_cache()` does is left to TDY802, where stacks show it, and what is given back because
-    memory is short to TDY803, where memory was recorded. Below 1 % of the steps it is not reported.
+    What it does: It adds up the calls that ask the driver for memory or give it back, if two steps
+    after the first have any. PyTorch keeps the memory it once took, so by then it needs no more. If
+    such calls go on, shapes grow or change, memory is so short that cached blocks have to be given
+    back, or buffers are pinned anew for each batch. If memory was recorded and the allocator holds
+    no more than the tensors do, the caching allocator is switched off, and the finding says so.
+    What `empty_cache()` does is left to TDY802, where stacks show it, and what is given back
+    because memory is short to TDY803, where memory was recorded. Below 1 % of the steps it is not
+    reported.
     Why it costs: The cost is the time of the calls in which no device works; `cudaFree` and
     `cudaHostAlloc` wait for the GPU as well.
     Example: Batches that are longer from step to step, recorded as

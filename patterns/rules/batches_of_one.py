@@ -43,10 +43,10 @@ _LEARNS = _EVALUATES.replace("float[8, 64]\n", "float[8, 64]\n  Optimizer.step#S
 class BatchesOfOne(Pattern):
     """A loop gives a model one sample at a time, and another loop gives it larger batches.
 
-    What it does: It takes for each loop over a loader the first product or convolution after each
-    fetch. Where its first input has one row in twenty batches or more, and that of another loop
-    has eight rows or more of the same length, the first loop is named if it takes 5 % of the time
-    and has no backward.
+    What it does: For each loop over a loader it looks at the first product or convolution after
+    each fetch. It reports a loop if the input of that has one row in twenty batches or more, the
+    loop takes 5 % of the time and has no backward, and in another loop the input has eight rows or
+    more of the same length.
     Why it costs: Each batch costs a call of every operator, a launch of every kernel and a pass
     through the loader, whatever its size. Without gradients a model has room for larger batches
     than in training.

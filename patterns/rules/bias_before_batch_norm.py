@@ -41,10 +41,10 @@ class BiasBeforeBatchNorm(Pattern):
     """A layer with a bias is followed at once by a batch norm, which subtracts the bias again.
 
     What it does: It finds convolutions and linear layers with a bias whose next op is a batch norm
-    that fits their output. In inference (`training=False`) it is info, and so it is where the bias
-    has no ops of its own, whose time could be told.
-    Why it costs: The bias is added (shown where that is an op of its own), and a parameter that has
-    no effect is kept and updated.
+    that fits their output. It is info in inference (`training=False`), and if the bias is not added
+    by a separate op, whose time would be known.
+    Why it costs: Adding the bias takes time (shown if a separate op adds it), and a parameter
+    without effect is kept and updated.
     Example: `nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4))`, recorded as
 
         aten::conv2d, aten::linear    with a third input (the bias)

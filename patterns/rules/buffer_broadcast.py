@@ -44,8 +44,8 @@ class BufferBroadcast(Pattern):
     """DistributedDataParallel sends the model's buffers from the first rank to all in each forward.
 
     What it does: It finds broadcasts at the beginning of the forward passes of
-    DistributedDataParallel, before the model computes, in two steps or more. What it counts is the
-    time of the host from the first buffer that is packed to the last that is unpacked.
+    DistributedDataParallel, before the model computes, in two steps or more. It counts the host's
+    time from packing the first buffer to unpacking the last.
     Why it costs: Each buffer is packed, sent and copied back by an op of its own, and a model with
     batch norms has three for each of them. All ranks wait for the first one.
     Example: `DistributedDataParallel(model)` with batch norms in the model, recorded as
@@ -63,7 +63,7 @@ class BufferBroadcast(Pattern):
     """
 
     code = "TDY906"
-    fix = "pass broadcast_buffers=False, where ranks may keep statistics of their own"
+    fix = "pass broadcast_buffers=False if each rank may keep separate statistics"
     warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("batch-norms", looped(under(_FORWARD, _BUFFERS, _MODEL), lasts_us=200), 2, AT),

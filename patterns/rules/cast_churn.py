@@ -56,16 +56,15 @@ _BACKWARD = "autograd::engine::evaluate_function: ToCopyBackward0\n"
 
 
 class CastChurn(Pattern):
-    """Values are cast to another dtype and back for nothing, or weights in each step anew.
+    """Values are cast to another dtype and back for nothing, or weights are cast in every step.
 
-    What it does: It finds two things in two steps or more. A cast of a floating-point tensor that
-    comes right after the opposite cast of one of the same dims, with nothing but views between,
-    where no op soon after takes what the first of them gave. And a cast of a weight right before
-    the layer that takes it, in a run that trains nothing or where no gradient goes through the
-    cast: the weight is the same each time. Casts inside of other ops are autocast's own, and left
-    out.
+    What it does: It finds two things in two steps or more. One is a cast of a floating-point tensor
+    right after the opposite cast of one of the same dims, with nothing but views between, if no op
+    soon after uses the result of the first cast. The other is a cast of a weight right before the
+    layer that uses it, if the run trains nothing or no gradient goes through the cast: then the
+    weight is the same each time. Casts inside other ops are made by autocast and left out.
     Why it costs: Each cast reads and writes all of the tensor, and a cast to fewer bits and back
-    has lost them.
+    loses precision.
     Example: `x = block(x.half()).float()` for each block, and `F.linear(x, weight.half())`:
 
         aten::to  half -> float  [64, 512]

@@ -20,13 +20,14 @@ _LONG, _WAIT = launch("aten::mm", "gemm 900us"), "cudaDeviceSynchronize 9us"
 
 
 class ClocksApart(DevicePattern):
-    """By their times kernels begin before they are launched, or run on after the host waited.
+    """In the trace kernels begin before they are launched, or run on after the host waited for
+    them.
 
     What it does: It finds kernels that begin 2 us or more before the call that launches them, where
     they are 1 % of all, and waits for the device that return 20 us or more before what was launched
     is done.
-    Why it costs: The times of the host and of the device are not on one scale then. Where the
-    device idles, and for what, is off by the difference, and so are savings.
+    Why it costs: The times of the host and of the device come from clocks that differ. Idle times,
+    their causes and savings are wrong by that difference.
     Example: A virtual machine whose clock was set meanwhile, recorded as
 
         cudaLaunchKernel                at 100 us

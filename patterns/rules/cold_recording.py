@@ -23,15 +23,17 @@ _ASKS = joined(under("aten::mm > cudaFuncGetAttributes 3us"), WORK)
 
 
 class ColdRecording(DevicePattern):
-    """The steps that count hold first calls, which later steps do not make.
+    """The steps that count include first calls, such as loading kernels, which later steps do not
+    make.
 
     What it does: It adds up the loading of kernels and libraries in the steps that count, in calls
     of 10 us or more, and launches and operators that take many times as long as their like because
     they are the first, where it is 5 % of these steps or more. Steps that are longer than others
     for that are left out already; this is about recordings of a step or two, in which no other step
-    tells what is usual. Where no steps are marked, such calls are left out of the run; then it
-    speaks where they take longer than all that counts.
-    Why it costs: It costs nothing in a long run. Shares and savings of this report are off by it.
+    tells what is usual. If no steps are marked, such calls are left out of the run; then it reports
+    them if they take longer than all that counts.
+    Why it costs: It costs nothing in a long run, but shares and savings of this report are wrong by
+    that time.
     Example: A schedule without a warm-up, recorded as
 
         ProfilerStep#0

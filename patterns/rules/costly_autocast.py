@@ -59,9 +59,9 @@ class CostlyAutocast(DevicePattern):
 
     What it does: It adds up the casts from float32 that operators under autocast make of their
     inputs and weights, with their backward: their kernels, and what the host takes for them while
-    the GPU idles. Against that it holds what all operators in half precision save at the most,
-    compared with TF32, or float32 where TF32 is no faster: the bytes twice, and the operations at
-    half of the peak. Only where even that is less it says so, from 2 % of the steps on.
+    the GPU idles. It compares that with the most that all operators in half precision can save, if
+    in TF32 (or float32, if TF32 is no faster) they moved twice the bytes and computed at half of
+    the peak. It reports a run if even that is less, by 2 % of the steps or more.
     Why it costs: Each cast is a kernel that reads and writes a whole tensor. Small products take as
     long in half precision as in float32, and have casts besides.
     Example: Small `nn.Linear` layers under `torch.autocast("cuda")`, recorded as
@@ -74,8 +74,8 @@ class CostlyAutocast(DevicePattern):
     Instead: Leave these layers out, with `torch.autocast("cuda", enabled=False)`, where TF32 is a
     setting: `torch.set_float32_matmul_precision("high")`. Or keep the weights, or the whole model,
     in bfloat16: then nothing is cast.
-    Cannot see: It judges the whole run: of many layers some may lose where all together gain. What
-    less memory is worth it does not know, nor casts of compiled code and of CUDA graphs.
+    Cannot see: It judges the whole run: of many layers some may lose where all together gain. It
+    does not know what less memory is worth, and sees no casts in compiled code and CUDA graphs.
     """
 
     code = "TDY506"

@@ -46,7 +46,7 @@ class CpuPreprocessing(Pattern):
     decode or transform inputs (libraries for images, audio and text, and functions called so), and
     for operators that compute on the CPU for 0.5 ms or longer. In a run without a GPU it looks for
     the functions alone. They have to take 5 % of the window, operators in two of its steps. What a
-    loader does is the loader's (TDY101, TDY105).
+    DataLoader does is left to TDY101 and TDY105.
     Why it costs: Nothing else goes on meanwhile: the next kernel needs this input.
     Example: `inputs = processor(images)` in the loop, recorded as
 

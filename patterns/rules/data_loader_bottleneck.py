@@ -42,14 +42,14 @@ _FAST = steps(f"{FETCH} 2us", _WORK, count=1, lasts_us=None)
 class DataLoaderBottleneck(Pattern):
     """Training waits for batches although worker processes load them.
 
-    What it does: It adds up how long a batch is fetched from workers while no GPU has work; without
-    a GPU, how long it is fetched. The first batch that was recorded does not count, nor the first
-    of an iterator that was made while recording, nor the batch that took longest: where an epoch
-    begins the workers have nothing ready yet. What is left has to be 5 % of its steps. What `tidy
-    run` and `tidy.profile` record tells when each worker was at work, and so what the wait is for:
-    where the workers are at work meanwhile, there are too few; where none is, their batches take
-    long to receive; where only some are, single batches take longer than others. A finding of its
-    own says so where epochs wait for their workers to start.
+    What it does: It adds up the time in which batches are fetched from workers while no GPU has
+    work; without a GPU, all the time of fetches. The first batch that was recorded does not count,
+    nor the first of an iterator that was made while recording, nor the batch that took longest:
+    where an epoch begins the workers have nothing ready yet. What is left has to be 5 % of its
+    steps. What `tidy run` and `tidy.profile` record tells when each worker was at work, and so what
+    the wait is for: where the workers are at work meanwhile, there are too few; where none is,
+    their batches take long to receive; where only some are, single batches take longer than others.
+    A separate finding tells if epochs wait for their workers to start.
     Why it costs: The workers make batches more slowly than training uses them up, or what they
     made takes long to get from one process to the other.
     Example: `for batch in DataLoader(data, num_workers=2):` with slow transforms, recorded as
@@ -58,13 +58,13 @@ class DataLoaderBottleneck(Pattern):
         DataLoader worker 0: batch 12          the worker is at work meanwhile
         DataLoader worker 1: batch 13
 
-    Instead: Where workers are too few, use more `num_workers` (as many as a batch takes of a
-    worker's time for one of a step), as far as there are processors for them, or cheaper transforms
-    (or transforms on the GPU), or fewer and larger files. Where batches take long to receive, send
+    Instead: If workers are too few, raise `num_workers` (to a worker's time for a batch divided by
+    the time of a step), as far as there are processors for them, or cheaper transforms (or
+    transforms on the GPU), or fewer and larger files. Where batches take long to receive, send
     less: uint8 rather than float32, fewer tensors. Where they are uneven, use a larger
-    `prefetch_factor`. `persistent_workers=True` helps at the start of each epoch. Where workers
-    or the script wait for processors, the finding is info: other work of the machine may be what
-    keeps them.
+    `prefetch_factor`. `persistent_workers=True` helps at the start of each epoch. Where workers or
+    the script wait for processors, the finding is info: other work of the machine may be what keeps
+    them.
     Cannot see: Recordings of two batches or less, loaders of other libraries, and runs without
     steps. Where every few batches one is late, a slow disk may be why. What workers did is known
     where tidy recorded; else runs without a GPU and on a modelled device are not checked. Beside a

@@ -50,9 +50,9 @@ class DenseEmbeddingGradient(Pattern):
           aten::add_ | float[1000000, 64]
 
     Instead: Make it with `nn.Embedding(..., sparse=True)` (EmbeddingBag has it, too), and update it
-    with SGD, Adagrad or SparseAdam, in an optimizer of its own beside other parameters' one. With
-    momentum or weight decay that is another method: rows that were not looked up stay as they are.
-    A table that makes the scores of a model as well (tied weights) has a dense gradient anyway.
+    with SGD, Adagrad or SparseAdam, in a separate optimizer. With momentum or weight decay that is
+    another method: rows that were not looked up stay as they are. A table that makes the scores of
+    a model as well (tied weights) has a dense gradient anyway.
     Cannot see: What optimizers do on all parameters in one call (`foreach`, `fused`) is not in the
     cost.
     """
@@ -88,7 +88,8 @@ class DenseEmbeddingGradient(Pattern):
             rows = np.concatenate([made, updates_of[_key(same[0])]])
             if (trace.step_share(trace.time_of(rows)) or 0.0) < self.worth_a_word:
                 continue
-            what = f"a gradient of {same[0].rows:,} rows where {same[0].looked_up:,} were looked up"
+            rows_of = f"{same[0].rows:,} rows, of which {same[0].looked_up:,} were looked up"
+            what = f"the gradient has {rows_of}"
             yield Match(
                 list(map(_gradient_of, same)),
                 what,

@@ -20,7 +20,7 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
 from ..option import Option, word_share
 
 _ONCE = NotChecked(
-    "one evaluation was recorded, for longer than training: how often there is one is not known",
+    "only one evaluation was recorded, longer than training: it is not known how often one runs",
     "record from one evaluation to the next (--steps)",
 )
 _FEWEST = 2  # evaluations, for what is from one to the next
@@ -41,10 +41,10 @@ _SAVED = under(FRAME, (_TRAINED * 4 + _FETCHED * 3 + "train.py(9): save 3000us\n
 class EvaluationDominates(Pattern):
     """A training evaluates its model for longer than it trains it.
 
-    What it does: It takes what happens from one fetch of a loader to the next: training where a
-    backward or an optimizer's step begins in it, evaluation where only products do. Where two
-    evaluations of two batches or more were recorded, with training between them, their shares of
-    the time from the first to the last are what they are of the run.
+    What it does: It looks at the time from each fetch of a loader to the next: it is training if a
+    backward or an optimizer's step begins in it, and evaluation if only products do. If two
+    evaluations of two batches or more were recorded, with training between them, the shares from
+    the first to the last stand for those of the run.
     Why it costs: An evaluation teaches the model nothing, and costs a third of a training step for
     each batch. Over more batches than were trained on it takes most of the run.
     Example: A validation of 40 batches after every 5 of training, recorded as
@@ -55,15 +55,15 @@ class EvaluationDominates(Pattern):
     Instead: Evaluate after more steps of training, or on a part of the samples, and only at the
     end on all of them. Without gradients (`torch.inference_mode()`) a model has room for larger
     batches, and metrics can stay on the device until the evaluation is over.
-    Cannot see: Runs on a device, which works on other batches than the host; evaluations without a
-    loader, and how often they are wanted: so it is info. One
-    evaluation in a recording does not tell how often there is one.
+    Cannot see: It misses runs on a device, which works on other batches than the host, and
+    evaluations without a loader. How often evaluations are wanted is not in the trace, so it is
+    info. One evaluation in a recording does not tell how often there is one.
     """
 
     code = "TDY707"
     severity = Severity.INFO
     why_no_edit = "the trace does not tell how often an evaluation is needed"
-    fix = "evaluate less often, or less, in larger batches under torch.inference_mode()"
+    fix = "evaluate less often, on fewer samples, or in larger batches (inference_mode())"
     fewest_batches = Option(2, "a single one may be a batch of training that was left out", least=1)
     fewest_trained = Option(2, "batches of training between evaluations, not parts of it", least=1)
     times_training = Option(1.0, "an evaluation that takes less than training is usual")

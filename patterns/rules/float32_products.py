@@ -56,11 +56,11 @@ class Float32Products(DevicePattern):
     """Products and convolutions run in float32 where half the bits would be faster.
 
     What it does: It adds up the kernels of matrix products and convolutions that ran in float32 (or
-    TF32), by their names and, where recorded, the dtypes of the inputs. Where a run has half
-    precision already it says nothing: what is left in float32 was left on purpose; so was what an
-    optimizer multiplies. It is not checked where for most of the time neither tells the precision.
-    Products of a vector do not count, nor what takes less than 5 % of the time. Of templates of
-    Triton in float32 it is not known whether they use TF32: they count as if they did.
+    TF32), by their names and, where recorded, the dtypes of the inputs. It says nothing of a run
+    that has half precision already, whose other products are in float32 on purpose, nor of what an
+    optimizer multiplies. It is not checked if neither names nor dtypes tell the precision for most
+    of the time. Products of a vector do not count, nor what takes less than 5 % of the time. Of
+    templates of Triton in float32 it is not known whether they use TF32: they count as if they did.
     Why it costs: In float16 or bfloat16 Tensor Cores have 8 times the rate of float32 on a V100 or
     T4, 4 times on an RTX 2080 Ti, 16 times on an A100, and twice that of TF32; and there is half as
     much to read.

@@ -32,9 +32,9 @@ class GarbageCollection(Pattern):
         ProfilerStep#3
           <built-in function collect>        30 ms
 
-    Instead: Leave it out: what counts references frees tensors at once. `gc.freeze()` after the
-    model was made leaves out what lives for ever; `gc.disable()` with a `gc.collect()` every few
-    hundred steps lets all ranks collect together.
+    Instead: Leave it out: Python frees a tensor at once when nothing refers to it. `gc.freeze()`
+    after the model was made keeps collections from visiting objects that live as long as the run;
+    `gc.disable()` with a `gc.collect()` every few hundred steps lets all ranks collect together.
     Cannot see: Collections that Python starts by itself are in a trace only where the profiler was
     told to record them (`_ExperimentalConfig(record_python_gc_info=True)`), and never in one of
     `tidy run`, since recording makes Python start more; a pause without any event is not taken for

@@ -47,8 +47,8 @@ class GraphBreak(Pattern):
     Instead: Move what breaks (`print`, `.item()`, conditions on values, calls of other libraries)
     out of the function; `torch.compile(fullgraph=True)` fails where it breaks, and
     `TORCH_LOGS=graph_breaks` tells why.
-    Cannot see: It needs Python stacks. Why a graph broke is not in the trace, nor what it costs:
-    what one graph would take. It is info therefore.
+    Cannot see: It needs Python stacks. The trace does not tell why a graph broke, nor how long one
+    whole graph would take. So it is info.
     """
 
     code = "TDY002"

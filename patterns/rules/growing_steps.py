@@ -61,7 +61,7 @@ class GrowingSteps(Pattern):
     severity = Severity.INFO
     needs = frozenset({Capability.OPS, Capability.SHAPES, Capability.STEPS})
     why_no_edit = "it grows with the run, of which the recording shows a few steps"
-    fix = "keep a running value, or the last ones, instead of all there were"
+    fix = "keep a running value, or the last few values, instead of all of them"
     fewest_elements = Option(64, "fewer are numbers that are logged", least=1)
     fewest_steps = Option(5, "in fewer steps sizes may happen to grow evenly", least=3)
     examples = (

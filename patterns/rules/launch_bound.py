@@ -105,15 +105,15 @@ class LaunchBound(DevicePattern):
     """The GPU idles while operators launch its next kernels, one after the other.
 
     What it does: It takes from the account the time in which no device works and the host launches,
-    or a launch is on its way, in steps of 10 kernels or more; 15 % of the window has to be so. What
-    the host does after a wait, for as long as it waited, is the wait's (TDY301, TDY302), as the
-    optimizer's launches are the optimizer's (TDY601), but for compiled code, and a loader's the
-    loader's. Where neither launching nor Python takes 15 % alone, these and the gaps before kernels
+    or a launch is on its way, in steps of 10 kernels or more; that has to be 15 % of the window.
+    What the host does after a wait, for as long as it waited, counts for the wait (TDY301, TDY302),
+    the launches of an optimizer for TDY601, except in compiled code, and those of a loader for the
+    loader. Where neither launching nor Python takes 15 % alone, these and the gaps before kernels
     have to take 25 % together. Operators that take longer than 0.2 ms for each launch do something
     else besides and do not count. Where three steps or more launch the same, on inputs of the same
-    sizes, and wait for nothing meanwhile, one graph could launch each: then all idle time that a
-    graph does without counts. A kernel, or an operator, that two thirds of that time lie before is
-    named where it is a third of the launches at the most.
+    sizes, and wait for nothing meanwhile, one graph could launch each step: then all idle time that
+    a graph would avoid counts. If two thirds of that time lie before one kernel or operator, which
+    makes up a third of the launches at the most, it is named.
     Why it costs: The step takes as long as the host takes to launch it; a faster GPU changes
     nothing.
     Example: Many small ops on small tensors, recorded as

@@ -41,7 +41,7 @@ _PRODUCTS = aten("mm bmm addmm baddbmm matmul linear einsum")
 _PADDED_LEFT = (0.0, 1.0)  # what else reads the layers then reads more channels
 _CHANNELS_LAST = "model.to(memory_format=torch.channels_last), and the images too"
 _ON_ROCM = f"{_CHANNELS_LAST}, with PYTORCH_MIOPEN_SUGGEST_NHWC=1"
-_WHOLE_CHANNELS = "layers of a number of channels that is a multiple of 8"
+_WHOLE_CHANNELS = "give layers a number of channels that is a multiple of 8"
 
 _TO_NHWC = "void cudnn::ops::nchwToNhwcKernel<float> 10us"
 _CONV = launch("aten::conv2d > aten::cudnn_convolution", _TO_NHWC, "sm80_xmma_fprop_nhwc 40us")
@@ -84,8 +84,8 @@ class LayoutCopies(Pattern):
     Instead: Keep images in `torch.channels_last` from the first layer on, give layers a number of
     channels that is a multiple of 8, and pass a transposed matrix on without `contiguous()`.
     Cannot see: It says nothing of padded images of up to four channels: somebody has to pad them.
-    In graphs it counts the kernels alone. It does not say that of a `contiguous()`
-    before a `view`, which needs it, also where the view is of another tensor of the same shape.
+    In graphs it counts the kernels alone. It says nothing of a `contiguous()` before a `view`,
+    which needs it, even if the view is of another tensor of the same shape.
     """
 
     code = "TDY204"

@@ -16,7 +16,7 @@ _GRAPH = launch("graph", "a 1us", "b 1us", call="cudaGraphLaunch")
 
 
 class LostKernels(DevicePattern):
-    """Kernels were launched of which the recording has nothing: the profiler lost them.
+    """The recording lacks kernels that were launched: the profiler lost them.
 
     What it does: It counts launches without a kernel, where others have one, and reports ten or
     more that are 1 % of all. Launches that a CUDA graph captures have none. Where there is no

@@ -40,7 +40,7 @@ _IDLE = _held(_GIB // 2, _GIB // 8)
 
 
 class MemoryNearLimit(DevicePattern):
-    """The GPU's memory is full, and the allocator gives back what it holds to be given more.
+    """The GPU's memory is full: the allocator gives blocks back to the driver to get others.
 
     What it does: It finds ops in which memory is given back to the driver and then taken from it,
     as the caching allocator does when there is none left, in two steps or more (three times where

@@ -40,10 +40,10 @@ _OF_ROWS = "aten::mm | c10::BFloat16[512, 141], c10::BFloat16[141, 512]"
 class MisalignedHalfMatmul(Pattern):
     """A float16 or bfloat16 matrix product has a size that is no multiple of 8.
 
-    What it does: It looks at the inner and the output size of matrix products, as far as they can
-    be chosen: rows (batch times sequence) cannot, which are the inner size of a weight's gradient,
-    nor can the sizes of batched products (attention). A head of up to four columns is left alone,
-    as padding gains nothing there. It is info on a CPU, on AMD and for bfloat16 before compute
+    What it does: It looks at those inner and output sizes of matrix products that can be chosen.
+    Rows (batch times sequence), which are the inner size of a weight's gradient, cannot, nor can
+    the sizes of batched products (attention). A head of up to four columns is left alone, as
+    padding gains nothing there. It is info on a CPU, on AMD and for bfloat16 before compute
     capability 8.0.
     Why it costs: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes
     slower kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
@@ -104,7 +104,7 @@ class MisalignedHalfMatmul(Pattern):
         (text, count) = Counter(map(_describe, events)).most_common(1)[0]
         more = len(events) - count
         others = f" and {more:,} other{'s' * (more > 1)}" if more else ""
-        return f"{text}{others}, no multiples of {_MULTIPLE}"
+        return f"{text}{others}: sizes are no multiples of {_MULTIPLE}"
 
     def _odd(self, event: Event) -> list[int]:
         """The inner and the output size, where they are odd and can be padded.

@@ -34,10 +34,10 @@ class PingPongCopies(DevicePattern):
 
     What it does: It pairs copies from a GPU with later copies of the same number of bytes to it,
     from the same thread in the same step, at the same two places, in two steps. A place that also
-    sends data which was not fetched before, such as the next batch, does not count, and neither do
-    a batch that a loader fetched in between, and what is sent from pinned memory but came to other.
-    The trace does not hold the data: that it is the same follows from its size. Without shapes and
-    stacks it is info.
+    sends data which was not fetched before, such as the next batch, does not count. Neither does a
+    batch that a loader fetched in between, nor data that came to pageable memory and is sent from
+    pinned memory. The trace does not hold the data: that it is the same follows from its size.
+    Without shapes and stacks it is info.
     Why it costs: There are two copies over the bus, and the GPU waits for what the CPU does between
     them.
     Example: `x = torch.from_numpy(numpy.tanh(x.cpu().numpy())).to("cuda")`, recorded as

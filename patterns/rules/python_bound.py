@@ -69,8 +69,8 @@ class PythonBound(Pattern):
         aten::mm
 
     Instead: Move the work to a worker of the loader, to a thread, or out of the loop; do it less
-    often; write it with numpy or as operators on the device. Many short ways from operator to
-    operator are those of `torch.compile`, CUDA graphs and larger batches.
+    often; write it with numpy or as operators on the device. Against many short gaps between
+    operators `torch.compile`, CUDA graphs and larger batches help.
     Cannot see: Without Python stacks it names no function. Recording stacks slows calls of Python:
     then the way from operator to operator is info, and no saving is estimated, but where `tidy run`
     gave the steps the times of lightly recorded ones. Beside a modelled device, where that way is
@@ -80,7 +80,7 @@ class PythonBound(Pattern):
 
     code = "TDY401"
     why_no_edit = "Python stacks slow the host: record without them"
-    fix = "do it in a worker, a thread or less often, or write it as operators"
+    fix = "move this Python to a worker or thread, run it less often, or use operators"
     at_one_place = word_share(LARGE_INFO, "Python at one place")
     from_op_to_op = share(
         0.15, "what Python takes in all to get from one operator to the next is worth a word"

@@ -36,7 +36,7 @@ def _compiled(number: int, rows: int) -> str:
 
 
 class RepeatedCompilation(Pattern):
-    """A function is compiled again and again, for inputs that are not as before.
+    """A function is compiled again and again, for inputs that differ from earlier ones.
 
     What it does: It finds compilations by TorchDynamo, each of which the trace numbers, after the
     first one of the same function: two or more, in two steps. Where the shapes of what the compiled

@@ -22,7 +22,7 @@ _MADE_THEN_MOVED = joined(
 
 
 class ScalarUploads(DevicePattern):
-    """Numbers of Python are made tensors on the GPU one by one, a copy and a wait for each.
+    """Python numbers become tensors on the GPU one by one, with a copy and a wait for each.
 
     What it does: It finds copies of 64 bytes or less that `torch.tensor()` makes, from three at one
     place of the source in each of two steps.

@@ -10,7 +10,7 @@ from ..examples import Abstains, Fires, Quiet, steps
 
 
 class SingleStep(Pattern):
-    """One step was recorded, and what it shares with others cannot be told.
+    """Only one step was recorded, and nothing tells whether others are like it.
 
     What it does: It reports recordings in which a single step is marked.
     Why it costs: One step may be an exception, and no other tells. What goes on from step to step

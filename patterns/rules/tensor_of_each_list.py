@@ -37,7 +37,7 @@ class TensorOfEachList(Pattern):
     What it does: It finds `torch.stack` of eight tensors or more, right after as many were made by
     `torch.tensor` of a list of up to 64 numbers each, with nothing done to them between. That has
     to happen in two steps, and to take 5 % of the window in all while no device works. What a
-    loader does is the loader's (TDY101).
+    DataLoader does is left to TDY101.
     Why it costs: To make a tensor of a list takes some microseconds, as long as fifty numbers.
     Example: `torch.stack([torch.tensor(state) for state in states])`, recorded as
 

@@ -28,7 +28,7 @@ _NO_OPS = NotChecked(
     "record some steps with an optimizer that is neither compiled nor in a CUDA graph",
 )
 _NO_SHAPES = NotChecked(
-    "not all shapes that optimizers work on are recorded: of long lists none are",
+    "some shapes that optimizers work on are missing: PyTorch records none of long lists",
     "record some steps with foreach=False",
 )
 # What is taken out of a backward goes, but for what the engine still visits.
@@ -65,10 +65,10 @@ class UnusedGradients(Pattern):
     """A backward computes gradients of parameters that no optimizer updates.
 
     What it does: It compares the shapes of gradients with those of the tensors that are updated in
-    the recorded steps; `tidy run` notes of which shapes there are how many parameters with an
-    optimizer. If a backward ends with four or more gradients that no optimizer works on, everything
-    it runs after the last gradient that is used is wasted. It is info where optimizers step in some
-    of the steps only.
+    the recorded steps; `tidy run` notes how many parameters of each shape have an optimizer. If a
+    backward ends with four or more gradients that no optimizer works on, everything it runs after
+    the last gradient that is used is wasted. It is info where optimizers step in some of the steps
+    only.
     Why it costs: A backward through a frozen part of a model takes about twice as long as its
     forward pass, and all activations are kept for it.
     Example: An optimizer of `model.head.parameters()` with a backbone that asks for gradients,

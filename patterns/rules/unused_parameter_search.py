@@ -25,8 +25,8 @@ class UnusedParameterSearch(Pattern):
     """DistributedDataParallel walks the whole graph in each forward, and all parameters are used.
 
     What it does: It finds the search that `find_unused_parameters=True` makes at the end of each
-    forward pass, in two steps or more, where no backward passes fill the place of a gradient that
-    does not come with zeros.
+    forward pass, in two steps or more, unless a backward fills the gradient of an unused parameter
+    with zeros.
     Why it costs: The search visits each node of the graph before the backward can begin, and a
     further all-reduce tells the ranks of what each of them used.
     Example: `DistributedDataParallel(model, find_unused_parameters=True)`, recorded as

@@ -11,7 +11,7 @@ NO_COMMENTS = NotApplicable("no source that ran has a comment `# tidy: ignore[..
 
 
 class UnusedSuppression(Pattern):
-    """A comment accepts findings that there are not.
+    """A comment accepts findings of a rule that found nothing there.
 
     What it does: It looks at the comments `# tidy: ignore[...]` and `# tidy: ignore-file[...]` in
     sources of the project, on statements that the run came by, and reports those that name no rule
@@ -25,14 +25,14 @@ class UnusedSuppression(Pattern):
             loss = train(batch)   # tidy: ignore[TDY301]
 
     Instead: Remove the comment, or the codes that are named.
-    Cannot see: Where a rule finds something in some runs alone, the comment is needed and is
-    reported in the others. Without Python stacks it sees no source.
+    Cannot see: If a rule finds something in some runs only, the comment is needed, and is reported
+    in the others. Without Python stacks it sees no source.
     """
 
     code = "TDY010"
     severity = Severity.INFO
     needs = frozenset[Capability]()
-    fix = "remove the comment, or the codes that nothing was found of"
+    fix = "remove the comment, or the codes of which nothing was found"
     why_no_edit = "it is about a comment, not the run"
 
     def applies(self, trace: Trace) -> Obstacle | None:

@@ -29,7 +29,7 @@ def test_it_is_found_where_rows_are_looked_up(options: str, is_bag: bool, tmp_pa
         assert found == []
         return
     (finding,) = found
-    assert "200,000 rows where 32 were looked up" in finding.message
+    assert "200,000 rows, of which 32 were looked up" in finding.message
     assert finding.location is not None
     assert finding.location.function == "<module>"
     assert finding.saving is not None

@@ -25,7 +25,8 @@ THINNED = NotChecked(
     "give the file as the profiler wrote it",
 )
 _LOST = NotChecked(
-    "the recording lost kernels, so what looks idle need not be (TDY005)", "record fewer steps"
+    "the profiler lost kernels, so the GPU may work where it seems to idle (TDY005)",
+    "record fewer steps",
 )
 
 
