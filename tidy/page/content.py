@@ -97,11 +97,11 @@ def _notes(section: Section) -> list[str]:
         whose = f"rank {run.rank}: " if section.rank_count > 1 else ""
         lost = [wording.LOST_WORK] if run.busy_is_lower_bound else []
         notes += [printable(f"{whose}{note}") for note in (*run.warnings, *lost)]
-    stacks = Capability.STACKS
     if any(place.finding.location is None for place in section.places) and not any(
-        stacks.value in run.recorded for run in section.runs
+        Capability.STACKS.value in run.recorded for run in section.runs
     ):
-        notes.append(f"Locations are unknown: no Python stacks recorded; {stacks.remedy}")
+        remedy = section.runs[0].how_to_record_stacks
+        notes.append(f"Locations are unknown: no Python stacks recorded; {remedy}")
     return notes
 
 
