@@ -86,6 +86,7 @@ def run_report(
         [entry_text(each) for each in project.gone(reports)],
         options.rules_url,
         [] if earlier is None else compare([*before, *reports]),
+        is_recorded=all(isinstance(each, Trace) for each in traces),
     )
     for each in options.outputs:
         if reports or each.is_for_programs:

@@ -32,6 +32,7 @@ from ..report.units import location_text, share_text
 from ..trace import Capability, printable, rows_of, time_text
 from .flame import flame_to_json
 from .slices import StepSlices, matches_to_json
+from .sources import sources_to_json
 from .steps import USUAL_STEPS, shown_steps, steps_to_json
 
 _MOST_TIMELINES = 8  # ranks of a job that have one
@@ -51,7 +52,13 @@ def page_content(results: Results, steps: Sequence[str] = USUAL_STEPS) -> dict[s
             for path, problem in results.unreadable.items()
         ],
         "gone": [printable(each) for each in results.gone],
-        "jobs": [_job(section, steps) for section in results.sections],
+        "jobs": [
+            {
+                **_job(section, steps),
+                "sources": sources_to_json(section, results.root) if results.is_recorded else [],
+            }
+            for section in results.sections
+        ],
         "rules": {rule.code: _rule(rule) for rule in results.rules if rule.code in shown},
     }
 

@@ -28,6 +28,7 @@ MODULES = (
     "drawing",
     "timeline",
     "flame",
+    "sources",
     "diff",
     "main",
 )

@@ -25,6 +25,7 @@ class Results:
         script_status: how the script ended that was recorded.
         gone: what the baseline has and was not found.
         rules_url: where the page of the rules is published.
+        is_recorded: whether this command itself has recorded what is reported.
         recordings: those of `tidy run --every`, the last of which is what is reported.
     """
 
@@ -38,6 +39,7 @@ class Results:
     gone: Sequence[str] = ()
     rules_url: str | None = None
     recordings: Sequence[OneOfSeveral] = ()
+    is_recorded: bool = False
 
     @cached_property
     def sections(self) -> list[Section]:

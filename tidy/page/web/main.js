@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { unpack } from "./columns.js";
 import { accountView, afterAll, heading, ranksView, stepsView } from "./top.js";
+import { sourcesView } from "./sources.js";
 import { findingsView } from "./findings.js";
 import { TimelineView } from "./timeline.js";
 import { diffView } from "./diff.js";
@@ -51,7 +52,8 @@ function jobView(job, rules) {
     perRank,
     findingsView(job, rules, show),
     timeline.element,
-    flame.element);
+    flame.element,
+    sourcesView(job.sources));
   chooseRank(0);
   return made;
 }
