@@ -39,7 +39,7 @@ def test_the_policy_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_nothing_is_asked_for_from_anywhere() -> None:
-    code = script_text() + style_text()
+    code = (script_text() + style_text()).replace("http://www.w3.org/2000/svg", "")  # a name
     assert not re.search(
         r"https?:|//[a-z]+\.|\bfetch\(|XMLHttpRequest|WebSocket|import\(|url\(", code
     )

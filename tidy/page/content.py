@@ -31,6 +31,7 @@ from ..report.sections import PlaceOnRanks, Section
 from ..report.units import location_text, share_text
 from ..trace import Capability, printable, rows_of, time_text
 from .flame import flame_to_json
+from .memory import memory_to_json
 from .slices import StepSlices, matches_to_json
 from .sources import sources_to_json
 from .steps import USUAL_STEPS, shown_steps, steps_to_json
@@ -128,6 +129,7 @@ def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[
         "steps": steps_to_json(report),
         "timelines": [each.to_json() for each in timelines],
         "flame": flame_to_json(report) if timelines else None,
+        "memory": memory_to_json(report) if timelines else [],
     }
 
 

@@ -28,6 +28,7 @@ MODULES = (
     "drawing",
     "timeline",
     "flame",
+    "memory",
     "sources",
     "diff",
     "main",

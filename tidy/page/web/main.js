@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { unpack } from "./columns.js";
 import { accountView, afterAll, heading, ranksView, stepsView } from "./top.js";
+import { memoryView } from "./memory.js";
 import { sourcesView } from "./sources.js";
 import { findingsView } from "./findings.js";
 import { TimelineView } from "./timeline.js";
@@ -13,6 +14,7 @@ function jobView(job, rules) {
   const perRank = el("div");
   const timeline = new TimelineView();
   const flame = new FlameView();
+  const memory = el("div");
   const chooseRank = (number) => {
     current = number;
     const rank = job.ranks[number];
@@ -22,6 +24,7 @@ function jobView(job, rules) {
     ].filter(Boolean));
     const usual = rank.timelines.findIndex((each) => each.why === "median");
     flame.show(rank.flame);
+    memory.replaceChildren(memoryView(rank.memory) ?? "");
     if (rank.timelines.length) timeline.show(rank, Math.max(usual, 0));
   };
   const unpacked = new Map();
@@ -53,6 +56,7 @@ function jobView(job, rules) {
     findingsView(job, rules, show),
     timeline.element,
     flame.element,
+    memory,
     sourcesView(job.sources));
   chooseRank(0);
   return made;

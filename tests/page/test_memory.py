@@ -1,0 +1,42 @@
+"""Memory of a page is that of the trace: its peak, and who holds it then."""
+
+from __future__ import annotations
+
+import pytest
+
+import tidy
+from tidy.trace import EventKind
+
+from ..environment import ROOT
+from .making import TRACES, content_of, page_of
+
+_WITH_MEMORY = ["cpu", "h100", "modelled"]
+
+
+@pytest.mark.parametrize("name", _WITH_MEMORY)
+def test_the_peak_is_that_of_the_trace(name: str) -> None:
+    trace = tidy.load(ROOT / TRACES[name][0])
+    (job,) = content_of(page_of(name))["jobs"]
+    shown = {each["label"]: each for each in job["ranks"][0]["memory"]}
+    assert shown
+    window = trace.window
+    for device in {event.device for event in trace.of_kind(EventKind.Allocation)}:
+        said = [
+            int(total)
+            for row, total in zip(trace.memory.row, trace.memory.allocated_nbytes, strict=True)
+            if trace.device[row] == device
+            and window.start_ns <= trace.start_ns[row] < window.end_ns
+            and total >= 0
+        ]
+        if not said:  # nothing changes within the steps
+            continue
+        each = shown["CPU" if device < 0 else f"GPU {device}"]
+        if each["is_known"]:
+            assert each["peak_nbytes"] == max(said)
+            assert max(nbytes for _, nbytes in each["points"]) == max(said)
+        assert sum(holder["nbytes"] for holder in each["holders"]) >= each["peak_nbytes"]
+
+
+def test_without_memory_there_is_none() -> None:
+    (job,) = content_of(page_of("ranks"))["jobs"]
+    assert [rank["memory"] for rank in job["ranks"]] == [[], []]
