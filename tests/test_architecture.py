@@ -108,6 +108,7 @@ _MAY_IMPORT = {
         "runtime",
         "trace",
         "verify",
+        "whole_file",
     },
     "retiming": {
         "profiler",

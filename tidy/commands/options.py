@@ -101,6 +101,11 @@ report_options = together(
     ),
     WIDTH,
     _PAGE_STEPS,
+    path_option(
+        "--perfetto",
+        "Also write the trace for ui.perfetto.dev, with findings and the causes of idle time as"
+        " tracks; of one trace (.json or .json.gz).",
+    ),
     flag_option("--quiet -q", "Print a line for each finding and nothing else."),
     flag_option("--verbose -v", "Name each rule that does not apply, with the reason."),
     path_option(

@@ -14,7 +14,7 @@ from typing import IO
 from ..check.checked_trace import CheckedTrace
 from ..check.overlap import apart
 from ..check.pipeline import Checking, check, judge, run_rules
-from ..errors import TidyError
+from ..errors import TidyError, UsageError, reason_of
 from ..finding import Checked, Outcome
 from ..patterns.base import Pattern
 from ..progress import say
@@ -22,6 +22,7 @@ from ..report.changes import changes_text, compare
 from ..report.json_report import results_to_json
 from ..report.results import Results
 from ..trace import Trace, printable
+from ..whole_file import write_whole
 from .files import check_output, find_files, of_step, opened
 from .project import Project, entry_text
 from .report_options import Output, ReportOptions
@@ -57,8 +58,10 @@ def run_report(
     """
     rules = options.rules()
     inputs = find_files([each for each in traces if isinstance(each, str)])
+    sources = [path for path, _ in inputs.files]
     for each in options.outputs:
-        check_output(each.path, sources=[path for path, _ in inputs.files])
+        check_output(each.path, sources=sources)
+    check_output(options.perfetto, "--perfetto", sources)
     known = (each for each in traces if isinstance(each, Trace))
     checked = run_rules_once(chain(known, inputs.read()), rules, options.step)
     project = Project(options, rules)
@@ -88,6 +91,8 @@ def run_report(
         [] if earlier is None else compare([*before, *reports]),
         is_recorded=all(isinstance(each, Trace) for each in traces),
     )
+    if options.perfetto is not None:
+        _write_perfetto(reports, options.perfetto)
     for each in options.outputs:
         if reports or each.is_for_programs:
             _write(results, each, options)
@@ -128,6 +133,18 @@ def _write_baseline(
     for line in project.write_baseline(reports, target, options.prune):
         sys.stdout.write(f"{line}\n")
     return 0
+
+
+def _write_perfetto(reports: Sequence[CheckedTrace], to: str) -> None:
+    """Write the one trace, with findings in it, whole or not at all."""
+    from ..page.perfetto import to_perfetto
+
+    if len(reports) != 1:
+        raise UsageError(f"--perfetto {to}: takes one trace, and {len(reports)} were read")
+    try:
+        write_whole(Path(to), to_perfetto(reports[0], compressed=to.endswith(".gz")))
+    except OSError as error:
+        raise UsageError(f"--perfetto {to}: cannot be written: {reason_of(error)}") from error
 
 
 def _show_tracebacks(reports: Sequence[CheckedTrace]) -> None:

@@ -56,6 +56,7 @@ class ReportOptions:
         prune: take out of that file what is gone, and write nothing new into it.
         rules_url: where the page of the rules is published; None where nobody says so.
         page_steps: the steps that the timeline of a page shows.
+        perfetto: a file for the trace with findings in it; None for none.
         settings: the configuration that holds, for options of rules and ignored paths.
     """
 
@@ -81,6 +82,7 @@ class ReportOptions:
     step: str | None = None
     rules_url: str | None = None
     page_steps: Sequence[str] = ("median", "slowest")
+    perfetto: str | None = None
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:
@@ -95,6 +97,7 @@ class ReportOptions:
         for each in self.outputs:
             check_output(each.path)
         check_output(self.baseline_to)
+        check_output(self.perfetto, "--perfetto")
         if self.baseline is not None:
             read_baseline(Path(self.baseline))  # before a script is run for it
         return rules

@@ -8,6 +8,7 @@ slices      the slices of these steps as columns, and the matches of findings am
 flame       the flame graph of the window
 memory      memory over time, and what holds it at the peak
 sources     the lines of the project's files, with what they cost
+perfetto    the trace with findings and idle causes, for Perfetto
 columns     how columns of numbers are packed into text
 web/        the page's style and its modules; main.js is where they begin
 
