@@ -74,10 +74,11 @@ def flame_graph(
             their time is that of the frame, module or operator above them.
     """
     above = _above(trace)
+    at = np.arange(len(trace), dtype=np.int32)
     if not all_frames:
-        above = _past(above, _is_left_out(trace))
-    rows = np.arange(len(trace))
-    at = rows if all_frames else np.where(_is_left_out(trace), above, rows)
+        is_left_out = _is_left_out(trace)
+        above = _past(above, is_left_out)
+        at = np.where(is_left_out, above, at)
     spent = list[Rows]()
     for stretches in (host, device):
         inside = stretches.row >= 0
@@ -92,10 +93,10 @@ def flame_graph(
     return FlameGraph([trace.names[each] for each in name_of], parent, *own)
 
 
-def _above(trace: Trace) -> NDArray[np.int64]:
+def _above(trace: Trace) -> NDArray[np.int32]:
     """The row that each is shown below, -1 for none; a backward operator is below its forward."""
-    rows = np.arange(len(trace))
-    above = np.where(rows < trace.tree_count, trace.parent, trace.caller).astype(np.int64)
+    above = trace.caller.copy()
+    above[: trace.tree_count] = trace.parent[: trace.tree_count]
     for backward, forward in trace.forward.items():
         if trace.start_ns[forward] >= trace.start_ns[backward]:
             continue
@@ -119,7 +120,7 @@ def _is_left_out(trace: Trace) -> NDArray[np.bool_]:
     return (is_python & ~used[trace.name_id]) | is_step
 
 
-def _past(above: NDArray[np.int64], is_left_out: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _past(above: NDArray[np.int32], is_left_out: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The nearest row above each that is not left out."""
     while True:
         skipped = (above >= 0) & is_left_out[above]
@@ -128,7 +129,7 @@ def _past(above: NDArray[np.int64], is_left_out: NDArray[np.bool_]) -> NDArray[n
         above = np.where(skipped, above[above], above)
 
 
-def _with_all_above(rows: Rows, above: NDArray[np.int64]) -> Rows:
+def _with_all_above(rows: Rows, above: NDArray[np.int32]) -> Rows:
     needed = np.zeros(len(above), bool)
     while len(rows):
         needed[rows] = True
@@ -139,10 +140,10 @@ def _with_all_above(rows: Rows, above: NDArray[np.int64]) -> Rows:
 
 
 def _nodes(
-    trace: Trace, needed: Rows, above: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+    trace: Trace, needed: Rows, above: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], list[int]]:
     """Number the nodes: rows with one name below one node are one. Parents come first."""
-    node = np.full(len(trace), -1, np.int64)
+    node = np.full(len(trace), -1, np.int32)
     parents, names, count = list[NDArray[np.int64]](), list[int](), 0
     left, is_last = needed, False
     while len(left):
@@ -152,7 +153,7 @@ def _nodes(
             ready, is_last = np.ones(len(left), bool), True
         rows = left[ready]
         over = np.where((above[rows] >= 0) & (not is_last), node[above[rows]], -1)
-        keys = (over + 1) * len(trace.names) + trace.name_id[rows]
+        keys = (over + 1).astype(np.int64) * len(trace.names) + trace.name_id[rows]
         alike, inverse = np.unique(keys, return_inverse=True)
         node[rows] = count + inverse
         parents.append(alike // len(trace.names) - 1)

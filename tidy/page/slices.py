@@ -17,8 +17,8 @@ from ..account import HostTime, host_in_window
 from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
-from ..trace.location import is_user_file, parse_frame
 from .columns import packed
+from .row_links import forward_rows, frames_with_places
 from .steps import ShownStep
 
 MOST_SLICES = 200_000
@@ -73,16 +73,16 @@ class StepSlices:
         self._end_ns = np.maximum.reduceat(end, firsts)
 
     @cached_property
-    def _slice_of_row(self) -> NDArray[np.int64]:
+    def _slice_of_row(self) -> NDArray[np.int32]:
         """The slice that shows each row of the trace, -1 for none; shape (len(trace),)."""
-        slices = np.full(len(self._trace), -1, np.int64)
+        slices = np.full(len(self._trace), -1, np.int32)
         alone = self._count == 1
         slices[self.rows[alone]] = np.flatnonzero(alone)
         return slices
 
     def slices_of(self, rows: Rows) -> Rows:
         """Return the slices that show these rows, by time; rows that none shows are left out."""
-        slices = self._slice_of_row[rows]
+        slices = self._slice_of_row[rows].astype(np.int64)
         slices = slices[slices >= 0]
         order = np.argsort(self._trace.start_ns[self.rows[slices]], kind="stable")
         chosen: Rows = slices[order]
@@ -94,7 +94,9 @@ class StepSlices:
         names, name = _table(trace.name_id[rows], self._name)
         inputs, inputs_id = _table(trace.inputs_id[rows], self._inputs)
         places, place = self._places()
-        tracks, track = np.unique(trace.track_id[rows], return_inverse=True)
+        tracks, first, track = np.unique(
+            trace.track_id[rows], return_index=True, return_inverse=True
+        )
         merged = self._count > 1
         columns = {
             "start_ns": trace.start_ns[rows] - self._step.start_ns,
@@ -106,7 +108,7 @@ class StepSlices:
             "place": place,
             "inputs": inputs_id,
             "caller": self._linked(trace.caller[rows]),
-            "forward": self._linked(self._forward[rows]),
+            "forward": self._linked(forward_rows(trace)[rows]),
             "count": self._count,
         }
         return {
@@ -115,7 +117,7 @@ class StepSlices:
             "start_ns": self._step.start_ns,
             "duration_ns": self._step.end_ns - self._step.start_ns,
             "slices": packed(columns, _DELTAS),
-            "tracks": [self._track(int(each)) for each in tracks],
+            "tracks": list(map(self._track, tracks.tolist(), rows[first].tolist())),
             "names": names,
             "inputs": inputs,
             "places": places,
@@ -138,57 +140,22 @@ class StepSlices:
         if trace.user_places:
             at = np.flatnonzero(trace.device[self.rows] < 0)
             # Rows below one frame have one place: each is looked up once.
-            frames, inverse = np.unique(self._frames[self.rows[at]], return_inverse=True)
+            frames, inverse = np.unique(
+                frames_with_places(trace)[self.rows[at]], return_inverse=True
+            )
             found = [known.setdefault(trace.location(row), len(known)) for row in frames.tolist()]
             place[at] = np.array(found, np.int64)[inverse]
         return ["" if each is None else printable(str(each)) for each in known], place
-
-    @cached_property
-    def _frames(self) -> NDArray[np.int64]:
-        """For each row one above it, or itself, that has the same place; shape (len(trace),)."""
-        trace, count = self._trace, self._trace.tree_count
-        rows = np.arange(len(trace))
-        above = np.where(rows < count, trace.parent, trace.caller)
-        has_place = (trace.kind == EventKind.PyCall) & self._is_user_frame[trace.name_id]
-        stays = has_place | (trace.stack_id >= 0) | (above < 0) | (self._forward >= 0)
-        stays |= trace.track_id[above] != trace.track_id
-        frame = np.where(stays, rows, above)
-        while True:
-            further = frame[frame]
-            if np.array_equal(further, frame):
-                return frame
-            frame = further
-
-    @cached_property
-    def _forward(self) -> NDArray[np.int64]:
-        """The forward row of each row, -1 for none; shape (len(trace),)."""
-        forward = np.full(len(self._trace), -1, np.int64)
-        pairs = self._trace.forward
-        forward[np.fromiter(pairs.keys(), np.int64, len(pairs))] = np.fromiter(
-            pairs.values(), np.int64, len(pairs)
-        )
-        return forward
-
-    @cached_property
-    def _is_user_frame(self) -> NDArray[np.bool_]:
-        """For each name whether it is a function of the user's; shape (len(names),)."""
-        names = self._trace.names
-        found = np.zeros(len(names), bool)
-        calls = self._trace.rows_of_kind(EventKind.PyCall)
-        for each in np.unique(self._trace.name_id[calls]).tolist():
-            frame = parse_frame(names[each])
-            found[each] = frame is not None and is_user_file(frame.file)
-        return found
 
     def _linked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """The slices of rows, -1 for none, as a distance from the slice that points there."""
         slices = np.where(rows >= 0, self._slice_of_row[rows], -1)
         return np.where(slices >= 0, slices - np.arange(len(rows)), 0)
 
-    def _track(self, track_id: int) -> dict[str, Any]:
+    def _track(self, track_id: int, row: int) -> dict[str, Any]:
+        """What a track is called; `row` is one of its rows."""
         trace, track = self._trace, self._trace.tracks[track_id]
-        first = int(self.rows[np.argmax(trace.track_id[self.rows] == track_id)])
-        device = int(trace.device[first])
+        device = int(trace.device[row])
         if device < 0:
             return {"label": printable(f"thread {track.tid}"), "device": None}
         sort = trace.devices[device].sort if device in trace.devices else "GPU"
