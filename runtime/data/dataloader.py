@@ -22,6 +22,7 @@ from weakref import finalize
 
 from ..engine.hooks import check
 from ..observe.record_function import record_function
+from ..observe.worker_batches import watchers
 from ..ops.creation import Generator, default_generator
 from . import dataset as data
 from .dataset import IterableDataset, T_co
@@ -171,7 +172,7 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         for n in range(loader.num_workers):
             pipes = (*context.Pipe(duplex=False), *context.Pipe(duplex=False))
             info = WorkerInfo(n, loader.num_workers, self._base_seed + n, loader.dataset)
-            args = (info, self._base_seed, self._source, loader.worker_init_fn, pipes)
+            args = (info, self._base_seed, self._source, loader.worker_init_fn, pipes, [*watchers])
             process = context.Process(target=worker_loop, args=args, daemon=True)
             process.start()
             self._workers.append((process, pipes[1], pipes[2]))

@@ -16,7 +16,7 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..observe.arrangement import forget_all
+from ..observe.worker_batches import FetchWatcher
 from ..ops.creation import manual_seed
 from .dataset import look_up
 
@@ -67,7 +68,12 @@ def make_fetch(
 
 
 def worker_loop(
-    info: WorkerInfo, base_seed: int, source: Any, init_fn: Any, pipes: tuple[Any, Any, Any, Any]
+    info: WorkerInfo,
+    base_seed: int,
+    source: Any,
+    init_fn: Any,
+    pipes: tuple[Any, Any, Any, Any],
+    watchers: Sequence[FetchWatcher],
 ) -> None:
     """Answer tasks until told to stop. `source` is what make_fetch takes."""
     global _info  # noqa: PLW0603
@@ -88,6 +94,21 @@ def worker_loop(
 
     outbox: Any = SimpleQueue()
     Thread(target=_write, args=(results, outbox), daemon=True).start()
+    try:
+        _answer(tasks, outbox, info, source, init_fn, watchers)
+    finally:
+        for each in watchers:
+            each.close()
+
+
+def _answer(
+    tasks: Any,
+    outbox: Any,
+    info: WorkerInfo,
+    source: Any,
+    init_fn: Any,
+    watchers: Sequence[FetchWatcher],
+) -> None:
     opened = None  # the epoch that `fetch` is for
     for epoch, number, keys in _wanted(tasks):
         begin, on_cpu = time.perf_counter_ns(), _processor_ns()
@@ -95,6 +116,8 @@ def worker_loop(
             if init_fn is not None:
                 init_fn(info.id)
                 init_fn = None
+            for each in watchers:
+                each.begin(_answer.__code__)
             if epoch != opened:
                 fetch, opened = make_fetch(*source), epoch
             kind, answer = DATA, pickle.dumps(fetch(keys), 5)
@@ -103,6 +126,8 @@ def worker_loop(
         except Exception as error:
             kind, answer = ERROR, _described(error, info.id)
         end, (cpu, queued) = time.perf_counter_ns(), _processor_ns()
+        for each in watchers:
+            each.end()
         times = begin, end, end - begin, cpu - on_cpu[0], queued - on_cpu[1]
         outbox.put(((epoch, number, kind, None if kind == END else times), answer))
 

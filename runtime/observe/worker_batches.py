@@ -1,9 +1,10 @@
-"""Who wants to know when the worker processes of a loader made which batch."""
+"""Who wants to know when the worker processes of a loader made which batch, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from types import CodeType
+from typing import NamedTuple, Protocol
 
 
 class WorkerBatch(NamedTuple):
@@ -36,3 +37,20 @@ class WorkerBatch(NamedTuple):
 
 # Called by the thread that received the batch.
 listeners: list[Callable[[WorkerBatch], object]] = []
+
+
+class FetchWatcher(Protocol):
+    """What looks on in a worker while a batch is fetched; it is pickled for one started anew."""
+
+    def begin(self, loop: CodeType | None) -> None:
+        """A batch is fetched, by what the function with this code calls."""
+
+    def end(self) -> None:
+        """It is there, or failed."""
+
+    def close(self) -> None:
+        """The worker ends."""
+
+
+# Of workers that are started from now on.
+watchers: list[FetchWatcher] = []

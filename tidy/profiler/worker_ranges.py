@@ -18,6 +18,7 @@ from ..runtime.observe.worker_batches import WorkerBatch
 from ..trace.kinds import EventKind
 from ..trace.loader_workers import HEADER, range_name
 from ..trace.raw_columns import RawColumns
+from ..trace.worker_functions import WorkerFunctions, together
 from .kineto_device import Timed, naming, ranged
 from .processors import usable_cpus
 
@@ -59,8 +60,14 @@ def worker_events(pid: int, batches: Sequence[WorkerBatch]) -> Iterator[Timed]:
         yield ranged("dataloader_worker", name, (pid, each.pid), span, args)
 
 
-def worker_header(batches: Iterable[WorkerBatch]) -> Mapping[str, Any]:
-    """What the header of a trace says of the workers; nothing where there are none."""
+def worker_header(
+    batches: Iterable[WorkerBatch], functions: Mapping[int, WorkerFunctions] | None = None
+) -> Mapping[str, Any]:
+    """What the header of a trace says of the workers; nothing where there are none.
+
+    Args:
+        functions: by process, what workers were seen at.
+    """
     by_loader: dict[int, list[WorkerBatch]] = {}
     for each in batches:
         by_loader.setdefault(each.loader, []).append(each)
@@ -73,13 +80,16 @@ def worker_header(batches: Iterable[WorkerBatch]) -> Mapping[str, Any]:
             round(min(sum(times) / max(work_ns, 1), 1.0), 3)
             for times in ([each.cpu_ns for each in own], [each.queued_ns for each in own])
         )
+        pids = sorted({each.pid for each in own})
+        seen = [functions[pid] for pid in pids if pid in functions] if functions else []
         loaders.append(
             {
-                "pids": sorted({each.pid for each in own}),
+                "pids": pids,
                 "num_workers": own[0].num_workers,
                 "batch_ns": work_ns // len(own),
                 "cpu_share": cpu,
                 "queued_share": queued,
+                **(together(seen).header() if seen else {}),
             }
         )
     return {HEADER: {"cpu_count": usable_cpus(), "loaders": loaders}}

@@ -31,6 +31,7 @@ from ..trace import Trace, TraceInfo, build_trace
 from ..trace.kinds import EventKind
 from ..trace.made_places import header_of as made_header
 from ..trace.raw_columns import Column, RawColumns, Track
+from ..trace.worker_functions import WorkerFunctions
 from .kineto_pieces import KinetoPieces
 from .recording import Json
 from .worker_batches import PieceTimes
@@ -127,6 +128,7 @@ class Assembly:
 
     Attributes:
         op_count, has_modelled_work, worker_batches: those of all pieces.
+        worker_functions: what workers were seen at, by process.
         steps: number, start and end of each step after the warm-up.
         ends_ns: the ends of steps in each piece.
         step_count: how many steps ended in all pieces, those of the warm-up among them.
@@ -146,6 +148,7 @@ class Assembly:
         self.header: Json = {}
         self.main: Track | None = None
         self.worker_batches: list[WorkerBatch] = []
+        self.worker_functions: dict[int, WorkerFunctions] = {}
         self._piece_times = PieceTimes()
         self._queued: list[tuple[int, int, int]] = []  # start and end of pieces, and queued_ns
         self._batches: list[WorkerBatch] | None = None
@@ -259,7 +262,8 @@ class Assembly:
         """The trace, with `more` keys beside the events."""
         times = {"displayTimeUnit": "ms", "baseTimeNanoseconds": self.base_ns}
         batches = self.shown_batches()
-        self.header = {**self.header, **times, **worker_header(batches), **more}
+        workers = worker_header(batches, self.worker_functions)
+        self.header = {**self.header, **times, **workers, **more}
         if HEADER in self.header:
             self.header[HEADER] = {**machine_facts(), **self.header[HEADER]}
         if self.main is not None:

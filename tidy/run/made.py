@@ -26,6 +26,7 @@ from .child.stages import FULL, LIGHT
 from .kineto_pieces import KinetoPieces
 from .recording import NOT_WHOLE, Json, Recording
 from .worker_batches import read_worker_batches
+from .worker_lines import read_worker_lines
 
 _SLOWER = 1.05  # less is not worth a word
 _BUSY = (
@@ -206,6 +207,8 @@ def assemble(recording: Recording, warmup: int, quickest: bool = False) -> Assem
                 recording.leave_out(NOT_WHOLE, range(first, first + len(facts["steps_ns"])))
     if recording.framework == "torch":
         full.worker_batches = light.worker_batches = read_worker_batches(recording.folder)
+    shown_path = kinds[FULL][1].shown_path
+    full.worker_functions = read_worker_lines(recording.folder, shown_path)
     made = Assembled(recording, full, light, quickest)
     made.leave_out_slow()
     made.give_times()

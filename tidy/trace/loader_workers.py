@@ -18,6 +18,7 @@ from .event_table import EventTable
 from .intervals import Intervals
 from .kinds import EventKind
 from .raw_columns import Rows
+from .worker_functions import WorkerFunctions, functions_of
 
 HEADER = "tidy_loader_workers"
 _RANGE = re.compile(r"DataLoader worker \d{1,9}: batch (\d{1,18})")
@@ -55,6 +56,7 @@ class WorkerGroup:
         busy: when each worker was at work.
         batch_ns: how long a batch takes on average, in real time also beside a modelled device.
         epochs: those that were recorded, by start.
+        functions: what was seen of them.
     """
 
     num_workers: int
@@ -63,6 +65,7 @@ class WorkerGroup:
     busy: tuple[Intervals, ...]
     batch_ns: int
     epochs: tuple[Epoch, ...]
+    functions: WorkerFunctions
 
     @property
     def start_ns(self) -> int:
@@ -139,6 +142,7 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
                 busy=tuple(busy),
                 batch_ns=_count(entry.get("batch_ns")) or int(trace.duration_ns[own].mean()),
                 epochs=epochs,
+                functions=functions_of(entry),
             )
         )
     return LoaderWorkers(cpu_count, tuple(sorted(loaders, key=lambda each: each.start_ns)))

@@ -9,6 +9,7 @@ from typing import Any
 from .kept import time, weakref
 from .made_places import MadePlaces
 from .patches import Patches
+from .worker_lines import lines_of_workers
 
 
 class GraphSteps:
@@ -59,8 +60,11 @@ class Backend:
     has_all_threads = has_moved = False
     _hook: Any = None  # the one that is called after optimizer steps
 
-    def __init__(self) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         self._patches, self._of_steps = Patches(), Patches()
+        self._settings, self._worker_lines = settings, None
+        if settings["stack"]:
+            self._worker_lines = lines_of_workers(settings["folder"], settings.get("ours", ""))
 
     def on_step(
         self,

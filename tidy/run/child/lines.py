@@ -22,7 +22,7 @@ import re
 import sys
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
@@ -45,10 +45,10 @@ _OURS = os.path.dirname(os.path.abspath(__file__))
 class UserFiles(dict[str, bool]):
     """By the name of a file, as in a code object, whether it is the user's own."""
 
-    def __init__(self, folders: list[str], ours: str) -> None:
+    def __init__(self, folders: Iterable[str], ours: str) -> None:
         super().__init__()
         self.folders = _beginnings(folders)
-        self._not = _beginnings([os.path.dirname(os.__file__), ours])
+        self._not = _beginnings([os.path.dirname(os.__file__), ours or _OURS])
 
     def __missing__(self, name: str) -> bool:
         path = full_path(name)
@@ -69,10 +69,10 @@ def user_files(ours: str = "") -> UserFiles:
     folders = [os.path.dirname(script)] if script else []
     with suppress(OSError):  # it may have been removed
         folders.append(os.getcwd())
-    return UserFiles([f for f in folders if f != os.sep] or folders, ours or _OURS)
+    return UserFiles([f for f in folders if f != os.sep] or folders, ours)
 
 
-def _beginnings(folders: list[str]) -> tuple[str, ...]:
+def _beginnings(folders: Iterable[str]) -> tuple[str, ...]:
     """Of the paths of all files in these folders, as they are named and as links resolve."""
     paths = {path(each) for each in folders for path in (os.path.abspath, os.path.realpath)}
     return tuple(path.rstrip(os.sep) + os.sep for path in paths)

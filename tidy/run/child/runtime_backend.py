@@ -24,12 +24,14 @@ class RuntimeBackend(Backend):
         from tidy.profiler.python_functions import PurePython
         from tidy.runtime.core.thread_state import thread as per_thread
         from tidy.runtime.modelled import clock
+        from tidy.runtime.observe import worker_batches
         from tidy.runtime.observe.record_function import record_function
 
-        super().__init__()
+        super().__init__(settings)
         self._modelled_clock = clock
         self.ranges = record_function  # the class of ranges
-        self._profile, self._settings, self._per_thread = profile, settings, per_thread
+        self._profile, self._per_thread = profile, per_thread
+        self._watchers = worker_batches.watchers
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
         self._forward_lines: Any = {}
         self._pure_python = PurePython()
@@ -102,11 +104,14 @@ class RuntimeBackend(Backend):
         self._profiler.forward_lines = self._forward_lines
         self._profiler.waits_for_devices = False  # they go on when the script does
         self._profiler.pure_python = self._pure_python
+        if self._worker_lines is not None:
+            self._watchers[:] = [self._worker_lines]
         self._take_off()
         self._profiler.start()
 
     def stop(self, is_last: bool) -> int:
         """End the piece and return when it began."""
+        self._watchers.clear()
         self._take_off()
         self._profiler.stop()
         start_ns: int = self._profiler.piece.start_ns

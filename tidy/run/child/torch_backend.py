@@ -28,8 +28,7 @@ class TorchBackend(Backend):
     has_lines = False
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        super().__init__()
-        self._settings = settings
+        super().__init__(settings)
         self.has_all_threads = bool(settings["all_threads"])
         self._torch = sys.modules["torch"]
         self._hooks: dict[int, Any] = {}
@@ -103,7 +102,7 @@ class TorchBackend(Backend):
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
-        worker_reports.hang(settings["folder"])
+        worker_reports.hang(settings["folder"], self._worker_lines)
         self._starting = self._started = True
         try:
             self._profiler = profile(

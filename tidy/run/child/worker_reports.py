@@ -6,7 +6,7 @@ of its own in the folder of the recording, which is opened and closed for each b
 close all descriptors it does not know. Where that fails once, the worker says nothing more.
 
 The door is hung while the recorder records, and taken down again. A process that is started anew
-(spawn, forkserver) finds this file by its path.
+(spawn, forkserver) finds it as alone.py says.
 """
 
 from __future__ import annotations
@@ -16,33 +16,24 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-if __package__:
-    from .kept import os, time
-else:  # in a process that was started anew, which loads this file alone
-    import os
-    import time
+from .alone import made_anew
+from .kept import os, time
 
 FOLDER = "workers"
 # Worker, how many there are, seed of the iterator, batch, start, end, time on a processor, time
 # waiting for one.
 RECORD = struct.Struct("<8q")
 _MOST_RECORDS = 20_000
-_LOAD = (
-    "(lambda spec: (lambda module: (spec.loader.exec_module(module), module)[1])"
-    "(__import__('importlib.util').util.module_from_spec(spec)))"
-    "(__import__('importlib.util').util.spec_from_file_location('_tidy_worker_reports', {path!r}))"
-    ".ReportingLoop({folder!r})"
-)
 
 
 class ReportingLoop:
     """Stands where `torch.utils.data._utils.worker._worker_loop` was."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, lines: Any) -> None:
+        self._folder, self._lines = folder, lines
 
     def __reduce__(self) -> Any:
-        return eval, (_LOAD.format(path=os.path.abspath(__file__), folder=self._folder),)
+        return made_anew(self, self._folder, self._lines)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         module: Any = sys.modules.get("torch.utils.data._utils.worker")
@@ -58,18 +49,25 @@ class ReportingLoop:
             given = list(args)
             tasks, batches = names.index("index_queue"), names.index("data_queue")
             known = [given[names.index(n)] for n in ("worker_id", "num_workers", "base_seed")]
-            reports = _Reports(self._folder, *known)
+            reports = _Reports(self._folder, self._lines, real.__code__, *known)
             given[tasks] = _Tasks(given[tasks], reports)
             given[batches] = _Batches(given[batches], reports)
         except (ValueError, IndexError, AttributeError, TypeError):  # of another version
             given = list(args)
-        return real(*given, **kwargs)
+        try:
+            return real(*given, **kwargs)
+        finally:
+            if self._lines is not None:
+                self._lines.close()
 
 
 class _Reports:
     """The reports of one worker."""
 
-    def __init__(self, folder: str, worker: int, count: int, seed: int) -> None:
+    def __init__(
+        self, folder: str, lines: Any, loop: Any, worker: int, count: int, seed: int
+    ) -> None:
+        self._lines, self._loop = lines, loop
         self._path = os.path.join(folder, str(os.getpid()))
         self._who = worker, count, seed
         self._left = _MOST_RECORDS
@@ -79,13 +77,21 @@ class _Reports:
         self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
         self._start_ns = time.time_ns()
         self._started = time.thread_time_ns(), processor_ns("thread-self")[1]
+        if self._lines is not None and self._batch >= 0:
+            self._lines.begin(self._loop)
+
+    def rest(self) -> None:
+        """Nothing is fetched, whether a batch came of what was or not."""
+        if self._lines is not None:
+            self._lines.end()
 
     def end(self, answer: Any) -> None:
-        if self._batch < 0 or not self._left or answer[0] != self._batch:
-            return
         end_ns, (ran_ns, waited_ns) = time.time_ns(), self._started
         queued_ns = processor_ns("thread-self")[1] - waited_ns
         on_processor = time.thread_time_ns() - ran_ns, queued_ns
+        self.rest()
+        if self._batch < 0 or not self._left or answer[0] != self._batch:
+            return
         self._left -= 1
         try:
             times = self._start_ns, end_ns, *on_processor
@@ -99,8 +105,8 @@ def processor_ns(thread: str) -> tuple[int, int]:
     """Return how long a thread had a processor and waited for one; on Linux alone, else (0, 0).
 
     It goes by its folder below /proc. Workers of tidy.runtime have much the same function. Neither
-    can have that of the other: this file is loaded alone, by Pythons that have no tidy, and
-    tidy.runtime knows nothing of who records it.
+    can have that of the other: this is loaded by Pythons that have no tidy, and tidy.runtime knows
+    nothing of who records it.
     """
     try:
         with open(f"/proc/{thread}/schedstat", "rb", 0) as file:
@@ -120,6 +126,7 @@ class _Door:
 
 class _Tasks(_Door):
     def get(self, *args: Any, **kwargs: Any) -> Any:
+        self._reports.rest()
         task = self._queue.get(*args, **kwargs)
         self._reports.begin(task)
         return task
@@ -134,8 +141,8 @@ class _Batches(_Door):
 _real: list[Any] = []  # PyTorch's own function
 
 
-def hang(folder: str) -> None:
-    """Have workers that are started from now on report; again does nothing."""
+def hang(folder: str, lines: Any) -> None:
+    """Have workers that are started from now on report, and `lines` look on; again does nothing."""
     try:
         from torch.utils.data._utils import worker
 
@@ -145,7 +152,7 @@ def hang(folder: str) -> None:
         with suppress(FileExistsError):  # not makedirs, which calls what a script has replaced
             os.mkdir(folder)
         _real[:] = [worker._worker_loop]
-        worker._worker_loop = ReportingLoop(folder)
+        worker._worker_loop = ReportingLoop(folder, lines)
     except Exception:  # without it less is known, and nothing else changes
         return
 
