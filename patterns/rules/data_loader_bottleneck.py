@@ -9,10 +9,10 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
+from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Events, Intervals, Rows, Trace, rows_of, time_text
-from tidy.trace.loader_fetches import FETCH, find_fetches
+from tidy.trace.loader_fetches import FETCH, Fetches, find_fetches
 from tidy.trace.loader_workers import WorkerGroup, find_loader_workers
 
 from ..base import Match, Matches, Pattern
@@ -21,12 +21,16 @@ from ..evidence.fixes import edits
 from ..evidence.python import frames, loops
 from ..evidence.python.made_places import made_at
 from ..evidence.time.worker_bound import WaitsFor, WorkerBound, judge
+from ..evidence.time.worker_work import Takes, WorkerWork, work_of
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, steps
 from ..option import LARGE_INFO, LARGE_WARNING, share, warning_share
 
 _KEEP_WORKERS = "make the DataLoader once, with persistent_workers=True"
 # Fetches that do not open an epoch; the longest of them is left out.
 _FEWEST = 2
+
+# What cheaper items are a remedy for.
+_SLOW = (WaitsFor.WORK, WaitsFor.PROCESSORS)
 
 # Without a GPU all that a step does takes processors from the workers.
 _NO_WORKERS = NotChecked(
@@ -49,7 +53,9 @@ class DataLoaderBottleneck(Pattern):
     steps. What `tidy run` and `tidy.profile` record tells when each worker was at work, and so what
     the wait is for: where the workers are at work meanwhile, there are too few; where none is,
     their batches take long to receive; where only some are, single batches take longer than others.
-    A separate finding tells if epochs wait for their workers to start.
+    If `tidy run` saw what workers do, it names the function of the user's that takes half of their
+    time; one that spends it in a loop of short rounds comes before more workers. A separate finding
+    tells if epochs wait for their workers to start.
     Why it costs: The workers make batches more slowly than training uses them up, or what they
     made takes long to get from one process to the other.
     Example: `for batch in DataLoader(data, num_workers=2):` with slow transforms, recorded as
@@ -69,7 +75,8 @@ class DataLoaderBottleneck(Pattern):
     steps. Where every few batches one is late, a slow disk may be why. What workers did is known
     where tidy recorded; else runs without a GPU and on a modelled device are not checked. Beside a
     modelled device workers run in real time, so what counts there is how long a worker that has a
-    processor takes for a batch, against the modelled step.
+    processor takes for a batch, against the modelled step. Of workers that together had less than
+    0.1 s of a processor, or that sleep most of the time, no function is named.
     """
 
     code = "TDY102"
@@ -79,6 +86,7 @@ class DataLoaderBottleneck(Pattern):
         LARGE_INFO, "less of the steps is not worth a word (from there XProf says input-bound)"
     )
     warning_from = warning_share(LARGE_WARNING)
+    most_of_workers = share(0.5, "a function that takes so much of the workers' time is named")
     examples = (
         Fires("waits", on_gpu(steps(_STEP, count=4, lasts_us=120), frame=FRAME), events=4, at=AT),
         Quiet("one-slow-batch", on_gpu(_FAST, _FAST.replace(" 2us", " 800us", 1), _FAST * 2)),
@@ -112,12 +120,12 @@ class DataLoaderBottleneck(Pattern):
             if starting is not None:
                 yield starting[0]
             if starting is None or waits.total_ns > starting[1]:
-                yield from self._too_slow(trace, fetches.rows, rows, bound)
+                yield from self._too_slow(trace, fetches, rows, bound)
 
     def _too_slow(
-        self, trace: Trace, fetches: Rows, steady: Rows, bound: WorkerBound | None
+        self, trace: Trace, fetches: Fetches, steady: Rows, bound: WorkerBound | None
     ) -> Iterator[Match]:
-        events = Events(trace, fetches[trace.in_window(fetches)])
+        events = Events(trace, fetches.rows[trace.in_window(fetches.rows)])
         share = _idle_share(trace, steady)
         if trace.device_is_modelled:
             # What the host computes for the device gives workers time that they would not have.
@@ -127,7 +135,13 @@ class DataLoaderBottleneck(Pattern):
         if share < self.worth_a_word or not len(events):
             return
         idle = trace.time_of(event.row for event in events) - devices.any_busy(trace)
-        message, fix = _words(trace, bound)
+        work = None
+        if bound is not None and (trace.device_is_modelled or bound.waits_for in _SLOW):
+            work = work_of(fetches.loaders, self.most_of_workers)
+        place = made_at(trace, "loader", events[0].location)
+        if work is not None and work.takes == Takes.ROUNDS:
+            place = FixPlace(f"{work.name}() loops", work.location)
+        message, fix = _words(trace, bound, work)
         # What else the machine does is not the script's fault, and may not be so the next time.
         is_machine = bound is not None and bound.waits_for == WaitsFor.PROCESSORS
         yield Match(
@@ -137,7 +151,7 @@ class DataLoaderBottleneck(Pattern):
             cost=idle,
             edit=_edit(trace, events, bound) if trace.in_window([events[0].row])[0] else None,
             fix=fix,
-            fix_place=made_at(trace, "loader", events[0].location),
+            fix_place=place,
         )
 
     def _starting(
@@ -188,7 +202,7 @@ def _starts(
             yield int(fetches[at]), Intervals([begin_ns], [end_ns])
 
 
-def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
+def _words(trace: Trace, bound: WorkerBound | None, work: WorkerWork | None) -> tuple[str, str]:
     """Tell what a finding says, and its fix."""
     who = "the GPU" if trace.devices_used else "training"
     if bound is None:
@@ -196,16 +210,19 @@ def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
     wait, rest = time_text(bound.wait_ns), f"the rest of a step takes {time_text(bound.step_ns)}"
     count = f"{bound.num_workers} workers" if bound.num_workers > 1 else "1 worker"
     rate = f"make a batch every {time_text(bound.every_ns)}"
+    where = f"; {work.share:.0%} of the workers' time is in {work.name}()" if work else ""
+    if work and work.takes != Takes.ROUNDS:  # its fix is made there
+        where += f" at {work.location}"
     if trace.device_is_modelled or bound.waits_for == WaitsFor.WORK:
-        message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}"
-        return message, _more_workers(bound)
+        message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}{where}"
+        return message, _more_workers(bound, work)
     if bound.waits_for == WaitsFor.PROCESSORS:
         them = f"which wait for a processor {bound.queued_share:.0%} of the time that they work"
         if bound.crowd_share > bound.queued_share:
             them = f"while the script waits for processors {bound.crowd_share:.0%} of the time"
         return (
-            f"{who} waits for the workers of the DataLoader, {them}",
-            "make the items cheaper, or run less beside the training on this machine",
+            f"{who} waits for the workers of the DataLoader, {them}{where}",
+            f"make {_cheaper(work)}, or run less beside the training on this machine",
         )
     if bound.waits_for == WaitsFor.RECEIVING:
         return (
@@ -218,15 +235,27 @@ def _words(trace: Trace, bound: WorkerBound | None) -> tuple[str, str]:
     )
 
 
-def _more_workers(bound: WorkerBound) -> str:
+def _more_workers(bound: WorkerBound, work: WorkerWork | None) -> str:
     if not bound.has_processors:
         return (
-            f"make the items cheaper: {bound.cpu_count} processors have no room for more workers"
+            f"make {_cheaper(work)}: {bound.cpu_count} processors have no room for more workers"
             f" than {bound.num_workers} beside the training process"
         )
-    if bound.batch_ns > bound.enough * bound.step_ns:
-        return f"num_workers={bound.enough}, as there are processors for, and cheaper items"
-    return f"num_workers={bound.enough}, or cheaper items"
+    is_too_few = bound.batch_ns > bound.enough * bound.step_ns
+    workers = f"num_workers={bound.enough}" + (", as there are processors for" * is_too_few)
+    if work is not None and work.takes == Takes.ROUNDS:
+        return f"first make {_cheaper(work)}; then {workers}"
+    cheaper = f"make {_cheaper(work)}" if work is not None else "cheaper items"
+    return f"{workers}, {'and' if is_too_few else 'or'} {cheaper}"
+
+
+def _cheaper(work: WorkerWork | None) -> str:
+    if work is None:
+        return "the items cheaper"
+    if work.takes == Takes.CALLS:
+        return f"the work at {work.location} cheaper (store what it makes, or give it less)"
+    how = " (whole arrays in place of loops)" if work.takes == Takes.ROUNDS else ""
+    return f"{work.name}() cheaper{how}"
 
 
 def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> Edit | None:

@@ -128,6 +128,90 @@ def test_the_account_tells_work_from_receiving(tmp_path: Path) -> None:
     assert parts["waiting for the loader's workers"] == pytest.approx(10 * count, rel=0.3)
 
 
+_PAD = {
+    "file": "data.py",
+    "function": "pad",
+    "first_line": 9,
+    "line": 13,
+    "ns": 830_000_000,
+    "line_ns": 800_000_000,
+    "calls": 1,
+    "runs": 960,
+}
+_WRAPPER = _PAD | {"function": "collate", "first_line": 20, "line": 21, "ns": 900_000_000}
+_BUSY = Loop(cpu_share=1.0, functions=(_WRAPPER, _PAD))
+
+
+def test_a_loop_in_the_workers_comes_before_more_of_them(tmp_path: Path) -> None:
+    """Of a batch's 41 ms in the line each of 960 runs has 35 us."""
+    (found,) = _found(_BUSY, tmp_path)
+    assert found.message.endswith("; 83% of the workers' time is in pad()")
+    assert (
+        found.fix == "first make pad() cheaper (whole arrays in place of loops); then num_workers=8"
+    )
+    assert str(found.fix_place) == "pad() loops at data.py:13"
+    (found,) = _found(replace(_BUSY, cpu_count=2), tmp_path)
+    assert found.fix.startswith("make pad() cheaper (whole arrays in place of loops): 2 processors")
+
+
+def test_long_calls_in_the_workers(tmp_path: Path) -> None:
+    """Sixteen items a batch, each with one call of 2 ms."""
+    decode = _PAD | {"function": "decode", "calls": 16, "runs": 16}
+    (found,) = _found(replace(_BUSY, functions=(decode,)), tmp_path)
+    assert found.message.endswith("; 83% of the workers' time is in decode() at data.py:13")
+    assert found.fix.startswith("num_workers=8, or make the work at data.py:13 cheaper")
+    assert found.fix_place is None
+    # A loop over the items makes it no loop of short rounds.
+    (found,) = _found(replace(_BUSY, functions=(decode | {"calls": 1},)), tmp_path)
+    assert found.fix.startswith("num_workers=8, or make the work at data.py:13 cheaper")
+
+
+def test_a_function_that_was_not_measured(tmp_path: Path) -> None:
+    """Its line may be another one, and what takes the time is not known."""
+    unknown = _PAD | {"calls": 0, "runs": 0}
+    (found,) = _found(replace(_BUSY, functions=(unknown,)), tmp_path)
+    assert found.message.endswith("is in pad() at data.py:9")
+    assert found.fix == "num_workers=8, or make pad() cheaper"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param(replace(_BUSY, cpu_share=0.4), id="sleeps"),
+        pytest.param(replace(_BUSY, functions=(_PAD | {"ns": 400_000_000},)), id="little"),
+        pytest.param(replace(_BUSY, functions=(_PAD | {"calls": 5000},)), id="short calls"),
+        pytest.param(replace(_BUSY, functions=(_PAD | {"ns": "much"},)), id="nonsense"),
+        pytest.param(replace(_BUSY, functions=(_PAD | {"file": None}, {})), id="no file"),
+    ],
+)
+def test_no_function_is_named(loop: Loop, tmp_path: Path) -> None:
+    (found,) = _found(loop, tmp_path)
+    assert found.message.endswith("the rest of a step takes 5.00 ms")
+    assert found.fix == "num_workers=8, or cheaper items"
+
+
+def test_an_option_says_how_much_is_named(tmp_path: Path) -> None:
+    trace = _BUSY.trace(tmp_path)
+    for least, inner in ((0.8, "pad()"), (0.85, "collate()")):
+        options = {"TDY102": {"most-of-workers": least}}
+        (found,) = tidy.check(trace, select=["TDY102"], options=options).findings
+        assert f"is in {inner}" in found.message
+
+
+def test_short_calls_count_for_what_makes_them(tmp_path: Path) -> None:
+    letter = _PAD | {"function": "letter", "calls": 5000, "runs": 5000, "ns": 700_000_000}
+    (found,) = _found(replace(_BUSY, functions=(_WRAPPER, _PAD, letter)), tmp_path)
+    assert "is in pad()" in found.message
+
+
+def test_workers_that_wait_for_processors_name_their_function(tmp_path: Path) -> None:
+    loop = replace(_BUSY, batch_ms=4, receive_ms=12, queued_share=0.6, cpu_share=0.4)
+    (found,) = _found(loop, tmp_path)
+    assert "wait for a processor" in found.message
+    assert "is in pad()" in found.message
+    assert found.fix.startswith("make pad() cheaper (whole arrays in place of loops), or run less")
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -23,6 +23,7 @@ _OPTIONS = [(rule, name) for rule in OWN_RULES for name in options_of(rule)]
 _NOT_IN_EXAMPLES = {
     ("TDY006", "fewest-share"),
     ("TDY101", "fewest-ops"),
+    ("TDY102", "most-of-workers"),
     ("TDY303", "long-ns"),
     ("TDY601", "large-on-a-cpu"),
     ("TDY604", "fewest-reads"),

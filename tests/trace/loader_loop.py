@@ -37,6 +37,7 @@ class Loop:
     cpu_count: int = 32
     started_ms: float = 0  # when the first batch begins
     is_modelled: bool = False  # the device, which works in each step
+    functions: tuple[dict[str, Any], ...] = ()  # seen in the workers, as the header has them
 
     def written(self) -> list[dict[str, Any]]:
         """The loop and its workers, simulated: events of Kineto's format."""
@@ -80,6 +81,9 @@ class Loop:
             "cpu_share": self.cpu_share,
             "queued_share": self.queued_share,
         }
+        if self.functions:
+            loader |= {"sampled_ns": 10**9, "sampled_batches": self.count}
+            loader["functions"] = list(self.functions)
         return {"cpu_count": self.cpu_count, "loaders": [loader]}
 
     def trace(self, folder: Path) -> Trace:
