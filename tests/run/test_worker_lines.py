@@ -20,7 +20,6 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="needs SI
 _FRAMEWORKS = [pytest.param("torch", marks=pytest.mark.oracle), "runtime"]
 
 _DATA = """\
-import hashlib
 import signal
 import zlib
 import torch
@@ -54,6 +53,28 @@ class Numbers(Dataset):
 class Packed(Numbers):
     def __getitem__(self, number):
         return unpack(number)
+
+class TooLong(Exception):
+    pass
+
+def too_long(*_):
+    raise TooLong
+
+class Limited(Numbers):
+    # Gives up on each third item after 2 ms.
+
+    def __getitem__(self, number):
+        signal.signal(signal.SIGALRM, too_long)
+        signal.setitimer(signal.ITIMER_REAL, 0.002 if number % 3 == 0 else 0)
+        try:
+            rounds = 0
+            while rounds < 20_000 or number % 3 == 0:
+                rounds += 1
+            return torch.full((4,), float(rounds))
+        except TooLong:
+            return torch.full((4,), -1.0)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 class Stream(IterableDataset):
     def __iter__(self):
@@ -146,6 +167,13 @@ def test_long_calls(framework: str, tmp_path: Path) -> None:
 def test_a_script_that_uses_the_signal_is_left_alone(framework: str, tmp_path: Path) -> None:
     more = _COLLATES + ", worker_init_fn=use_signal"
     assert _functions(framework, tmp_path, data="data.Numbers()", more=more) == {}
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_alarms_of_a_data_set_are_its_own(framework: str, tmp_path: Path) -> None:
+    """With PyTorch the batches are compared with those of plain Python."""
+    functions = _functions(framework, tmp_path, data="data.Limited()")
+    assert set(functions) == {"__getitem__"}
 
 
 @pytest.mark.oracle

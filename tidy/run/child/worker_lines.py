@@ -150,7 +150,8 @@ class WorkerLines(Harmless):
             self._write(repr((self._batches, self._sampled_ns, lines, measured)))
         self._sampled_ns = 0
         self._batches += 1
-        if self._samples >= _MOST_SAMPLES or signal.getsignal(signal.SIGPROF) != self._sample:
+        self._is_over |= self._samples >= _MOST_SAMPLES
+        if self._is_over or signal.getsignal(signal.SIGPROF) != self._sample:
             self._is_over = True
             self._disarm()
 
