@@ -60,17 +60,20 @@ class TooLong(Exception):
 def too_long(*_):
     raise TooLong
 
+def count(is_endless):
+    rounds = 0
+    while rounds < 20_000 or is_endless:
+        rounds += 1
+    return rounds
+
 class Limited(Numbers):
     # Gives up on each third item after 2 ms.
 
     def __getitem__(self, number):
         signal.signal(signal.SIGALRM, too_long)
-        signal.setitimer(signal.ITIMER_REAL, 0.002 if number % 3 == 0 else 0)
         try:
-            rounds = 0
-            while rounds < 20_000 or number % 3 == 0:
-                rounds += 1
-            return torch.full((4,), float(rounds))
+            signal.setitimer(signal.ITIMER_REAL, 0.002 if number % 3 == 0 else 0)
+            return torch.full((4,), float(count(number % 3 == 0)))
         except TooLong:
             return torch.full((4,), -1.0)
         finally:
@@ -173,7 +176,7 @@ def test_a_script_that_uses_the_signal_is_left_alone(framework: str, tmp_path: P
 def test_alarms_of_a_data_set_are_its_own(framework: str, tmp_path: Path) -> None:
     """With PyTorch the batches are compared with those of plain Python."""
     functions = _functions(framework, tmp_path, data="data.Limited()")
-    assert set(functions) == {"__getitem__"}
+    assert {"__getitem__", "count"} <= set(functions)
 
 
 @pytest.mark.oracle
