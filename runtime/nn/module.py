@@ -20,7 +20,7 @@ from ..core import dtypes
 from ..core.aten import aten
 from ..core.device import Device
 from ..core.dtypes import float16, float32, float64
-from ..engine.hooks import Hook, RemovableHandle, check
+from ..engine.hooks import Hook, HookDict, RemovableHandle, check, register
 from ..engine.tensor import Tensor
 from ..ops.conversion import _dtype_of
 from .module_hooks import ModuleHooks
@@ -29,6 +29,24 @@ from .parameter import Parameter
 
 T = TypeVar("T", bound="Module")
 Named = Iterator[tuple[str, Any]]
+# Called with the module, the name and what it is given, in place of which they may return another.
+_global_parameter_registration_hooks, _global_module_registration_hooks = HookDict(), HookDict()
+_global_buffer_registration_hooks = HookDict()
+
+
+def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
+    """Have `hook(module, name, parameter)` called before any module is given a parameter."""
+    return register(_global_parameter_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
+    """Have `hook(module, name, submodule)` called before any module is given another one."""
+    return register(_global_module_registration_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
+    """Have `hook(module, name, buffer)` called before any module is given a buffer."""
+    return register(_global_buffer_registration_hooks, hook)
 
 
 class _Registry(dict[str, Any]):
@@ -123,7 +141,7 @@ class Module(ModuleState):
         if wanted is None:
             object.__setattr__(self, name, value)
         else:
-            own[wanted][name] = _checked(wanted, name, value)
+            own[wanted][name] = _checked(self, wanted, name, value)
 
     def __delattr__(self, name: str) -> None:
         if not self._forget(name):
@@ -147,7 +165,7 @@ class Module(ModuleState):
         check(isinstance(name, str), f"name should be a string, not {name!r}", TypeError)
         fits = name in self.__dict__[kind] or not hasattr(self, name)
         check(fits and "." not in name != "", f"name {name!r} is taken, empty or dotted", KeyError)
-        self.__dict__[kind][name] = _checked(kind, name, value)
+        self.__dict__[kind][name] = _checked(self, kind, name, value)
 
     register_parameter = partialmethod(_register, "_parameters")
     add_module = register_module = partialmethod(_register, "_modules")
@@ -319,8 +337,24 @@ _TYPES = {"_parameters": ("parameter", Parameter), "_modules": ("module", Module
 _TYPES |= {"_buffers": ("buffer", Tensor)}
 
 
-def _checked(kind: str, name: str, value: Any) -> Any:
+_GIVEN = {
+    "_parameters": _global_parameter_registration_hooks,
+    "_modules": _global_module_registration_hooks,
+    "_buffers": _global_buffer_registration_hooks,
+}
+
+
+def _checked(owner: Module, kind: str, name: str, value: Any) -> Any:
+    """Return what a module gets under a name: `value`, or what a hook makes of it.
+
+    Raises:
+        TypeError: it is of another class.
+    """
     what, wanted = _TYPES[kind]
     fits = value is None or isinstance(value, wanted)
     check(fits, f"cannot assign a {type(value).__name__} as {what} {name!r}", TypeError)
+    if value is not None:
+        for hook in tuple(_GIVEN[kind].values()):
+            found = hook(owner, name, value)
+            value = value if found is None else found
     return value

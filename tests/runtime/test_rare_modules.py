@@ -106,6 +106,25 @@ def data_sets(lib: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+def registration_hooks(lib: Any) -> list[Any]:
+    """They are called for all modules, and may give them something else."""
+    home, seen = lib.nn.modules.module, list[Any]()
+    kinds = "parameter", "module", "buffer"
+
+    def note(module: Any, name: str, given: Any) -> Any:
+        seen.append([type(module).__name__, name, type(given).__name__])
+        return lib.nn.Identity() if name == "other" else None
+
+    handles = [getattr(home, f"register_module_{each}_registration_hook")(note) for each in kinds]
+    net = lib.nn.Sequential(lib.nn.Linear(2, 3), lib.nn.BatchNorm1d(3))
+    net.other = lib.nn.ReLU()
+    net[0].weight = lib.nn.Parameter(lib.ones(3, 2))
+    for each in handles:
+        each.remove()
+    net.add_module("last", lib.nn.ReLU())
+    return [sorted(seen), repr(net)]  # a norm registers its buffers earlier here
+
+
 def further_paths(lib: Any) -> list[Any]:
     """What is reached by attributes alone, as scripts do."""
     data, dist = lib.utils.data, lib.distributions
@@ -118,7 +137,8 @@ def further_paths(lib: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "ask", [adaptive_softmax, orthogonal, sync_batch_norm, data_sets, further_paths]
+    "ask",
+    [adaptive_softmax, orthogonal, sync_batch_norm, data_sets, registration_hooks, further_paths],
 )
 def test_as_with_pytorch(ask: Callable[[Any], list[Any]]) -> None:
     torch = pytest.importorskip("torch")
