@@ -32,7 +32,8 @@ _ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
 # ends, by a signal or `exec` or with all closed, are in endings.py; the others are for `make soak`.
 _CORE = {
     "collector_callbacks", "exit_in_threads", "failing_hooks", "failing_import", "faults", "forks",
-    "hostile_class", "limits", "lost_folder", "no_room", "order_of_endings", "own_audit_hook",
+    "hostile_class", "limits", "lost_folder", "no_room", "odd_modules", "order_of_endings",
+    "own_audit_hook",
     "own_monitoring", "own_profiler", "own_tracer", "own_tracer_later", "patched_os",
     "patched_threading", "patched_time", "pools", "recursion_traces", "replaced_open",
     "run_from_runpy", "spawned", "sub_interpreters", "threads", "uses_the_profiler", *_QUICK,
@@ -57,7 +58,9 @@ _KINETO_SPEAKS = pytest.mark.xfail(
 
 # Those in which the framework has a part: its profiler, threads, signals, descriptors, memory. It
 # takes seconds to import, twice a script: all of them are for `make soak`.
-_OF_THE_FRAMEWORK = {"forks", "interrupted", "no_descriptors", "recursion_in_a_step", "threads"}
+_OF_THE_FRAMEWORK = {
+    "forks", "interrupted", "no_descriptors", "odd_modules", "recursion_in_a_step", "threads"
+}  # fmt: skip
 _ON_PYTORCH = _ALL if SOAK else sorted(_OF_THE_FRAMEWORK)
 
 

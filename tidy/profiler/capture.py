@@ -35,6 +35,7 @@ from ..runtime.modelled import ActivityLog, add_log, device_properties, remove_l
 from ..runtime.observe.arrangement import add_interposer, everyone, innermost, remove_interposer
 from ..runtime.observe.record import RecordFunction
 from ..runtime.observe.worker_batches import WorkerBatch, listeners
+from ..trace.raw_columns import Interner
 from .calls import backward_line, is_formula, line_of
 from .device_part import wait_for_work
 from .garbage import GarbageCollections
@@ -90,6 +91,8 @@ class EventCapture:
         self.garbage = GarbageCollections(self.thread_id)
         # Of the piece before, by thread and sequence number: its nodes may run in this one.
         self.forward_lines: dict[tuple[int, int], str] = {}
+        # By class, which number each identity of a module has; goes on from piece to piece.
+        self.module_numbers: dict[str, Interner] = {}
         self._open_ranges: dict[int, list[Any]] = {}
         self.backwards: list[tuple[int, int, int, Place | None]] = []  # thread, start, end, line
         self._in_engine: dict[int, Any] = {}  # threads in a backward: what traces them else

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from os import getpid  # as it is now: scripts may replace it
@@ -67,6 +66,11 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
     start, end = line.of([capture.start_ns, capture.end_ns])
     batches = with_times(sorted(capture.worker_batches, key=lambda batch: batch.start_ns), line.of)
     names = {t: encodable(capture.thread_names.get(t, f"thread {t}")) for t in tids}
+    modules = {
+        f"{kind}_{number}": identity
+        for kind, numbers in capture.module_numbers.items()
+        for identity, number in numbers.items()
+    }
     return Piece(
         events=events,
         external_ids=external_ids,
@@ -86,6 +90,7 @@ def _finish(capture: EventCapture, header: Mapping[str, Any]) -> Piece:
             **header,
         },
         worker_batches=batches,
+        modules=modules,
     )
 
 
@@ -147,7 +152,6 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
         event = HostEvent(EventKind.PyCCall, COLLECT, start, end, tid)
         event.call_stack = frames.of(place)
         yield event
-    modules = defaultdict[str, Interner](Interner)
     last_ns = capture.end_ns
     for record in sorted(capture.python_records, key=lambda record: record[1]):
         code, start, end, tid, module, place = record
@@ -161,7 +165,7 @@ def _python_events(capture: EventCapture, frames: FrameTexts) -> Iterable[HostEv
             event.name = frames.function(code)
         else:
             kind, identity = module
-            event.module_id = modules[kind][identity]
+            event.module_id = capture.module_numbers.setdefault(kind, Interner())[identity]
             event.name = encodable(f"nn.Module: {kind}_{event.module_id}")
         yield event
 

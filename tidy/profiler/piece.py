@@ -82,6 +82,7 @@ class Piece(msgspec.Struct):
         forward_lines: the lines of what made nodes, by thread and sequence number; for the piece
             that comes after this one, where the nodes may run.
         header: what a trace says of the recording as a whole.
+        modules: the identity of each module that was called in it, or before, by `Linear_0`.
         worker_batches: what worker processes of loaders made that was received meanwhile, by start.
     """
 
@@ -98,6 +99,7 @@ class Piece(msgspec.Struct):
     forward_lines: dict[tuple[int, int], str] = {}
     header: dict[str, Any] = {}
     worker_batches: list[WorkerBatch] = []
+    modules: dict[str, int] = {}
 
     @property
     def number_count(self) -> int:

@@ -28,6 +28,7 @@ from .schedule import ProfilerAction, Schedule, always, tracker
 
 if TYPE_CHECKING:
     from ..trace import Trace
+    from ..trace.raw_columns import Interner
     from .capture import EventCapture
     from .piece import Piece
     from .python_functions import PurePython
@@ -96,6 +97,7 @@ class profile:  # noqa: N801 - PyTorch's name
         self._range: record_function | None = None
         self._metadata: dict[str, Any] = {}
         self.forward_lines: dict[tuple[int, int], str] = {}  # of the piece that comes before
+        self.module_numbers: dict[str, Interner] = {}  # of all pieces before, by class
         self.pure_python: PurePython | None = None  # set by `tidy run`, which leaves it out
         self.waits_for_devices = True  # when it stops
 
@@ -176,6 +178,7 @@ class profile:  # noqa: N801 - PyTorch's name
                 pure=self.pure_python,
             )
             self._capture.forward_lines = self.forward_lines
+            self._capture.module_numbers = self.module_numbers
             self._capture.start()
         self._enter_step()
 

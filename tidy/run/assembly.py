@@ -51,6 +51,7 @@ class RuntimePieces:
         has_device_work: whether anything ran on a modelled device.
         device_end_ns: 0, since no cut waits for modelled devices.
         worker_batches: what worker processes made that was received meanwhile.
+        modules: the identity of each module that was called so far, by `Linear_0`.
     """
 
     def __init__(self) -> None:
@@ -70,6 +71,7 @@ class RuntimePieces:
             each.end_ns = max(each.start_ns, min(each.end_ns, piece.end_ns))
         # They may have begun in an earlier piece: the assembly knows where that is.
         self.worker_batches, self._piece.worker_batches = self._piece.worker_batches, []
+        self.modules = self._piece.modules
         if progress is not None:
             progress(path.stat().st_size)
         self.base_ns = base_of(self._piece.start_ns)
@@ -175,9 +177,9 @@ class Assembly:
             known = self.header.get(key)
             # What the profiler wrote itself, or an earlier piece, may say more.
             self.header[key] = {**value, **known} if isinstance(known, dict) else value
-        self.header |= made_header(facts, pieces.shown_path)
         later_ns, queued_ns = -self.left_out_ns, facts.get("queued_ns", 0)
         pieces.append(self.raw, facts, later_ns)
+        self.header |= made_header(facts, pieces.shown_path, pieces.modules)
         self.op_count += pieces.op_count
         self.recorded_ns += facts["cut_ns"] - facts["start_ns"]
         self.queued_ns += queued_ns

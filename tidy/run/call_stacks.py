@@ -34,11 +34,13 @@ class CallStacks:
 
     Attributes:
         calls: the Python functions of the piece that was given last.
+        modules: the identity of each module by what it is named in them, `Linear_0`.
     """
 
     def __init__(self) -> None:
         self.calls: list[PythonCall] = []
         self._python_calls = PythonCalls()
+        self.modules = self._python_calls.modules
         self._stacks = FrameStacks()
         self._replays: dict[int, Replay] = {}
         self._texts: dict[int, str] = {}

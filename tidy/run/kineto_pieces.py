@@ -53,6 +53,7 @@ class KinetoPieces:
 
     Attributes:
         device_end_ns: when all that devices did in the piece was done, 0 where they did nothing.
+        modules: the identity of each module that was called so far, by `Linear_0`.
         worker_batches: none; the reports of worker processes are in files of their own.
     """
 
@@ -63,6 +64,7 @@ class KinetoPieces:
         self._strings, self._with_texts, self._lost = strings, with_texts, lost
         self._decoder = EventDecoder(lost)
         self._call_stacks = CallStacks()
+        self.modules = self._call_stacks.modules
         self._offset: Counter[str] = Counter()  # what is added to the numbers of this piece
         self._next: Counter[str] = Counter()  # the first number that is free after it
         self._named: set[object] = set()

@@ -42,9 +42,14 @@ class PythonCall:
 
 
 class PythonCalls:
-    """Names functions and modules; goes on from piece to piece."""
+    """Names functions and modules; goes on from piece to piece.
+
+    Attributes:
+        modules: the identity of each module by what it is named, `Linear_0`.
+    """
 
     def __init__(self) -> None:
+        self.modules: dict[str, int] = {}
         self._counts: Counter[str] = Counter()
         self._names: dict[int, str] = {}
         self._numbers = count(1)
@@ -96,7 +101,8 @@ class PythonCalls:
         if code not in self._names:
             file, function, line, kind = codes[code]
             if kind == MODULE:
-                name = f"nn.Module: {function}_{self._counts[function]}"
+                module = f"{function}_{self._counts[function]}"
+                name, self.modules[module] = f"nn.Module: {module}", line
                 self._counts[function] += 1
             else:
                 name = f"{shown_path(file) if kind == USER else file}({line}): {function}"

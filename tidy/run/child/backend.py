@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from .kept import time, weakref
+from .made_modules import MadeModules
 from .made_places import MadePlaces
 from .patches import Patches
 from .worker_lines import lines_of_workers
@@ -65,18 +66,19 @@ class Backend:
         self._settings, self._worker_lines = settings, None
         if settings["stack"]:
             self._worker_lines = lines_of_workers(settings["folder"], settings.get("ours", ""))
+        self._given: list[tuple[dict[Any, Any], object]] = []  # hooks of modules, and our keys
 
     def on_step(
         self,
         step: Callable[..., None],
         on_replay: Callable[[], None],
-        on_made: Callable[[Any], None],
+        *on_made: Callable[[Any], None],
     ) -> None:
         """Have `step(optimizer, args, kwargs)` called after each optimizer step.
 
         Args:
             on_replay: is called before each replay of a CUDA graph that holds one.
-            on_made: gets each optimizer before it is set up.
+            on_made: get each optimizer before it is set up.
         """
         cuda, module = self._stepping()
         graphs = GraphSteps(cuda, on_replay, self._of_steps)
@@ -86,18 +88,36 @@ class Backend:
                 self._look_at_step()
                 step(optimizer, args, kwargs)
 
-        self._of_steps.call_first(module.Optimizer, "__init__", on_made)
+        def made(optimizer: Any) -> None:
+            for each in on_made:
+                each(optimizer)
+
+        self._of_steps.call_first(module.Optimizer, "__init__", made)
         self._hook = module.register_optimizer_step_post_hook(stepped)
 
     def note_places(self, places: MadePlaces) -> None:
-        """Have optimizers and loaders noted where they are made and used, and anomaly mode."""
-        optimizer, loader, anomaly = self._stepping()[1].Optimizer, self._loader(), self._anomaly()
-        self._of_steps.call_first(optimizer, "__init__", places.optimizer_made)
+        """Have loaders noted where they are made and used, modules, and anomaly mode."""
+        loader, anomaly = self._loader(), self._anomaly()
         if loader is not None:
             self._of_steps.call_first(loader, "__init__", places.loader_made)
             self._of_steps.call_first(loader, "__iter__", places.iterated)
         for mode in (anomaly.set_detect_anomaly, anomaly.detect_anomaly):
             self._of_steps.call_first(mode, "__init__", places.anomaly_mode)
+        self._note_modules(places.modules)
+
+    def _note_modules(self, modules: MadeModules) -> None:
+        framework, home = self._modules()
+        modules.watch(framework, home.Module)
+        notes = {"parameter": modules.parameter_given, "module": modules.submodule_given}
+        for kind, note in notes.items():
+            hooks, key = getattr(home, f"_global_{kind}_registration_hooks", None), object()
+            if hooks is not None:
+                hooks[key] = note
+                self._given.append((hooks, key))
+
+    def _modules(self) -> tuple[Any, Any]:
+        """Return the framework, and its module that has the class of modules."""
+        raise NotImplementedError
 
     def _loader(self) -> Any:
         """Return the framework's class of loaders, if it is imported."""
@@ -117,11 +137,17 @@ class Backend:
     def forget_steps(self) -> None:
         """Call nothing of ours after steps any more."""
         self._of_steps.undo()
+        for hooks, key in self._given:
+            # They may be running, and cannot be taken out while a framework goes through them.
+            hooks[key] = lambda *_: None
 
     def close(self) -> None:
         """Take away all that was put into the framework."""
         self.forget_steps()
         self._patches.undo()
+        for hooks, key in self._given:
+            hooks.pop(key, None)
+        self._given.clear()
 
     def can_stop(self, at_step: bool) -> bool:
         """Tell whether the profiler can be stopped right here."""

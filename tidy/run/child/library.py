@@ -17,6 +17,7 @@ _STEPS = ("_single_tensor_", "_multi_tensor_", "_fused_")
 _WANTED: dict[str, tuple[str, ...]] = {
     "torch/_dynamo/convert_frame.py": ("_compile",),
     "torch/_inductor/compile_fx.py": ("compile_fx",),
+    "torch/__init__.py": ("set_default_dtype", "set_default_tensor_type"),
     "torch/_tensor.py": ("backward", "__deepcopy__"),
     "torch/accelerator/__init__.py": ("synchronize",),
     "torch/accelerator/memory.py": ("empty_cache",),
@@ -48,10 +49,15 @@ _OPTIMIZERS = "torch/optim/"
 
 
 class LibraryFunctions(dict[str, tuple[str, ...]]):
-    """By file, as code objects name it, how the names begin of the functions that are wanted."""
+    """By file, as code objects name it, how the names begin of the functions that are wanted.
 
-    def __init__(self) -> None:
+    Args:
+        made: a `MadeModules`, which is told of conversions and of default dtypes.
+    """
+
+    def __init__(self, made: Any = None) -> None:
         super().__init__()
+        self._made = made
         nn = getattr(sys.modules.get("torch"), "nn", None)
         call = vars(getattr(nn, "Module", object)).get("__call__")
         self.module_call: CodeType | None = getattr(call, "__code__", None)
@@ -74,6 +80,10 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
         """What is called in a frame of a function that is wanted: its code, or the module."""
         code = frame.f_code
         if code is not self.module_call:
+            if code.co_name == "_apply" and self._made is not None:
+                self._made.converted(frame.f_locals.get("self"))
+            elif code.co_name.startswith("set_default_") and self._made is not None:
+                self._made.default_set()
             return code
         module = frame.f_locals.get("self")
         key = type(module).__name__, id(module)

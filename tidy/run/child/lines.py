@@ -148,11 +148,11 @@ class Logs:
     no_code = (lambda: None).__code__  # stands where a log needs no code
     purity: Any  # see purity.py; is made where something is installed
 
-    def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
+    def __init__(self, on_time: Callable[[int], object], ours: str = "", made: Any = None) -> None:
         self.user = user_files(ours)
         self.recording = False
         self.on_time = on_time
-        self.library, self._garbage = LibraryFunctions(), ManualCollections()
+        self.library, self._garbage = LibraryFunctions(made), ManualCollections()
         self._codes: dict[Any, int] = {}
         self._logs: list[tuple[int, list[Any]]] = []
 

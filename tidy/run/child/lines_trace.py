@@ -51,8 +51,8 @@ def _hook(event: str, args: Any) -> None:
 class TraceLines(Logs):
     """Each thread has functions of its own, which close over its log."""
 
-    def __init__(self, on_time: Callable[[int], object], ours: str = "") -> None:
-        super().__init__(on_time, ours)
+    def __init__(self, on_time: Callable[[int], object], ours: str = "", made: Any = None) -> None:
+        super().__init__(on_time, ours, made)
         # Other threads may still have their functions when a recording begins again.
         self._mine: list[Any] = []
         self._of_thread = threading.local()

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from types import FrameType
 from typing import Any
 
 from .guard import Harmless, harmless
 from .kept import weakref
-from .lines import full_path, user_files
+from .made_modules import MadeModules
+from .user_places import Place, UserPlaces
 
 _MOST = 200  # pairs of places
 
 
 class MadePlaces(Harmless):
-    """Notes for each object where it was made, and where it is used first."""
+    """Notes for each object where it was made, and where it is used first.
+
+    Attributes:
+        modules: the same of modules, which are known by their calls.
+    """
 
     def __init__(self, ours: str) -> None:
-        self._user = user_files(ours)
+        self._places = UserPlaces(ours)
+        self.modules = MadeModules(self._places)
         # By identity: a weak reference, and the place.
-        self._objects: dict[int, tuple[Any, list[Any] | None]] = {}
-        self._used: dict[tuple[str, str, int], list[Any] | None] = {}
+        self._objects: dict[int, tuple[Any, Place | None]] = {}
+        self._used: dict[tuple[str, str, int], Place | None] = {}
         self._optimizers: dict[int, Any] = {}  # weak references
         self._failed = False
 
@@ -72,6 +77,7 @@ class MadePlaces(Harmless):
             file is "".
         parameters: the shapes of all parameters that there are optimizers for, and how many
             have each.
+        And what modules have to say.
         """
         counts: dict[tuple[int, ...], int] = {}
         for each in self._parameters().values():
@@ -84,6 +90,7 @@ class MadePlaces(Harmless):
         return {
             "made": [[*use, made] for use, made in self._used.items()],
             "parameters": [[*each] for each in counts.items()],
+            **self.modules.noted(),
         }
 
     def _parameters(self) -> dict[int, Any]:
@@ -111,16 +118,9 @@ class MadePlaces(Harmless):
         if made is not None and place is not None and len(self._used) < _MOST:
             self._note((kind, place[0], place[1]), made)
 
-    def _note(self, use: tuple[str, str, int], place: list[Any]) -> None:
+    def _note(self, use: tuple[str, str, int], place: Place) -> None:
         if self._used.setdefault(use, place) != place:  # it may be either
             self._used[use] = None
 
-    def _place(self) -> list[Any] | None:
-        """Return the file, the line and the function of the user's that is running."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and not self._user[frame.f_code.co_filename]:
-            frame = frame.f_back
-        if frame is None:
-            return None
-        code = frame.f_code
-        return [full_path(code.co_filename), frame.f_lineno or 0, code.co_name]
+    def _place(self) -> Place | None:
+        return self._places.of(sys._getframe(1))

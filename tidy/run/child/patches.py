@@ -75,6 +75,8 @@ class Patches:
         """Have `first` called before `owner.name`, with the instance of a class or with None."""
         real = getattr(owner, name)
         ours = (PrecededMethod if isinstance(owner, type) else Preceded)(real, first)
+        if not isinstance(owner, type):
+            ours.__module__ = owner.__name__  # where pickle finds it; it may be defined elsewhere
         setattr(owner, name, ours)
         self._done.append((owner, name, ours, real))
 

@@ -67,7 +67,7 @@ class Recorder(Harmless):
                 from .lines_monitoring import MonitoringLines as Lines
             else:
                 from .lines_trace import TraceLines as Lines
-            self._lines = Lines(self._look_at_clock, settings.get("ours", ""))
+            self._lines = Lines(self._look_at_clock, settings.get("ours", ""), self._places.modules)
         self._at_step = self._began_at_step = False
         self._paused_ns = 0  # when the recorder was last called
         self._clock: Any = None
@@ -78,7 +78,7 @@ class Recorder(Harmless):
         if self._has_begun or self.state != "new":
             return
         self._has_begun = True
-        self._backend.on_step(self._step, self.step, self._source.made)
+        self._backend.on_step(self._step, self.step, self._source.made, self._places.optimizer_made)
         self._backend.note_places(self._places)
         self._backend.watch_own_profiler(self.yield_to_script)
         allocator.steady()

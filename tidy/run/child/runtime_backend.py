@@ -8,6 +8,7 @@ from typing import Any
 
 from .backend import Backend
 from .kept import os, time
+from .made_places import MadePlaces
 
 _EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
 
@@ -34,6 +35,7 @@ class RuntimeBackend(Backend):
         self._watchers = worker_batches.watchers
         self._paused_ns = 0  # since when the recorder has been at work, on the real clock
         self._forward_lines: Any = {}
+        self._module_numbers: Any = {}
         self._pure_python = PurePython()
         # Loads all that is needed to save. To import it when the script has ended would be too
         # late: code run then makes Python forget that it was Ctrl-C that ended it.
@@ -52,6 +54,18 @@ class RuntimeBackend(Backend):
         from tidy.runtime.data.dataloader import DataLoader
 
         return DataLoader
+
+    def _modules(self) -> tuple[Any, Any]:
+        from tidy import runtime
+        from tidy.runtime.nn import module
+
+        return runtime, module
+
+    def note_places(self, places: MadePlaces) -> None:
+        super().note_places(places)
+        framework, home = self._modules()
+        self._of_steps.call_first(home.Module, "_apply", places.modules.converted)
+        self._of_steps.call_first(framework, "set_default_dtype", places.modules.default_set)
 
     def _anomaly(self) -> Any:
         from tidy.runtime.engine import anomaly
@@ -102,6 +116,7 @@ class RuntimeBackend(Backend):
             profile_memory=settings["memory"] and not light,
         )
         self._profiler.forward_lines = self._forward_lines
+        self._profiler.module_numbers = self._module_numbers
         self._profiler.waits_for_devices = False  # they go on when the script does
         self._profiler.pure_python = self._pure_python
         if self._worker_lines is not None:

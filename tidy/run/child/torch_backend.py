@@ -45,6 +45,9 @@ class TorchBackend(Backend):
     def _loader(self) -> Any:
         return getattr(sys.modules.get("torch.utils.data"), "DataLoader", None)
 
+    def _modules(self) -> tuple[Any, Any]:
+        return self._torch, sys.modules["torch.nn.modules.module"]
+
     def _anomaly(self) -> Any:
         return self._torch.autograd.anomaly_mode
 
