@@ -14,6 +14,7 @@ from tidy.trace.inputs import is_dims
 from ..base import Matches, Pattern
 from ..evidence.device import autograd, launches
 from ..evidence.fixes import edits
+from ..evidence.python.made_places import module_made_at
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, warning_share
 
@@ -113,7 +114,10 @@ class BiasBeforeBatchNorm(Pattern):
             # The parameter is not updated either, which is not counted.
             edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
             work = edits.work_of(trace, ops)
-            yield replace(match, cost=work if len(work) else rows_of(ops), edit=edit)
+            cost = work if len(work) else rows_of(ops)
+            # A folded norm is made nowhere in the layer's constructor.
+            place = module_made_at(trace, match.events) if _is_training(match.events[0]) else None
+            yield replace(match, cost=cost, edit=edit, fix_place=place)
 
     def fix_of(self, events: Sequence[Event]) -> str:
         return self.fix if _is_training(events[0]) else _FOLD

@@ -17,6 +17,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.python.made_places import module_made_at
 from ..evidence.python.op_names import PRODUCTS
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
@@ -96,6 +97,7 @@ class DenseEmbeddingGradient(Pattern):
                 rows.tolist(),
                 edits.without_ops(trace, list(trace.events(rows.tolist())), "sparse", _LEFT),
                 location=same[0].location,
+                fix_place=module_made_at(trace, list(map(_gradient_of, same))),
             )
 
 

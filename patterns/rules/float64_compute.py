@@ -16,6 +16,7 @@ from ..evidence.device import copies, devices, launches
 from ..evidence.device.obstacles import other_accelerator, without_device
 from ..evidence.fixes import edits
 from ..evidence.python import places
+from ..evidence.python.made_places import float64_made_at
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import WORTH_A_WARNING, warning_share, word_share
 
@@ -92,7 +93,8 @@ class Float64Compute(Pattern):
                 if (trace.step_share(trace.time_of(rows_of(part))) or 0.0) >= self.worth_a_word:
                     edit = edits.without_ops(trace, part, "in float32", (0.5, 0.7))
                     said = "float64 products or convolutions"
-                    yield Match(part, said, edit=edit, severity=Severity.INFO)
+                    made = float64_made_at(trace, part)
+                    yield Match(part, said, edit=edit, severity=Severity.INFO, fix_place=made)
 
     def _on_a_gpu(self, trace: Trace) -> Matches:
         kernels_of = _double_kernels(trace)
@@ -106,7 +108,8 @@ class Float64Compute(Pattern):
             for part in places.by_window(events):
                 rows = [row for event in part for row in kernels_of[event]]
                 edit = _in_float32(trace, rows, product)
-                yield Match(part, f"float64 {what} on the GPU", rows, edit)
+                made = float64_made_at(trace, part)
+                yield Match(part, f"float64 {what} on the GPU", rows, edit, fix_place=made)
 
 
 def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:
