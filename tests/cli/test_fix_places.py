@@ -53,6 +53,30 @@ def test_each_form_says_both_places(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("sides", ["traces", "reports"])
+def test_a_comparison_says_both_places(sides: str, tmp_path: Path) -> None:
+    """Of a run whose batches are made beforehand, and one that loads them."""
+    project = _project(tmp_path)
+    steps = [event("user_annotation", f"ProfilerStep#{each}", 100 * each, 99) for each in range(3)]
+    ops = [event("cpu_op", "aten::add", 100 * each + 70, 9) for each in range(3)]
+    write(project / "base.json", [*steps, *ops])
+    names = ["base.json", _TRACE]
+    if sides == "reports":
+        for name in names:
+            report = tidy("report", name, "--format", "json", cwd=project).out
+            (project / f"of-{name}").write_text(report, "utf-8")
+        names = [f"of-{name}" for name in names]
+    text = " ".join(tidy("diff", *names, "--allow", "recorded", cwd=project).out.split())
+    assert f"new TDY101 synchronous-data-loader info train.py:3 {_SAID}" in text
+    made = tidy("diff", *names, "--allow", "recorded", "--format", "json", cwd=project).json()
+    (finding,) = (each for each in made["findings"]["new"] if each["code"] == "TDY101")
+    assert finding["message"] == "batches are loaded in the training process"
+    assert finding["fix_place"] == {
+        "what": "the loader is made",
+        "location": {"file": "data.py", "line": 5, "function": "loaders", "is_call_line": True},
+    }
+
+
 def test_what_shows_one_line_shows_that_of_the_fix(tmp_path: Path) -> None:
     project = _project(tmp_path)
     (result,) = _report(project, "sarif").json()["runs"][0]["results"]

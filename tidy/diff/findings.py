@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..check.fingerprint import fingerprint
+from ..finding import FixPlace
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class FoundPlace:
     Attributes:
         count: how often it was matched, on all ranks.
         cost_share: the part of the window that it takes; None where it takes none of it.
+        fix_place: where the fix is made; None where that is the place itself, or is not known.
     """
 
     code: str
@@ -30,21 +32,33 @@ class FoundPlace:
     function: str
     count: int
     cost_share: float | None
+    fix_place: FixPlace | None
 
     @classmethod
     def of(cls, finding: Any, severity: str, count: int, share: float | None) -> FoundPlace:
         """The place of a finding, which is one of a trace or one of a report."""
-        at = finding.location
-        file, line, function = (at.file, at.line, at.function or "") if at else ("", 0, "")
-        message, fix = finding.message, finding.fix
+        at, of_fix = finding.location, finding.fix_place
         return cls(
-            finding.code, finding.name, severity, message, fix, file, line, function, count, share
+            finding.code,
+            finding.name,
+            severity,
+            finding.message,
+            finding.fix,
+            *((at.file, at.line, at.function or "") if at else ("", 0, "")),
+            count,
+            share,
+            of_fix and FixPlace(of_fix.what, of_fix.location),
         )
 
     @property
     def where(self) -> str:
         """`train.py:42`."""
         return f"{self.file}:{self.line}" if self.file else "place unknown"
+
+    @property
+    def said(self) -> str:
+        """The message and, as reports have it, where the fix is made."""
+        return f"{self.message}; {self.fix_place}" if self.fix_place else self.message
 
 
 def changed_findings(

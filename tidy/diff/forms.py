@@ -141,5 +141,5 @@ def to_annotations(pair: Comparison, allowed: float | None) -> Iterator[str]:
         text = f"{change.what}: {wording.op_text(change)}: {wording.op_times(change)}"
         yield command("warning", text, title="tidy diff")
     for found in pair.findings[0][: MOST_SHOWN - 1]:
-        text = f"new: {found.message}\n-> {found.fix}"
+        text = f"new: {found.said}\n-> {found.fix}"
         yield command("notice", text, title=f"{found.code} {found.name}")

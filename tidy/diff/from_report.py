@@ -11,6 +11,7 @@ import numpy as np
 
 from ..account import PartName
 from ..check.fingerprint import without_numbers
+from ..trace import Location
 from .findings import FoundPlace
 from .setting import Setting
 from .side import Side, average_account, slowest_rank
@@ -55,6 +56,11 @@ class _Place(msgspec.Struct):
     function: str
 
 
+class _FixPlace(msgspec.Struct):
+    what: str
+    location: Location
+
+
 class _FindingOfReport(msgspec.Struct):
     code: str
     name: str
@@ -65,6 +71,7 @@ class _FindingOfReport(msgspec.Struct):
     count: int
     cost_share: float | None
     in_window: bool
+    fix_place: _FixPlace | None = None  # earlier reports have none
 
 
 class _RunOfReport(msgspec.Struct):

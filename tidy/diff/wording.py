@@ -118,7 +118,7 @@ def op_times(change: OpChange) -> str:
 
 def finding_text(found: FoundPlace) -> str:
     """`TDY404 for-loop-indexing warning  train.py:12  a loop indexes ...`."""
-    said = f"{found.code} {found.name} {found.severity}  {found.where}  {found.message}"
+    said = f"{found.code} {found.name} {found.severity}  {found.where}  {found.said}"
     return printable(said)
 
 
