@@ -18,6 +18,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.python.made_places import module_made_at
 from ..evidence.python.op_names import aten
 from ..examples import AT, Abstains, Fires, Quiet, launch, looped, under
 from ..option import WORTH_A_WARNING, warning_share
@@ -85,12 +86,14 @@ class BufferBroadcast(Pattern):
                 ends = [(each.ops[0].start_ns, each.ops[-1].end_ns) for each in part]
                 time = Intervals(*zip(*ends, strict=True))
                 copies = max(sum(op.name == "aten::copy_" for op in each.ops) for each in part)
+                forwards = [each.forward for each in part]
                 yield Match(
-                    [each.forward for each in part],
+                    forwards,
                     message="buffers are broadcast in each forward"
                     + (f", {copies} tensors of them" if copies else ""),
                     cost=time,
                     edit=_not_sent(trace, part, time),
+                    fix_place=module_made_at(trace, forwards),
                 )
 
 

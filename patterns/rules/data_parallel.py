@@ -9,6 +9,7 @@ from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
 from ..base import Matches, Pattern
 from ..evidence.device import copies, obstacles
+from ..evidence.python.made_places import module_made_at
 from ..examples import AT, FRAME, WORK, Abstains, Fires, Quiet, copy, on_gpu, under
 
 _SAID = "DataParallel copies the model to every GPU in each step, from one process"
@@ -56,7 +57,8 @@ class DataParallel(Pattern):
         # How much of this another process a GPU would take is not known: at most all of it.
         for match in super().find(trace):
             time = trace.time_of(rows_of(match.events))
-            yield replace(match, cost=time, message=_SAID)
+            made = module_made_at(trace, match.events)
+            yield replace(match, cost=time, message=_SAID, fix_place=made)
 
     def match(self, event: Event) -> bool:
         if event.kind not in (EventKind.Annotation, EventKind.TorchOp):

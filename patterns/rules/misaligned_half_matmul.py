@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..base import Matches, Pattern
 from ..evidence.device import devices, launches
 from ..evidence.device.autograd import NODE
 from ..evidence.fixes import edits
+from ..evidence.python.made_places import module_made_at
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, launch, on_gpu, under
 from ..option import Option
 
@@ -83,7 +85,8 @@ class MisalignedHalfMatmul(Pattern):
         return _dtype(event) in _HALF and bool(self._odd(event))
 
     def find(self, trace: Trace) -> Matches:
-        yield from self.by_place(launches.innermost(self.matched_events(trace)))
+        for match in self.by_place(launches.innermost(self.matched_events(trace))):
+            yield replace(match, fix_place=module_made_at(trace, match.events))
 
     def cost_rows(self, event: Event) -> Iterable[int]:
         return launches.work_or_op(event)

@@ -11,6 +11,7 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device import collectives, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.python.made_places import module_made_at
 from ..examples import AT, Abstains, Fires, Quiet, looped, on_gpu, steps, under
 
 _SAID = "the graph is searched for unused parameters in each forward, and all are used"
@@ -62,7 +63,7 @@ class UnusedParameterSearch(Pattern):
             # Neither the search nor the all-reduce of what each rank used.
             ops = [*events, *_reduced_marks(trace)]
             edit = edits.without_ops(trace, ops, "no search", (0.0, 0.0))
-            yield Match(events, _SAID, edit=edit)
+            yield Match(events, _SAID, edit=edit, fix_place=module_made_at(trace, events))
 
 
 def _are_some_unused(trace: Trace) -> bool:

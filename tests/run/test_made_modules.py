@@ -132,6 +132,44 @@ def test_a_module_that_is_converted_back_is_not_float64(framework: str, tmp_path
     assert not [each for each in places if each.startswith("float64")]
 
 
+_SEARCHED = """\
+import os
+import torch
+from torch import nn
+
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+net = nn.Sequential(nn.Linear(8, 63), nn.BatchNorm1d(63)).bfloat16()
+model = nn.parallel.DistributedDataParallel(
+    net,
+    find_unused_parameters=True,
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(8):
+    optimizer.zero_grad()
+    model(torch.ones(8, 8, dtype=torch.bfloat16)).sum().backward()
+    optimizer.step()
+torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.oracle
+def test_modules_around_a_model_and_sizes_in_it(tmp_path: Path) -> None:
+    script = write_script(tmp_path, _SEARCHED)
+    recorded = record("--steps", "4", script.name, cwd=tmp_path)
+    done = tidy_report(recorded.path, "--format", "json", cwd=tmp_path)
+    found = {
+        (each["code"], each["fix_place"]["what"], each["fix_place"]["location"]["line"])
+        for each in json.loads(done.out)["traces"][0]["findings"]
+        if each["code"] in ("TDY503", "TDY906", "TDY907")
+    }
+    assert found == {
+        ("TDY503", "the Linear is made", 7),
+        ("TDY906", "the DistributedDataParallel is made", 8),
+        ("TDY907", "the DistributedDataParallel is made", 8),
+    }
+
+
 def test_of_two_modules_with_one_identity_nothing_is_said() -> None:
     """One is freed, and the next one of its class gets its memory."""
     here, there = ["model/model.py", 3, "make"], ["model/model.py", 9, "make"]
