@@ -124,6 +124,24 @@ def test_modules_that_a_default_makes_float64(framework: str, tmp_path: Path) ->
     assert found["TDY505", 37] == ("the Wide is made float64", "train.py", 2)
 
 
+_PLAIN = """\
+import torch
+torch.set_default_dtype(torch.float64)
+x, weight = torch.ones(256, 256), torch.ones(256, 256, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.01)
+for _ in range(12):
+    optimizer.zero_grad()
+    (x @ weight).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("framework", _FRAMEWORKS)
+def test_products_of_no_module_that_a_default_makes_float64(framework: str, tmp_path: Path) -> None:
+    _, found = _recorded(framework, tmp_path, _PLAIN)
+    assert found["TDY505", 7] == ("float64 is made the default", "train.py", 2)
+
+
 @pytest.mark.parametrize("framework", _FRAMEWORKS)
 def test_a_module_that_is_converted_back_is_not_float64(framework: str, tmp_path: Path) -> None:
     train = _TRAIN.format(double=True).replace("optimizer =", "model = model.float()\noptimizer =")

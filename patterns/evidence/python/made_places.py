@@ -10,7 +10,6 @@ from tidy.finding import FixPlace
 from tidy.trace import Event, Location, Trace
 from tidy.trace.made_places import has_places, made_place
 
-from ..device import launches
 from .frames import Owner, owner_by_name
 
 _MODULE = "nn.Module: "
@@ -64,7 +63,7 @@ def _place_of_modules(
         by_module[known[above]].append(op)
     by_place: defaultdict[Location | None, list[str]] = defaultdict(list)
     for name in by_module:
-        by_place[made_place(trace, kind, name)].append(name)
+        by_place[made_place(trace, kind, name) if name else None].append(name)
     costliest = max(by_place, key=lambda at: _step_ns(trace, by_place[at], by_module), default=None)
     if costliest is None:
         return None
@@ -76,7 +75,9 @@ def _place_of_modules(
 
 
 def _step_ns(trace: Trace, names: Sequence[str], ops: dict[str, list[Event]]) -> int:
-    rows = [row for name in names for op in ops[name] for row in launches.work_or_op(op)]
+    rows = list[int]()
+    for op in (op for name in names for op in ops[name]):
+        rows += trace.device_rows_under(op.row).tolist() or [op.row]
     return (trace.time_of(rows) & trace.step_time).total_ns
 
 
