@@ -38,13 +38,16 @@ class FoundPlace:
     def of(cls, finding: Any, severity: str, count: int, share: float | None) -> FoundPlace:
         """The place of a finding, which is one of a trace or one of a report."""
         at, of_fix = finding.location, finding.fix_place
+        file, line, function = (at.file, at.line, at.function or "") if at else ("", 0, "")
         return cls(
             finding.code,
             finding.name,
             severity,
             finding.message,
             finding.fix,
-            *((at.file, at.line, at.function or "") if at else ("", 0, "")),
+            file,
+            line,
+            function,
             count,
             share,
             of_fix and FixPlace(of_fix.what, of_fix.location),
