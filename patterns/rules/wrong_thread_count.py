@@ -11,10 +11,12 @@ from tidy.account.op_flops import COUNTED_OPS, op_flops
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, Events, Rows, Trace
+from tidy.trace.loader_workers import find_loader_workers
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device.launches import outermost_rows, tree_rows
 from ..evidence.fixes import edits
+from ..evidence.python.made_places import threads_set_at
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..option import Option, share
 
@@ -24,6 +26,8 @@ _UNKNOWN = NotChecked(
 _DEVICES_COMPUTE = NotApplicable("a device computes in this run")
 # With twice the threads a product takes a little more than half of the time, or hardly less.
 _MOST_LEFT = 0.9
+# Of the processors that as many threads again need: what else runs now and then takes a part.
+_IDLE_ENOUGH = 0.75
 
 _LARGE = "aten::mm 900us | float[512, 512], float[512, 512]"
 _INPUTS = "float[16, 64, 56, 56], float[64, 64, 3, 3], float[64], =[1, 1], =[1, 1], =[1, 1]"
@@ -32,6 +36,7 @@ _CONVOLUTION = under(
     f"aten::_convolution 900us | {_INPUTS}, =False, =[0, 0], =1",
 )
 _SMALL = "aten::mm 900us | float[16, 16], float[16, 16]"
+_RANKS = '# distributedInfo {"rank": 0, "world_size": 4}\n'
 
 
 def _run(product: str, threads: int, processors: int = 8, load: float = 1.0, more: str = "") -> str:
@@ -46,8 +51,9 @@ class WrongThreadCount(Pattern):
     large enough to be shared among threads (50 million operations), where they take 30 % of the
     steps, and compares the threads that PyTorch or numpy may use with the processors that the
     process may use, by its affinity and its container's quota. Too few are half of those that are
-    free, or fewer, where the machine's load leaves as many free; too many are twice as many as
-    there are, those of all processes of the job on this machine together.
+    free, or fewer, where as many had nothing to do while the script was recorded, or else the
+    machine's load leaves them free; too many are twice as many as there are, those of all processes
+    of the job on this machine together. It names the line that calls `torch.set_num_threads`.
     Why it costs: A processor that idles computes nothing; threads that share one wait for each
     other at the end of each product.
     Example: `torch.set_num_threads(1)` on a machine with eight free processors, recorded as
@@ -59,8 +65,8 @@ class WrongThreadCount(Pattern):
     Instead: Leave the number to PyTorch, or set it to the processors that there are:
     `torch.set_num_threads(4)`, or OMP_NUM_THREADS=4 before Python starts, which numpy heeds too.
     Cannot see: It needs a recording of `tidy run`, with input shapes. Where others use the machine
-    it does not say that there are too few threads. Small products are left alone: they may be
-    slower with more threads.
+    it does not say that there are too few threads, nor where the script starts workers or other
+    ranks. Small products are left alone: they may be slower with more threads.
     """
 
     code = "TDY410"
@@ -78,6 +84,9 @@ class WrongThreadCount(Pattern):
         Quiet("all", _run(_LARGE, 8)),
         Quiet("half-busy", _run(_LARGE, 4, load=6.0)),
         Quiet("others-use-them", _run(_LARGE, 1, load=8.0)),
+        Fires("idle-after-a-load", _run(_LARGE, 1, load=8.0, more=', "idle": 6.5'), events=3),
+        Quiet("none-idle", _run(_LARGE, 1, more=', "idle": 0.5')),
+        Quiet("ranks", _RANKS + _run(_LARGE, 1)),
         Quiet("one-for-each-process", _run(_LARGE, 1, more=', "processes": 8')),
         Quiet("small", _run(_SMALL, 1)),
         Quiet("little", _run(f"aten::exp 9000us\n{_LARGE}", 1).replace(" 1000us", "")),
@@ -95,6 +104,8 @@ class WrongThreadCount(Pattern):
         threads = _threads_of(trace)
         if threads is None or not (threads.are_too_few or threads.are_too_many):
             return
+        if threads.are_too_few and _starts_processes(trace, threads):
+            return
         rows = self._large_products(trace)
         rows = rows[trace.in_window(rows)]
         time = trace.time_of(rows)
@@ -102,7 +113,7 @@ class WrongThreadCount(Pattern):
             return
         edit = None
         if threads.are_too_few:
-            part = max(threads.all / threads.processors, 1 / 4)
+            part = max(threads.all / (threads.all + threads.free), 1 / 4)
             edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
         yield Match(
             Events(trace, rows),
@@ -110,6 +121,7 @@ class WrongThreadCount(Pattern):
             location=None,
             cost=time,
             edit=edit,
+            fix_place=threads_set_at(trace),
         )
 
     def _large_products(self, trace: Trace) -> Rows:
@@ -131,13 +143,13 @@ class _Threads:
     Attributes:
         own, processes: threads of this process, and processes of the job on this machine.
         processors: that the process may use.
-        load: threads of the whole machine that ran or waited to, on average; None if not known.
+        free: processors that nothing ran on, on average; 0 if that is not known.
     """
 
     own: int
     processes: int
     processors: int
-    load: float | None
+    free: float
 
     @property
     def all(self) -> int:
@@ -145,8 +157,8 @@ class _Threads:
 
     @property
     def are_too_few(self) -> bool:
-        """Tell whether as many processors as there are threads are known to be free."""
-        return self.load is not None and max(self.all, self.load) + self.all <= self.processors
+        """Tell whether about as many processors as there are threads are known to be free."""
+        return self.free >= _IDLE_ENOUGH * self.all
 
     @property
     def are_too_many(self) -> bool:
@@ -166,9 +178,26 @@ def _threads_of(trace: Trace) -> _Threads | None:
     own, processors = _count(said.get("intra_op")), _count(said.get("processors"))
     if not own or not processors:
         return None
-    load = said.get("load")
-    known = float(load) if isinstance(load, (int, float)) and load >= 0 else None
-    return _Threads(own, _count(said.get("processes")) or 1, processors, known)
+    processes = _count(said.get("processes")) or 1
+    idle, load = _number(said.get("idle")), _number(said.get("load"))
+    free = 0.0
+    if idle is not None:
+        free = min(idle, processors - own * processes)
+    elif load is not None:
+        free = processors - max(load, own * processes)
+    return _Threads(own, processes, processors, max(free, 0.0))
+
+
+def _starts_processes(trace: Trace, threads: _Threads) -> bool:
+    """Tell whether the script's own processes may need the processors that are free now and then:
+    workers of loaders, and ranks of which it is not known how many are on this machine.
+    """
+    ranks = trace.info.world_size or 1
+    return bool(find_loader_workers(trace).loaders) or ranks > threads.processes
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and value >= 0 else None
 
 
 def _count(value: Any) -> int:

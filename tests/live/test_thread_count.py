@@ -13,6 +13,8 @@ import tidy
 from tidy.finding import Checked, NotChecked
 
 from ..cli.command import tidy as command
+from ..trace.kineto import op
+from ..trace.loader_loop import Loop
 
 _SCRIPT = """\
 import torch
@@ -46,7 +48,9 @@ def _on(trace: Path, **said: float) -> bool:
     """Whether the rule finds something in the same run on another machine."""
     with gzip.open(trace) as file:
         document = json.load(file)
-    document["tidy_threads"] |= said
+    threads = document["tidy_threads"]
+    threads.pop("idle", None)  # how busy this machine was
+    document["tidy_threads"] = threads | said
     other = trace.with_name("other.json")
     other.write_text(json.dumps(document), "utf-8")
     outcome = tidy.check(tidy.load(other), select=["TDY410"]).outcomes["TDY410"]
@@ -66,8 +70,49 @@ def test_one_thread(framework: str, before: str, tmp_path: Path) -> None:
     assert not _on(trace, processors=8, load=9.0)
     assert not _on(trace, processors=1, load=1.0)
     assert not _on(trace, processors=8, load=1.0, intra_op=8)
+    assert _on(trace, processors=8, load=9.0, idle=6.9)
+    assert not _on(trace, processors=8, load=1.0, idle=0.5)
     assert _on(trace, processors=4, load=1.0, intra_op=8)
     assert _on(trace, processors=4, load=1.0, processes=8)
+
+
+@pytest.mark.oracle
+def test_the_line_that_sets_the_number_is_named(tmp_path: Path) -> None:
+    trace = _recorded("torch", "torch.set_num_threads(1)", _LARGE, tmp_path)
+    places = tidy.load(trace).info.header["tidy_made_places"]
+    assert places["threads"] == ["script.py", 2, "<module>"]
+    _on(trace, processors=8, load=1.0)
+    outcome = tidy.check(tidy.load(tmp_path / "other.json"), select=["TDY410"]).outcomes["TDY410"]
+    assert isinstance(outcome, Checked)
+    (finding,) = outcome.findings
+    assert str(finding.fix_place) == "it is set at script.py:2"
+
+
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells what is idle")
+def test_processors_that_had_nothing_to_do(tmp_path: Path) -> None:
+    """As many as the system says, and the script's own processor was none of them."""
+    trace = _recorded("runtime", "", _LARGE, tmp_path)
+    said = tidy.load(trace).info.threads
+    if "idle" not in said:
+        pytest.skip("the system does not tell of each processor")
+    assert 0 <= said["idle"] <= said["processors"] - 0.2
+
+
+@pytest.mark.parametrize("has_workers", [False, True])
+def test_beside_workers_nothing_is_said(has_workers: bool, tmp_path: Path) -> None:
+    events = Loop(batch_ms=2, step_ms=20).written()
+    inputs = {"Input Dims": [[512, 512]] * 2, "Input type": ["float"] * 2}
+    for each in [each for each in events if each["name"].startswith("ProfilerStep#")]:
+        events.append(op("aten::mm", each["ts"] + each["dur"] - 19_000, 18_000, args=inputs))
+    events = [each for each in events if has_workers or each["cat"] != "dataloader_worker"]
+    threads = {"intra_op": 1, "processors": 8, "idle": 6.0}
+    document = {"tidy_threads": threads, "record_shapes": 1, "traceEvents": events}
+    document["tidy_modelled_device"] = True  # all that a device does is recorded: nothing
+    (tmp_path / "trace.json").write_text(json.dumps(document), "utf-8")
+    trace = tidy.load(tmp_path / "trace.json")
+    outcome = tidy.check(trace, select=["TDY410"]).outcomes["TDY410"]
+    assert isinstance(outcome, Checked)
+    assert bool(outcome.findings) != has_workers
 
 
 @pytest.mark.slow

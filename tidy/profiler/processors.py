@@ -28,11 +28,15 @@ _ASKS = (
 
 def usable_cpus() -> int:
     """How many processors this process may use, by its affinity and its container's quota."""
-    count = os.cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
     quotas = [quota for quota in map(_quota, _QUOTAS) if quota]
-    return min([count, *quotas])
+    return min([own_cpus(), *quotas])
+
+
+def own_cpus() -> int:
+    """How many processors this process may run on, whatever part of their time it may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _quota(files: tuple[str, ...]) -> int:

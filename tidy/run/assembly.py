@@ -19,7 +19,7 @@ from ..profiler.calls import shown_path
 from ..profiler.kineto import SPAN, SPAN_TRACK, base_of, events_of
 from ..profiler.piece import DevicePart, Piece
 from ..profiler.piece_rows import append_piece
-from ..profiler.processors import HEADER, machine_facts
+from ..profiler.processors import HEADER, machine_facts, own_cpus, usable_cpus
 from ..profiler.worker_ranges import append_worker_ranges, worker_header
 from ..readers.container import Progress
 from ..readers.refine import refine
@@ -139,11 +139,14 @@ class Assembly:
         recorded_ns: how long all pieces are.
         queued_ns, beside_ns: how long threads waited for a processor meanwhile, all threads
             together, and how long those had one that the script runs beside the one of its steps.
+        idle_ns: how long the processors that the script may use had nothing to do meanwhile,
+            together; None if it is not known of each piece.
     """
 
     def __init__(self, warmup: int) -> None:
         self.op_count = self.step_count = self.base_ns = 0
         self.recorded_ns = self.queued_ns = self.beside_ns = 0
+        self.idle_ns: int | None = 0
         self.has_modelled_work = False
         self.steps: list[tuple[int, int, int]] = []
         self.ends_ns: list[list[int]] = []
@@ -185,6 +188,9 @@ class Assembly:
         self.queued_ns += queued_ns
         self._queued.append((facts["start_ns"] + later_ns, facts["cut_ns"] + later_ns, queued_ns))
         self.beside_ns += facts.get("beside_ns", 0)
+        if self.idle_ns is not None:
+            idle_ns = facts.get("idle_ns")
+            self.idle_ns = None if idle_ns is None else self.idle_ns + idle_ns
         self.has_modelled_work |= isinstance(pieces, RuntimePieces) and pieces.has_device_work
         self.worker_batches += pieces.worker_batches
         self._piece_times.add(facts["start_ns"], done_ns, later_ns)
@@ -267,7 +273,7 @@ class Assembly:
         workers = worker_header(batches, self.worker_functions)
         self.header = {**self.header, **times, **workers, **more}
         if HEADER in self.header:
-            self.header[HEADER] = {**machine_facts(), **self.header[HEADER]}
+            self.header[HEADER] = {**machine_facts(), **self.header[HEADER], **self._idle()}
         if self.main is not None:
             append_worker_ranges(self.raw, int(self.main.pid), batches)
         for number, start_ns, end_ns in self.steps:
@@ -275,6 +281,15 @@ class Assembly:
             _append_range(self.raw, EventKind.Annotation, name, self.main, start_ns, end_ns)
         refine(self.raw)
         return build_trace(self.raw, TraceInfo(title, self.header, warnings))
+
+    def _idle(self) -> Json:
+        """Return how many processors had nothing to do on average, if that is known.
+
+        Of a container that may use a part of their time it is not.
+        """
+        if self.idle_ns is None or not self.recorded_ns or usable_cpus() < own_cpus():
+            return {}
+        return {"idle": round(self.idle_ns / self.recorded_ns, 2)}
 
     def shown_batches(self) -> list[WorkerBatch]:
         """The batches of workers where the trace has them."""

@@ -108,7 +108,10 @@ class TraceInfo:
 
     @property
     def threads(self) -> Mapping[str, Any]:
-        """How many threads compute, and what for: `intra_op`, `processors`, `load`, `processes`."""
+        """How many threads compute, and what for: `intra_op`, `processors`, `load`, `processes`.
+
+        `idle` is how many of the processors had nothing to do while the script was recorded.
+        """
         said = self.header.get("tidy_threads")
         return said if isinstance(said, Mapping) else {}
 

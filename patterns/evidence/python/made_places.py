@@ -1,4 +1,4 @@
-"""Where the fix of a finding is made that is about a loader, an optimizer, a module or a mode."""
+"""Where the fix of a finding is made about a loader, an optimizer, a module, a mode or threads."""
 
 from __future__ import annotations
 
@@ -46,6 +46,12 @@ def turned_on_at(trace: Trace, mode: Literal["anomaly mode"]) -> FixPlace | None
     """Where a mode is turned on, if that is known."""
     place = made_place(trace, mode, None)
     return None if place is None else FixPlace("it is turned on", place)
+
+
+def threads_set_at(trace: Trace) -> FixPlace | None:
+    """Where the number of threads is set, if the script does so in one place."""
+    place = made_place(trace, "threads", None)
+    return None if place is None else FixPlace("it is set", place)
 
 
 def _place_of_modules(

@@ -96,13 +96,16 @@ class Backend:
         self._hook = module.register_optimizer_step_post_hook(stepped)
 
     def note_places(self, places: MadePlaces) -> None:
-        """Have loaders noted where they are made and used, modules, and anomaly mode."""
+        """Have loaders noted where they are made and used, modules, modes and threads."""
         loader, anomaly = self._loader(), self._anomaly()
         if loader is not None:
             self._of_steps.call_first(loader, "__init__", places.loader_made)
             self._of_steps.call_first(loader, "__iter__", places.iterated)
         for mode in (anomaly.set_detect_anomaly, anomaly.detect_anomaly):
             self._of_steps.call_first(mode, "__init__", places.anomaly_mode)
+        sets_threads = self._sets_threads()
+        if sets_threads is not None:
+            self._of_steps.call_first(sets_threads, "set_num_threads", places.threads_set)
         self._note_modules(places.modules)
 
     def _note_modules(self, modules: MadeModules) -> None:
@@ -126,6 +129,9 @@ class Backend:
     def _anomaly(self) -> Any:
         """Return the framework's module of anomaly mode."""
         raise NotImplementedError
+
+    def _sets_threads(self) -> Any:
+        """Return the module whose `set_num_threads` sets how many compute, if there is one."""
 
     def _stepping(self) -> tuple[Any, Any]:
         """Return the framework's modules of CUDA graphs and of optimizers."""

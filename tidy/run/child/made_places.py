@@ -1,4 +1,5 @@
-"""Where the script makes its loaders and optimizers, beside where it uses them, and sets modes.
+"""Where the script makes its loaders and optimizers, beside where it uses them, and sets modes
+and the number of threads.
 
 What is wrong with one is mended where it is made, and found where it is used.
 """
@@ -62,6 +63,13 @@ class MadePlaces(Harmless):
         place = self._place()
         if place is not None:
             self._note(("anomaly mode", "", 0), place)
+
+    @harmless
+    def threads_set(self, _: Any) -> None:
+        """The number of threads that compute is set; a loader's thread sets its own."""
+        place = self._place()
+        if place is not None:
+            self._note(("threads", "", 0), place)
 
     def fail(self, error: BaseException) -> None:
         """Know nothing of any place."""

@@ -22,7 +22,7 @@ from .guard import Harmless, harmless, has_room, one_line
 from .kept import os, thread, time
 from .made_places import MadePlaces
 from .piece_writer import PieceWriter
-from .processor_times import processor_times, times_of_threads
+from .processor_times import idle_ns, processor_times, times_of_threads
 from .stages import BARE, FULL, LIGHT, RECORDED, PieceLength, StageRun, round_of, stages_of
 from .step_source import RecordedThread, StepSource
 
@@ -329,7 +329,7 @@ class Recorder(Harmless):
         is_full = self._stage.how == FULL
         self._first_step, self._steps_ns = self.step_count, []
         self._pieces.begin()
-        self._threads_before = times_of_threads()
+        self._before = times_of_threads(), idle_ns()
         self._backend.start(light=not is_full)
         self._thread.begin()
         self.state = "recording"
@@ -342,7 +342,7 @@ class Recorder(Harmless):
         self._pieces.say("writing")
         has_lines = self._lines is not None and self._stage.how == FULL
         lines = self._lines.stop(final=what != "cut") if has_lines else None
-        stopped_ns, of_processors = time.time_ns(), processor_times(self._threads_before)
+        stopped_ns, of_processors = time.time_ns(), processor_times(*self._before)
         is_last = what == "next" and self._stage.how == LIGHT
         start_ns = self._backend.stop(is_last)
         if lines is not None:

@@ -51,6 +51,9 @@ class TorchBackend(Backend):
     def _anomaly(self) -> Any:
         return self._torch.autograd.anomaly_mode
 
+    def _sets_threads(self) -> Any:
+        return self._torch
+
     def _look_at_step(self) -> None:
         if self._profiler is not None and not self.has_all_threads:
             self._frames.look_for_others(self._owner)
