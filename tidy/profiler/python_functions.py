@@ -90,10 +90,12 @@ class PurePython:
     Attributes:
         left_out: short ones in which no operator ran.
         alone: those in which nothing is traced, since it hardly ever gives an operator.
+        on_module: gets the frame of each call of a module, when it begins.
     """
 
     left_out: set[int] = field(default_factory=set)
     alone: set[int] = field(default_factory=set)
+    on_module: Callable[[FrameType], object] | None = None
     _calls: dict[int, _Calls] = field(default_factory=dict)
 
     def ended(self, code: CodeType, duration_ns: int, events: int, ops: int) -> None:
@@ -288,6 +290,9 @@ class PythonFunctions:
             if frame.f_code.co_name == "__call__":
                 one = frame.f_locals.get("self")
                 module = (type(one).__name__, id(one))
+                if self._pure is not None and self._pure.on_module is not None:
+                    self._pure.on_module(frame)
+                    place = line_of(frame.f_back)
             else:
                 place = line_of(frame.f_back)
         if kind:

@@ -20,6 +20,7 @@ from typing import Any
 
 from .event_table import EventTable
 from .location import Location
+from .repeated_calls import header_of as repeated_header
 
 _PLACES, _PARAMETERS = "tidy_made_places", "tidy_parameters"
 
@@ -52,7 +53,8 @@ def header_of(
     if default := facts.get("double_default"):
         places["float64"] = shown(default)
     header = {_PLACES: places, _PARAMETERS: facts.get("parameters")}
-    return {key: value for key, value in header.items() if value}
+    found = {key: value for key, value in header.items() if value}
+    return found | repeated_header(facts, shown_path)
 
 
 def _of_modules(groups: Iterable[Any]) -> dict[str, dict[tuple[str, int], Any]]:

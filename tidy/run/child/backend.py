@@ -10,6 +10,7 @@ from .kept import time, weakref
 from .made_modules import MadeModules
 from .made_places import MadePlaces
 from .patches import Patches
+from .repeated_calls import RepeatedCalls
 from .worker_lines import lines_of_workers
 
 
@@ -106,6 +107,7 @@ class Backend:
         sets_threads = self._sets_threads()
         if sets_threads is not None:
             self._of_steps.call_first(sets_threads, "set_num_threads", places.threads_set)
+        self._note_calls(places.repeated)
         self._note_modules(places.modules)
 
     def _note_modules(self, modules: MadeModules) -> None:
@@ -128,6 +130,10 @@ class Backend:
 
     def _anomaly(self) -> Any:
         """Return the framework's module of anomaly mode."""
+        raise NotImplementedError
+
+    def _note_calls(self, calls: RepeatedCalls) -> None:
+        """Have it noted which modules are called, and on what."""
         raise NotImplementedError
 
     def _sets_threads(self) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -62,6 +63,7 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
         call = vars(getattr(nn, "Module", object)).get("__call__")
         self.module_call: CodeType | None = getattr(call, "__code__", None)
         self._modules: dict[tuple[str, int], tuple[str, int]] = {}
+        self.on_module: Callable[[FrameType], object] | None = None  # gets the frame of each call
 
     def __missing__(self, file: str) -> tuple[str, ...]:
         end = in_package(file)
@@ -85,6 +87,8 @@ class LibraryFunctions(dict[str, tuple[str, ...]]):
             elif code.co_name.startswith("set_default_") and self._made is not None:
                 self._made.default_set()
             return code
+        if self.on_module is not None:
+            self.on_module(frame)
         module = frame.f_locals.get("self")
         key = type(module).__name__, id(module)
         return self._modules.setdefault(key, key)

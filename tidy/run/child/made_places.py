@@ -12,7 +12,9 @@ from typing import Any
 
 from .guard import Harmless, harmless
 from .kept import weakref
+from .lines import user_files
 from .made_modules import MadeModules
+from .repeated_calls import RepeatedCalls
 from .user_places import Place, UserPlaces
 
 _MOST = 200  # pairs of places
@@ -23,11 +25,13 @@ class MadePlaces(Harmless):
 
     Attributes:
         modules: the same of modules, which are known by their calls.
+        repeated: notes which modules are called twice on the same inputs.
     """
 
     def __init__(self, ours: str) -> None:
         self._places = UserPlaces(ours)
         self.modules = MadeModules(self._places)
+        self.repeated = RepeatedCalls(user_files(ours))
         # By identity: a weak reference, and the place.
         self._objects: dict[int, tuple[Any, Place | None]] = {}
         self._used: dict[tuple[str, str, int], Place | None] = {}
@@ -52,7 +56,8 @@ class MadePlaces(Harmless):
 
     @harmless
     def steps(self, optimizer: Any) -> None:
-        """The optimizer makes a step."""
+        """The optimizer has made a step."""
+        self.repeated.stepped()
         self._use("optimizer", optimizer)
         if id(optimizer) not in self._optimizers:
             self._knows(optimizer)
@@ -85,6 +90,7 @@ class MadePlaces(Harmless):
             file is "".
         parameters: the shapes of all parameters that there are optimizers for, and how many
             have each.
+        repeated: pairs of calls of a module on the same inputs, None if none are looked for.
         And what modules have to say.
         """
         counts: dict[tuple[int, ...], int] = {}
@@ -99,6 +105,7 @@ class MadePlaces(Harmless):
             "made": [[*use, made] for use, made in self._used.items()],
             "parameters": [[*each] for each in counts.items()],
             **self.modules.noted(),
+            "repeated": self.repeated.noted() if self.repeated.is_noted else None,
         }
 
     def _parameters(self) -> dict[int, Any]:

@@ -54,7 +54,7 @@ class Recorder(Harmless):
         self._source = StepSource(is_loop=settings.get("loop", False))
         self._thread = RecordedThread(backend.has_all_threads, self._end_of_thread)
         self._lock = thread.RLock()
-        self.busy = False
+        self.busy, self._paused_ns = False, 0  # the latter: when the recorder was last called
         # As soon as it can be: "cut", "next" stage, "move" to the thread that steps next, or "end".
         self._due = ""
         self.state = "new"
@@ -68,8 +68,8 @@ class Recorder(Harmless):
             else:
                 from .lines_trace import TraceLines as Lines
             self._lines = Lines(self._look_at_clock, settings.get("ours", ""), self._places.modules)
+            self._lines.library.on_module = self._places.repeated.called
         self._at_step = self._began_at_step = False
-        self._paused_ns = 0  # when the recorder was last called
         self._clock: Any = None
 
     @harmless

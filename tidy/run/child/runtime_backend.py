@@ -9,6 +9,7 @@ from typing import Any
 from .backend import Backend
 from .kept import os, time
 from .made_places import MadePlaces
+from .repeated_calls import RepeatedCalls
 
 _EVENT_NBYTES = 350  # that an event takes in a trace file, with its share of memory and device
 
@@ -71,6 +72,13 @@ class RuntimeBackend(Backend):
         from tidy.runtime.engine import anomaly
 
         return anomaly
+
+    def _note_calls(self, calls: RepeatedCalls) -> None:
+        from tidy import runtime
+
+        if self._settings["stack"]:
+            calls.begin(runtime)
+            self._pure_python.on_module = calls.called
 
     def forget_steps(self) -> None:
         if self._hook is not None:

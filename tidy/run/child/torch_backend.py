@@ -10,6 +10,7 @@ from typing import Any
 from . import worker_reports
 from .backend import Backend
 from .kept import gc, os, thread, time
+from .repeated_calls import RepeatedCalls
 from .torch_frames import TorchFrames
 
 _TEARDOWN = "TEARDOWN_CUPTI"
@@ -50,6 +51,10 @@ class TorchBackend(Backend):
 
     def _anomaly(self) -> Any:
         return self._torch.autograd.anomaly_mode
+
+    def _note_calls(self, calls: RepeatedCalls) -> None:
+        if self._settings["stack"]:  # the recorder's lines tell of them
+            calls.begin(self._torch)
 
     def _sets_threads(self) -> Any:
         return self._torch
