@@ -15,17 +15,18 @@ import pytest
 
 from ..cli.command import tidy
 from ..environment import SOAK
+from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
 from .input_cases import INPUT_CASES
 
 _QUICK = ("loader", "fill", "bias-Conv2d")
-_ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected")
+_ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forward-again-to-log")
 
 
 def _params() -> Iterator[Any]:
     """All on the runtime; on PyTorch, which takes seconds to start, one of each sort of place."""
-    for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES):
+    for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES, *CALL_CASES):
         quick = () if case.name in _QUICK else (pytest.mark.slow,)
         yield pytest.param(case, "runtime", marks=quick, id=f"{case.name}-runtime")
         if SOAK or case.name in _ON_PYTORCH:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,12 +44,6 @@ _RIGHT_ALL_THE_SAME = {
     "image_classification": {"TDY101": _ROW_BY_ROW},
     "tabular": {"TDY101": _ROW_BY_ROW},
     "time_series": {"TDY101": "windows are sliced one by one, which takes 9 % of the step"},
-}
-# Planted mistakes that are not named, and why.
-_NO_RULE = "no rule looks for it"
-_NOT_NAMED = {
-    "derivative-by-derivative": _NO_RULE,
-    "forward-again-to-log": _NO_RULE,
 }
 # Beside other work of the machine products take most of a step, and short lists count for long;
 # and no processor is left for a second thread.
@@ -123,16 +117,14 @@ def _clean() -> Iterator[Any]:
         yield pytest.param(script, id=script.stem)
 
 
-def _planted(not_named: Mapping[str, str], with_fix: bool = False) -> Iterator[Any]:
+def _planted(with_fix: bool = False) -> Iterator[Any]:
     for script in _scripts():
         *_, fix = text(script, mistakes(script))
         for name in mistakes(script):
             if with_fix and not fix[name]:
                 continue
             marks = []
-            if why := not_named.get(name):
-                marks = [pytest.mark.xfail(strict=True, reason=why)]
-            elif name in _NAMED_ON_A_QUIET_MACHINE:
+            if name in _NAMED_ON_A_QUIET_MACHINE:
                 marks = [pytest.mark.xfail(strict=False, reason="the machine may be busy")]
             yield pytest.param(script, name, marks=marks, id=f"{script.stem}-{name}")
 
@@ -143,7 +135,7 @@ def test_a_clean_script_has_no_warning(script: Path) -> None:
     assert found <= _RIGHT_ALL_THE_SAME.get(script.stem, {}).keys()
 
 
-@pytest.mark.parametrize(("script", "name"), list(_planted(_NOT_NAMED)))
+@pytest.mark.parametrize(("script", "name"), list(_planted()))
 def test_a_planted_mistake_is_named_at_its_line(script: Path, name: str) -> None:
     _, at, fix = text(script, mistakes(script))
     found = _of(script, name)
@@ -152,7 +144,7 @@ def test_a_planted_mistake_is_named_at_its_line(script: Path, name: str) -> None
     assert any(_is_at(each, script, at[name] | fix[name]) for each in places)
 
 
-@pytest.mark.parametrize(("script", "name"), list(_planted(_NOT_NAMED, with_fix=True)))
+@pytest.mark.parametrize(("script", "name"), list(_planted(with_fix=True)))
 def test_a_planted_mistake_is_named_where_its_fix_is_made(script: Path, name: str) -> None:
     *_, fix = text(script, mistakes(script))
     places = [each["fix_place"] or {"location": each["location"]} for each in _of(script, name)]

@@ -76,6 +76,7 @@ _RELEASED = {
     "TDY703": "repeated-backward",
     "TDY704": "unused-gradients",
     "TDY707": "evaluation-dominates",
+    "TDY708": "repeated-forward",
     "TDY801": "allocator-churn",
     "TDY802": "empty-cache-in-loop",
     "TDY803": "memory-near-limit",

@@ -51,7 +51,7 @@ def turned_on_at(trace: Trace, mode: Literal["anomaly mode"]) -> FixPlace | None
 def threads_set_at(trace: Trace) -> FixPlace | None:
     """Where the number of threads is set, if the script does so in one place."""
     place = made_place(trace, "threads", None)
-    return None if place is None else FixPlace("it is set", place)
+    return None if place is None else FixPlace("their number is set", place)
 
 
 def _place_of_modules(

@@ -61,7 +61,7 @@ class Fit:
 
         # clean:
         return self.optimizer.step(closure)
-        # planted forward-again-to-log:
+        # planted forward-again-to-log (TDY708):
         # self.optimizer.step(closure)
         # return self.module.training_step(batch)  # at: forward-again-to-log
         # end

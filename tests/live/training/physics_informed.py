@@ -29,7 +29,7 @@ def residual(field, x, t):
     u = field(x, t)
     # clean:
     (u_x, u_t) = torch.autograd.grad(u.sum(), (x, t), create_graph=True)
-    # planted derivative-by-derivative:
+    # planted derivative-by-derivative (TDY708):
     # u_x = derivative(field(x, t), x)  # at: derivative-by-derivative
     # u_t = derivative(field(x, t), t)  # at: derivative-by-derivative
     # end

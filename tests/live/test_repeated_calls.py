@@ -1,0 +1,56 @@
+"""Recordings by `tidy run` of what a module is called with: what is said, and where nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tidy
+from tidy.finding import Checked, NotChecked
+
+from ..run.running import record, write_script
+from .call_cases import CALL_CASES, CALL_LOOK_ALIKES
+from .cases import Case
+from .look_alikes import LookAlike
+from .scripts import recorded_in_steps
+
+pytestmark = pytest.mark.slow  # each script is a process
+
+_FRAMEWORKS = pytest.mark.parametrize(
+    "framework", ["runtime", pytest.param("torch", marks=pytest.mark.oracle)]
+)
+
+
+def _outcome(script: str, framework: str, folder: Path) -> tuple[tidy.Trace, Checked]:
+    if framework == "torch":
+        pytest.importorskip("torch")
+    path = write_script(folder, script)
+    trace = record("--framework", framework, path.name, cwd=folder).trace
+    outcome = tidy.check(trace, select=["TDY708"], savings="off").outcomes["TDY708"]
+    assert isinstance(outcome, Checked)
+    return trace, outcome
+
+
+@pytest.mark.parametrize("case", CALL_CASES, ids=lambda case: case.name)
+@_FRAMEWORKS
+def test_nothing_is_left_to_say(case: Case, framework: str, tmp_path: Path) -> None:
+    _, outcome = _outcome(case.corrected, framework, tmp_path)
+    assert outcome.findings == ()
+
+
+@pytest.mark.parametrize("one", CALL_LOOK_ALIKES, ids=lambda one: one.name)
+@_FRAMEWORKS
+def test_nothing_is_found(one: LookAlike, framework: str, tmp_path: Path) -> None:
+    trace, outcome = _outcome(one.script, framework, tmp_path)
+    for name, count in one.sees.items():
+        assert len(trace.rows_named(name)) >= count, name
+    assert outcome.findings == ()
+
+
+def test_another_profiler_does_not_tell(tmp_path: Path) -> None:
+    path = write_script(tmp_path, CALL_CASES[0].wrong)
+    with recorded_in_steps(path) as prof:
+        outcome = tidy.check(prof.trace, select=["TDY708"]).outcomes["TDY708"]
+    assert isinstance(outcome, NotChecked)
+    assert "tidy run" in outcome.remedy
