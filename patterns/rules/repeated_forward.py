@@ -45,8 +45,9 @@ class RepeatedForward(Pattern):
     What it does: `tidy run` notes which tensors a module is called with, by their memory and their
     version, and whether parameters, buffers and modes were the same. Of calls of modules that are
     in no other it finds those at another line that had all of that in common with one before, in
-    three steps or more. Of two of which one records no gradients it names that one. A call after
-    the optimizer's step, of which no backward runs, is info: its parameters are others.
+    two thirds of the steps and in three at least. Of two of which one records no gradients it names
+    that one. A call after the optimizer's step, of which no backward runs, is info: its parameters
+    are others.
     Why it costs: A forward pass is a third of a training step, and what it computes is there
     already. One that records gradients also keeps its activations a second time.
     Example: The accuracy is computed from a second run of the model, recorded as
@@ -86,6 +87,7 @@ class RepeatedForward(Pattern):
         Quiet("no-pairs", "# tidy_repeated_calls []\n" + steps(*_BOTH)),
         Quiet("never-looked-at", _noted(proofs=0) + steps(*_BOTH)),
         Quiet("twice-in-all", _noted() + steps(*_BOTH, count=2)),
+        Quiet("in-every-second-step", _noted() + steps(*_BOTH, count=3) + steps(_BOTH[0])),
         Quiet("dropout", _noted() + steps(_BOTH[0], _call(_LOGS, "aten::native_dropout"))),
         Quiet("compiled", _noted() + steps(_BOTH[0], _call(_LOGS, "Torch-Compiled Region: 0/0"))),
         Quiet("in-another-module", _noted() + steps(under("nn.Module: Out_0", *_BOTH))),

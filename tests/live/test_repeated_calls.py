@@ -48,6 +48,21 @@ def test_nothing_is_found(one: LookAlike, framework: str, tmp_path: Path) -> Non
     assert outcome.findings == ()
 
 
+_WEIGHTS = next(one for one in CALL_LOOK_ALIKES if one.name == "weights-written-to")
+
+
+@pytest.mark.parametrize(
+    ("script", "count"), [(CALL_CASES[0].wrong, 1), (_WEIGHTS.script, 0)], ids=["again", "written"]
+)
+def test_on_a_device(script: str, count: int, tmp_path: Path) -> None:
+    """What a device's memory holds is not looked at; that ops write to a parameter is."""
+    text = script.replace("Net()", "Net().cuda()").replace("256, 64)", "256, 64).cuda()")
+    path = write_script(tmp_path, text)
+    options = ("--framework", "runtime", "--device", "a100")
+    trace = record(*options, path.name, cwd=tmp_path).trace
+    assert len(tidy.check(trace, select=["TDY708"], savings="off").findings) == count
+
+
 def test_another_profiler_does_not_tell(tmp_path: Path) -> None:
     path = write_script(tmp_path, CALL_CASES[0].wrong)
     with recorded_in_steps(path) as prof:

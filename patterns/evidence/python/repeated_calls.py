@@ -29,7 +29,7 @@ _DROPS = {
     "aten::_scaled_dot_product_efficient_attention": 5,
     "aten::_scaled_dot_product_cudnn_attention": 5,
 }
-_FEWEST_STEPS, _MOST = 3, 2 / 3
+_FEWEST_STEPS, _MOST = 3, 2 / 3  # of the steps; a first round of several may begin like that
 _CHANGES_GRADIENTS = ("*clip_grad*", "Optimizer.*")
 
 
@@ -54,7 +54,7 @@ class CalledAgain:
 
 
 def called_again(trace: Trace) -> Iterator[CalledAgain]:
-    """Yield all that is known to be made twice in three steps or more; one for each place."""
+    """Yield all that is known to be made twice in most steps; one for each place."""
     noted = repeated_calls(trace) or []
     calls = [each for each in noted if not each.after_step and each.proofs]
     known = {each.first for each in calls} | {each.again for each in calls}
@@ -67,7 +67,7 @@ def called_again(trace: Trace) -> Iterator[CalledAgain]:
             continue
         rows, others = _rows_of(trace, each, stack, other), _rows_of(trace, each, other, stack)
         step_count = loops.count_steps(trace, trace.start_ns[rows])
-        if step_count < max(_FEWEST_STEPS, _MOST * len(trace.steps) if each.after_step else 0):
+        if step_count < max(_FEWEST_STEPS, _MOST * len(trace.steps)):
             continue
         if _differs(trace, rows) or (each.after_step and _is_used(trace, rows)):
             continue

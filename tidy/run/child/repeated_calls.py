@@ -21,6 +21,7 @@ _MOST_PAIRS = 50
 _MOST_PROOFS = 8  # of one pair; a close look takes longer than a call is to take
 _MOST_NBYTES = 4 << 20  # of an input whose bytes are compared
 _PARAMETER_NBYTES = 64  # the first of each parameter: an update changes all of them
+_MOST_FRAMES = 50  # of a stack
 _MOST_ITEMS = 200  # of a list that a module holds
 _PLAIN = (type(None), bool, int, float, str)
 _CONTAINERS = (list, tuple, dict)
@@ -149,7 +150,7 @@ class RepeatedCalls:
                 if is_left_alone:
                     return []
             above = above.f_back
-        return stack
+        return stack[:_MOST_FRAMES]
 
     def _look(self, given: Mapping[str, Any], stack: list[Place]) -> None:
         module, torch = given["self"], self._torch
