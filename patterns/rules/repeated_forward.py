@@ -59,7 +59,7 @@ class RepeatedForward(Pattern):
     Several derivatives come from one call, `torch.autograd.grad(u.sum(), (x, t))`.
     Cannot see: It needs a recording of `tidy run` with Python stacks. Inputs in a class of the
     script's own, or copied or cut anew for each call, are left alone, and so is a module with
-    dropout, with batch norm that trains, or with a state of its own, whose second result is another
+    dropout, noise, batch norm that trains, or a state of its own, whose second result is another
     one; checkpoints, which compute anew on purpose; and what torch.compile made. After a step the
     result with the new parameters may be what is wanted.
     """

@@ -10,6 +10,7 @@ from .look_alikes import LookAlike
 
 _TRAINING = """\
 import copy
+import random
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -160,6 +161,7 @@ optimizer.step()
         forward="self.drop(self.body(x))",
     ),
     _alike("noise", _TWICE, forward="self.body(x) + torch.randn(256, 64)"),
+    _alike("noise-of-python", _TWICE, forward="self.body(x) * random.random()"),
     _alike(
         "batch-norm",
         _TWICE,

@@ -10,6 +10,7 @@ Calls before and after a step are noted, too: the second has other parameters th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
@@ -29,8 +30,8 @@ _CONTAINERS = (list, tuple, dict)
 _LEFT_ALONE = tuple(
     os.path.join("torch", *each)
     for each in (
-        ("utils", "checkpoint.py"), ("_functorch", ""), ("_dynamo", ""), ("jit", ""),
-        ("fx", ""), ("distributed", ""), ("nn", "parallel", ""),
+        ("utils", "checkpoint.py"), ("utils", "data", ""), ("_functorch", ""), ("_dynamo", ""),
+        ("jit", ""), ("fx", ""), ("nn", "parallel", ""),
     )
 )  # fmt: skip
 _OF_RUNTIME = (os.path.join("runtime", "derivatives", ""), os.path.join("modelled", "parallel", ""))
@@ -114,9 +115,7 @@ class RepeatedCalls:
                 stack = self._stack(frame)
                 if stack:
                     self._look(frame.f_locals, stack)
-        except (
-            Exception
-        ):  # such a call is not known; RecursionError, where the script is at its limit
+        except Exception:  # it is not known then; the script may be at its limit of recursion
             return
 
     def noted(self) -> list[list[Any]]:
@@ -253,7 +252,7 @@ def _is_tensor(value: Any) -> bool:
 
 def _state_of(module: Any, inputs: list[Any]) -> list[Any]:
     """Return what must be the same for a module to give the same on these inputs."""
-    state = list[Any]()
+    state = _random_states()
     for each in inputs:
         tensor = each()
         state += id(tensor), tensor._version, _content(tensor, _MOST_NBYTES, whole=True)
@@ -265,6 +264,18 @@ def _state_of(module: Any, inputs: list[Any]) -> list[Any]:
             state.append(name)
             _add(value, state)
     return state
+
+
+def _random_states() -> list[Any]:
+    """Return the states of Python's and numpy's generators, which tell whether anybody drew."""
+    python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+    states = list[Any]()
+    if python is not None:
+        states.append(hash(python.getstate()))
+    if numpy is not None:
+        _, words, at, *_ = numpy.get_state()
+        states += hash(words.tobytes()), at
+    return states
 
 
 def _add(value: Any, state: list[Any], depth: int = 2) -> None:
