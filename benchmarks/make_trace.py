@@ -11,15 +11,21 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import re
 from pathlib import Path
 
 _SHIFTED = re.compile(
-    rb'"(ts|id|External id|Ev Idx|Python id|Python parent id|Sequence number|correlation)": '
+    rb'"(ts|id|[Ee]xternal id|Ev Idx|Python id|Python parent id|Sequence number|correlation)": '
     rb"(\d+)(\.\d+)?"
 )
 _TIME = re.compile(rb'"ts": (\d+)(?:\.\d+)?,\s*"dur": (\d+)')
 _IDS_EACH = 1 << 24
+
+
+def _end_of_list(text: bytes, start: int) -> int:
+    """Return the index after the JSON list that begins at `start`; other keys may follow it."""
+    return json.JSONDecoder().raw_decode(text.decode("latin-1"), start)[1]
 
 
 def make_trace(source: Path, target: Path, nbytes: int) -> None:
@@ -27,7 +33,7 @@ def make_trace(source: Path, target: Path, nbytes: int) -> None:
     packed = source.read_bytes()
     text = gzip.decompress(packed) if packed[:2] == b"\x1f\x8b" else packed
     start = text.index(b"[", text.index(b'"traceEvents"')) + 1
-    end = text.rindex(b"]")
+    end = _end_of_list(text, start - 1) - 1
     events = text[start:end].strip().rstrip(b",")
     times = [(int(m[1]), int(m[1]) + int(m[2])) for m in _TIME.finditer(events)]
     span_us = max(t[1] for t in times) - min(t[0] for t in times) + 1000
