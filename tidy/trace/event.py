@@ -18,6 +18,7 @@ from .units import count_text
 if TYPE_CHECKING:
     from .trace import Trace
 
+_KINDS = tuple(EventKind)  # to look one up takes less time than to make it of its number
 _AT_ONCE = 1 << 12  # rows that are numbers of Python's at a time
 _NAMED, _LONGEST = 3, 40  # names that `repr` gives, and characters of each
 
@@ -54,7 +55,7 @@ class Event:
     @property
     def kind(self) -> EventKind:
         """What the event is: an op, a Python call, a kernel, ..."""
-        return EventKind(self.trace.kind[self.row])
+        return _KINDS[self.trace.kind[self.row]]
 
     @property
     def start_ns(self) -> int:

@@ -36,6 +36,23 @@ def count_upto(edges_ns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> NDAr
     return np.searchsorted(edges_ns, times_ns, side="right")
 
 
+def total_ns_of_groups(
+    groups: NDArray[np.int64], starts_ns: NDArray[np.int64], ends_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The time that the stretches of each group cover together, by ascending group; (groups,)."""
+    order = np.lexsort((starts_ns, groups))
+    groups, starts, ends = groups[order], starts_ns[order], ends_ns[order]
+    firsts = np.flatnonzero(np.append(True, np.diff(groups) != 0)[: len(groups)])
+    # Ranks stand for ends, so that a group's come after those of all groups before it.
+    ranked = np.sort(ends)
+    offset = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(groups))) * len(ends)
+    rank = np.maximum.accumulate(np.searchsorted(ranked, ends) + offset) - offset
+    upto = np.append(np.iinfo(np.int64).min, ranked[rank])[:-1]
+    upto[firsts] = np.iinfo(np.int64).min
+    fresh = np.maximum(ends - np.maximum(starts, upto), 0)
+    return np.add.reduceat(fresh, firsts) if len(firsts) else fresh
+
+
 def any_within(numbers: NDArray[np.int64], first: int, end: int) -> bool:
     """Tell whether one of the ascending numbers is in [first, end)."""
     return bool(np.searchsorted(numbers, first) < np.searchsorted(numbers, end))

@@ -79,6 +79,26 @@ def outermost_op(op: Event) -> Event:
     return op
 
 
+def outermost_op_rows(trace: Trace, ops: Rows) -> Rows:
+    """The same of many ops by their rows: for each the row of the one that Python called."""
+    rows, rising = ops.astype(np.int64), np.arange(len(ops))
+    goes_on = has_name(trace, "aten::*")
+    while len(rising):
+        above = trace.parent[rows[rising]]
+        inside = (above >= 0) & goes_on[trace.name_id[above]]
+        inside &= trace.kind[above] == EventKind.TorchOp
+        rising, above = rising[inside], above[inside]
+        rows[rising] = above
+    return rows
+
+
+def launches_any(trace: Trace, ops: Rows, work: Rows) -> NDArray[np.bool_]:
+    """For each tree row whether it, or anything below it, launched any of this device work."""
+    launching = np.sort(trace.launching_ops(work))
+    first = np.searchsorted(launching, ops)
+    return np.asarray(np.searchsorted(launching, trace.subtree_end[ops]) > first, bool)
+
+
 def innermost(events: Sequence[Event]) -> list[Event]:
     """Those of the events that hold no other of them.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import chain, compress
+from itertools import compress
 from typing import TypeVar, cast
 
-from tidy.trace import Event, EventKind, rows_of
+from tidy.trace import Event, EventKind, Trace, rows_of
+from tidy.trace.kept import kept
 
 from .frames import Owner, owner_by_name
 
@@ -23,12 +24,30 @@ def is_step(event: Event) -> bool:
 def owner_of(event: Event) -> Owner:
     """Tell whose code an event belongs to; the user's where nothing says otherwise."""
     frames = event.trace.call_stack(event.row).split(";")
-    above = (each.name for each in event.ancestors())
-    for name in chain(map(str.strip, frames), above):
-        owner = owner_by_name(name)
-        if owner is not None:
-            return owner
-    return Owner.USER
+    of_frames = filter(None, map(owner_by_name, map(str.strip, frames)))
+    above = event.parent
+    owner = next(of_frames, None) or (_owner_at(above) if above is not None else None)
+    return owner or Owner.USER
+
+
+def _owner_at(event: Event) -> Owner | None:
+    """Tell whose code the nearest of an event and its ancestors is that tells by its name."""
+    known = _known_owners(event.trace)
+    owner, path, above = None, list[int](), cast("Event | None", event)
+    while above is not None and owner is None:
+        if above.row in known:
+            owner = known[above.row]
+            break
+        path.append(above.row)
+        owner, above = owner_by_name(above.name), above.parent
+    known.update(dict.fromkeys(path, owner))
+    return owner
+
+
+@kept
+def _known_owners(_: Trace) -> dict[int, Owner | None]:
+    """By row what `_owner_at` has found, so that it goes up the same ancestors once."""
+    return {}
 
 
 def place_of(event: Event) -> Hashable:

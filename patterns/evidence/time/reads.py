@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.trace import EventKind, Trace
+from tidy.trace.intervals import total_ns_of_groups
 
-from ..device.copies import ASKED, is_copy
-from ..device.launches import calls_that_launched, has_name, ops_in_no_op, outermost_op
+from ..device.copies import ASKED, copy_rows
+from ..device.launches import (
+    calls_that_launched,
+    has_name,
+    launches_any,
+    ops_in_no_op,
+    outermost_op_rows,
+)
 from ..python.frames import Owner
 from ..python.op_names import aten
 from ..python.places import owner_of
@@ -38,30 +45,27 @@ _CLIPPING = aten(
 def _value_reads(trace: Trace) -> Iterator[Wait]:
     """The outermost ops in which a value is read and waited for, by start."""
     waiting = waiting_calls(trace)
-    waiting_rows = set(waiting.tolist())
-    calls_by_op: dict[int, list[int]] = {}
-    reading = calls_that_launched(trace, "Memcpy DtoH*")
-    for call in np.union1d(waiting, reading).tolist():
-        above = int(trace.caller[call])
-        if above < 0 or trace.kind[above] != EventKind.TorchOp:
-            continue
-        op = trace.event(above)
-        # A read always waits, also where the file has lost the call that does; a copy need not.
-        may_wait = op.name in ASKED and call in waiting_rows
-        waits_for_copy = may_wait and any(is_copy(work, "DtoH") for work in op.kernels)
-        if op.name in READS or waits_for_copy:
-            calls_by_op.setdefault(outermost_op(op).row, []).append(call)
+    calls = np.union1d(waiting, calls_that_launched(trace, "Memcpy DtoH*"))
+    ops = trace.caller[calls].astype(np.int64)
+    in_op = (ops >= 0) & (trace.kind[ops] == EventKind.TorchOp)
+    calls, ops = calls[in_op], ops[in_op]
+    # A read always waits, also where the file has lost the call that does; a copy need not.
+    reads = has_name(trace, *ASKED)[trace.name_id[ops]] & np.isin(calls, waiting)
+    reads &= launches_any(trace, ops, copy_rows(trace, "DtoH"))
+    reads |= has_name(trace, *READS)[trace.name_id[ops]]
+    calls, ops = calls[reads], outermost_op_rows(trace, ops[reads])
+    rows, number = np.unique(ops, return_inverse=True)
+    waited_ns = total_ns_of_groups(ops, trace.start_ns[calls], trace.end_ns[calls]).tolist()
+    until_ns = np.full(len(rows), np.iinfo(np.int64).min)
+    np.maximum.at(until_ns, number, trace.end_ns[calls])
     unscales = len(trace.rows_named(_SCALER_OP)) > 0
-    for row in sorted(calls_by_op):
-        event, calls = trace.event(row), calls_by_op[row]
+    for event, *times_ns in zip(trace.events(rows), waited_ns, until_ns.tolist(), strict=True):
         owner = owner_of(event)
         # For want of stacks: in the scaler an optimizer step follows at once.
         after = event.next_sibling if unscales else None
         decides = after is not None and after.name.startswith("Optimizer.step#")
-        if owner in _LEFT_ALONE or decides:
-            continue
-        waited_ns = trace.time_of(calls).total_ns
-        yield Wait(event, waited_ns, max(int(trace.end_ns[call]) for call in calls))
+        if owner not in _LEFT_ALONE and not decides:
+            yield Wait(event, *times_ns)
 
 
 def of_values(trace: Trace) -> list[Wait]:
