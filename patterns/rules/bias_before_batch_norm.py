@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tidy.finding import Severity
-from tidy.trace import Capability, Event, Trace, rows_of
+from tidy.trace import Capability, Event, Rows, Trace, rows_of
 from tidy.trace.inputs import is_dims
+from tidy.trace.kept import kept
 
 from ..base import Matches, Pattern
 from ..evidence.device import autograd, launches
@@ -99,20 +100,16 @@ class BiasBeforeBatchNorm(Pattern):
     )
 
     def match(self, event: Event) -> bool:
-        dtypes = event.input_dtypes
-        if len(dtypes) <= _BIAS or not dtypes[_BIAS]:
-            return False
-        norm = _next_op(event)
-        return norm is not None and norm.name in _NORMS and _fits(event, norm)
+        return event.row in _norms(event.trace)
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _is_training(event) else Severity.INFO
 
     def find(self, trace: Trace) -> Matches:
         for match in self.by_place(launches.outermost(self.matched_events(trace))):
-            ops = [op for event in match.events for op in _ops_of_bias(event)]
+            ops = trace.events(_ops_of_bias(trace, rows_of(match.events)))
             # The parameter is not updated either, which is not counted.
-            edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if ops else None
+            edit = edits.without_ops(trace, ops, "no bias", (0.0, 0.2)) if len(ops) else None
             work = edits.work_of(trace, ops)
             cost = work if len(work) else rows_of(ops)
             # A folded norm is made nowhere in the layer's constructor.
@@ -128,26 +125,46 @@ class BiasBeforeBatchNorm(Pattern):
         return "in inference the batch norm can be folded into the layer before it"
 
 
-def _ops_of_bias(layer: Event) -> Iterator[Event]:
-    """Yield what adds the bias, and what sums its gradient in backward, where these are ops."""
-    trace = layer.trace
+def _ops_of_bias(trace: Trace, layers: Rows) -> Rows:
+    """Rows of what adds the bias, and of what sums its gradient in backward, if these are ops."""
+    inside = launches.below(trace, layers)
     backward, forward = autograd.forward_links(trace).T
-    first, last = np.searchsorted(forward, (layer.row, int(trace.subtree_end[layer.row])))
-    yield from (op for op in layer.descendants() if op.name == "aten::add_")
-    for node in trace.events(backward[first:last]):
-        yield from (op for op in node.descendants() if op.name == "aten::sum")
+    nodes = launches.below(trace, backward[inside.contains(forward)])
+    adds, sums = (launches.tree_rows(trace, name) for name in ("aten::add_", "aten::sum"))
+    return np.append(adds[inside.contains(adds)], sums[nodes.contains(sums)])
 
 
-def _next_op(event: Event) -> Event | None:
-    """The next op on the thread after all that `event` holds, but for BatchNorm's own counter."""
-    return next((op for op in launches.ops_after(event) if not _counts_batches(op)), None)
+@kept
+def _norms(trace: Trace) -> dict[int, int]:
+    """The row of the batch norm right after each layer with a bias that it may be of."""
+    layers = launches.tree_rows(trace, *_CONVOLUTIONS, _LINEAR)
+    layers = layers[trace.by_call(layers, lambda _, inputs: _has_bias(trace, inputs)) > 0]
+    adds = launches.tree_rows(trace, "aten::add_", "aten::add")
+    is_counter = np.zeros(trace.tree_count, bool)
+    is_counter[adds] = trace.by_call(adds, lambda _, inputs: _counts_batches(trace, inputs))
+    after = launches.op_after_each(trace, layers, is_counter)
+    is_norm = launches.has_name(trace, *_NORMS)[trace.name_id[after]] & (after >= 0)
+    found, known = dict[int, int](), dict[tuple[int, ...], bool]()
+    for layer, norm in zip(layers[is_norm].tolist(), after[is_norm].tolist(), strict=True):
+        inputs = (int(trace.inputs_id[layer]), int(trace.inputs_id[norm]))
+        alike = (int(trace.name_id[layer]), *inputs)
+        if alike not in known:
+            known[alike] = _fits(trace.event(layer), trace.event(norm))
+        if known[alike]:
+            found[layer] = norm
+    return found
 
 
-def _counts_batches(op: Event) -> bool:
+def _has_bias(trace: Trace, inputs_id: int) -> bool:
+    dtypes = trace.inputs.dtypes(inputs_id)
+    return len(dtypes) > _BIAS and bool(dtypes[_BIAS])
+
+
+def _counts_batches(trace: Trace, inputs_id: int) -> bool:
     """`num_batches_tracked.add_(1)`: an integer without dimensions."""
-    if op.name not in ("aten::add_", "aten::add"):
+    if trace.inputs.dtypes(inputs_id)[:1] != ("long int",):
         return False
-    return op.input_dtypes[:1] == ("long int",) and op.input_shapes[:1] == ((),)
+    return trace.inputs.shapes(inputs_id)[:1] == ((),)
 
 
 def _fits(layer: Event, norm: Event) -> bool:
@@ -165,6 +182,5 @@ def _fits(layer: Event, norm: Event) -> bool:
 
 
 def _is_training(layer: Event) -> bool:
-    norm = _next_op(layer)
-    values = norm.concrete_inputs if norm is not None else ()
+    values = layer.trace.event(_norms(layer.trace)[layer.row]).concrete_inputs
     return len(values) <= _TRAINING or values[_TRAINING] != "False"

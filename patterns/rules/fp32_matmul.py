@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
@@ -97,17 +97,18 @@ class FP32Matmul(DevicePattern):
     def find(self, trace: Trace) -> Matches:
         found = products.without_tf32(trace)
         for events in places.parts(found, lambda each: (each.location, each.kind)):
-            rows = [row for event in events for row in launches.work_or_op(event)]
+            rows = launches.work_or_ops(trace, rows_of(events))
             yield Match(events, "float32 products on ordinary cores; this GPU has TF32", rows)
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:
         """Kernels as long as Tensor Cores would take, or memory needs to read the factors."""
-        rows = [row for event in events for row in launches.work_or_op(event)]
+        rows = launches.work_or_ops(trace, rows_of(events))
         compute = {device.compute for device in devices.used_devices(trace, "nvidia")}
         ratio = 8 if compute <= _FULL_RATE else 2
         spent = trace.duration_ns[rows]
         spent_ns = max(int(spent.sum()), 1)
-        memory = sum(map(_nbytes, events)) / _BYTES_PER_NS / spent_ns
+        nbytes = trace.by_call(rows_of(events), lambda _, inputs_id: _nbytes(trace, inputs_id))
+        memory = int(nbytes.sum()) / _BYTES_PER_NS / spent_ns
         large = int(spent[spent >= _LARGE_NS].sum()) / spent_ns
         worst = (large * _LARGE_LEFT + (1 - large) * _SMALL_LEFT) / ratio
         if events[0].kind == EventKind.Kernel:
@@ -116,7 +117,7 @@ class FP32Matmul(DevicePattern):
         return Edit("the products in TF32", work=rows, left=left)
 
 
-def _nbytes(event: Event) -> int:
+def _nbytes(trace: Trace, inputs_id: int) -> int:
     """The bytes of the factors of a product."""
-    shapes = [shape for shape in event.input_shapes if is_dims(shape) and len(shape) > 1]
+    shapes = [dims for dims in trace.inputs.shapes(inputs_id) if is_dims(dims) and len(dims) > 1]
     return 4 * sum(map(math.prod, shapes))

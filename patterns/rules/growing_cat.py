@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 
@@ -11,6 +12,8 @@ import numpy as np
 
 from tidy.trace import Capability, Event, Rows, Trace
 from tidy.trace.inputs import is_dims
+from tidy.trace.intervals import any_within
+from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device.autograd import called_by_script
@@ -87,8 +90,9 @@ def _growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[li
     for track in np.unique(trace.track_id[rows]).tolist():
         own = rows[trace.track_id[rows] == track]
         ops = ops_in_no_op(trace, track) if len(own) >= fewest_rounds else own[:0]
+        readers = _Readers(trace, ops)
         for chain in _grown(trace, ops[np.isin(ops, own)], fewest_rounds):
-            if _reads(trace, ops, chain) <= read_share * len(chain):
+            if readers.count(chain) <= read_share * len(chain):
                 yield [cat for cat, _ in chain]
 
 
@@ -124,13 +128,39 @@ def _sizes(cat: Event) -> tuple[list[_Dims], _Dims]:
     return tensors, tuple(given)
 
 
-def _reads(trace: Trace, ops: Rows, chain: list[tuple[Event, _Dims]]) -> int:
-    """In how many of the rounds other operators take what has grown."""
-    reading = ~has_name(trace, "aten::cat", *op_names.VIEWS)
-    reads = 0
-    for (cat, dims), (after, _) in pairwise(chain):
-        first, last = np.searchsorted(ops, (int(trace.subtree_end[cat.row]), after.row))
-        between = ops[first:last]
-        numbers = np.unique(trace.inputs_id[between[reading[trace.name_id[between]]]])
-        reads += any(dims in trace.inputs.shapes(int(number)) for number in numbers)
-    return reads
+class _Readers:
+    """The operators of a thread that read tensors: those with such dims among their inputs."""
+
+    def __init__(self, trace: Trace, ops: Rows) -> None:
+        is_other = ~has_name(trace, "aten::cat", *op_names.VIEWS)
+        self._trace, self._ops = trace, ops[is_other[trace.name_id[ops]]]
+        self._known = dict[_Dims, Rows]()
+
+    @cached_property
+    def _rows_of_inputs(self) -> dict[int, Rows]:
+        return {
+            number: self._ops[own]
+            for number, own in grouped(self._trace.inputs_id[self._ops]).items()
+        }
+
+    @cached_property
+    def _inputs_with(self) -> dict[object, list[int]]:
+        found = defaultdict[object, list[int]](list)
+        for number in self._rows_of_inputs:
+            for dims in set(self._trace.inputs.shapes(number)):
+                found[dims].append(number)
+        return found
+
+    def of(self, dims: _Dims) -> Rows:
+        """Their rows, ascending."""
+        if dims not in self._known:
+            rows = [self._rows_of_inputs[each] for each in self._inputs_with.get(dims, ())]
+            self._known[dims] = np.sort(np.concatenate([self._ops[:0], *rows]))
+        return self._known[dims]
+
+    def count(self, chain: list[tuple[Event, _Dims]]) -> int:
+        """In how many of the rounds other operators take what has grown."""
+        return sum(
+            any_within(self.of(dims), int(self._trace.subtree_end[cat.row]), after.row)
+            for (cat, dims), (after, _) in pairwise(chain)
+        )

@@ -25,7 +25,7 @@ from .device_rates import rates_of
 from .device_work import kernels_of_collectives
 from .efficiency import Efficiency, OpWork, ProductRate
 from .flame import FlameGraph
-from .host_time import HostTime
+from .host_time import HostTime, main_track
 from .idle_time import host_in_window
 from .pieces import Stretches
 from .ranks import RankWaits, jobs_of, waits_for_devices, waits_for_ranks
@@ -48,6 +48,7 @@ __all__ = [
     "host_in_window",
     "jobs_of",
     "kernels_of_collectives",
+    "main_track",
     "make_accounts",
     "rates_of",
     "waits_for_devices",

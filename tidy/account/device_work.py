@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
+from ..trace.kept import kept
 from . import work_kinds
 from .closures import closures
 from .pieces import NO_STRETCHES, Stretches, joined
@@ -58,13 +59,19 @@ _IN_OPTIMIZER = "Optimizer.step#*"
 
 def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
     """For each device row what its name alone says, as an index into `KINDS`."""
-    ids, by_name = trace.name_id[rows], np.zeros(len(trace.names), np.int8)
-    for name in np.flatnonzero(np.bincount(ids)).tolist():
+    result: NDArray[np.int8] = _kinds_of_names(trace)[trace.name_id[rows]]
+    return result
+
+
+@kept
+def _kinds_of_names(trace: Trace) -> NDArray[np.int8]:
+    """For each name that work of devices has what it says; shape (names,)."""
+    by_name = np.zeros(len(trace.names), np.int8)
+    for name in np.flatnonzero(np.bincount(trace.name_id[trace.device_rows])).tolist():
         text = trace.names[name]
         is_copy = text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy"))
         by_name[name] = CODE_OF[COPIES if is_copy else kernel_kind(text)]
-    result: NDArray[np.int8] = by_name[ids]
-    return result
+    return by_name
 
 
 def kernels_of_collectives(trace: Trace) -> Rows:

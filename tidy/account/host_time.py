@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..trace import EventKind, Intervals, Rows, Trace
 from ..trace.intervals import repeated
+from ..trace.kept import kept
 from ..trace.loader_fetches import find_fetches
 from ..trace.steps import step_ranges
 from .closures import closures
@@ -68,6 +69,26 @@ class ToldRanges(NamedTuple):
     of_all: list[tuple[int, Intervals]]
 
 
+@kept
+def main_track(trace: Trace) -> int:
+    """The track of the thread that runs the steps; -1 where there is no host event at all.
+
+    It is the thread of the steps' ranges, else the one that launches most, else that with most
+    operators.
+    """
+    count = trace.tree_count
+    optimizers = trace.rows_named("Optimizer.step#*")
+    for chosen in (
+        np.append(step_ranges(trace), optimizers[optimizers < count]),
+        trace.rows_of_kind(EventKind.Runtime),
+        np.flatnonzero(trace.kind[:count] == EventKind.TorchOp),
+        np.arange(count),
+    ):
+        if len(chosen):
+            return int(np.bincount(trace.track_id[chosen]).argmax())
+    return -1
+
+
 class HostTime:
     """The pieces of each host thread of a trace."""
 
@@ -86,24 +107,10 @@ class HostTime:
     def _closures(self) -> Intervals:
         return closures(self._trace)
 
-    @cached_property
+    @property
     def main(self) -> int:
-        """The track of the thread that runs the steps; -1 where there is no host event at all.
-
-        It is the thread of the steps' ranges, else the one that launches most, else that with most
-        operators.
-        """
-        trace, count = self._trace, self._trace.tree_count
-        optimizers = trace.rows_named("Optimizer.step#*")
-        for chosen in (
-            np.append(step_ranges(trace), optimizers[optimizers < count]),
-            trace.rows_of_kind(EventKind.Runtime),
-            np.flatnonzero(trace.kind[:count] == EventKind.TorchOp),
-            np.arange(count),
-        ):
-            if len(chosen):
-                return int(np.bincount(trace.track_id[chosen]).argmax())
-        return -1
+        """The track of the thread that runs the steps; -1 where there is no host event at all."""
+        return main_track(self._trace)
 
     def pieces(self, track_id: int) -> ThreadTime:
         """The pieces of one thread, over all of the trace's time."""

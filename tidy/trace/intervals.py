@@ -42,15 +42,24 @@ def total_ns_of_groups(
     """The time that the stretches of each group cover together, by ascending group; (groups,)."""
     order = np.lexsort((starts_ns, groups))
     groups, starts, ends = groups[order], starts_ns[order], ends_ns[order]
+    fresh = np.maximum(ends - np.maximum(starts, latest_before(groups, ends)), 0)
     firsts = np.flatnonzero(np.append(True, np.diff(groups) != 0)[: len(groups)])
-    # Ranks stand for ends, so that a group's come after those of all groups before it.
-    ranked = np.sort(ends)
-    offset = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(groups))) * len(ends)
-    rank = np.maximum.accumulate(np.searchsorted(ranked, ends) + offset) - offset
-    upto = np.append(np.iinfo(np.int64).min, ranked[rank])[:-1]
-    upto[firsts] = np.iinfo(np.int64).min
-    fresh = np.maximum(ends - np.maximum(starts, upto), 0)
     return np.add.reduceat(fresh, firsts) if len(firsts) else fresh
+
+
+def latest_before(groups: NDArray[np.int64], ends_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The latest of the ends before each one in its group, groups ascending.
+
+    The first of a group has the earliest time that there is.
+    """
+    is_first = np.append(True, np.diff(groups) != 0)[: len(groups)]
+    # Ranks stand for ends, so that a group's come after those of all groups before it.
+    ranked = np.sort(ends_ns)
+    offset = (np.cumsum(is_first) - 1) * len(ends_ns)
+    rank = np.maximum.accumulate(np.searchsorted(ranked, ends_ns) + offset) - offset
+    latest = np.append(0, ranked[rank])[:-1]
+    latest[is_first] = np.iinfo(np.int64).min
+    return latest
 
 
 def any_within(numbers: NDArray[np.int64], first: int, end: int) -> bool:

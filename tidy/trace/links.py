@@ -92,11 +92,25 @@ def nearest_open(
         above = parent[rows[pending]]
         rows[pending] = above
         pending = pending[(above >= 0) & (end_ns[above] < times_ns[pending])]
-    rows[pending] = _climb(rows[pending], times_ns[pending], end_ns, parent)
+    own = _with_ancestors(rows[pending], parent)
+    above = np.where(parent[own] < 0, -1, np.searchsorted(own, parent[own]))
+    found = _climb(np.searchsorted(own, rows[pending]), times_ns[pending], end_ns[own], above)
+    rows[pending] = np.where(found < 0, -1, own[found])
     return rows
 
 
-_DEEP = 2000  # no real stack is deeper; one step a level is fastest up to here
+_DEEP = 32  # one step a level is fastest up to here, which few events have to go
+
+
+def _with_ancestors(rows: Rows, parent: NDArray[np.int32]) -> Rows:
+    """These rows and all above them, ascending."""
+    found = set[int]()
+    for each in np.unique(rows).tolist():
+        row = each
+        while row >= 0 and row not in found:
+            found.add(row)
+            row = int(parent[row])
+    return np.array(sorted(found), np.int64)
 
 
 def _climb(

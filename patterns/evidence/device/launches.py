@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
+from tidy.trace.intervals import repeated
 from tidy.trace.kept import kept
+from tidy.trace.links import grouped
 
 # Ranges in which code runs that torch.compile made.
 COMPILED = ("Torch-Compiled Region*", "## Call CompiledFxGraph*", "CompiledFunction*")
@@ -107,10 +109,16 @@ def innermost(events: Sequence[Event]) -> list[Event]:
     """
     if not events:
         return []
-    rows = rows_of(events)
-    ordered, ends = np.sort(rows), events[0].trace.subtree_end[rows]
+    trace, rows = events[0].trace, rows_of(events)
+    return list(trace.events(innermost_rows(trace, rows)))
+
+
+def innermost_rows(trace: Trace, rows: Rows) -> Rows:
+    """Those of the rows that hold no other of them; see `innermost`."""
+    ordered, ends = np.sort(rows), trace.subtree_end[rows]
     inside = np.searchsorted(ordered, ends) - np.searchsorted(ordered, rows, side="right")
-    return [event for event, count in zip(events, inside.tolist(), strict=True) if not count]
+    holds_none: Rows = rows[inside == 0]
+    return holds_none
 
 
 def outermost(events: Sequence[Event]) -> list[Event]:
@@ -138,10 +146,7 @@ def ops_in_no_op(trace: Trace, track: int) -> Rows:
 def _ops_by_track(trace: Trace) -> dict[int, Rows]:
     """Rows of the ops of each thread, ascending."""
     ops = np.flatnonzero(trace.kind[: trace.tree_count] == EventKind.TorchOp)
-    ops = ops[np.argsort(trace.track_id[ops], kind="stable")]
-    tracks, firsts = np.unique(trace.track_id[ops], return_index=True)
-    parts = np.split(ops, firsts[1:]) if len(ops) else []
-    return dict(zip(tracks.tolist(), parts, strict=True))
+    return {track: ops[own] for track, own in grouped(trace.track_id[ops]).items()}
 
 
 def work_or_op(op: Event) -> list[int]:
@@ -149,18 +154,35 @@ def work_or_op(op: Event) -> list[int]:
     return op.trace.device_rows_under(op.row).tolist() or [op.row]
 
 
+def work_or_ops(trace: Trace, ops: Rows) -> Rows:
+    """The same of several ops, ascending."""
+    work = trace.device_rows
+    inside = work[below(trace, ops).contains(trace.launching_ops(work))]
+    return np.append(ops[~launches_any(trace, ops, work)], inside)
+
+
 def ops_around(trace: Trace, rows: Rows) -> Rows:
     """For each tree row the op in no other op of its thread that holds it; -1 where none does."""
     found = np.full(len(rows), -1, np.int64)
     known = np.flatnonzero(rows >= 0)
-    tracks = trace.track_id[rows[known]]
-    for track in np.flatnonzero(np.bincount(tracks)).tolist():
-        outside = ops_in_no_op(trace, track)
-        own = known[tracks == track]
+    for track, mine in grouped(trace.track_id[rows[known]]).items():
+        outside, own = ops_in_no_op(trace, track), known[mine]
         at = np.searchsorted(outside, rows[own], side="right") - 1
         own, op = own[at >= 0], outside[at[at >= 0]]
         held = rows[own] < trace.subtree_end[op]
         found[own[held]] = op[held]
+    return found
+
+
+@kept
+def ops_around_all(trace: Trace) -> NDArray[np.int32]:
+    """The same of all rows of the tree; shape (tree_count,)."""
+    found = np.full(trace.tree_count, -1, np.int32)
+    for track in _ops_by_track(trace):
+        ops = ops_in_no_op(trace, track)
+        which, held = repeated(trace.subtree_end[ops] - ops, ops)
+        mine = trace.track_id[held] == track  # other threads' may hang below
+        found[held[mine]] = ops[which[mine]]
     return found
 
 
@@ -169,6 +191,26 @@ def outermost_ops(trace: Trace, rows: Rows) -> Rows:
     ops = np.sort(ops_around(trace, rows), kind="stable")
     distinct: Rows = ops[(ops >= 0) & (np.diff(ops, prepend=-1) != 0)]
     return distinct
+
+
+def op_after_each(trace: Trace, rows: Rows, is_skipped: NDArray[np.bool_]) -> Rows:
+    """For each tree row the first that `ops_after` gives, without skipped ones; -1 for none.
+
+    Args:
+        is_skipped: for each row of the tree whether it is passed over.
+    """
+    found = np.full(len(rows), -1, np.int64)
+    limit = trace.subtree_end[rows] + np.int64(_FARTHEST_ROWS)
+    for track, own in grouped(trace.track_id[rows]).items():
+        ops = np.append(_ops_by_track(trace).get(track, rows[:0]), trace.tree_count)
+        left, after = own, trace.subtree_end[rows[own]]
+        while len(left):
+            op = ops[np.searchsorted(ops, after)]
+            found[left] = np.where((op < limit[left]) & (op < trace.tree_count), op, -1)
+            again = found[left] >= 0
+            again[again] = is_skipped[op[again]]
+            left, after = left[again], trace.subtree_end[op[again]]
+    return found
 
 
 def ops_after(event: Event) -> Iterator[Event]:

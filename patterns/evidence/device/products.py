@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import lru_cache
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,8 @@ from tidy.account.work_kinds import (
     convolves,
     kernel_kind,
 )
-from tidy.trace import Event, EventKind, Rows, Trace
+from tidy.trace import EventKind, Events, Rows, Trace
+from tidy.trace.kept import kept
 
 from . import devices, launches
 
@@ -67,6 +67,7 @@ def precision_of(kernel: str) -> Precision | None:
     return Precision.FLOAT32 if _FLOAT32.search(lower) else None
 
 
+@kept
 def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
     """Rows of the kernels that multiply in a known precision, by that."""
     rows = trace.rows_of_kind(EventKind.Kernel)
@@ -102,8 +103,9 @@ def hides_tf32(trace: Trace) -> bool:
     of = kernels_by_precision(trace)
     if not is_float_template(trace, of[Precision.OPEN]).any():
         return False
-    floats = map(_is_float, trace.events(trace.rows_named(*MATRIX_PRODUCTS)))
-    return not len(of[Precision.TF32]) + len(of[Precision.FLOAT32]) and not any(floats)
+    if len(of[Precision.TF32]) + len(of[Precision.FLOAT32]):
+        return False
+    return not _are_float(trace, trace.rows_named(*MATRIX_PRODUCTS)).any()
 
 
 def has_tensor_cores(trace: Trace) -> bool:
@@ -131,24 +133,29 @@ def gains_by_tf32(trace: Trace) -> bool:
     return has_tf32(trace) and not all(_NO_GAIN_OF_TF32.search(each.name) for each in nvidia)
 
 
-def without_tf32(trace: Trace) -> list[Event]:
+def without_tf32(trace: Trace) -> Events:
     """The float32 products that switching TF32 on would speed up: ops, and kernels without one.
 
     Where some product of float32 ran on Tensor Cores TF32 is on; those on ordinary cores then have
     sizes that cuBLAS has no TF32 kernel for.
     """
+    return trace.events(_without_tf32(trace))
+
+
+@kept
+def _without_tf32(trace: Trace) -> Rows:
+    none = np.empty(0, np.int64)
     if not gains_by_tf32(trace):
-        return []
-    compiled = _of_compiled_code(trace)
+        return none
+    compiled, kernels = _of_compiled_code(trace), kernels_by_precision(trace)
     if len(compiled[Precision.TF32]):
-        return []
-    products = list(trace.events(trace.rows_named(*MATRIX_PRODUCTS)))
-    floats = [each for each in launches.innermost(products) if _is_float(each)]
-    precisions = [_precision(each) for each in floats]
-    if set(precisions) & set(_ON_TENSOR_CORES):
-        return []
-    by_op = compress(floats, (each == Precision.FLOAT32 for each in precisions))
-    return [*by_op, *trace.events(compiled[Precision.FLOAT32])]
+        return none
+    floats = launches.innermost_rows(trace, trace.rows_named(*MATRIX_PRODUCTS))
+    floats = floats[_are_float(trace, floats)]
+    if any(launches.launches_any(trace, floats, kernels[each]).any() for each in _ON_TENSOR_CORES):
+        return none
+    by_op = floats[launches.launches_any(trace, floats, kernels[Precision.FLOAT32])]
+    return np.concatenate([by_op, compiled[Precision.FLOAT32]])
 
 
 def _of_compiled_code(trace: Trace) -> dict[Precision, Rows]:
@@ -172,15 +179,11 @@ def _of_compiled_code(trace: Trace) -> dict[Precision, Rows]:
     return {each: own(rows) for each, rows in known.items()}
 
 
-def _is_float(product: Event) -> bool:
+def _are_float(trace: Trace, products: Rows) -> NDArray[np.bool_]:
     """Tell whether both factors are float32. Under autocast the bias of a wrapper may be, alone."""
-    first = "add" in product.name
-    return product.input_dtypes[first : first + 2] == ("float", "float")
 
+    def are_float(name: str, inputs_id: int) -> bool:
+        first = "add" in name
+        return trace.inputs.dtypes(inputs_id)[first : first + 2] == ("float", "float")
 
-def _precision(product: Event) -> Precision | None:
-    """Tell what the kernels of a product multiply in; Tensor Cores count where they took part."""
-    kernels = [work.name for work in product.kernels if work.kind == EventKind.Kernel]
-    found = {precision_of(name) for name in kernels}
-    order = (*_ON_TENSOR_CORES, Precision.FLOAT32)
-    return next((each for each in order if each in found), None)
+    return trace.by_call(products, are_float).astype(bool)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Trace
+from tidy.trace.intervals import latest_before
 
 from .places import by_window, grouped, place_of
 
@@ -122,14 +123,17 @@ class Loop:
 
 def time_of_rounds(trace: Trace, loops: Iterable[NDArray[np.int64]]) -> Intervals:
     """The time of loops, given the ops of each by start, their Python between ops included."""
-    starts, ends = list[NDArray[np.int64]](), list[NDArray[np.int64]]()
-    for rows in loops:
-        own = Intervals(trace.start_ns[rows], trace.end_ns[rows])
-        gaps = own.starts_ns[1:] - own.ends_ns[:-1]
-        until = np.where(gaps <= _LONGEST_PYTHON_NS, own.starts_ns[1:], own.ends_ns[:-1])
-        starts.append(own.starts_ns)
-        ends.append(np.append(until, own.ends_ns[-1:]))
-    return Intervals(np.concatenate(starts), np.concatenate(ends))
+    each = list(loops)
+    rows = np.concatenate(each)
+    group = np.repeat(np.arange(len(each)), [len(own) for own in each])
+    lasts = trace.duration_ns[rows] > 0
+    rows, group = rows[lasts], group[lasts]
+    order = np.lexsort((trace.start_ns[rows], group))
+    starts, ends = trace.start_ns[rows[order]], trace.end_ns[rows[order]]
+    before = latest_before(group[order], ends)
+    # Before the first of a loop there is no gap.
+    is_gap = (before > np.iinfo(np.int64).min) & (starts - before <= _LONGEST_PYTHON_NS)
+    return Intervals(np.append(starts, before[is_gap]), np.append(ends, starts[is_gap]))
 
 
 def further_rounds(

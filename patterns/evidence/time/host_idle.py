@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.account import HostTime, Stretches, host_in_window
+from tidy.account import Stretches, host_in_window, main_track
 from tidy.account import host_kinds as kinds
 from tidy.trace import (
     Event,
@@ -34,7 +34,7 @@ from tidy.trace.lost import capturing
 
 from ..device import devices
 from ..device.graphs import KERNEL_LAUNCHES
-from ..device.launches import COMPILED, by_start, calls_of, has_name, ops_around
+from ..device.launches import COMPILED, by_start, calls_of, has_name, ops_around_all
 from ..python.places import grouped
 
 Numbers = NDArray[np.int32]
@@ -132,7 +132,7 @@ def _host_idle(
     spent_ns = np.bincount(group[chosen], pieces.end_ns[chosen] - pieces.start_ns[chosen])
     is_long = np.zeros(len(other), bool)
     is_long[chosen] = spent_ns[group[chosen]] >= LONG_NS
-    tracks = np.where(pieces.row >= 0, trace.track_id[pieces.row], HostTime(trace).main)
+    tracks = np.where(pieces.row >= 0, trace.track_id[pieces.row], main_track(trace))
     between = is_python & ~is_long
     of_tracks = {
         track: _time(pieces, between & (tracks == track))
@@ -157,7 +157,7 @@ def _ops_and_launches(
         nothing. A call in no op is a launch of its own.
     """
     count = trace.tree_count
-    op_of = np.append(ops_around(trace, np.arange(count)), -1).astype(np.int32)  # the last of none
+    op_of = np.append(ops_around_all(trace), np.int32(-1))  # the last of none
     is_call = pieces.row >= count
     ops = op_of[np.where(is_call, trace.caller[pieces.row], pieces.row)]
     launching = op_of[trace.launching_ops(trace.device_rows)]
