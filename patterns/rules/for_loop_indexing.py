@@ -11,6 +11,7 @@ import numpy as np
 from tidy.finding import Severity
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Events, Location, Rows, Trace
+from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches
@@ -205,8 +206,9 @@ def _loops(trace: Trace, fewest_rounds: int, longest_round: int) -> Iterator[_Wa
                 found[walk.location, tuple(names[start : start + period].tolist())] = walk
                 yield walk
         # Rounds of the same loops between other work, of which there are fewer each time.
+        places_of = grouped(names) if found else {}
         for (location, body), walk in found.items():
-            for first, last in loops.further_rounds(names, body, taken):
+            for first, last in loops.further_rounds(names, places_of, body, taken):
                 told = walk.has_products, walk.is_views
                 more = _walk(trace, rows[first:last], len(body), select_id, 2, *told)
                 if more is not None and more.location == location:
@@ -240,7 +242,7 @@ def _walk(
     if rounds < fewest_rounds or (frame is not None and _is_of_data_sets(frame)):
         return None
     start_ns, end_ns = trace.start_ns[rows[0]], trace.end_ns[rows[-1]]
-    steps = sum(bool(start_ns <= step.start_ns < end_ns) for step in trace.steps)
+    steps = loops.count_begun(trace, int(start_ns), int(end_ns))
     changes = loops.index_changes(trace, selects, slots, fewest_rounds)
     # Without inputs the layers of a model look like a loop around products.
     if steps >= rounds - 1 or changes is False or (changes is None and has_products):

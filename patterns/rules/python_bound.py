@@ -8,6 +8,8 @@ from functools import reduce
 from itertools import takewhile
 from operator import or_
 
+import numpy as np
+
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Events, Intervals, Location, Trace, time_text
@@ -120,12 +122,17 @@ class PythonBound(Pattern):
         # What others are named for.
         named = [autograd.engine_time(trace), *(each.time for each in in_most_steps(trace))]
         anothers = reduce(or_, named)
+        parts = _parts_of(anothers, idle.stretches)
         python = [
             each
-            for each in idle.stretches
-            if _is_python(each) and _part_of(anothers, each) < self.most_of_another
+            for each, part in zip(idle.stretches, parts, strict=True)
+            if part < self.most_of_another and _is_python(each)
         ]
+        window_ns = max(trace.step_time.total_ns, 1)
         for same in places.grouped(python, lambda each: _place(trace, each)):
+            in_all_ns = sum(each.end_ns - each.start_ns for each in same)
+            if in_all_ns / window_ns < self.at_one_place:
+                continue
             usual = host_idle.usual_time(trace, same)
             if (trace.step_share(usual) or 0.0) >= self.at_one_place:
                 yield self._at_one_place(trace, same)
@@ -188,10 +195,12 @@ def _is_python(stretch: Stretch) -> bool:
     return stretch.op is None and not waits and preparing(stretch.functions) is None
 
 
-def _part_of(time: Intervals, stretch: Stretch) -> float:
-    """The part of a stretch that lies in this time."""
-    (own_ns,) = time.covered_ns([stretch.start_ns], [stretch.end_ns]).tolist()
-    return float(own_ns / max(stretch.end_ns - stretch.start_ns, 1))
+def _parts_of(time: Intervals, stretches: Sequence[Stretch]) -> list[float]:
+    """The part of each stretch that lies in this time."""
+    edges = np.array([(each.start_ns, each.end_ns) for each in stretches], np.int64).reshape(-1, 2)
+    own_ns = time.covered_ns(edges[:, 0], edges[:, 1])
+    parts: list[float] = (own_ns / np.maximum(edges[:, 1] - edges[:, 0], 1)).tolist()
+    return parts
 
 
 def _function(stretch: Stretch) -> Event | None:

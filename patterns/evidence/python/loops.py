@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from typing import TypeVar, cast
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Trace
 from tidy.trace.intervals import latest_before
+from tidy.trace.kept import kept
 
 from .places import by_window, grouped, place_of
 
@@ -26,12 +27,25 @@ _LONGEST_PYTHON_NS = 50_000
 def step_of(trace: Trace, times_ns: ArrayLike) -> NDArray[np.int64]:
     """For each time the index in `trace.steps` of the step it is in, -1 for none."""
     times = np.asarray(times_ns, np.int64)
-    if not trace.steps:
+    starts, ends = _edges(trace)
+    if not len(starts):
         return np.full(times.shape, -1, np.int64)
-    starts = np.array([step.start_ns for step in trace.steps], np.int64)
-    ends = np.array([step.end_ns for step in trace.steps], np.int64)
     at = np.searchsorted(starts, times, side="right") - 1
     return np.where((at >= 0) & (times < ends[at]), at, -1)
+
+
+@kept
+def _edges(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When the steps of a trace start and end."""
+    edges = np.array([(step.start_ns, step.end_ns) for step in trace.steps], np.int64)
+    starts, ends = edges.reshape(-1, 2).T
+    return starts, ends
+
+
+def count_begun(trace: Trace, start_ns: int, end_ns: int) -> int:
+    """How many steps begin in [start, end)."""
+    first, last = np.searchsorted(_edges(trace)[0], (start_ns, end_ns))
+    return int(last - first)
 
 
 def count_steps(trace: Trace, times_ns: ArrayLike) -> int:
@@ -137,15 +151,23 @@ def time_of_rounds(trace: Trace, loops: Iterable[NDArray[np.int64]]) -> Interval
 
 
 def further_rounds(
-    sequence: ArrayLike, body: Sequence[int], taken: NDArray[np.bool_]
+    values: NDArray[np.int64],
+    places: Mapping[int, NDArray[np.int64]],
+    body: Sequence[int],
+    taken: NDArray[np.bool_],
 ) -> Iterator[tuple[int, int]]:
-    """Stretches [first, last) of two rounds of a loop's body or more, of elements not yet taken."""
-    values, period = np.asarray(sequence), len(body)
-    count = max(len(values) - period + 1, 0)
-    begins = ~taken[:count]
+    """Stretches [first, last) of two rounds of a loop's body or more, of elements not yet taken.
+
+    Args:
+        places: where each of the values is, ascending.
+    """
+    period = len(body)
+    rarest = min(range(period), key=lambda at: len(places[body[at]]))
+    rounds = places[body[rarest]] - rarest
+    rounds = rounds[(rounds >= 0) & (rounds <= len(values) - period)]
+    rounds = rounds[~taken[rounds]]
     for at, name in enumerate(body):
-        begins &= values[at : at + count] == name
-    rounds = np.flatnonzero(begins)
+        rounds = rounds[values[rounds + at] == name]
     for run in np.split(rounds, np.flatnonzero(np.diff(rounds) != period) + 1):
         if len(run) > 1:
             yield int(run[0]), int(run[-1]) + period

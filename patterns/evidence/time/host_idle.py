@@ -50,7 +50,7 @@ _LONGEST_LAUNCH_NS = 200_000
 _MOST = 0.6
 # So much of idle time before launches of one name, which are so few of all, is told.
 MOST_BEFORE, _FEW = 2 / 3, 1 / 3
-_FUNCTIONS = (EventKind.PyCall, EventKind.PyCCall)
+_FUNCTIONS = (int(EventKind.PyCall), int(EventKind.PyCCall))
 _IN_PYTHON = [
     kinds.CODE_OF[kind] for kind in (kinds.PYTHON, kinds.PREPROCESSING, kinds.OTHER_PROCESS)
 ]
@@ -187,25 +187,31 @@ def _stretches(
 ) -> Iterator[_Rows]:
     """The stretches that the pieces with one number are; -1 is none."""
     chosen = np.flatnonzero(group >= 0)
-    firsts = np.flatnonzero(np.diff(group[chosen], prepend=-1))
-    for own in np.split(chosen, firsts[1:]) if len(chosen) else ():
-        spent = pieces.end_ns[own] - pieces.start_ns[own]
-        start_ns, end_ns = int(pieces.start_ns[own[0]]), int(pieces.end_ns[own[-1]])
-        longest = own[spent.argmax()]
-        in_ops = ops[own] >= 0
-        is_op = 2 * spent[in_ops].sum() > spent.sum()
-        op = int(ops[own][in_ops][spent[in_ops].argmax()]) if is_op else -1
-        row = int(pieces.row[longest])
-        functions = tuple(_functions(trace.event(row), start_ns, end_ns)) if row >= 0 else ()
-        yield start_ns, end_ns, int(tracks[longest]), row, functions, op
+    if not len(chosen):
+        return
+    pieces, ops, tracks, group = pieces.at(chosen), ops[chosen], tracks[chosen], group[chosen]
+    firsts = np.flatnonzero(np.diff(group, prepend=-1))
+    ends_ns = pieces.end_ns[np.append(firsts[1:], len(group)) - 1]
+    spent_ns = pieces.end_ns - pieces.start_ns
+    in_ops_ns = np.where(ops >= 0, spent_ns, -1)
+    longest, in_op = (np.lexsort((-ns, group))[firsts] for ns in (spent_ns, in_ops_ns))
+    all_ns, of_ops_ns = (np.add.reduceat(ns, firsts) for ns in (spent_ns, np.maximum(in_ops_ns, 0)))
+    op = np.where(2 * of_ops_ns > all_ns, ops[in_op], -1)
+    columns = pieces.start_ns[firsts], ends_ns, tracks[longest], pieces.row[longest], op
+    for start_ns, end_ns, track, row, op_row in zip(*(c.tolist() for c in columns), strict=True):
+        functions = tuple(_functions(trace, row, start_ns, end_ns))
+        yield start_ns, end_ns, track, row, functions, op_row
 
 
-def _functions(event: Event, start_ns: int, end_ns: int) -> Iterator[int]:
-    """Rows of the frames and calls of Python around an event that hold most of a stretch."""
-    for each in (event, *event.ancestors()):
-        held_ns = min(each.end_ns, end_ns) - max(each.start_ns, start_ns)
-        if each.kind in _FUNCTIONS and held_ns >= _MOST * (end_ns - start_ns):
-            yield each.row
+def _functions(trace: Trace, row: int, start_ns: int, end_ns: int) -> Iterator[int]:
+    """Rows of the frames and calls of Python at or around a row that hold most of a stretch."""
+    least_ns = _MOST * (end_ns - start_ns)
+    while row >= 0:
+        if trace.kind[row] in _FUNCTIONS:
+            held_ns = min(trace.end_ns[row], end_ns) - max(trace.start_ns[row], start_ns)
+            if held_ns >= least_ns:
+                yield row
+        row = int((trace.parent if row < trace.tree_count else trace.caller)[row])
 
 
 def time_of(stretches: Iterable[Stretch]) -> Intervals:
