@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, Trace
 
-from ..base import DevicePattern
+from ..base import DevicePattern, Matches
 from ..evidence.device import copies, launches
 from ..evidence.fixes import edits
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, under
@@ -69,6 +69,13 @@ class ExtraDeviceCopy(DevicePattern):
 
     def match(self, event: Event) -> bool:
         return copies.fill_copied_by(event) is not None
+
+    def find(self, trace: Trace) -> Matches:
+        ops = trace.rows_named(*self.triggers)
+        moved = trace.events(
+            ops[launches.launches_any(trace, ops, copies.copy_rows(trace, "HtoD"))]
+        )
+        return self.by_place(filter(self.match, moved))
 
     def message(self, events: object) -> str:
         return "filled on the CPU, then copied to the GPU"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidy.account import OpWork, rates_of
 from tidy.finding import NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, Location, Trace
+from tidy.trace import Capability, Event, Events, Location, Trace
 from tidy.trace.inputs import is_dims
 
 from ..base import DevicePattern, Match, Matches
@@ -218,13 +218,15 @@ class _Found:
         launched = np.where(calls >= 0, trace.start_ns[np.maximum(calls, 0)], -1)
         return trace.time_of(steps[steps < trace.tree_count]).contains(launched)
 
-    def events(self) -> list[Event]:
+    def events(self) -> Events:
         """The ops that launched them, once each; the kernels themselves where that is unknown."""
         ops = self._trace.launching_ops(self.kernels)
-        return list(self._trace.events(np.unique(np.where(ops >= 0, ops, self.kernels))))
+        return self._trace.events(np.unique(np.where(ops >= 0, ops, self.kernels)))
 
     def place(self) -> Location | None:
         """The line with most of the time."""
+        if not self._trace.user_places:
+            return None
         spent = Counter[Location | None]()
         for kernel in self._trace.events(self.kernels):
             spent[kernel.location] += kernel.duration_ns
@@ -248,9 +250,10 @@ class _Found:
 
     def _left(self, spent_ns: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """Tell what is left of each kernel, at best and at worst."""
-        ratios = {each: self._ratio(each) for each in set(self.precision)}
-        ratio = np.array([ratios[each] for each in self.precision], np.float64)
-        at_worst = np.array([_AT_WORST[each] for each in self.precision], np.float64)
+        ratio, at_worst = np.ones(len(self.kernels)), np.ones(len(self.kernels))
+        for each in (Precision.FLOAT32, Precision.TF32):
+            own = self.precision == each
+            ratio[own], at_worst[own] = self._ratio(each), _AT_WORST[each]
         floor = self._floor_ns(spent_ns) / np.maximum(spent_ns, 1)
         best = np.clip(np.maximum(1 / ratio, _ABOVE_FLOOR[0] * floor), 0, 1)
         worst = np.clip(np.maximum(at_worst, _ABOVE_FLOOR[1] * floor), best, 1)

@@ -10,6 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.account.op_nbytes import Moved, computes_elementwise, moved
 from tidy.savings import Edit
@@ -202,8 +203,10 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
     in_step = trace.time_of(steps[steps < trace.tree_count]).contains(trace.start_ns[ops])
     size[in_step] = _BREAK
     new_track = np.append(True, np.diff(trace.track_id[ops]) != 0)
-    for first, last in _stretches(size.tolist(), new_track.tolist(), fewest_elements):
-        if last - first >= fewest_ops:
+    for low, high in _without_breaks(size, new_track, fewest_ops):
+        for first, last in _stretches(size[low:high].tolist(), low, fewest_elements):
+            if last - first < fewest_ops:
+                continue
             own = [kernels[slice(*each)].tolist() for each in pairwise(bounds[first : last + 1])]
             part = slice(first, last)
             yield from _made(trace, ops[part], own, size[part], moves, fewest_ops)
@@ -223,20 +226,28 @@ def _member(trace: Trace, name: str, inputs_id: int) -> Moved | None:
     return None
 
 
-def _stretches(
-    size: list[int], new_track: list[bool], fewest_elements: int
+def _without_breaks(
+    size: Rows, new_track: NDArray[np.bool_], fewest_ops: int
 ) -> Iterator[tuple[int, int]]:
-    """[first, last) of neighbours over one size, with smaller ones among them."""
+    """[low, high) of so many neighbours or more on one thread that no operator parts."""
+    goes_on = size != _BREAK
+    begins = goes_on & (~np.append(False, goes_on[:-1]) | new_track)
+    ends = goes_on & (~np.append(goes_on[1:], False) | np.append(new_track[1:], True))
+    bounds = np.stack([np.flatnonzero(begins), np.flatnonzero(ends) + 1], 1)
+    yield from bounds[bounds[:, 1] - bounds[:, 0] >= fewest_ops].tolist()
+
+
+def _stretches(size: list[int], low: int, fewest_elements: int) -> Iterator[tuple[int, int]]:
+    """[first, last) of neighbours over one size, with smaller ones among them, from `low` on."""
     first, whole = -1, 0
-    for at, (elements, is_new) in enumerate(zip(size, new_track, strict=True)):
-        goes_on = first >= 0 and not is_new and elements != _BREAK
-        if goes_on and (elements == whole or 2 * elements <= whole):
+    for at, elements in enumerate(size, low):
+        if first >= 0 and (elements == whole or 2 * elements <= whole):
             continue
         if first >= 0:
             yield first, at
         first, whole = (at, elements) if elements >= fewest_elements else (-1, 0)
     if first >= 0:
-        yield first, len(size)
+        yield first, low + len(size)
 
 
 def _made(

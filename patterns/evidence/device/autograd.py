@@ -97,10 +97,12 @@ def nodes_in_vain(trace: Trace) -> tuple[Rows, NDArray[np.bool_]]:
     out a backward may be missing.
     """
     engine = tree_rows(trace, f"{NODE}*")
-    backward = np.union1d(backward_ops(trace), engine)
+    is_backward = np.zeros(len(trace), bool)
+    is_backward[backward_ops(trace)] = is_backward[engine] = True
+    backward = np.flatnonzero(is_backward)
     ops = trace.rows_of_kind(EventKind.TorchOp)
     ops = ops[~has_name(trace, "aten::to", "aten::_to_copy")[trace.name_id[ops]]]
-    forward = by_start(trace, np.setdiff1d(ops[trace.sequence_nr[ops] >= 0], backward))
+    forward = by_start(trace, ops[(trace.sequence_nr[ops] >= 0) & ~is_backward[ops]])
     forward = forward[~trace.time_of(engine).contains(trace.start_ns[forward])]
     used = trace.sequence_nr[backward]
     in_vain = ~np.isin(trace.sequence_nr[forward], used)

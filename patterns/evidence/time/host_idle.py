@@ -194,13 +194,22 @@ def _stretches(
     ends_ns = pieces.end_ns[np.append(firsts[1:], len(group)) - 1]
     spent_ns = pieces.end_ns - pieces.start_ns
     in_ops_ns = np.where(ops >= 0, spent_ns, -1)
-    longest, in_op = (np.lexsort((-ns, group))[firsts] for ns in (spent_ns, in_ops_ns))
+    longest, in_op = (_first_longest(ns, firsts) for ns in (spent_ns, in_ops_ns))
     all_ns, of_ops_ns = (np.add.reduceat(ns, firsts) for ns in (spent_ns, np.maximum(in_ops_ns, 0)))
     op = np.where(2 * of_ops_ns > all_ns, ops[in_op], -1)
     columns = pieces.start_ns[firsts], ends_ns, tracks[longest], pieces.row[longest], op
     for start_ns, end_ns, track, row, op_row in zip(*(c.tolist() for c in columns), strict=True):
         functions = tuple(_functions(trace, row, start_ns, end_ns))
         yield start_ns, end_ns, track, row, functions, op_row
+
+
+def _first_longest(lengths: Rows, firsts: Rows) -> Rows:
+    """The index of the longest, and of these the first, from each of `firsts` to the next."""
+    longest = np.maximum.reduceat(lengths, firsts)
+    counts = np.diff(firsts, append=len(lengths))
+    at = np.flatnonzero(lengths == np.repeat(longest, counts))
+    found: Rows = at[np.searchsorted(at, firsts)]
+    return found
 
 
 def _functions(trace: Trace, row: int, start_ns: int, end_ns: int) -> Iterator[int]:

@@ -10,8 +10,8 @@ import numpy as np
 from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, number_text
 
-from ..device.copies import ASKED, PAGEABLE, PINNED, copy_op, fill_copied_by, nbytes_of
-from ..device.launches import outermost_op
+from ..device.copies import ASKED, PAGEABLE, PINNED, fill_copied_by, nbytes_of
+from ..device.launches import below, has_name, outermost_op_rows
 from ..device.lookups import index_made_for
 from ..device.obstacles import without_device
 from ..python import places
@@ -20,6 +20,7 @@ from .timing import Cost
 from .waits import synchronizing_calls
 
 _BACK_TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)*"
+_APPLY = "*torch/nn/modules/module.py(*): _apply"
 _SCALAR_NBYTES = 8
 _LARGE_NBYTES = 1 << 20  # of which the rate does not depend on the size
 # By major compute capability.
@@ -44,27 +45,46 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
     Left out are scalars, tensors that were filled on the CPU just before, modules that move, and
     what an index is made of that the next op looks up.
     """
-    for each in _copies(trace, name):
-        if each.op.name not in ASKED or fill_copied_by(each.op):
+    copies, ops = _copies(trace, name)
+    moves = [
+        each for each in trace.names_fitting(_APPLY) if MOVES_A_MODULE.search(trace.names[each])
+    ]
+    asked = has_name(trace, *ASKED)[trace.name_id[ops]]
+    asked &= ~below(trace, trace.rows_of_names(moves)).contains(ops)
+    for each in _uploads(trace, copies[asked], ops[asked]):
+        if fill_copied_by(each.op):
             continue
-        if name == PAGEABLE and index_made_for(each.op, each.copy):
-            continue
-        if not any(MOVES_A_MODULE.search(above.name) for above in each.op.ancestors()):
+        if name != PAGEABLE or not index_made_for(each.op, each.copy):
             yield each
 
 
 def downloads(trace: Trace) -> Iterator[Upload]:
     """Copies from a device into a pageable tensor that the program has: it calls `copy_` itself."""
-    return (each for each in _copies(trace, _BACK_TO_PAGEABLE) if each.op.row == each.copy.row)
+    copies, ops = _copies(trace, _BACK_TO_PAGEABLE)
+    own = ops == trace.launching_ops(copies)
+    return _uploads(trace, copies[own], ops[own])
 
 
-def _copies(trace: Trace, name: str) -> Iterator[Upload]:
-    """Copies with a name that `aten::copy_` makes, by start; without scalars."""
-    for work in trace.events(trace.rows_named(name)):
-        copy = copy_op(work) if work.kind == EventKind.Memcpy else None
-        is_scalar = (copy and copy.input_shapes[1:2] == ((),)) or 0 < work.nbytes <= _SCALAR_NBYTES
-        if copy is not None and not is_scalar:
-            yield Upload(work, copy, outermost_op(copy), nbytes_of(work, copy))
+def _copies(trace: Trace, name: str) -> tuple[Rows, Rows]:
+    """Copies that `aten::copy_` makes, but for scalars, and the outermost op of each."""
+    rows = trace.rows_named(name)
+    rows = rows[trace.kind[rows] == EventKind.Memcpy]
+    ops = trace.launching_ops(rows)
+    is_copy = (ops >= 0) & has_name(trace, "aten::copy_")[trace.name_id[ops]]
+    rows, ops = rows[is_copy], ops[is_copy]
+    is_scalar = (trace.nbytes[rows] > 0) & (trace.nbytes[rows] <= _SCALAR_NBYTES)
+    is_scalar |= trace.by_call(ops, lambda _, inputs: _copies_scalar(trace, inputs)) > 0
+    return rows[~is_scalar], outermost_op_rows(trace, ops[~is_scalar])
+
+
+def _copies_scalar(trace: Trace, inputs_id: int) -> bool:
+    return trace.inputs.shapes(inputs_id)[1:2] == ((),)
+
+
+def _uploads(trace: Trace, rows: Rows, ops: Rows) -> Iterator[Upload]:
+    columns = map(trace.events, (rows, trace.launching_ops(rows), ops))
+    for work, copy, op in zip(*columns, strict=True):
+        yield Upload(work, copy, op, nbytes_of(work, copy))
 
 
 def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float) -> Cost:
