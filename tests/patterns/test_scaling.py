@@ -111,3 +111,15 @@ def test_many_siblings(read_events: ReadEvents) -> None:
             calls.setdefault(rule.code, []).append(found)
             assert not hasattr(outcomes[rule.code], "error")
     assert {code: few for code, (few, lots) in calls.items() if lots > 4.4 * few} == {}
+
+
+@pytest.mark.slow
+def test_a_loop_of_its_own_in_each_step() -> None:
+    def step(number: int) -> str:
+        rounds = (
+            f"  aten::select | float[12, 4], =0, ={i}\n  aten::op{number}\n" for i in range(12)
+        )
+        return f"ProfilerStep#{number} 90us\n{''.join(rounds)}"
+
+    few, twice = (_calls_on(many("", step, n), _RULES["TDY404"]) for n in (200, 400))
+    assert twice <= 2.2 * few

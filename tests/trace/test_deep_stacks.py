@@ -16,7 +16,7 @@ def callers(trace):
     return [c.parent.name if c.parent is not None else None for c in calls]
 
 
-@pytest.mark.parametrize("depth", [10, 1999, 2001, 5000])
+@pytest.mark.parametrize("depth", [10, 31, 33, 5000])
 def test_the_innermost_op_that_is_still_open(read_events: ReadEvents, depth: int) -> None:
     """Op d is open from d to 2 * depth - d, so at depth + t it is op depth - t."""
     ops = [op(f"aten::op{d}", d, 2 * (depth - d)) for d in range(depth)]

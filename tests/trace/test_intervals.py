@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidy.trace import Intervals
+from tidy.trace.intervals import latest_before, total_ns_of_groups
 
 _PAIRS = st.lists(st.tuples(st.integers(-8, 30), st.integers(-8, 30)), max_size=8)
 
@@ -69,3 +71,31 @@ def test_equal_sets_are_equal(pairs: list[tuple[int, int]]) -> None:
     split = [(time, time + 1) for time in sorted(_times(pairs), reverse=True)]
     assert _intervals(pairs) == _intervals(split)
     assert _intervals(pairs) != _intervals([*pairs, (50, 51)])
+
+
+_GROUPS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(-8, 30), st.integers(-8, 30)), max_size=12
+)
+
+
+@given(_GROUPS)
+def test_the_time_of_groups(stretches: list[tuple[int, int, int]]) -> None:
+    groups, starts, ends = np.array(stretches, np.int64).reshape(-1, 3).T
+    known = sorted({group for group, _, _ in stretches})
+    expected = [
+        len(_times([(start, end) for group, start, end in stretches if group == each]))
+        for each in known
+    ]
+    assert total_ns_of_groups(groups, starts, ends).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-8, 30)), max_size=12))
+def test_the_latest_end_before(ends: list[tuple[int, int]]) -> None:
+    ends = sorted(ends, key=lambda each: each[0])
+    earliest = np.iinfo(np.int64).min
+    expected = [
+        max([end for group, end in ends[:at] if group == own], default=earliest)
+        for at, (own, _) in enumerate(ends)
+    ]
+    groups, times = np.array(ends, np.int64).reshape(-1, 2).T
+    assert latest_before(groups, times).tolist() == expected

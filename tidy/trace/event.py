@@ -55,7 +55,7 @@ class Event:
     @property
     def kind(self) -> EventKind:
         """What the event is: an op, a Python call, a kernel, ..."""
-        return _KINDS[self.trace.kind[self.row]]
+        return _KINDS[int(self.trace.kind[self.row])]
 
     @property
     def start_ns(self) -> int:
