@@ -164,6 +164,7 @@ def _allocated(device_type: int, device: int = -1) -> Written:
         ([op("aten::mm", 0, 9), call("cudaDeviceSynchronize", 6, 1, 1)], True),
         ([op("aten::mm", 0, 9), call("cudaMemcpyAsync", 6, 1, 1)], False),
         ([op("aten::mkldnn_convolution", 0, 5), op("aten::cudnn_convolution", 6, 5)], False),
+        ([op("aten::mkldnn_linear", 0, 5), op("aten::cudnn_is_acceptable", 6, 5)], True),
     ],
 )
 def test_ops_and_memory_tell_where_nothing_else_does(

@@ -30,6 +30,7 @@ _PY_CALL = int(EventKind.PyCall)  # members of an enum are slow to look up
 
 # Ops that PyTorch has for one sort of device.
 _ON_A_GPU = "aten::cudnn_*", "aten::_cudnn_*", "aten::miopen_*"
+_ASKS_FOR_A_GPU = "aten::cudnn_is_acceptable"  # nn.LSTM, nn.GRU and nn.RNN call it on every device
 _ON_A_CPU = "aten::mkldnn_*", "aten::_mkldnn_*", "mkldnn::*", "aten::_nnpack_*", "aten::*_for_cpu*"
 _USES_A_DEVICE = "*Launch*", "*Memcpy*", "*Memset*"  # of calls
 
@@ -311,7 +312,8 @@ class Trace(EventTable):
         calls = self.rows_of_kind(EventKind.Runtime)
         memory = self.device[self.memory.row]
         uses = self.rows_named(*_USES_A_DEVICE)
-        if (memory >= 0).any() or len(self.rows_named(*_ON_A_GPU)) or np.isin(uses, calls).any():
+        on_a_gpu = np.setdiff1d(self.rows_named(*_ON_A_GPU), self.rows_named(_ASKS_FOR_A_GPU))
+        if (memory >= 0).any() or len(on_a_gpu) or np.isin(uses, calls).any():
             return False
         told = len(calls) or len(memory) or len(self.rows_named(*_ON_A_CPU))
         return header.get("deviceProperties") == [] or bool(told)
