@@ -54,6 +54,25 @@ def test_steps_of_the_first_optimizer_count(tmp_path: Path) -> None:
     assert not [name for name in frames if "tidy/run" in name or "sitecustomize" in name]
 
 
+_OBJECTS = """
+import gc, weakref
+gc.collect()
+gc.disable()
+class Batch: pass
+def step():
+    batch = Batch()
+    train(1)
+    return weakref.ref(batch)
+print(sum(step()() is not None for _ in range(30)))
+"""
+
+
+def test_what_functions_held_when_they_stepped_goes_with_them(tmp_path: Path) -> None:
+    """Python collects nothing here: a frame in a circle would keep the batch of each step."""
+    script = write_script(tmp_path, _TRAIN + _OBJECTS)
+    assert record("--steps", "5", script, cwd=tmp_path).out.startswith("0\n\n")
+
+
 def test_stop_after_ends_the_script_well(tmp_path: Path) -> None:
     text = _TRAIN + (
         "import atexit; atexit.register(lambda: print(done))\n"

@@ -75,8 +75,12 @@ class TorchFrames:
         self.others.discard(recorded)
         if here != recorded:
             self.others.add(here)  # an optimizer that steps there
-        for ident, frame in sys._current_frames().items():
-            if ident not in (recorded, here) and self._is_in_torch(frame):
+        frames = sys._current_frames()
+        # A frame that has itself would keep all that the script's functions hold until Python
+        # collects garbage.
+        del frames[here]
+        for ident, frame in frames.items():
+            if ident != recorded and self._is_in_torch(frame):
                 self.others.add(ident)
 
     def _is_in_torch(self, frame: FrameType | None) -> bool:
