@@ -20,7 +20,12 @@ _MIB = 1 << 20
 _FEW = 3  # ops, with which a script adds up or looks at what it keeps
 
 
-def _steps(*changes: Sequence[int], seq: str = " seq=4", nbytes: int = _MIB) -> str:
+_WITH_SHAPES = " > aten::mul | float[512, 512], float[512, 512]"
+
+
+def _steps(
+    *changes: Sequence[int], seq: str = " seq=4", more: str = "", nbytes: int = _MIB
+) -> str:
     """A step for each sequence of addresses: positive ones are taken, negative ones given back."""
     lines, held = list[str](), 0
     for number, step in enumerate(changes):
@@ -29,7 +34,7 @@ def _steps(*changes: Sequence[int], seq: str = " seq=4", nbytes: int = _MIB) -> 
             size = nbytes if address > 0 else -nbytes
             held += size
             change = f"[memory] {size}B at {abs(address)} of {held}"
-            ops.append(under("aten::mul" + seq, change))
+            ops.append(under("aten::mul" + seq + more, change))
         lines.append(under(f"ProfilerStep#{number} 90us", *ops, "aten::relu"))
     return under(FRAME, *lines)
 
@@ -56,6 +61,8 @@ class GrowingMemory(Pattern):
     while), detach what is carried to the next step (`hidden = hidden.detach()`), and clear what
     hooks and lists collect.
     Cannot see: It misses what grows by less than a step's noise, and what grows in some steps only.
+    It does not check runs with `torch.func.grad` or `vmap` where shapes are recorded: the profiler
+    itself keeps what their tensors wrap.
     """
 
     code = "TDY804"
@@ -73,17 +80,23 @@ class GrowingMemory(Pattern):
         Fires("each-step-stays", _steps(*_EACH_STAYS), events=4, at=AT),
         Fires("no-gradients", _steps(*_EACH_STAYS, seq=""), 4, AT, Severity.INFO),
         Fires("little", _steps(*_EACH_STAYS, nbytes=1 << 17), 4, AT, Severity.INFO),
+        Fires("autocast-hands-on", _steps(*_EACH_STAYS, more=_WITH_SHAPES), events=4, at=AT),
         Quiet("given-back", _steps(*((n, -n) for n in range(1, 6)))),
         Quiet("given-back-a-step-later", _steps((1,), *((n, 1 - n) for n in range(2, 6)))),
         Quiet("a-queue-of-three", _steps((1, 2, 3), *((n + 3, -n) for n in range(1, 5)))),
         Quiet("warm-up", _steps((1, 2), (3,), (4, -4), (5, -5), (6, -6))),
         Quiet("numbers", _steps(*_EACH_STAYS, nbytes=512)),
         Abstains("three-steps", _steps(*_EACH_STAYS[:3])),
+        Abstains("torch-func", _steps(*_EACH_STAYS, more=" > aten::mul" + _WITH_SHAPES)),
         Abstains("memory-not-recorded", under(FRAME, "ProfilerStep#1 > aten::mul")),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        return memory.without_addresses(trace) or _too_few_steps(trace, self.fewest_steps)
+        return (
+            memory.without_addresses(trace)
+            or _too_few_steps(trace, self.fewest_steps)
+            or memory.kept_by_recording(trace)
+        )
 
     def find(self, trace: Trace) -> Matches:
         for device in (*memory.devices_with_memory(trace), memory.CPU):

@@ -74,6 +74,7 @@ _ONCE = {
     "TDY804-each-step-stays": "memory that is taken at the same addresses",
     "TDY804-no-gradients": "such memory, too",
     "TDY804-little": "such memory, too",
+    "TDY804-autocast-hands-on": "such memory, too",
 }
 
 

@@ -26,6 +26,10 @@ GIVES = (
     "cudaFree cudaFreeHost cudaHostUnregister cuMemUnmap cuMemRelease "
     "hipFree hipHostFree hipHostUnregister hipMemUnmap hipMemRelease"
 ).split()
+_WRAPPED = NotChecked(
+    "while shapes are recorded, the profiler keeps what tensors of torch.func wrap",
+    "record without shapes (tidy run --no-shapes)",
+)
 # When memory was given back that the recording saw no end of.
 _NEVER_NS = np.iinfo(np.int64).max
 
@@ -180,6 +184,23 @@ def of_device(trace: Trace, device: int) -> Lifetimes:
     taken = np.flatnonzero((nbytes > 0) & (address != 0))
     taken = taken[np.argsort(row[taken], kind="stable")]
     return Lifetimes(row[taken], start[taken], freed[taken], nbytes[taken])
+
+
+def kept_by_recording(trace: Trace) -> Obstacle | None:
+    """Say why memory of `torch.func` stays in the recording alone; None where none does.
+
+    For shapes the profiler refers to all inputs. That frees a tensor's own memory, but not what
+    the wrappers of `grad` and `vmap` wrap. These hand each op on, which then is in one of its own
+    name: twice and more often with wrappers, once under autocast.
+    """
+    if Capability.SHAPES not in trace.capabilities:
+        return None
+    ops = trace.rows_of_kind(EventKind.TorchOp)
+    above = trace.parent[ops]
+    over = np.where(above >= 0, trace.parent[above], -1)
+    names = trace.name_id
+    is_handed_on = (over >= 0) & (names[above] == names[ops]) & (names[over] == names[ops])
+    return _WRAPPED if is_handed_on.any() else None
 
 
 def activations_at(trace: Trace, device: int, time_ns: int) -> int:
