@@ -23,9 +23,7 @@ _FEW = 3  # ops, with which a script adds up or looks at what it keeps
 _WITH_SHAPES = " > aten::mul | float[512, 512], float[512, 512]"
 
 
-def _steps(
-    *changes: Sequence[int], seq: str = " seq=4", more: str = "", nbytes: int = _MIB
-) -> str:
+def _steps(*changes: Sequence[int], seq: str = " seq=4", more: str = "", nbytes: int = _MIB) -> str:
     """A step for each sequence of addresses: positive ones are taken, negative ones given back."""
     lines, held = list[str](), 0
     for number, step in enumerate(changes):
