@@ -11,8 +11,8 @@ from tidy.trace import Capability, Event, Events, Trace
 from tidy.trace.repeated_calls import repeated_calls
 
 from ..base import Match, Matches, Pattern
+from ..evidence.device.repeated_calls import CalledAgain, called_again
 from ..evidence.fixes import edits
-from ..evidence.python.repeated_calls import CalledAgain, called_again
 from ..examples import Abstains, Fires, Quiet, steps, under
 from ..option import WORTH_A_WARNING, warning_share
 

@@ -73,6 +73,7 @@ def _holders(trace: Trace, device: int, at_ns: int, in_use: int) -> list[dict[st
     taken = memory.of_device(trace, device)
     held = (taken.start_ns <= at_ns) & (taken.freed_ns > at_ns)
     sums = Counter[str]()
+    listed: list[dict[str, Any]]
     for row, nbytes in zip(taken.row[held].tolist(), taken.nbytes[held].tolist(), strict=True):
         sums[_what(trace, row)] += nbytes
     listed = [

@@ -210,7 +210,7 @@ def _open_at_start(start: Rows, end: Rows, track: NDArray[Any]) -> NDArray[np.in
     is_long = end > start
     ends = np.sort((on_track + time[count:])[is_long])
     closed = np.searchsorted(ends, on_track + time[:count], side="right")
-    shorts = np.cumsum(~is_long) - ~is_long  # those before have ended where they began
+    shorts: Rows = np.cumsum(~is_long) - ~is_long  # those before have ended where they began
     depth: NDArray[np.int64] = np.arange(count) - closed - shorts
     return depth
 

@@ -40,7 +40,7 @@ def sources_to_json(section: Section, root: Path) -> list[dict[str, Any]]:
     codes = defaultdict[tuple[Path, int], set[str]](set)
     for place in section.places:
         fix = place.finding.fix_place
-        for location in (place.finding.location, fix and fix.location):
+        for location in (place.finding.location, None if fix is None else fix.location):
             if (at := _known(sources, location)) is not None and not place.is_small:
                 codes[at].add(place.finding.code)
     by_file = defaultdict[Path, set[int]](set)

@@ -44,7 +44,7 @@ class Trace(EventTable):
     key_averages: Callable[..., Any]
     table: Callable[..., str]
     export_stacks: Callable[..., None]
-    _repr_html_: Callable[[], str]
+    _repr_html_: Callable[[Trace], str]
 
     def __repr__(self) -> str:
         return f"<Trace {self.info.path!r}: {len(self):,} events, {len(self.steps)} steps>"

@@ -12,9 +12,9 @@ from tidy.trace.location import parse_frame
 from tidy.trace.made_places import parameters_of
 from tidy.trace.repeated_calls import RepeatedCall, repeated_calls
 
-from ..device.autograd import NODE, nodes_in_vain
-from ..device.launches import COMPILED, below, outermost_rows, tree_rows
-from . import loops
+from ..python import loops
+from .autograd import NODE, nodes_in_vain
+from .launches import COMPILED, below, outermost_rows, tree_rows
 
 # Ops that give other values each time; composite ones of dropout call them.
 _RANDOM = (
