@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tidy.page.document import to_html
+from tidy.page.document import document, to_html
 from tidy.trace import Location, time_text
 
 from ..cli.command import tidy
@@ -265,3 +266,84 @@ def test_two_runs_fit_their_window(show: Show, tmp_path: Path, width: int) -> No
     found = axe.run(shown.tab).response["violations"]
     serious = [each for each in found if each["impact"] in ("serious", "critical")]
     assert [(each["id"], [n["html"][:90] for n in each["nodes"][:3]]) for each in serious] == []
+
+
+def _written_ranks(folder: Path, ranks: int, steps: int) -> Path:
+    """The page of a job, each rank of which runs an operator of its own name in each step."""
+    for rank in range(ranks):
+        where = {"pid": rank, "tid": 1, "ph": "X"}
+        marks = [
+            {
+                "cat": "user_annotation",
+                "name": f"ProfilerStep#{n}",
+                "ts": 100 * n,
+                "dur": 90,
+                **where,
+            }
+            for n in range(steps)
+        ]
+        ops = [
+            {"cat": "cpu_op", "name": f"aten::rank{rank}", "ts": 100 * n + 1, "dur": 80, **where}
+            for n in range(steps)
+        ]
+        info = {"rank": rank, "world_size": ranks}
+        trace = {"schemaVersion": 1, "distributedInfo": info, "traceEvents": marks + ops}
+        (folder / f"rank{rank}.json").write_text(json.dumps(trace), "utf-8")
+    tidy("report", folder, "-o", folder / "page.html")
+    return folder / "page.html"
+
+
+def test_a_rank_without_a_timeline_shows_none(show: Show, tmp_path: Path) -> None:
+    shown = show(_written_ranks(tmp_path, 10, 4))
+    assert shown.tab.locator("canvas.slices").is_visible()
+    choice = shown.tab.get_by_label("rank", exact=True)
+    choice.select_option("9")
+    assert not shown.tab.locator("canvas.slices").is_visible()
+    assert shown.tab.get_by_text("Of this rank there is no timeline").is_visible()
+    choice.select_option("1")
+    shown.tab.locator("canvas.slices").wait_for()
+    assert shown.problems == []
+
+
+def test_many_steps_of_many_ranks_are_shown(show: Show, tmp_path: Path) -> None:
+    """More than a call takes arguments."""
+    page = content_of(_written_ranks(tmp_path, 2, 3).read_text("utf-8"))
+    (job,) = page["jobs"]
+    steps = [{**job["ranks"][0]["steps"][0], "number": number} for number in range(2_000)]
+    job["ranks"] = [{**job["ranks"][0], "steps": steps} for _ in range(80)]
+    (tmp_path / "many.html").write_text(document(page), "utf-8")
+    shown = show(tmp_path / "many.html")
+    assert shown.tab.locator("canvas.ranks").is_visible()
+    assert shown.problems == []
+
+
+def test_a_search_goes_along_to_another_step(show: Show, tmp_path: Path) -> None:
+    shown = show(written("cpu", tmp_path))
+    box = shown.tab.get_by_label("search names")
+    box.fill("addmm")
+    box.press("Enter")
+    shown.tab.get_by_label("step", exact=True).select_option("0")
+    box.press("Shift+Enter")
+    shown.tab.wait_for_timeout(100)
+    assert "addmm" in shown.tab.locator(".details h4").inner_text().lower()
+    assert shown.problems == []
+
+
+def test_deep_stacks_are_drawn(show: Show, tmp_path: Path) -> None:
+    where = {"pid": 1, "tid": 1, "ph": "X", "cat": "cpu_op"}
+    deep = 3_000
+    events = [{"name": f"op{n}", "ts": n, "dur": 2 * (deep - n) + 1, **where} for n in range(deep)]
+    trace = {"schemaVersion": 1, "traceEvents": events}
+    (tmp_path / "deep.json").write_text(json.dumps(trace), "utf-8")
+    tidy("report", tmp_path / "deep.json", "-o", tmp_path / "deep.html")
+    shown = show(tmp_path / "deep.html")
+    shown.tab.locator(".node").first.wait_for()
+    assert shown.problems == []
+
+
+def test_a_frame_that_was_zoomed_keeps_the_focus(show: Show, tmp_path: Path) -> None:
+    shown = show(written("cpu", tmp_path))
+    shown.tab.locator(".node").nth(3).focus()
+    before = shown.tab.evaluate("document.activeElement.title")
+    shown.tab.keyboard.press("Enter")
+    assert shown.tab.evaluate("document.activeElement.title") == before

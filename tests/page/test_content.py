@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import tidy
 from tidy.page.slices import MERGED, StepSlices
 from tidy.page.steps import ShownStep, shown_steps
 from tidy.trace import EventKind, Trace
+from tidy.trace.outline import parse_outline
 
 from ..environment import ROOT
 from .making import TRACES, content_of, page_of, report_of, unpacked
@@ -168,7 +170,7 @@ def test_many_slices_are_merged(most: int) -> None:
 def test_a_run_without_steps_is_shown_whole() -> None:
     trace = tidy.load(ROOT / TRACES["run"][0])
     (step,) = shown_steps(trace.window)
-    assert step == ShownStep("the run", "", trace.window.start_ns, trace.window.end_ns)
+    assert step == ShownStep("the run", -1, "", trace.window.start_ns, trace.window.end_ns)
 
 
 def test_steps_are_asked_for() -> None:
@@ -192,3 +194,40 @@ def _is_median(trace: Trace, number: int) -> bool:
         if step.number == number
     )
     return own == lengths[(len(lengths) - 1) // 2]
+
+
+def test_matches_in_merged_slices_are_found() -> None:
+    trace = _many()
+    (step,) = (each for each in shown_steps(trace.window) if each.why == "slowest")
+    merged = StepSlices(trace, step, 40)
+    for row in StepSlices(trace, step).rows.tolist():
+        (found,) = merged.slices_of(np.array([row])).tolist()
+        start, end = merged.spans_ns(found)
+        assert start <= trace.start_ns[row]
+        assert end >= trace.end_ns[row]
+
+
+def test_slices_of_one_length_are_merged_too() -> None:
+    ops = "".join(f"aten::op{number} 2us\n" for number in range(400))
+    trace = parse_outline(f"train.py(3): step 2000us\n{indent(ops, '  ')}")
+    step = ShownStep("the run", -1, "", trace.window.start_ns, trace.window.end_ns)
+    assert len(StepSlices(trace, step, 100).rows) <= 100
+
+
+def test_steps_whose_numbers_begin_anew(read_events: Any) -> None:
+    """As those of two cycles of a schedule do: each is known by its place."""
+    lengths_us = (900, 980, 990, 1000, 1500)
+    events, at = [], 0
+    for place, length in enumerate(lengths_us):
+        where = {"pid": 1, "tid": 1, "ph": "X"}
+        name = f"ProfilerStep#{place % 3}"
+        events.append({"cat": "user_annotation", "name": name, "ts": at, "dur": length, **where})
+        events.append(
+            {"cat": "cpu_op", "name": "aten::mm", "ts": at + 1, "dur": length - 9, **where}
+        )
+        at += length
+    shown = shown_steps(read_events(events).window)
+    lengths = {each.why: each.end_ns - each.start_ns for each in shown}
+    assert lengths["median"] == 990_000
+    assert lengths["slowest"] == 1_500_000
+    assert [each.number for each in shown] == [2, 4]

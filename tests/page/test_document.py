@@ -98,3 +98,8 @@ def test_texts_stay_data(text: str) -> None:
     (job,) = content_of(page)["jobs"]
     shown = "".join(char if char.isprintable() else "?" for char in text)
     assert shown in job["findings"][0]["message"]
+
+
+def test_a_page_is_ascii_but_for_nothing() -> None:
+    """A terminal or pipe that is not UTF-8 would else change what the policy's hashes are of."""
+    assert page_of("h100").isascii()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidy
+from tidy.page.memory import memory_to_json
 from tidy.trace import EventKind
 
 from ..environment import ROOT
@@ -35,6 +36,16 @@ def test_the_peak_is_that_of_the_trace(name: str) -> None:
             assert each["peak_nbytes"] == max(said)
             assert max(nbytes for _, nbytes in each["points"]) == max(said)
         assert sum(holder["nbytes"] for holder in each["holders"]) >= each["peak_nbytes"]
+
+
+def test_what_is_in_use_from_the_start_is_drawn() -> None:
+    path = ROOT / "tests" / "data" / "packed" / "real"
+    (qwen,) = path.glob("tracelens__h100__Qwen*.json.gz")
+    trace = tidy.load(qwen)
+    (shown, *_) = memory_to_json(tidy.check(trace))
+    first_ns, first_nbytes = shown["points"][0]
+    assert first_ns == 0
+    assert first_nbytes > shown["peak_nbytes"] / 3  # the weights
 
 
 def test_without_memory_there_is_none() -> None:

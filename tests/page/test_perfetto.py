@@ -73,8 +73,10 @@ def test_it_is_in_gzip_if_its_name_says_so(tmp_path: Path) -> None:
 
 
 def test_several_traces_are_refused(tmp_path: Path) -> None:
-    done = tidy("report", *TRACES["ranks"], "--perfetto", tmp_path / "out.json", cwd=ROOT)
+    out, page = tmp_path / "out.json", tmp_path / "page.html"
+    done = tidy("report", *TRACES["ranks"], "--perfetto", out, "-o", page, cwd=ROOT)
     assert done.code == 2
+    assert page.exists(), "the report is not lost"
     assert done.err.endswith("takes one trace, and 2 were read\n")
     assert not (tmp_path / "out.json").exists()
 
@@ -85,3 +87,11 @@ def test_the_trace_itself_is_not_overwritten(tmp_path: Path) -> None:
     done = tidy("report", trace, "--perfetto", trace)
     assert done.code == 2
     assert "which would be lost" in done.err
+
+
+@pytest.mark.parametrize("more", [("--perfetto", "-"), ("--perfetto", "a.json", "-o", "a.json")])
+def test_a_file_is_for_one_thing(tmp_path: Path, more: tuple[str, ...]) -> None:
+    done = tidy("report", ROOT / TRACES["cpu"][0], *more, cwd=tmp_path)
+    assert done.code == 2
+    assert done.err.endswith("name a file that nothing else is for\n")
+    assert list(tmp_path.iterdir()) == []

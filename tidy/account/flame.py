@@ -10,6 +10,7 @@ AddmmBackward0
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,13 +55,16 @@ class FlameGraph:
                 total[above] += total[node]
         return total
 
-    def folded(self, self_ns: Rows) -> list[str]:
-        """Return a line for each node with time: `outer;inner;innermost 1200`, in nanoseconds."""
-        paths = list[str]()
-        for name, above in zip(self.names, self.parent.tolist(), strict=True):
-            own = name.replace(";", ",").replace("\n", " ")
-            paths.append(own if above < 0 else f"{paths[above]};{own}")
-        return [f"{paths[n]} {self_ns[n]}" for n in np.flatnonzero(self_ns).tolist()]
+    def folded(self, self_ns: Rows) -> Iterator[str]:
+        """Yield a line for each node with time: `outer;inner;innermost 1200`, in nanoseconds."""
+        names = [name.replace(";", ",").replace("\n", " ") for name in self.names]
+        parents = self.parent.tolist()
+        for node in np.flatnonzero(self_ns).tolist():
+            path, at = list[str](), node
+            while at >= 0:
+                path.append(names[at])
+                at = parents[at]
+            yield f"{';'.join(reversed(path))} {self_ns[node]}"
 
 
 def flame_graph(

@@ -29,10 +29,12 @@ def run_flame(
         for trace, waits in zip(read, waits_for_ranks(read), strict=True):
             graph = Accountant(trace, waits=waits).flame_graph(all_frames=all_frames)
             lines = graph.folded(graph.self_device_ns if of_device else graph.self_host_ns)
-            if not lines:
-                side = "device" if of_device else "host"
-                say(f"{trace.info.path}: no {side} time is recorded in the window")
-            above = f"{trace.info.path};" if len(read) > 1 else ""
+            above = f"{trace.info.path.replace(';', ',')};" if len(read) > 1 else ""
+            is_empty = True
             for line in lines:
                 file.write(f"{printable(above + line)}\n")
+                is_empty = False
+            if is_empty:
+                side = "device" if of_device else "host"
+                say(f"{trace.info.path}: no {side} time is recorded in the window")
     return 2 if inputs.unreadable else 0

@@ -18,9 +18,12 @@ def run_open(traces: Sequence[str], options: ReportOptions) -> int:
     """Write the page into a temporary folder and open it. Gives the exit code: 2 for an error."""
     page = Path(tempfile.mkdtemp(prefix="tidy-"), f"{_name(traces[0])}.html")
     asked = replace(options, form="html", output=[f"html={page}"], fail_on="never")
-    code = run_report(traces, asked)
-    if not page.exists():  # no trace could be read, which standard error says
-        page.parent.rmdir()
+    try:
+        code = run_report(traces, asked)
+    finally:
+        if not page.exists():  # no trace could be read, or a step is not there: it has been said
+            page.parent.rmdir()
+    if not page.exists():
         return code
     address = page.as_uri()
     sys.stdout.write(f"{address}\n")

@@ -47,6 +47,7 @@ def run_report(
     options: ReportOptions,
     script_status: int = 0,
     earlier: Sequence[Trace] | None = None,
+    is_recorded: bool = False,
 ) -> int:
     """Read, check and print. Gives the exit code: the script's own where it failed.
 
@@ -55,6 +56,7 @@ def run_report(
         script_status: how the script ended that was recorded.
         earlier: recordings of the same run that came before the one trace, in order: what changed
             from one to the next is said, too. None for a run that is recorded once.
+        is_recorded: whether the traces are of a run that this command itself has recorded.
     """
     rules = options.rules()
     inputs = find_files([each for each in traces if isinstance(each, str)])
@@ -89,13 +91,13 @@ def run_report(
         [entry_text(each) for each in project.gone(reports)],
         options.rules_url,
         [] if earlier is None else compare([*before, *reports]),
-        is_recorded=all(isinstance(each, Trace) for each in traces),
+        is_recorded=is_recorded,
     )
-    if options.perfetto is not None:
-        _write_perfetto(reports, options.perfetto)
     for each in options.outputs:
         if reports or each.is_for_programs:
             _write(results, each, options)
+    if options.perfetto is not None and reports:
+        _write_perfetto(reports, options.perfetto)
     return exit_code
 
 

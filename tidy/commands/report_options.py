@@ -97,6 +97,8 @@ class ReportOptions:
         for each in self.outputs:
             check_output(each.path)
         check_output(self.baseline_to)
+        if self.perfetto == "-" or self.perfetto in [each.path or "-" for each in self.outputs]:
+            raise UsageError(f"--perfetto {self.perfetto}: name a file that nothing else is for")
         check_output(self.perfetto, "--perfetto")
         if self.baseline is not None:
             read_baseline(Path(self.baseline))  # before a script is run for it

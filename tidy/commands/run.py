@@ -63,8 +63,8 @@ def _report(options: RunOptions, report: ReportOptions, folder: Path, status: in
     sys.stdout.write("\n" if is_shown else "")
     traces = [each.trace for each in made]
     if not options.every:
-        return run_report(traces, report, status)
-    return run_report(traces[-1:], report, status, earlier=traces[:-1])
+        return run_report(traces, report, status, is_recorded=True)
+    return run_report(traces[-1:], report, status, traces[:-1], is_recorded=True)
 
 
 def _say(message: str) -> None:

@@ -69,7 +69,7 @@ def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
     timelines = [_timelines(report, steps) for report in section.reports[:_MOST_TIMELINES]]
     return {
         "paths": [printable(each.path) for each in section.runs],
-        "run_line": wording.run_line(section),
+        "run_line": printable(wording.run_line(section)),
         "unit": run.unit,
         "notes": _notes(section),
         "ranks": [
@@ -126,7 +126,7 @@ def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[
     return {
         "label": label,
         "accounts": [_account(account) for account in report.accounts],
-        "steps": steps_to_json(report),
+        **steps_to_json(report),
         "timelines": [each.to_json() for each in timelines],
         "flame": flame_to_json(report) if timelines else None,
         "memory": memory_to_json(report) if timelines else [],
@@ -216,8 +216,12 @@ def _saving(saving: Saving | None, of_rank: str) -> dict[str, Any] | None:
 def _rule(rule: Pattern) -> dict[str, Any]:
     """The documentation of a rule by heading; paragraphs that are code begin with a space."""
     said = [
-        {"heading": heading, "paragraphs": _PARAGRAPH.split(text)}
+        {"heading": heading, "paragraphs": list(map(_shown, _PARAGRAPH.split(text)))}
         for heading, text in sections_of(type(rule)).items()
         if text
     ]
-    return {"name": rule.slug(), "fix": rule.fix, "sections": said}
+    return {"name": rule.slug(), "sections": said}
+
+
+def _shown(paragraph: str) -> str:
+    return "\n".join(map(printable, paragraph.split("\n")))

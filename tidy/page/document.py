@@ -97,4 +97,6 @@ def script_text() -> str:
     for name in MODULES:
         text = (files(__package__) / "web" / f"{name}.js").read_text("utf-8")
         parts.append(_EXPORT.sub("", _IMPORT.sub("", text)))
-    return "\n" + "\n".join(parts)
+    text = "\n" + "\n".join(parts)
+    # Standard output need not be UTF-8, and a letter that it lacks would make another hash.
+    return re.sub(r"[^\x00-\x7f]", lambda letter: f"\\u{ord(letter[0]):04x}", text)

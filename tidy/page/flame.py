@@ -29,7 +29,9 @@ def flame_to_json(report: CheckedTrace) -> dict[str, Any] | None:
     # A node is at least as wide as those below it, so that parents of shown ones are shown.
     number = np.cumsum(shown) - 1
     parent = graph.parent[shown]
-    names, name = np.unique(np.array(graph.names, object)[shown].astype(str), return_inverse=True)
+    names: dict[str, int] = {}
+    chosen = (graph.names[node][:_LONGEST_NAME] for node in np.flatnonzero(shown).tolist())
+    name = np.array([names.setdefault(each, len(names)) for each in chosen], np.int64)
     columns = {
         "parent": np.where(parent >= 0, number[parent], -1),
         "name": name,
@@ -38,6 +40,6 @@ def flame_to_json(report: CheckedTrace) -> dict[str, Any] | None:
     }
     return {
         "nodes": packed(columns, frozenset({"parent"})),
-        "names": [printable(each[:_LONGEST_NAME]) for each in names.tolist()],
+        "names": list(map(printable, names)),
         "whole_ns": {"host": whole_ns[0], "device": whole_ns[1]},
     }

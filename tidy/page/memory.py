@@ -41,7 +41,12 @@ def _of_device(trace: Trace, device: int) -> dict[str, Any] | None:
     else:  # the sum of what was seen, of which nobody knows where it began
         in_use = np.cumsum(trace.nbytes[changes.row])
         in_use = in_use - min(int(in_use.min()), 0)
-    start_ns, in_use, held = start_ns[inside], in_use[inside], changes.reserved_nbytes[inside]
+    first = int(np.argmax(inside))
+    before = int(in_use[first - 1] if first else in_use[0] - trace.nbytes[changes.row[0]])
+    # What was in use when the window began counts, too.
+    start_ns = np.append(window.start_ns, start_ns[inside])
+    in_use = np.append(max(before, 0), in_use[inside])
+    held = changes.reserved_nbytes[inside]
     peak = int(np.argmax(in_use))
     known = trace.devices.get(device)
     sort = "CPU" if device == memory.CPU else f"{known.sort if known else 'GPU'} {device}"

@@ -15,6 +15,7 @@ from ..trace import EventKind, Trace, printable
 
 _NOT_DRAWN = (EventKind.Allocation, EventKind.OutOfMemory)
 _FINDINGS, _CAUSES = "tidy: findings", "tidy: why devices idle"
+_ON_HOST = "tidy: what the host does"
 _MOST_INPUTS = 300  # characters of shapes
 
 
@@ -41,7 +42,7 @@ def _events(report: CheckedTrace, base_ns: int) -> Iterator[dict[str, Any]]:
 
 def _names(trace: Trace) -> Iterator[dict[str, Any]]:
     """Processes in the order in which they are shown: what tidy says first."""
-    for order, name in enumerate((_FINDINGS, _CAUSES)):
+    for order, name in enumerate((_FINDINGS, _CAUSES if trace.devices_used else _ON_HOST)):
         yield {"ph": "M", "pid": name, "name": "process_name", "args": {"name": name}}
         index = {"sort_index": order - 10}
         yield {"ph": "M", "pid": name, "name": "process_sort_index", "args": index}
@@ -106,10 +107,11 @@ def _links(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
 def _causes(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
     for device in trace.devices_used or (None,):
         pieces = host_in_window(trace, device, HostTime(trace))
+        pid = _ON_HOST if device is None else _CAUSES
         whose = "host" if device is None else f"{trace.devices[device].sort} {device}"
         for start, end, kind, _ in zip(*(each.tolist() for each in pieces), strict=True):
             text = cause_text(CAUSE_OF[HOST_KINDS[kind]].word)
-            yield _slice(text, "idle", _CAUSES, whose, start - base_ns, end - start, {})
+            yield _slice(text, "idle", pid, whose, start - base_ns, end - start, {})
 
 
 def _findings(report: CheckedTrace, base_ns: int) -> Iterator[dict[str, Any]]:

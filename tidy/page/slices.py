@@ -25,7 +25,7 @@ MOST_SLICES = 200_000
 _NOT_DRAWN = (EventKind.Allocation, EventKind.OutOfMemory)
 _LONGEST_NAME = 400  # characters
 _LONGEST_INPUTS = 300
-_DELTAS = frozenset({"start_ns", "track", "row"})
+_DELTAS = frozenset({"start_ns", "track"})
 MERGED = 255  # the kind of what stands for several short slices
 
 
@@ -42,6 +42,7 @@ class StepSlices:
         rows = self._rows_in_range()
         self.rows, self._depth = _by_depth(trace, rows)
         self._end_ns = trace.end_ns[self.rows]
+        self._shown = self.rows  # each that a slice shows, in the order of slices
         self._count = np.ones(len(self.rows), np.int64)
         if len(self.rows) > most:
             self._merge(most)
@@ -58,10 +59,12 @@ class StepSlices:
         trace, rows = self._trace, self.rows
         duration = self._end_ns - trace.start_ns[rows]
         kept = most // 2
-        short_ns = int(np.partition(duration, len(rows) - kept)[len(rows) - kept])
+        is_kept = np.zeros(len(rows), bool)
+        is_kept[np.argpartition(duration, len(rows) - kept)[len(rows) - kept :]] = True
+        short_ns = int(duration[is_kept].min())
         order = np.lexsort((trace.start_ns[rows], self._depth, trace.track_id[rows]))
         rows, depth, end = rows[order], self._depth[order], self._end_ns[order]
-        is_short = duration[order] < max(short_ns, 1)
+        is_short = ~is_kept[order]
         gap = np.append(0, trace.start_ns[rows][1:] - end[:-1])
         lane = trace.track_id[rows].astype(np.int64) * (int(depth.max(initial=0)) + 1) + depth
         apart_ns = max(short_ns, (self._step.end_ns - self._step.start_ns) // kept)
@@ -69,24 +72,28 @@ class StepSlices:
         begins[1:] |= ~is_short[:-1]
         firsts = np.flatnonzero(begins)
         self._count = np.diff(np.append(firsts, len(rows)))
-        self.rows, self._depth = rows[firsts], depth[firsts]
+        self.rows, self._depth, self._shown = rows[firsts], depth[firsts], rows
         self._end_ns = np.maximum.reduceat(end, firsts)
 
     @cached_property
     def _slice_of_row(self) -> NDArray[np.int32]:
         """The slice that shows each row of the trace, -1 for none; shape (len(trace),)."""
         slices = np.full(len(self._trace), -1, np.int32)
-        alone = self._count == 1
-        slices[self.rows[alone]] = np.flatnonzero(alone)
+        slices[self._shown] = np.repeat(np.arange(len(self.rows)), self._count)
         return slices
 
     def slices_of(self, rows: Rows) -> Rows:
         """Return the slices that show these rows, by time; rows that none shows are left out."""
-        slices = self._slice_of_row[rows].astype(np.int64)
+        slices = np.unique(self._slice_of_row[rows]).astype(np.int64)
         slices = slices[slices >= 0]
         order = np.argsort(self._trace.start_ns[self.rows[slices]], kind="stable")
         chosen: Rows = slices[order]
         return chosen
+
+    def spans_ns(self, slice_number: int) -> tuple[int, int]:
+        """Return when a slice begins and ends."""
+        start_ns = self._trace.start_ns[self.rows[slice_number]]
+        return int(start_ns), int(self._end_ns[slice_number])
 
     def to_json(self) -> dict[str, Any]:
         """The slices, with tables of the names, places and inputs that their columns point into."""
@@ -113,6 +120,7 @@ class StepSlices:
         }
         return {
             "label": self._step.label,
+            "step": self._step.number,
             "why": self._step.why,
             "start_ns": self._step.start_ns,
             "duration_ns": self._step.end_ns - self._step.start_ns,

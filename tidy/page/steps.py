@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..check.checked_trace import CheckedTrace
-from ..trace import Window
+from ..trace import Step, Window
 
 USUAL_STEPS = ("median", "slowest")
 _MOST_STEPS = 2_000  # that are drawn as bars
@@ -17,31 +17,30 @@ class ShownStep(NamedTuple):
 
     Attributes:
         label: `step 7`, or `the run`.
+        number: its place among all steps by start, from 0; -1 for the run.
         why: "median", "slowest", "left out" or "".
         start_ns, end_ns: from the host's start to the end of the last device work of the step.
     """
 
     label: str
+    number: int
     why: str
     start_ns: int
     end_ns: int
 
 
-def steps_to_json(report: CheckedTrace) -> list[dict[str, Any]]:
-    """Return all steps by start: number, start, duration, and why one does not count."""
-    window = report.trace.window
-    ranges = zip(window.steps, window.finished_ranges, strict=True)
-    steps = [(step.number, *lasts, "") for step, lasts in ranges]
-    steps += [
-        (each.step.number, each.start_ns, each.end_ns, each.reason)
-        for each in window.left_out
-        if each.step is not None
+def steps_to_json(report: CheckedTrace) -> dict[str, Any]:
+    """Return the first steps by start: number, start, duration, and why one does not count."""
+    steps = [
+        {
+            "number": step.number,
+            "start_ns": start_ns,
+            "duration_ns": end_ns - start_ns,
+            "left_out": reason,
+        }
+        for step, (start_ns, end_ns), reason in _all_steps(report.trace.window)
     ]
-    steps.sort(key=lambda step: step[1])
-    return [
-        {"number": number, "start_ns": start, "duration_ns": end - start, "left_out": reason}
-        for number, start, end, reason in steps[:_MOST_STEPS]
-    ]
+    return {"steps": steps[:_MOST_STEPS], "more_steps": len(steps[_MOST_STEPS:])}
 
 
 def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[ShownStep]:
@@ -51,27 +50,32 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
         asked: numbers of steps, also of those that do not count, "median" and "slowest" (of those
             that count). If the window has none of them, it is the median one.
     """
-    if not window.steps:
-        return [ShownStep("the run", "", window.start_ns, window.end_ns)]
-    counting = list(zip(window.steps, window.finished_ranges, strict=True))
-    by_length = sorted(range(len(counting)), key=lambda at: _length_ns(counting[at][1]))
-    special = {"slowest": by_length[-1], "median": by_length[(len(by_length) - 1) // 2]}
-    words = {word: counting[at][0].number for word, at in special.items()}
-    steps = {step.number: (step, lasts, "") for step, lasts in counting}
-    for each in window.left_out:
-        if each.step is not None:
-            steps[each.step.number] = each.step, (each.start_ns, each.end_ns), "left out"
-    numbers = {words.get(word, int(word) if word.isdecimal() else -1) for word in asked}
-    chosen = (numbers & steps.keys()) or {words["median"]}
-    why = {number: word for word, number in words.items()}  # the only one is the median
+    steps = _all_steps(window)
+    counting = [at for at, (_, _, reason) in enumerate(steps) if not reason]
+    if not counting:
+        return [ShownStep("the run", -1, "", window.start_ns, window.end_ns)]
+    counting.sort(key=lambda at: steps[at][1][1] - steps[at][1][0])
+    words = {"slowest": counting[-1], "median": counting[(len(counting) - 1) // 2]}
+    chosen = {words[word] for word in asked if word in words}
+    chosen |= {at for at, (step, _, _) in enumerate(steps) if str(step.number) in asked}
+    why = {at: word for word, at in words.items()}  # the only one is the median
     shown = []
-    for number in chosen:
-        step, (start_ns, end_ns), left_out = steps[number]
+    for at in sorted(chosen or {words["median"]}):
+        step, (start_ns, end_ns), reason = steps[at]
         whole = min(step.start_ns, start_ns), max(step.end_ns, end_ns)
-        label = f"{window.unit} {number}"
-        shown.append(ShownStep(label, left_out or why.get(number, ""), *whole))
-    return sorted(shown, key=lambda each: each.start_ns)
+        label = f"{window.unit} {step.number}"
+        shown.append(ShownStep(label, at, "left out" if reason else why.get(at, ""), *whole))
+    return shown
 
 
-def _length_ns(lasts: tuple[int, int]) -> int:
-    return lasts[1] - lasts[0]
+def _all_steps(window: Window) -> list[tuple[Step, tuple[int, int], str]]:
+    """All steps by start, with their time and the reason why one does not count, or ""."""
+    steps = [
+        (step, lasts, "") for step, lasts in zip(window.steps, window.finished_ranges, strict=True)
+    ]
+    steps += [
+        (each.step, (each.start_ns, each.end_ns), each.reason)
+        for each in window.left_out
+        if each.step is not None
+    ]
+    return sorted(steps, key=lambda each: each[1])

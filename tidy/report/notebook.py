@@ -77,7 +77,7 @@ def _account(account: Account) -> Iterator[str]:
         said = f"{share_text(part.share)} {part_text(part)}, {time_text(ns)}"
         swatch = f"display:inline-block;width:.7em;height:.7em;{colour}"
         words.append(f'<span style="{swatch}"></span> {escape(printable(said))}')
-    if rest > 0:
+    if len(account.parts) > _MOST_PARTS:
         words.append(escape(f"{share_text(rest)} in smaller parts"))
     yield _line(f"Where the time goes: {window_text(account.window)}", "margin-top:.4em")
     yield f'<div style="display:flex;height:1.1em;margin:.2em 0">{"".join(stretches)}</div>'

@@ -1,5 +1,7 @@
 // Unpacks columns of integers; tidy/page/columns.py packs them.
 
+export const CAN_UNPACK = typeof DecompressionStream !== "undefined";
+
 async function bytesOf(text) {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));

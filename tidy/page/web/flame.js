@@ -1,6 +1,6 @@
 // The flame graph: callers above what they call, as wide as their share of the time.
 import { el, shareText, timeText } from "./dom.js";
-import { unpack } from "./columns.js";
+import { CAN_UNPACK, unpack } from "./columns.js";
 
 const NARROWEST = 0.0015; // of the width: less cannot be met
 
@@ -21,8 +21,8 @@ export class FlameView {
 
   async show(data) {
     this.data = data;
-    this.element.hidden = !data;
-    if (!data) return;
+    this.element.hidden = !data || !CAN_UNPACK;
+    if (this.element.hidden) return;
     const columns = await unpack(data.nodes);
     if (this.data !== data) return;
     Object.assign(this, { parent: columns.parent, nameOf: columns.name, times: { host: columns.host_ns, device: columns.device_ns } });
@@ -40,9 +40,10 @@ export class FlameView {
   }
 
   // Makes a node as wide as the graph; -1 for all roots.
-  #zoom(node) {
+  #zoom(node, chosen = -1) {
     this.root = node;
     this.#draw();
+    this.nodes.querySelector(`[data-node="${chosen}"]`)?.focus({ preventScroll: true });
   }
 
   #draw() {
@@ -59,29 +60,30 @@ export class FlameView {
       const title = `${this.name(node)}: ${timeText(times[node])} in all, ${share}`;
       boxes.push(el("button", {
         type: "button", class: `node ${nodeClass(this.name(node))}${isHit ? " hit" : ""}`, title,
-        "data-ns": times[node],
+        "data-node": node, "data-ns": times[node],
         style: { left: `${100 * left}%`, width: `${100 * wide}%`, top: `${level * 21}px` },
-        onclick: () => this.#zoom(node === this.root ? this.parent[node] : node),
+        onclick: () => this.#zoom(node === this.root ? this.parent[node] : node, node),
         onfocus: () => { this.said.textContent = title; },
         onmouseenter: () => { this.said.textContent = title; },
       }, this.name(node)));
     };
-    const below = (node, left, level, inHit) => {
-      const wide = times[node] / Math.max(width, 1);
-      const isHit = text !== "" && this.name(node).toLowerCase().includes(text);
-      if (isHit && !inHit) met += times[node];
-      if (wide >= NARROWEST) box(node, left, wide, level, isHit);
-      let at = left;
-      for (const child of sorted(this.children[node], times)) {
-        below(child, at, level + 1, inHit || isHit);
-        at += times[child] / Math.max(width, 1);
+    // Stacks may be deeper than calls may be.
+    const waiting = [];
+    const below = (nodes, left, level, inHit) => {
+      for (const node of sorted(nodes, times)) {
+        waiting.push([node, left, level, inHit]);
+        left += times[node] / Math.max(width, 1);
       }
     };
     path.slice(0, -1).forEach((node, level) => box(node, 0, 1, level, false));
-    let at = 0;
-    for (const node of this.root < 0 ? sorted(this.roots, times) : [this.root]) {
-      below(node, at, Math.max(path.length - 1, 0), false);
-      at += times[node] / Math.max(width, 1);
+    below(this.root < 0 ? this.roots : [this.root], 0, Math.max(path.length - 1, 0), false);
+    for (let at = 0; at < waiting.length; at++) {
+      const [node, left, level, inHit] = waiting[at];
+      const isHit = text !== "" && this.name(node).toLowerCase().includes(text);
+      if (isHit && !inHit) met += times[node];
+      const wide = times[node] / Math.max(width, 1);
+      if (wide >= NARROWEST) box(node, left, wide, level, isHit);
+      below(this.children[node], left, level + 1, inHit || isHit);
     }
     this.nodes.replaceChildren(...boxes);
     this.nodes.style.height = `${(deepest + 1) * 21}px`;

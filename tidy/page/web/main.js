@@ -1,6 +1,6 @@
 // The page: takes its data, and puts the views together.
 import { el } from "./dom.js";
-import { unpack } from "./columns.js";
+import { CAN_UNPACK, unpack } from "./columns.js";
 import { accountView, afterAll, heading, ranksView, stepsView } from "./top.js";
 import { memoryView } from "./memory.js";
 import { sourcesView } from "./sources.js";
@@ -21,11 +21,13 @@ function jobView(job, rules) {
     perRank.replaceChildren(...[
       ...rank.accounts.map(accountView),
       stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
+      rank.timelines.length || job.ranks.length < 2 ? null : el("p", { class: "note" }, "Of this rank there is no timeline: the first ranks of a job have one."),
     ].filter(Boolean));
     const usual = rank.timelines.findIndex((each) => each.why === "median");
     flame.show(rank.flame);
-    memory.replaceChildren(memoryView(rank.memory) ?? "");
+    memory.replaceChildren(guarded(memoryView, rank.memory) ?? "");
     if (rank.timelines.length) timeline.show(rank, Math.max(usual, 0));
+    else timeline.clear();
   };
   const unpacked = new Map();
   const show = async (finding, number) => {
@@ -51,20 +53,30 @@ function jobView(job, rules) {
     heading(job),
     job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select)) : null,
     afterAll(job),
-    ranksView(job, (number) => { select.value = number; chooseRank(number); }),
+    guarded(ranksView, job, (number) => { select.value = number; chooseRank(number); }),
     perRank,
     findingsView(job, rules, show),
     timeline.element,
     flame.element,
     memory,
-    sourcesView(job.sources));
+    guarded(sourcesView, job.sources));
   chooseRank(0);
   return made;
+}
+
+// A view, or a line that says that it failed: the others are shown all the same.
+function guarded(view, ...given) {
+  try {
+    return view(...given);
+  } catch (error) {
+    return el("p", { class: "note" }, `A part of this page could not be shown: ${error.message}`);
+  }
 }
 
 function main() {
   const content = JSON.parse(document.getElementById("data").textContent);
   const page = document.getElementById("page");
+  if (!CAN_UNPACK) page.append(el("p", { class: "note" }, "This browser cannot unpack the timeline and the flame graph: it has no DecompressionStream."));
   const footer = el("footer", { class: "quiet" }, `Written by tidy ${content.tool.version}.`);
   if (content.diff) {
     document.title = "tidy diff";
@@ -76,7 +88,7 @@ function main() {
   page.append(
     el("header", { class: "page" }, el("h1", {}, "tidy"), el("p", { class: "summary" }, content.summary)),
     ...content.unreadable.map(({ path, problem }) => el("p", { class: "note" }, `${path}: ${problem}`)),
-    ...content.jobs.map((job) => jobView(job, content.rules)),
+    ...content.jobs.map((job) => guarded(jobView, job, content.rules)),
     ...content.gone.map((text) => el("p", { class: "quiet" }, `gone, but in the baseline: ${text}`)),
     content.script_status ? el("p", { class: "note" }, `The script itself ended with ${content.script_status}.`) : "",
     footer);

@@ -4,7 +4,7 @@ import { el, timeText } from "./dom.js";
 export function sourcesView(files) {
   if (!files.length) return null;
   const all = files.flatMap((file) => file.lines);
-  const longest = Math.max(...all.map((line) => Math.max(line.host_ns, line.device_ns)), 1);
+  const longest = all.reduce((most, line) => Math.max(most, line.host_ns, line.device_ns), 1);
   const hasDevice = all.some((line) => line.device_ns > 0);
   const time = (ns) => el("td", { class: "number" }, ns ? timeText(ns) : "");
   return el("section", { class: "sources" },

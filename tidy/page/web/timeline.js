@@ -1,6 +1,7 @@
 // The timeline: one step on a canvas, with a map of the whole step, a search and the details of a slice.
 import { countText, el, timeText } from "./dom.js";
 import { LINE, Painter, layout } from "./drawing.js";
+import { CAN_UNPACK } from "./columns.js";
 import { Slices } from "./slices.js";
 
 const HELP = "W and S zoom, A and D move, arrows go from slice to slice, F fits the chosen one, Escape lets go.";
@@ -32,10 +33,17 @@ export class TimelineView {
 
   // Shows one of the steps of a rank; done when it is there.
   show(rank, at) {
+    if (!CAN_UNPACK) return Promise.resolve();
     if (this.rank === rank && this.at === at) return this.shown;
     [this.rank, this.at] = [rank, at];
     this.shown = this.#load(rank, at);
     return this.shown;
+  }
+
+  // Shows nothing: this rank has no timeline.
+  clear() {
+    [this.rank, this.at, this.slices] = [null, -1, null];
+    this.element.hidden = true;
   }
 
   async #load(rank, at) {
@@ -49,7 +57,10 @@ export class TimelineView {
     if (this.rank !== rank || this.at !== at) return;
     this.slices = slices;
     Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null });
-    this.canvas.style.height = `${Math.min(Math.max(this.height, 160), 560)}px`;
+    // A finger that moves up or down scrolls the page, so that all lines have to be there.
+    const most = window.matchMedia("(pointer: coarse)").matches ? 4000 : 560;
+    this.canvas.style.height = `${Math.min(Math.max(this.height, 160), most)}px`;
+    this.#search();
     this.fit();
     this.#describe();
   }
@@ -89,6 +100,7 @@ export class TimelineView {
     this.#reveal(slice);
     this.#describe();
     this.#draw();
+    this.#lead();
     if (matches !== null) this.element.scrollIntoView({ block: "nearest" });
   }
 
@@ -191,7 +203,7 @@ export class TimelineView {
       moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
       if (pointers.size === 2) this.#pinch(pointers, event.pointerId, now);
       else {
-        this.#scroll(before[1] - now[1]);
+        if (event.pointerType !== "touch") this.#scroll(before[1] - now[1]);
         this.#pan((before[0] - now[0]) / canvas.clientWidth);
       }
       pointers.set(event.pointerId, now);
@@ -224,6 +236,7 @@ export class TimelineView {
     [this.from, this.to] = [middle - span / 2, middle + span / 2];
     this.#stay();
     this.#draw();
+    this.#lead();
   }
 
   #choose(x, y) {
@@ -254,6 +267,7 @@ export class TimelineView {
     const room = Math.max(slices.duration[selected], SHORTEST) * 0.05;
     [this.from, this.to] = [slices.start[selected] - room, slices.start[selected] + Math.max(slices.duration[selected], SHORTEST) + room];
     this.#draw();
+    this.#lead();
   }
 
   #neighbour(by) {

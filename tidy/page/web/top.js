@@ -57,12 +57,12 @@ export function causeGroup(cause) {
 export function stepsView(rank, unit, choose) {
   const { steps } = rank;
   if (steps.length < 2) return null;
-  const longest = Math.max(...steps.map((step) => step.duration_ns));
-  const shown = new Map(rank.timelines.map((timeline, at) => [timeline.label, at]));
-  const bars = steps.map((step) => {
+  const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 0);
+  const shown = new Map(rank.timelines.map((timeline, at) => [timeline.step, at]));
+  const bars = steps.map((step, number) => {
     const label = `${unit} ${step.number}`;
     const text = `${label}: ${timeText(step.duration_ns)}${step.left_out ? `, left out: ${step.left_out}` : ""}`;
-    const at = shown.get(label);
+    const at = shown.get(number);
     const height = { height: `${Math.max((100 * step.duration_ns) / longest, 1)}%` };
     const kind = step.left_out ? "left-out" : at === undefined ? "" : "shown";
     const inside = el("span", { style: height });
@@ -72,7 +72,8 @@ export function stepsView(rank, unit, choose) {
   });
   return el("section", { class: "steps" },
     el("h3", {}, `Length of each ${unit}, up to ${timeText(longest)}`),
-    el("ol", { class: "step-bars" }, bars));
+    el("ol", { class: "step-bars" }, bars),
+    rank.more_steps ? el("p", { class: "quiet" }, `and ${rank.more_steps.toLocaleString("en-US")} later ones, which are not drawn`) : null);
 }
 
 const ROW = 12; // pixels of a rank in the map
@@ -82,13 +83,19 @@ export function ranksView(job, choose) {
   const { ranks } = job;
   if (ranks.length < 2 || !ranks.some((rank) => rank.steps.length > 1)) return null;
   const counted = ranks.flatMap((rank) => rank.steps.filter((step) => !step.left_out).map((step) => step.duration_ns));
-  const shortest = Math.min(...counted), longest = Math.max(...counted);
+  if (!counted.length) return null;
+  const shortest = counted.reduce((least, ns) => Math.min(least, ns), Infinity);
+  const longest = counted.reduce((most, ns) => Math.max(most, ns), 0);
   const said = el("p", { class: "quiet", role: "status" }, `${timeText(shortest)} to ${timeText(longest)}; click a rank to see it`);
   const canvas = el("canvas", { class: "ranks", role: "img", "aria-label": `Length of each ${job.unit} on each rank, ${timeText(shortest)} to ${timeText(longest)}` });
-  const columns = Math.max(...ranks.map((rank) => rank.steps.length));
+  // A column for each number, since ranks need not have the same steps.
+  const numbers = [...new Set(ranks.flatMap((rank) => rank.steps.map((step) => step.number)))].sort((one, other) => one - other);
+  const columnOf = new Map(numbers.map((number, column) => [number, column]));
+  const columns = numbers.length;
   const at = (event) => {
-    const row = Math.min(Math.floor(event.offsetY / ROW), ranks.length - 1);
-    return [row, ranks[row].steps[Math.floor((event.offsetX / canvas.clientWidth) * columns)]];
+    const row = Math.max(Math.min(Math.floor(event.offsetY / ROW), ranks.length - 1), 0);
+    const number = numbers[Math.floor((event.offsetX / canvas.clientWidth) * columns)];
+    return [row, ranks[row].steps.find((step) => step.number === number)];
   };
   canvas.addEventListener("click", (event) => choose(at(event)[0]));
   canvas.addEventListener("pointermove", (event) => {
@@ -100,8 +107,8 @@ export function ranksView(job, choose) {
     canvas.height = ranks.length * ROW;
     const context = canvas.getContext("2d");
     context.fillStyle = styleValue("--slow");
-    ranks.forEach((rank, row) => rank.steps.forEach((step, column) => {
-      const wide = canvas.width / columns;
+    ranks.forEach((rank, row) => rank.steps.forEach((step) => {
+      const wide = canvas.width / columns, column = columnOf.get(step.number);
       // The darkest is a quarter longer than the shortest, at least: less is no difference to see.
       const part = (step.duration_ns - shortest) / Math.max(longest - shortest, shortest / 4, 1);
       context.globalAlpha = step.left_out ? 0.05 : Math.min(0.12 + 0.88 * part, 1);
@@ -110,6 +117,7 @@ export function ranksView(job, choose) {
   };
   canvas.style.height = `${ranks.length * ROW}px`;
   new ResizeObserver(draw).observe(canvas);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   return el("section", {}, el("h3", {}, `Length of each ${job.unit} on each rank`), canvas, said);
 }
 
