@@ -35,7 +35,7 @@ _WITHOUT_OPS = """\
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        pytest.param(_GROUPS, "of long lists none", id="a-list-of-forty"),
+        pytest.param(_GROUPS, "PyTorch records none of long lists", id="a-list-of-forty"),
         pytest.param(_GROUPS + _WITHOUT_OPS, "no operator", id="no-operator"),
     ],
 )
