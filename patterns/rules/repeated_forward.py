@@ -14,7 +14,6 @@ from ..base import Match, Matches, Pattern
 from ..evidence.device.repeated_calls import CalledAgain, called_again
 from ..evidence.fixes import edits
 from ..examples import Abstains, Fires, Quiet, steps, under
-from ..option import WORTH_A_WARNING, warning_share
 
 _NOT_NOTED = NotChecked(
     "the trace does not say what inputs modules were called with", "record with tidy run"
@@ -66,8 +65,8 @@ class RepeatedForward(Pattern):
 
     code = "TDY708"
     needs = frozenset({Capability.OPS, Capability.STACKS, Capability.STEPS})
+    severity = Severity.INFO  # what a module reads elsewhere may have changed, and nobody sees it
     fix = "keep the output of one call for both; output.detach() for what is logged"
-    warning_from = warning_share(WORTH_A_WARNING)
     examples = (
         Fires("for-the-log", _noted() + steps(*_BOTH), events=3, at="train.py:9"),
         Fires(
@@ -82,7 +81,6 @@ class RepeatedForward(Pattern):
             _noted(again_grad=True, after_step=True, proofs=0) + steps(_call(_TRAINS), _IN_VAIN),
             events=3,
             at="train.py:9",
-            severity=Severity.INFO,
         ),
         Quiet("no-pairs", "# tidy_repeated_calls []\n" + steps(*_BOTH)),
         Quiet("never-looked-at", _noted(proofs=0) + steps(*_BOTH)),
@@ -111,8 +109,6 @@ class RepeatedForward(Pattern):
                 events,
                 _said(each),
                 edit=replace(edit, waits=()),
-                at_most=Severity.INFO if each.call.after_step else None,
-                severity=Severity.INFO if each.call.after_step else None,
                 location=each.place,
             )
 

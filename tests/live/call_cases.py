@@ -124,6 +124,13 @@ _COUNT = """
         return self.state
 """
 
+# Nothing in the module itself tells of it.
+_OF_CLASS = """
+    calls = 0
+    def next(self):
+        type(self).calls += 1
+        return self.calls
+"""
 CALL_LOOK_ALIKES = [
     _alike("two-views", _TWICE.replace("again = model(x)", "again = model(x + 0.1)")),
     _alike(
@@ -162,6 +169,13 @@ optimizer.step()
     ),
     _alike("noise", _TWICE, forward="self.body(x) + torch.randn(256, 64)"),
     _alike("noise-of-python", _TWICE, forward="self.body(x) * random.random()"),
+    _alike(
+        "noise-of-its-own",
+        _TWICE,
+        more="        self.noise = random.Random(0)",
+        forward="self.body(x) * self.noise.random()",
+    ),
+    _alike("counted-by-its-class", _TWICE, more=_OF_CLASS, forward="self.body(x) * self.next()"),
     _alike(
         "batch-norm",
         _TWICE,

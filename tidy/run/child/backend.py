@@ -117,7 +117,7 @@ class Backend:
         for kind, note in notes.items():
             hooks, key = getattr(home, f"_global_{kind}_registration_hooks", None), object()
             if hooks is not None:
-                hooks[key] = note
+                hooks[key] = _unless_compiled(framework, note)
                 self._given.append((hooks, key))
 
     def _modules(self) -> tuple[Any, Any]:
@@ -185,3 +185,20 @@ class Backend:
                 self._profiler.stop()
             self._profiler = None
         return True
+
+
+def _unless_compiled(framework: Any, note: Callable[..., None]) -> Callable[..., None]:
+    """A hook that torch.compile can follow: it calls nothing while a function is compiled."""
+    compiler = getattr(framework, "compiler", None)
+    names = ("is_dynamo_compiling", "is_compiling")
+    is_compiling = next(
+        (getattr(compiler, each) for each in names if hasattr(compiler, each)), None
+    )
+    if is_compiling is None:
+        return note
+
+    def hook(module: Any, name: str, given: Any) -> None:
+        if not is_compiling():
+            note(module, name, given)
+
+    return hook

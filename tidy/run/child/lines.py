@@ -153,7 +153,9 @@ class Logs:
         self.recording = False
         self.on_time = on_time
         self.library, self._garbage = LibraryFunctions(made), ManualCollections()
-        self._codes: dict[Any, int] = {}
+        # By identity, since constants of code that torch.compile makes may be no keys; modules are
+        # tuples that are made anew. With the number, and what it stands for.
+        self._codes: dict[Any, tuple[int, Any]] = {}
         self._logs: list[tuple[int, list[Any]]] = []
 
     def start(self) -> None:
@@ -173,7 +175,7 @@ class Logs:
 
     def learn(self, log: Log, starts_ns: Callable[[], list[int]]) -> None:
         """Take what a piece shows of where operators begin; `starts_ns` tells when they did."""
-        self.purity.learn(log.parts, list(self._codes), starts_ns)
+        self.purity.learn(log.parts, [code for _, code in self._codes.values()], starts_ns)
 
     def refresh(self) -> None:
         """At a step: what is not logged because it starts no operators has to show it again."""
@@ -218,11 +220,11 @@ class Logs:
             if not some:
                 continue
             for code in {id(each): each for each in some[1::3]}.values():
-                codes.setdefault(code, len(codes))
-            some[1::3] = [codes[code] for code in some[1::3]]
+                codes.setdefault(_key(code), (len(codes), code))
+            some[1::3] = [codes[_key(code)][0] for code in some[1::3]]
             threads.append((ident, len(some) // 3))
             parts.append(array("q", some).tobytes())
-        named = [self._named(each) for each in codes]
+        named = [self._named(code) for _, code in codes.values()]
         return Log(named, threads, parts, self._garbage.taken())
 
     def _named(self, code: Any) -> tuple[str, str, int, int]:
@@ -234,6 +236,10 @@ class Logs:
             if code is self.library.module_call:
                 kind = MODULE_CALL
         return file, code.co_name, code.co_firstlineno, kind
+
+
+def _key(code: Any) -> Any:
+    return code if isinstance(code, tuple) else id(code)
 
 
 def full_path(name: str) -> str:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from types import CodeType, FrameType
+from contextlib import nullcontext
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from .kept import os, thread, weakref
@@ -25,7 +26,8 @@ _PARAMETER_NBYTES = 64  # the first of each parameter: an update changes all of 
 _MOST_FRAMES = 50  # of a stack
 _MOST_ITEMS = 200  # of a list that a module holds
 _PLAIN = (type(None), bool, int, float, str)
-_CONTAINERS = (list, tuple, dict)
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+_FIXED = (type, FunctionType, MethodType, BuiltinFunctionType, ModuleType)
 # What runs modules on its own account: a checkpoint runs one again, a transform with other values.
 _LEFT_ALONE = tuple(
     os.path.join("torch", *each)
@@ -114,7 +116,10 @@ class RepeatedCalls:
             if self._torch is not None:
                 stack = self._stack(frame)
                 if stack:
-                    self._look(frame.f_locals, stack)
+                    # A script's own modes and classes would be called for what we ask a tensor.
+                    c = getattr(self._torch, "_C", None)
+                    with getattr(c, "DisableTorchFunction", nullcontext)():
+                        self._look(frame.f_locals, stack)
         except Exception:  # it is not known then; the script may be at its limit of recursion
             return
 
@@ -222,7 +227,7 @@ def _flat(value: Any, depth: int = 3) -> Iterator[Any]:
     items = value.items() if type(value) is dict else enumerate(value)
     for name, each in items:
         yield name
-        if type(each) in _CONTAINERS:
+        if type(each) in (list, tuple, dict):
             yield from _flat(each, depth - 1)
         else:
             yield each
@@ -260,10 +265,20 @@ def _state_of(module: Any, inputs: list[Any]) -> list[Any]:
         state += id(part), part.training
         if part.training and _is_random(part):
             state.append(object())  # equal to no other
-        for name, value in vars(part).items():
+        for name, value in (*vars(part).items(), *_of_class(type(part))):
             state.append(name)
             _add(value, state)
     return state
+
+
+def _of_class(kind: type) -> Iterator[tuple[str, Any]]:
+    """What the classes of a module hold that are not the framework's."""
+    for each in kind.__mro__:
+        if each.__module__.startswith(("torch.", "tidy.")) or each is object:
+            return
+        for name, value in vars(each).items():
+            if not name.startswith("__") and not hasattr(type(value), "__get__"):
+                yield name, value
 
 
 def _random_states() -> list[Any]:
@@ -285,14 +300,22 @@ def _add(value: Any, state: list[Any], depth: int = 2) -> None:
     elif _is_tensor(value):
         state += id(value), value._version, value.data_ptr()
         state.append(_content(value, _PARAMETER_NBYTES))
+    elif isinstance(value, _CONTAINERS):
+        state += id(value), len(value)
+        if len(value) > _MOST_ITEMS or (value and not depth):
+            state.append(object())
+            return
+        for each in value.values() if isinstance(value, dict) else value:
+            _add(each, state, depth - 1)
+    elif type(value) in _FIXED or hasattr(value, "named_modules") or _is_dtype(value):
+        state.append(id(value))  # modules below are looked at by themselves
     else:
-        state.append(id(value))
-        if depth and isinstance(value, _CONTAINERS):
-            state.append(len(value))
-            if len(value) > _MOST_ITEMS:
-                return
-            for each in value.values() if isinstance(value, dict) else value:
-                _add(each, state, depth - 1)
+        # A generator, a configuration: it may have changed, and nobody here knows how to tell.
+        state.append(object())
+
+
+def _is_dtype(value: Any) -> bool:
+    return type(value).__module__ == "torch" and type(value).__name__ in ("device", "dtype")
 
 
 def _is_random(part: Any) -> bool:
@@ -314,6 +337,8 @@ def _content(tensor: Any, most_nbytes: int, *, whole: bool = False) -> object:
     """
     if str(tensor.device) != "cpu" or not tensor.numel():
         return None
+    if not _is_held(tensor):
+        return object()
     nbytes = tensor.numel() * tensor.element_size()
     if nbytes > most_nbytes or not tensor.is_contiguous():
         if whole:
@@ -324,6 +349,16 @@ def _content(tensor: Any, most_nbytes: int, *, whole: bool = False) -> object:
 
     nbytes = min(nbytes, most_nbytes)
     return zlib.crc32((ctypes.c_char * nbytes).from_address(tensor.data_ptr()))
+
+
+def _is_held(tensor: Any) -> bool:
+    """Tell whether there is memory behind a tensor: what is resized to nothing keeps its form."""
+    storage = getattr(tensor, "untyped_storage", None)
+    if storage is None:  # tidy.runtime's are arrays
+        return True
+    last = sum((n - 1) * by for n, by in zip(tensor.shape, tensor.stride(), strict=True))
+    end = (int(tensor.storage_offset()) + last + 1) * tensor.element_size()
+    return bool(tensor.data_ptr()) and int(storage().nbytes()) >= end
 
 
 def _is_shared(tensor: Any) -> bool:

@@ -12,6 +12,7 @@ from .backend import Backend
 from .kept import gc, os, thread, time
 from .repeated_calls import RepeatedCalls
 from .torch_frames import TorchFrames
+from .uncompiled import leave_uncompiled
 
 _TEARDOWN = "TEARDOWN_CUPTI"
 # Before it, a process that launched CUDA graphs crashed when CUPTI was taken up again.
@@ -54,6 +55,7 @@ class TorchBackend(Backend):
 
     def _note_calls(self, calls: RepeatedCalls) -> None:
         if self._settings["stack"]:  # the recorder's lines tell of them
+            leave_uncompiled(self._torch)
             calls.begin(self._torch)
 
     def _sets_threads(self) -> Any:

@@ -42,11 +42,13 @@ class WorkerRounds:
         # By function and line: how often it ran, and how long.
         self._lines: list[dict[int, list[int]]] = [{} for _ in hot]
         self._open: list[Any] = [None] * len(hot)  # the line that runs, and since when
-        self._number = {
-            code: number
+        # By identity: what torch.compile makes may have constants that cannot be hashed.
+        self._codes = [
+            (code, number)
             for number, (function, _) in enumerate(hot)
             for code in _with_loops(function)
-        }
+        ]
+        self._number = {id(code): number for code, number in self._codes}
 
     def start(self) -> bool:
         """Begin, unless others have need of what that takes."""
@@ -108,7 +110,7 @@ class _Traced(WorkerRounds):
         return super().stop()
 
     def _called(self, frame: FrameType, _: str, __: Any) -> Any:
-        number = self._number.get(frame.f_code)
+        number = self._number.get(id(frame.f_code))
         self._calls_left -= 1
         if self._calls_left < 0:
             self._left = [0] * len(self._left)
@@ -152,20 +154,20 @@ class _Monitored(WorkerRounds):
         for event, callback in self._callbacks.items():
             monitoring.register_callback(self._tool, event, callback)
         self._line_of = {
-            code: {
+            id(code): {
                 offset: line
                 for first, end, line in code.co_lines()
                 for offset in range(first, end, 2)
             }
-            for code in self._number
+            for code, _ in self._codes
         }
-        for code in self._number:
+        for code, _ in self._codes:
             monitoring.set_local_events(self._tool, code, sum(self._callbacks))
         return True
 
     def stop(self) -> list[tuple[CodeType, int, int, int, float]]:
         monitoring = self._monitoring
-        for code in self._number:
+        for code, _ in self._codes:
             monitoring.set_local_events(self._tool, code, 0)
         for event in self._callbacks:
             monitoring.register_callback(self._tool, event, None)
@@ -173,26 +175,26 @@ class _Monitored(WorkerRounds):
         return super().stop()
 
     def _called(self, code: CodeType, _: int) -> Any:
-        number = self._number[code]
+        number = self._number[id(code)]
         if code is not self._hot[number][0] or self._calls[number] >= _MOST_CALLS:
             return self._disable
         self._enter(number)
         return None
 
     def _returned(self, code: CodeType, _: int, __: object) -> Any:
-        number = self._number[code]
+        number = self._number[id(code)]
         if code is not self._hot[number][0]:
             return self._disable
         self._leave(number)
         return None
 
     def _line(self, code: CodeType, line: int) -> Any:
-        return self._disable if self._at(self._number[code], line) else None
+        return self._disable if self._at(self._number[id(code)], line) else None
 
     def _jump(self, code: CodeType, offset: int, to: int) -> Any:
         # A loop that is written in one line goes on in it, with no event of the line.
-        line, number = self._line_of[code].get(offset), self._number[code]
-        if to >= offset or line != self._line_of[code].get(to) or self._left[number] <= 0:
+        line, number = self._line_of[id(code)].get(offset), self._number[id(code)]
+        if to >= offset or line != self._line_of[id(code)].get(to) or self._left[number] <= 0:
             return self._disable
         if line in self._lines[number]:
             self._lines[number][line][0] += 1

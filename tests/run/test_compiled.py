@@ -1,0 +1,103 @@
+"""Scripts that compile, and modules without memory: recorded they do what they do alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .running import python, record, write_script
+
+pytestmark = pytest.mark.oracle
+
+_GIVES_A_SUBMODULE = """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.Adam(model.parameters())
+@torch.compile(backend="eager", fullgraph=True)
+def forward(x):
+    return torch.nn.Sequential(model, torch.nn.ReLU())(x)
+for _ in range(8):
+    optimizer.zero_grad()
+    forward(torch.ones(16, 8)).sum().backward()
+    optimizer.step()
+print("done")
+"""
+_OF_A_CLASS = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Linear(8, 8)
+    def forward(self, x):
+        return self.body(x)
+model = Net()
+compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(5):
+    optimizer.zero_grad()
+    compiled(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+print("done")
+"""
+_GIVES_A_FUNCTION = """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+@torch.compile(backend="eager", fullgraph=True)
+def forward(x):
+    def scale(y, by=2):
+        return y * by
+    return model(x), scale
+for _ in range(12):
+    optimizer.zero_grad()
+    y, scale = forward(torch.ones(2, 8))
+    scale(y).sum().backward()
+    optimizer.step()
+print("done")
+"""
+# Between its calls a module has no memory behind its weights, as with sharded parameters.
+_WITHOUT_MEMORY = """
+import torch
+class Shard(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flat = torch.nn.Parameter(torch.ones(64 * 65))
+        self.weight, self.bias = self.flat.data[:4096].view(64, 64), self.flat.data[4096:]
+        self.shard = self.flat.data.clone()
+        self.flat.untyped_storage().resize_(0)
+    def forward(self, x):
+        self.flat.untyped_storage().resize_(4 * 64 * 65)
+        self.flat.data.copy_(self.shard)
+        y = torch.nn.functional.linear(x, self.weight, self.bias)
+        self.flat.untyped_storage().resize_(0)
+        return y
+shard, head = Shard(), torch.nn.Linear(64, 1)
+optimizer = torch.optim.SGD(head.parameters(), 1e-4)
+x = torch.ones(64, 64)
+for _ in range(20):
+    optimizer.zero_grad()
+    one = shard(x)
+    other = shard(x)
+    (head(one).mean() + head(other).mean()).backward()
+    optimizer.step()
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(_GIVES_A_SUBMODULE, id="gives-a-submodule"),
+        pytest.param(_OF_A_CLASS, id="of-a-class"),
+        pytest.param(_GIVES_A_FUNCTION, id="gives-a-function"),
+        pytest.param(_WITHOUT_MEMORY, id="without-memory"),
+    ],
+)
+def test_it_ends_as_it_does_alone(script: str, tmp_path: Path) -> None:
+    path = write_script(tmp_path, script)
+    plain, recorded = python(path, cwd=tmp_path), record(path, cwd=tmp_path)
+    assert (plain.code, plain.out) == (0, "done\n")
+    assert (recorded.code in (0, 1), recorded.out.startswith("done\n\n")) == (True, True)
+    assert "ended early" not in recorded.err
+    assert len(recorded.trace.steps) >= 4
