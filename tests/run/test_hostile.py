@@ -59,7 +59,8 @@ _KINETO_SPEAKS = pytest.mark.xfail(
 # Those in which the framework has a part: its profiler, threads, signals, descriptors, memory. It
 # takes seconds to import, twice a script: all of them are for `make soak`.
 _OF_THE_FRAMEWORK = {
-    "forks", "interrupted", "no_descriptors", "odd_modules", "recursion_in_a_step", "threads"
+    "advised", "forks", "interrupted", "no_descriptors", "odd_modules", "recursion_in_a_step",
+    "threads",
 }  # fmt: skip
 _ON_PYTORCH = _ALL if SOAK else sorted(_OF_THE_FRAMEWORK)
 

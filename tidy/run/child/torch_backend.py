@@ -18,6 +18,7 @@ _TEARDOWN = "TEARDOWN_CUPTI"
 # Before it, a process that launched CUDA graphs crashed when CUPTI was taken up again.
 _SOUND_FROM = (12, 6)
 _LOG_LEVEL, _SILENT = "KINETO_LOG_LEVEL", 6
+_ADVICE = "_warn_once"  # in torch.profiler.profiler
 _ERRORS = 4  # what PyTorch sets without the variable, by suppressLogMessages()
 _LEVEL = "_ZN9libkineto6Logger14severityLevel_E"  # libkineto::Logger::severityLevel_
 _LIBRARIES = "libtorch_cpu.so", "libtorch_cpu.dylib"
@@ -232,17 +233,20 @@ class TorchBackend(Backend):
 
 
 class KinetoLog:
-    """`with log:` around what starts, stops or exports a profiler of ours keeps Kineto silent.
+    """`with log:` around what starts, stops or exports a profiler of ours keeps it silent.
 
+    PyTorch 2.11 and some before it advise each profiler to keep events of earlier cycles.
     Kineto reads KINETO_LOG_LEVEL when the first profiler starts, and keeps the level from then on.
     It is put back right after, so that profilers of the script's say what they always say; where
     the level cannot be found, they stay silent.
     """
 
     def __init__(self, torch: Any) -> None:
+        self._torch = torch
         self._folder = os.path.join(os.path.dirname(torch.__file__), "lib")
         self._level: Any = None  # as long as the user's own level holds
         self._before = 0
+        self._advice: Any = None
         self._is_first = _LOG_LEVEL not in os.environ
         if self._is_first:
             os.putenv(_LOG_LEVEL, str(_SILENT))  # os.environ does not show it to the script
@@ -252,6 +256,10 @@ class KinetoLog:
             self._level = self._find()
         if self._level is not None:
             self._before, self._level.value = self._level.value, _SILENT
+        module = self._torch.profiler.profiler
+        self._advice = getattr(module, _ADVICE, None)
+        if self._advice is not None:
+            setattr(module, _ADVICE, lambda *_, **__: None)
 
     def __exit__(self, *_: object) -> None:
         if self._is_first:
@@ -260,6 +268,8 @@ class KinetoLog:
             os.unsetenv(_LOG_LEVEL)
         if self._level is not None:
             self._level.value = self._before
+        if self._advice is not None:
+            setattr(self._torch.profiler.profiler, _ADVICE, self._advice)
 
     def _find(self) -> Any:
         import ctypes
