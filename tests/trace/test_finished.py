@@ -66,6 +66,17 @@ def test_one_step_that_is_waited_for_after_it(read_events: ReadEvents) -> None:
     assert "outside of steps" not in render([tidy.check(trace)])
 
 
+def test_the_last_step_may_wait_for_all_of_them(read_events: ReadEvents) -> None:
+    """As it does where the loss is printed after the loop, or the recording ends in it."""
+    waiting = [mark("ProfilerStep#5", 500, 5600), *_launch(6, 510)]
+    wait = call("cudaDeviceSynchronize", 540, 5500, 99)
+    gemm = kernel("ampere_sgemm_128x128_nn", 5020, _WORK_US, correlation=6, external=6)
+    window = _ahead(read_events, *waiting, wait, gemm).window
+    lengths = [end - start for start, end in window.finished_ranges]
+    assert lengths == [1_020_000, *[1_000_000] * 4, 1_080_000]
+    assert window.left_out == ()
+
+
 def test_a_device_that_keeps_up_changes_nothing(read_events: ReadEvents) -> None:
     assert _ahead(read_events, work_us=80).window.finished is None
 

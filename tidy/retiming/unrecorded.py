@@ -14,8 +14,10 @@ import numpy as np
 
 from ..savings.graph import build_graph
 from ..savings.simulate import Simulator, Times
-from ..trace import TraceInfo, build_trace
+from ..trace import Trace, TraceInfo, build_trace
+from ..trace.finished import finished_by_devices
 from ..trace.raw_columns import RawColumns
+from ..trace.steps import Step
 from .light import BareStep, LightSteps, typical_ns
 from .moments import HostTimes, Numbers, host_times, step_of
 from .parts import Middle, Parts, common_parts
@@ -23,6 +25,20 @@ from .stopped_clock import MOST_NS, PRECISION_NS, StoppedClock, calibrate, laid_
 
 # What calibrating could take off a step with a device at the least for its result to tell anything.
 _TELLING = 0.02
+
+
+def is_paced_by_devices(light: LightSteps) -> bool:
+    """Tell whether the host runs ahead of devices, so that its times do not decide on a step's."""
+    if not light.has_device:
+        return False
+    steps = [Step(number, *bounds) for number, bounds in enumerate(light.recorded)]
+    return finished_by_devices(_traced(light), steps) is not None
+
+
+def _traced(light: LightSteps) -> Trace:
+    raw = RawColumns(light.strings)
+    raw.append(len(light.table["kind"]), **light.table)
+    return build_trace(raw, TraceInfo())
 
 
 def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
@@ -131,9 +147,7 @@ class WithDevice(HostOnly):
 
     def __init__(self, light: LightSteps) -> None:
         super().__init__(light)
-        raw = RawColumns(light.strings)
-        raw.append(len(light.table["kind"]), **light.table)
-        self._trace = trace = build_trace(raw, TraceInfo())
+        self._trace = trace = _traced(light)
         names = "name_id", "kind", "track_id", "correlation", "start_ns", "duration_ns"
         self._rows = replace(light, table={name: getattr(trace, name) for name in names})
         main = light.strings.tracks[light.main]

@@ -172,6 +172,8 @@ class Assembly:
         else:
             self.base_ns = pieces.base_ns
         self.main = Track(facts["pid"], facts["thread"])
+        # PyTorch's profiler waits for the devices when it stops. The step that ends here ends as
+        # its host does all the same: how long the devices take for it is told by their work.
         done_ns = self._cut_ns = max(facts["cut_ns"], pieces.device_end_ns)
         # What earlier pieces said stays, but a script may set up its devices in a later one.
         devices = pieces.header if pieces.header.get("tidy_modelled_device") else {}
@@ -195,10 +197,6 @@ class Assembly:
         self.worker_batches += pieces.worker_batches
         self._piece_times.add(facts["start_ns"], done_ns, later_ns)
         ends: list[int] = list(facts["steps_ns"])
-        if ends and facts.get("ended_at_step"):
-            # PyTorch's profiler waits for the devices when it stops. They have nothing left to do
-            # in the next piece, so what they did meanwhile is of the step that ended with this one.
-            ends[-1] = max(ends[-1], pieces.device_end_ns)
         if facts.get("steps_anew"):
             self.step_count = 0
             self.steps.clear()

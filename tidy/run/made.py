@@ -18,7 +18,7 @@ from ..readers.container import Progress
 from ..retiming.disturbed import is_disturbed, quickest_of, undisturbed, works_beside
 from ..retiming.light import FEWEST_STEPS, light_steps, slow_at_first, typical_ns
 from ..retiming.time_map import TimeMap
-from ..retiming.unrecorded import as_short_as, unrecorded
+from ..retiming.unrecorded import as_short_as, is_paced_by_devices, unrecorded
 from ..trace import Trace
 from ..trace.units import time_text
 from .assembly import Assembly, RuntimePieces, step_name
@@ -45,6 +45,11 @@ _UNLIKE = (
 _FEW = (
     f"{_IN_FULL}fewer than {FEWEST_STEPS} steps were recorded lightly (run more steps, or record"
     " fewer with --steps)"
+)
+_TIMED = "full recording {}{}; times are those of {} lightly recorded steps{}"
+_PACED = (
+    "times are those of {} lightly recorded steps; the host runs ahead of the GPU, so that"
+    " recording hardly makes the steps longer"
 )
 _QUICKEST = "; each part of a step is as long as in the quickest steps"
 
@@ -74,7 +79,6 @@ class Assembled:
         steps = self.recording.bare_steps()
         full_ns = [end - start for _, start, end in self.full.steps]
         bare = [step.end_ns - step.start_ns for step in steps]
-        bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS else None
         light, main = None, self.light.main
         if full_ns and main is not None and main == self.full.main:
             light = light_steps(self.light.raw, self.light.ends_ns, main)
@@ -82,6 +86,9 @@ class Assembled:
         if light is None:
             self._say_as_recorded(full_ns, bare)
             return
+        # What recording adds to the host's times is hidden behind devices that are slower.
+        is_paced = is_paced_by_devices(light)
+        bare_ns = typical_ns(bare) if len(bare) >= FEWEST_STEPS and not is_paced else None
         true = None if bare_ns is None else unrecorded(light, steps)
         is_busy = bare_ns is not None and true is None
         # Beside workers, other ranks and threads of the script's own the quickest steps are those
@@ -110,23 +117,24 @@ class Assembled:
         before_ns = light_ns if bare_ns is None else bare_ns
         by_full, by_light = typical_ns(full_ns) / before_ns, light_ns / before_ns
         has_both = bare_ns is not None and not disturbed
-        self.facts["tidy_recording_slowdown"] = round(by_full, 3) if bare_ns else None
-        self.facts["tidy_light_slowdown"] = round(by_light, 3) if has_both else None
-        self.facts["tidy_times"] = "light" if bare_ns is None else "unrecorded"
-        self.facts["tidy_taken_off_ns"] = true.taken_off_ns
-        why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
-        count, said = len(light.steps), why if disturbed else ""
-        self.facts["tidy_timed_steps"] = count
-        self.facts["tidy_quickest"] = disturbed and not light.has_device
+        self.facts |= {
+            "tidy_recording_slowdown": round(by_full, 3) if bare_ns else None,
+            "tidy_light_slowdown": round(by_light, 3) if has_both else None,
+            "tidy_times": "light" if bare_ns is None else "unrecorded",
+            "tidy_taken_off_ns": true.taken_off_ns,
+            "tidy_timed_steps": len(light.steps),
+            "tidy_quickest": disturbed and not light.has_device,
+        }
+        if is_paced:
+            self.notes.append(_PACED.format(len(light.steps)))
+            return
+        compared = "" if disturbed else f", light {by_light:.2f}"
+        scaled = f", scaled to {len(steps)} with nothing recorded"
         if bare_ns is None:
             compared, scaled = " than light did", _BUSY if is_busy and not disturbed else ""
-        else:
-            compared = "" if disturbed else f", light {by_light:.2f}"
-            scaled = f", scaled to {len(steps)} with nothing recorded"
-        self.notes.append(
-            f"full recording {_slower(by_full)}{compared}; times are those of {count} lightly"
-            f" recorded steps{scaled}{said}"
-        )
+        said = _TIMED.format(_slower(by_full), compared, len(light.steps), scaled)
+        why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
+        self.notes.append(said + (why if disturbed else ""))
 
     def leave_out_slow(self) -> None:
         """Leave out the first steps where they are slow as no later ones are."""

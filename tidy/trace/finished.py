@@ -19,8 +19,9 @@ from .event_table import EventTable
 from .intervals import Intervals
 from .steps import Step
 
-# The devices are behind where they finish the last step later than the host by more than this part
-# of all steps, and work for most of the time. Less is the tail of a last kernel.
+# The devices are behind where they finish a step later than the host by more than this part of all
+# steps, and work for most of the time. Less is the tail of a last kernel. The last step alone does
+# not tell: a host that waits as it ends has no more ahead of it.
 _BEHIND, _BUSY = 0.02, 0.5
 
 
@@ -43,7 +44,7 @@ def finished_by_devices(trace: EventTable, steps: Sequence[Step]) -> list[tuple[
     began = np.where(before > 0, np.maximum(finished[before - 1], starts), starts)
     ended = np.where(upto > 0, np.maximum(finished[upto - 1], ends), ends)
     ended = np.maximum(ended, began)
-    if int(ended[-1] - ends[-1]) <= _BEHIND * int((ends - starts).sum()):
+    if int((ended - ends).max()) <= _BEHIND * int((ends - starts).sum()):
         return None
     time = Intervals(began, ended)
     if trace.devices_busy_ns(time) < _BUSY * time.total_ns * len(trace.devices_used):
