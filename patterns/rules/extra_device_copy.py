@@ -59,6 +59,7 @@ class ExtraDeviceCopy(DevicePattern):
     examples = (
         Fires("zeros-to", on_gpu(_CALLED_ZEROS, _CALLED_TO, frame=FRAME), at=AT),
         Fires("without-stacks", on_gpu(_ONES, _copied(_UP))),
+        Fires("after-a-line-of-python", on_gpu(_ONES, "train.py(1): train", _copied(_UP))),
         Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
         Quiet("of-another-dtype", on_gpu(_ONES, _copied(_UP.replace("32B", "64B"), "double[8]"))),
         Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),

@@ -54,11 +54,11 @@ class ZeroedGradients(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         calls, fills = optimizers.zeroing_calls(trace)
-        # Where there are no more additions than fills, none but the zeros can be there.
-        adds = optimizers.additions(trace).tolist()
-        is_alone = len({call.location for call in calls}) == 1 and len(adds) <= len(fills)
+        # Of several optimizers it is not told which one's gradients an addition is to.
+        is_alone = len({call.location for call in calls}) == 1
+        adds = optimizers.additions_to_zeros(trace, fills).tolist() if is_alone else []
         for events in places.by_line(calls):
-            rows = [*(event.row for event in events), *(adds if is_alone else ())]
+            rows = [*(event.row for event in events), *adds]
             what = "gradients are filled with zeros, not dropped"
             yield Match(events, what, rows, _without(trace, rows))
 

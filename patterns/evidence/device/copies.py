@@ -18,6 +18,7 @@ PAGEABLE = "Memcpy HtoD (Pageable -> *"
 PINNED = "Memcpy HtoD (Pinned -> *"
 # Ops by which one copies. In others it is a side effect, as in indexing with indexes on the CPU.
 ASKED = aten("to _to_copy copy_")
+_MOST_EMPTY = 8  # such as lines of Python that `tidy run` noted because they took long
 _NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 _FILLS = aten(
     "fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ "
@@ -89,16 +90,26 @@ def fill_copied_by(op: Event) -> Event | None:
 
 def ran_before(event: Event) -> Iterator[Event]:
     """Yield what ran last before `event`: the sibling before it (or before what only wraps it) and
-    the last child of each level below that.
+    the last child of each level below that. Calls of Python in which nothing ran do not count.
     """
-    previous, above = event.previous_sibling, event
+    previous, above = _before(event), event
     for _ in range(3):
         if previous is not None or (parent := above.parent) is None:
             break
-        previous, above = parent.previous_sibling, parent
+        previous, above = _before(parent), parent
     while previous is not None:
         yield previous
         previous = previous.last_child
+
+
+def _before(event: Event) -> Event | None:
+    """The sibling before an event, over some calls of Python that are empty."""
+    before = event.previous_sibling
+    for _ in range(_MOST_EMPTY):
+        if before is None or before.kind != EventKind.PyCall or before.last_child is not None:
+            break
+        before = before.previous_sibling
+    return before
 
 
 def _fills_what_is_copied(fill: Event, copy: Event, moved: Event) -> bool:
@@ -137,7 +148,7 @@ def is_of_python(op: Event) -> bool:
         after and after.name == "aten::lift_fresh"
     ):
         return True
-    before = op.previous_sibling
+    before = _before(op)
     if before is None and above is not None and _MOVED.match(above.name):
-        before = above.previous_sibling
+        before = _before(above)
     return before is not None and (bool(_MADE.match(before.name)) or before.name in _FRESH)

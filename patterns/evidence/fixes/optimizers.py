@@ -69,7 +69,24 @@ def zeroing_calls(trace: Trace) -> tuple[list[Event], Rows]:
     return calls, fills
 
 
-def additions(trace: Trace) -> Rows:
+def additions_to_zeros(trace: Trace, fills: Rows) -> Rows:
+    """The ops that add a gradient to zeros: in the first backward after they were filled in.
+
+    Where calls of `backward` were not recorded, all are if there are no more of them than fills.
+    """
+    adds = _additions(trace)
+    begun_ns = np.sort(trace.start_ns[trace.rows_named("torch/_tensor.py*: backward")])
+    if not len(begun_ns):
+        return adds if len(adds) <= len(fills) else adds[:0]
+    filled_ns = np.sort(trace.start_ns[fills])
+    of = np.searchsorted(begun_ns, trace.start_ns[adds], side="right")
+    before = np.append(np.iinfo(np.int64).min, begun_ns)
+    count = np.searchsorted(filled_ns, before)
+    is_first: Rows = adds[(of > 0) & (count[of] > count[np.maximum(of - 1, 0)])]
+    return is_first
+
+
+def _additions(trace: Trace) -> Rows:
     """The ops that add a gradient to the one that a parameter has."""
     adds = trace.rows_named("aten::add_")
     above = trace.parent[adds]
