@@ -29,7 +29,7 @@ def _ops(call: str, *after: str, count: int = 10) -> str:
 class LaunchBlocking(DevicePattern):
     """Each launch waits until its kernel is done, as under `CUDA_LAUNCH_BLOCKING=1`.
 
-    What it does: It compares launches with their kernels, where these take 20 us or more: a launch
+    What it does: It compares launches with their kernels, where these take 5 us or more: a launch
     returns before its kernel ends, also where it had to wait for room in the queue. It reports runs
     in which more than half of 20 launches or more do not, or in which more than half are followed
     by a synchronising call in the same op.
@@ -38,7 +38,7 @@ class LaunchBlocking(DevicePattern):
     Example: A variable from a debugging session that was left set, recorded as
 
         cudaLaunchKernel     until its kernel ends, and so is the next one
-          => a kernel of 20 us or more
+          => a kernel of 5 us or more
 
     Instead: Unset `CUDA_LAUNCH_BLOCKING` (on AMD `HIP_LAUNCH_BLOCKING`, `AMD_SERIALIZE_KERNEL`).
     Cannot see: It cannot tell in runs whose kernels are all short, or are launched by graphs.
@@ -48,9 +48,9 @@ class LaunchBlocking(DevicePattern):
     needs = frozenset({Capability.DEVICE})
     fix = "unset CUDA_LAUNCH_BLOCKING (AMD: HIP_LAUNCH_BLOCKING, AMD_SERIALIZE_KERNEL)"
     long_ns = Option(
-        20_000,
-        "a call that only launches returns within this time, or else it waits for room in the"
-        " queue, and then for kernels before its own",
+        5_000,
+        "a shorter kernel may end before the call that launches it returns; one that waits for"
+        " room in the queue returns when kernels before its own are done",
     )
     fewest_launches = Option(20, "so many launches of long kernels have to be known")
     most_wait = share(0.5, "more than this part of them has to wait")
