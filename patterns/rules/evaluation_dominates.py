@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from tidy.finding import NotApplicable, NotChecked, Obstacle, Severity
 from tidy.trace import Events, Intervals, Rows, Trace
+from tidy.trace.finished import finished_by_devices
 from tidy.trace.kept import kept
+from tidy.trace.steps import Step
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates
 from ..evidence.device.autograd import NODE
 from ..evidence.python import frames
 from ..evidence.python.op_names import PRODUCTS
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, under
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, on_gpu, under
 from ..option import Option, word_share
 
 _ONCE = NotChecked(
@@ -42,9 +44,10 @@ class EvaluationDominates(Pattern):
     """A training evaluates its model for longer than it trains it.
 
     What it does: It looks at the time from each fetch of a loader to the next: it is training if a
-    backward or an optimizer's step begins in it, and evaluation if only products do. If two
-    evaluations of two batches or more were recorded, with training between them, the shares from
-    the first to the last stand for those of the run.
+    backward or an optimizer's step begins in it, and evaluation if only products do. Where devices
+    are behind, a batch lasts until they have finished its work. If two evaluations of two batches
+    or more were recorded, with training between them, the shares from the first to the last stand
+    for those of the run.
     Why it costs: An evaluation teaches the model nothing, and costs a third of a training step for
     each batch. Over more batches than were trained on it takes most of the run.
     Example: A validation of 40 batches after every 5 of training, recorded as
@@ -55,9 +58,8 @@ class EvaluationDominates(Pattern):
     Instead: Evaluate after more steps of training, or on a part of the samples, and only at the
     end on all of them. Without gradients (`torch.inference_mode()`) a model has room for larger
     batches, and metrics can stay on the device until the evaluation is over.
-    Cannot see: It misses runs on a device, which works on other batches than the host, and
-    evaluations without a loader. How often evaluations are wanted is not in the trace, so it is
-    info. One evaluation in a recording does not tell how often there is one.
+    Cannot see: It misses evaluations without a loader. How often evaluations are wanted is not in
+    the trace, so it is info. One evaluation in a recording does not tell how often there is one.
     """
 
     code = "TDY707"
@@ -76,15 +78,13 @@ class EvaluationDominates(Pattern):
         Quiet("training", _epochs(0, 0)),
         Quiet("parts-of-each-step", _epochs(12, 12, 12, trained=1)),
         Quiet("batch-left-out", _epochs(1, 1, 1, trained=2)),
-        Abstains("on-a-gpu", on_gpu(launch("aten::mm", "gemm 9us"), _epochs(12, 12, 12))),
+        Fires("on-a-gpu", on_gpu(_epochs(12, 12, 12)), events=24, at=AT),
         Abstains("once", _epochs(12, 0)),
         Abstains("evaluation-alone", under(FRAME, _FETCHED * 40)),
         Abstains("no-loader", under(FRAME, "aten::linear\nOptimizer.step#SGD.step 9us\n" * 9)),
     )
 
     def applies(self, trace: Trace) -> Obstacle | None:
-        if trace.devices_used:
-            return NotApplicable("of which batch a device works is not told")
         if not len(launches.tree_rows(trace, *_TRAINS_IN_IT)):
             return NotApplicable("nothing was trained")
         if not len(launches.tree_rows(trace, frames.FETCH)):
@@ -138,7 +138,7 @@ class _UsedBatches(NamedTuple):
 
     Attributes:
         fetches: the rows of their fetches.
-        starts_ns, ends_ns: from a fetch to the next.
+        starts_ns, ends_ns: from a fetch to the next, or when devices have finished their work.
         trains: whether a backward or an optimizer's step begins in that time.
     """
 
@@ -170,4 +170,8 @@ def _batches(trace: Trace) -> _UsedBatches:
     is_last = np.append(~is_alike, True) & np.append(False, is_alike)
     before = np.append(0, (ends - starts)[:-1])
     ends = np.where(is_last, np.minimum(ends, starts + 2 * before), ends)
+    bounds = zip(starts.tolist(), ends.tolist(), strict=True)
+    rounds = [Step(number, *each) for number, each in enumerate(bounds)]
+    if rounds and (finished := finished_by_devices(trace, rounds)) is not None:
+        starts, ends = np.array(finished, np.int64).T
     return _UsedBatches(fetches, starts, ends, trains)
