@@ -73,21 +73,24 @@ class GradientNormRead(DevicePattern):
         norms, event_of = reads.of_norms(trace), attrgetter("event")
         for found in loops.Loop(trace).parts(norms, event_of, self.fewest_reads):
             events = [wait.event for wait in found]
-            times = _how_often(trace, events)
+            a_step, times = _how_often(trace, events)
+            edit = edits.without_waits(trace, events)
+            if a_step >= _SEVERAL:  # of many reads one is left, which takes the host's time, too
+                edit = edits.without_ops(trace, events, "read once a step", (1 / a_step,) * 2)
             yield Match(
                 events,
                 f"the norm of the gradients is read {times}: the host waits for the GPU",
                 waits.cost_of_waits(trace, found, self.warning_from),
-                edits.without_waits(trace, events),
+                edit,
             )
 
 
-def _how_often(trace: Trace, reads: Sequence[Event]) -> str:
-    """In how many steps there are reads, or how many in each of them."""
+def _how_often(trace: Trace, reads: Sequence[Event]) -> tuple[float, str]:
+    """How many reads a step has, and in words; or in how many steps there are any."""
     counts = trace.in_window([each.row for each in reads]).any()
     steps = len(trace.window.steps if counts else trace.steps)
     reading = loops.count_steps(trace, [each.start_ns for each in reads])
-    if 0 < reading < steps:
-        return f"in {reading} of {steps} steps"
     a_step = len(reads) / max(steps, 1)
-    return f"{a_step:.0f} times a step" if a_step >= _SEVERAL else "in each step"
+    if 0 < reading < steps:
+        return a_step, f"in {reading} of {steps} steps"
+    return a_step, f"{a_step:.0f} times a step" if a_step >= _SEVERAL else "in each step"
