@@ -19,6 +19,7 @@ from .step import COMMUNICATION, COMPUTE, EVERY_STREAM, Step, Work
 _LAUNCH_LATENCY_NS = 1_500
 _SEEN_NS = 2_000  # from when a stream is done to when the host has seen it
 _ENDS_APART_NS = 4_000
+_EVENS_OUT_NS = 100_000
 _DRAWS = {"host": 0, "kernels": 1, "spikes": 2, "transfer": 3, "ends": 4, "ranks": 5}
 
 
@@ -105,7 +106,8 @@ class Simulation:
     def run(self, effects: Effects, steps: int, step_ns: float) -> Timeline:
         """Simulate `steps` steps; effects that are parts of a step are parts of `step_ns`."""
         now = np.abs(self._rng("ranks", 1).normal(0, 50_000, self.world))
-        state = _State(now, {}, np.full((self.world, len(self.program.work)), -np.inf))
+        never = np.full((self.world, len(self.program.work)), -np.inf)
+        state = _State(now, {}, never, never[:, 0])
         result = Timeline([], [], [])
         for step in range(steps):
             host, starts, ends = self._step(step, effects, step_ns, state)
@@ -122,7 +124,9 @@ class Simulation:
         program, jitter = self.program, self.jitter
         count = len(program.gaps)
         noise = self._rng("host", step).normal(0, 1, (self.world, count))
-        gaps = program.gaps * np.exp(jitter.host * noise) * effects.host[:, step, None]
+        # What takes long is made of many things, whose jitter evens out.
+        spread = jitter.host * np.minimum(1, np.sqrt(_EVENS_OUT_NS / np.maximum(program.gaps, 1)))
+        gaps = program.gaps * np.exp(spread * noise) * effects.host[:, step, None]
         loader_ns = program.gaps[program.is_loader].sum()
         slower = 1 + effects.loader[:, step] * step_ns / max(loader_ns, 1.0)
         gaps = np.where(program.is_loader, gaps * slower[:, None], gaps)
@@ -149,10 +153,15 @@ class Simulation:
         state.ends = np.full_like(starts, -np.inf)
         launches = dict(program.launches)
         done = 0
+        # A queue holds so many launches: a host is at most about a step ahead of its device.
+        full_until, state.done = state.done, state.free_at(EVERY_STREAM, self.world)
         for at in sorted({*launches, *program.waits}):
             host[:, done : at + 1] = state.now[:, None] + gaps[:, done : at + 1].cumsum(axis=1)
             state.now = host[:, at].copy()
             done = at + 1
+            if at == program.launches[0][0]:
+                state.now = np.maximum(state.now, full_until)
+                host[:, at] = state.now
             for number, work, is_extra in launches.get(at, ()):
                 mask = does_extra if is_extra else np.ones(self.world, np.bool_)
                 if mask.any():
@@ -234,6 +243,7 @@ class _State:
     now: Times
     streams: dict[int, Times]
     ends: Times
+    done: Times  # when the work of the steps before the last one was over
 
     def free_at(self, stream: int, world: int) -> Times:
         """When all that was launched into a stream is over."""
