@@ -16,7 +16,8 @@ from job_maker import PLANTS, JobOptions, make_job
 
 def main() -> None:
     """Parse the command line."""
-    plants = "\n".join(f"  {each.name:18} {each.says} ({each.strength:g})" for each in PLANTS.values())
+    lines = [f"  {each.name:18} {each.says} ({each.strength:g})" for each in PLANTS.values()]
+    plants = "\n".join(lines)
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
         epilog=f"plants, and their default strengths:\n{plants}",

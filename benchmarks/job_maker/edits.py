@@ -1,4 +1,4 @@
-"""What is put into a recorded step: all-reduces of gradients and activations, work of some ranks."""
+"""What is put into a recorded step: all-reduces, and work that only some ranks do."""
 
 from __future__ import annotations
 
@@ -167,8 +167,9 @@ def add_other_path(step: Step, took_ns: int) -> None:
     """Have some ranks read back and write out results at the end of the step."""
     copy = {"bytes": 8_000_000, "memory bandwidth (GB/s)": 6.0}
     read = Work("Memcpy DtoH (Device -> Pageable)", "gpu_memcpy", COMPUTE, 1_300_000, copy)
-    dims = {"Input Dims": [[2000, 1000], [], [], [], [], [], []], "Input type": ["float"] + [""] * 6}
-    copied = {"Input Dims": [[2000, 1000], [2000, 1000], []], "Input type": ["float", "float", ""]}
+    size = [2000, 1000]
+    dims = {"Input Dims": [size, *[[]] * 6], "Input type": ["float", *[""] * 6]}
+    copied = {"Input Dims": [size, size, []], "Input type": ["float", "float", ""]}
     waiting = call("cudaStreamSynchronize", took_ns=3_000)
     waiting[0].event.waits = COMPUTE
     points = around(

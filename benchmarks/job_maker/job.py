@@ -165,9 +165,7 @@ class _Job:
         text = step_text.of_rank(rank)
         parts = names(rank, self.layout, times.host[0][0] - 50_000, times.host[-1][-1] + 50_000)
         late = first - _WARM_UP
-        parts += [
-            text % step_text.values(times, number, late) for number in range(len(times.host))
-        ]
+        parts += [text % step_text.values(times, number, late) for number in range(len(times.host))]
         head = json.dumps(header(rank, self.layout, self.step.devices))[:-1]
         whole = f'{head}, "traceEvents": [\n' + ",\n".join(parts) + "\n]}\n"
         return gzip.compress(whole.encode(), 4, mtime=0)

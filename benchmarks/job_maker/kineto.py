@@ -1,13 +1,14 @@
 """One rank's events as the text of a trace, as Kineto lays it out.
 
-Texts of ranks and steps differ in numbers alone, so a step becomes one text with places for numbers,
-and what they are worked out from: times of points and work, and counters that grow with each step.
+Texts of ranks and steps differ in numbers alone, so a step becomes one text with places for numbers
+and with what they are worked out from: times of points and work, and counters that grow by step.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .layout import Group, Layout
-from .step import BACKWARD, COMMUNICATION, COMPUTE, HostEvent, Step, Work
+from .step import BACKWARD, COMMUNICATION, COMPUTE, Collective, HostEvent, Step
 
 BASE_NS = 1_790_857_026_000_000_000  # a multiple of 7889238 s, as Kineto takes one
 EPOCH_NS = 4_458_676_000_000_000  # from the base to the start of the job
@@ -60,8 +61,6 @@ class StepText:
         self._at: list[int] = []
         self._counters: list[tuple[int, int, int]] = []
         self._places = 0
-        self._seq = {"data": 0, "tensor": 0}
-        self._seqs = self._count_seqs()
         self._write()
         self.text = ",\n".join(self._pieces)
         columns = (self._starts, self._ends, self._at, *zip(*self._counters, strict=True))
@@ -70,7 +69,8 @@ class StepText:
     def of_rank(self, rank: int) -> str:
         """Return the text with the device and the groups of a rank in it."""
         text = self.text.replace("@device@", str(rank % self._layout.node_size))
-        text = text.replace("@pid@", str(pid_of(rank))).replace("@backward@", str(pid_of(rank) + 900))
+        text = text.replace("@pid@", str(pid_of(rank)))
+        text = text.replace("@backward@", str(pid_of(rank) + 900))
         for group in self._layout.groups_of(rank):
             for what, value in _of_group(group).items():
                 text = text.replace(f"@{group.kind} {what}@", value)
@@ -90,13 +90,6 @@ class StepText:
         values[spans.counters] = spans.first + (step + later) * spans.more
         return tuple(values.tolist())
 
-    def _count_seqs(self) -> dict[str, int]:
-        counts = {"data": 0, "tensor": 0}
-        for event in self._events():
-            if event.communicates is not None:
-                counts[event.communicates.group] += 1
-        return counts
-
     def _events(self) -> list[HostEvent]:
         return [e for e in self._step.events() if self._extra or not e.is_extra]
 
@@ -113,6 +106,7 @@ class StepText:
         grows = max(sequences, default=0) + 1
         seqs = self._seqs_of(events)
         for event in events:
+            correlation = f"{_MARK}{correlations.get(id(event))}_{len(calls)}"
             span = points[id(event), False], points[id(event), True]
             thread = "@backward@" if event.thread == BACKWARD else "@pid@"
             args: dict[str, Any] = {}
@@ -123,12 +117,12 @@ class StepText:
             args["External id"] = external
             if event.is_call:
                 args.update(event.args)
-                args["correlation"] = f"{_MARK}{correlations[id(event)]}_{len(calls)}"
+                args["correlation"] = correlation
             else:
                 args["Ev Idx"] = f"{_MARK}{ids[id(event)] - 1}_{len(ids)}"
                 args.update(self._args(event, grows))
                 if event.communicates is not None:
-                    args.update(self._of_collective(event, seqs[id(event.communicates)]))
+                    args.update(self._comms(event.communicates, seqs))
             name = event.name
             if name.startswith("ProfilerStep#"):
                 name = f"ProfilerStep#{_MARK}{FIRST_STEP}_1"
@@ -136,12 +130,11 @@ class StepText:
             for work in event.work:
                 both = (work_numbers[id(work)],) * 2
                 args = {"External id": external, "queued": 0, "device": "@device@", "context": 1}
-                args |= {"stream": work.stream, "correlation": f"{_MARK}{correlations[id(event)]}_{len(calls)}"}
-                args |= work.args
+                args |= {"stream": work.stream, "correlation": correlation, **work.args}
                 if work.kind != "kernel":
                     args.pop("queued")
                 if work.collective is not None:
-                    args |= _shared(self._comms(work, seqs))
+                    args |= _shared(self._comms(work.collective, seqs))
                 self._event(work.kind, work.name, "@device@", str(work.stream), both, args)
                 flow = correlations[id(event)], len(calls)
                 self._flow("s", "ac2g", "@pid@", thread, span[0], flow)
@@ -150,12 +143,12 @@ class StepText:
 
     def _seqs_of(self, events: list[HostEvent]) -> dict[int, tuple[int, int]]:
         """The number of each collective in its group in the first step, and how many a step has."""
-        result, counts = dict[int, tuple[int, int]](), {"data": 0, "tensor": 0}
-        for event in events:
-            what = event.communicates
-            if what is not None:
-                counts[what.group] += 1
-                result[id(what)] = FIRST_SEQ + counts[what.group], self._seqs[what.group]
+        kernels = [work.collective for event in events for work in event.work if work.collective]
+        a_step = Counter(what.group for what in kernels)
+        result, seen = dict[int, tuple[int, int]](), Counter[str]()
+        for what in kernels:
+            seen[what.group] += 1
+            result[id(what)] = FIRST_SEQ + seen[what.group], a_step[what.group]
         return result
 
     def _args(self, event: HostEvent, sequences: int) -> dict[str, Any]:
@@ -172,11 +165,9 @@ class StepText:
             return [self._lengthened(each) for each in dims]
         return round(dims * self._longer) if dims in self._step.lengths else dims
 
-    def _comms(self, work: Work, seqs: dict[int, tuple[int, int]]) -> dict[str, Any]:
-        what = work.collective
-        assert what is not None
+    def _comms(self, what: Collective, seqs: dict[int, tuple[int, int]]) -> dict[str, Any]:
         nelems = round(what.nelems * (self._longer if what.group == "tensor" else 1))
-        first, more = seqs.get(id(what), (FIRST_SEQ, 0))
+        first, more = seqs[id(what)]
         return {
             "Collective name": what.operation,
             "In msg nelems": nelems,
@@ -193,12 +184,6 @@ class StepText:
             "Seq": f"{_MARK}{first}_{more}",
             "Is asynchronized op": 1,
         }
-
-    def _of_collective(self, event: HostEvent, seq: tuple[int, int]) -> dict[str, Any]:
-        what = event.communicates
-        assert what is not None
-        work = Work("", "kernel", COMMUNICATION, 0, collective=what)
-        return self._comms(work, {id(what): seq})
 
     def _gradients(self, events: list[HostEvent], points: dict[tuple[int, bool], int]) -> None:
         """Flow events from operators to their backward."""

@@ -106,13 +106,19 @@ def effects_without(plant: Plant, layout: Layout, steps: int) -> Effects:
 
 
 def effects_of(
-    plant: Plant, layout: Layout, steps: int, *, strength: float, rank: int, rng: np.random.Generator
+    plant: Plant,
+    layout: Layout,
+    steps: int,
+    *,
+    strength: float,
+    rank: int,
+    rng: np.random.Generator,
 ) -> Effects:
     """Return what a plant does to `rank` in `steps` steps; the first of them is not recorded."""
     result = effects_without(plant, layout, steps)
     recorded = np.arange(1, steps)
-    hit = [rank]
-    at = recorded
+    hit = [] if plant.name == "none" else [rank]
+    at = recorded if plant.name != "none" else recorded[:0]
     match plant.name:
         case "slow-loader":
             result.loader[rank] = strength
@@ -121,9 +127,8 @@ def effects_of(
         case "slow-gpu":
             result.kernels[rank] = strength
         case "more-work":  # the ranks that share a model have the same samples
-            hit = [*next(g for g in layout.groups_of(rank) if g.kind == "tensor").ranks] if (
-                layout.tensor > 1
-            ) else hit
+            first = rank - rank % layout.tensor
+            hit = list(range(first, first + layout.tensor))
             result.length[hit] = strength
         case "other-path":
             result.extra[rank] = True
@@ -138,8 +143,8 @@ def effects_of(
             result.stall[rank, at] = strength
         case "passing":
             count = max(1, min(3, len(recorded) // 3))
-            first = int(rng.integers(1, steps - count + 1))
-            at = np.arange(first, first + count)
+            begin = int(rng.integers(1, steps - count + 1))
+            at = np.arange(begin, begin + count)
             result.stall[rank, at] = strength
         case "gpu-throttle":
             at = np.arange(1 + len(recorded) // 2, steps)
@@ -150,9 +155,5 @@ def effects_of(
         case "lost-ranks":
             count = min(int(strength), layout.world - 1)
             hit = sorted(rng.choice(layout.world, count, replace=False).tolist())
-        case "none":
-            hit, at = [], recorded[:0]
-        case _:
-            pass
     result.ranks, result.steps = hit, [int(each) - 1 for each in at]
     return result

@@ -37,9 +37,14 @@ _OF_COLLECTIVES = {
     *("Process Group Ranks", "Global rank start", "Global rank stride"),
 }
 _OPERATIONS = {
-    **{"all_reduce": "allreduce", "allreduce": "allreduce", "broadcast": "broadcast"},
-    **{"all_gather": "all_gather", "allgather": "all_gather", "all_to_all": "all_to_all"},
-    **{"reduce_scatter": "reduce_scatter", "reducescatter": "reduce_scatter"},
+    "all_reduce": "allreduce",
+    "allreduce": "allreduce",
+    "broadcast": "broadcast",
+    "all_gather": "all_gather",
+    "allgather": "all_gather",
+    "all_to_all": "all_to_all",
+    "reduce_scatter": "reduce_scatter",
+    "reducescatter": "reduce_scatter",
 }
 # The stream that the host waits for; events are mostly of long ago.
 _WAITS = {"cudaStreamSynchronize": COMPUTE, "cudaDeviceSynchronize": EVERY_STREAM}
@@ -159,9 +164,7 @@ def _points(known: list[tuple[dict[str, Any], HostEvent]], start: int) -> list[P
 
 def _launched(events: list[dict[str, Any]], known: list[tuple[dict[str, Any], HostEvent]]) -> None:
     """Give launches their work, and work the collectives that it waits for."""
-    calls = {
-        event["args"].get("correlation"): made for event, made in known if made.is_call
-    }
+    calls = {event["args"].get("correlation"): made for event, made in known if made.is_call}
     device = [e for e in events if e["cat"] in _DEVICE_KINDS]
     found = [(e, calls.get(e["args"].get("correlation"))) for e in device]
     found = sorted(

@@ -85,7 +85,7 @@ def record(path: Path) -> None:
 
 
 def with_host_times(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return the trace with the host times of PyTorch: so much from each start or end to the next."""
+    """Return the trace with host times as PyTorch has them, from each start or end to the next."""
     events = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] != "Trace"]
     host = [e for e in events if e["cat"] in ("cpu_op", "user_annotation", "cuda_runtime")]
     host = [e for e in host if e["name"] != "cudaMalloc"]

@@ -66,7 +66,7 @@ class _Program:
     is_loader: NDArray[np.bool_]
     is_extra: NDArray[np.bool_]
     work: list[Work]
-    launches: list[tuple[int, list[tuple[int, Work, bool]]]]  # at the point: number, work, extra
+    launches: list[tuple[int, list[tuple[int, bool]]]]  # at a point: numbers of work, if extra
     waits: dict[int, tuple[int, bool]]
     numbers: dict[int, int]  # of work, by its id
 
@@ -79,7 +79,7 @@ def _program(step: Step) -> _Program:
             continue
         event = point.event
         if event.work:
-            launches.append((at, [(numbers[id(w)], w, event.is_extra) for w in event.work]))
+            launches.append((at, [(numbers[id(w)], event.is_extra) for w in event.work]))
         if event.waits is not None:
             waits[at] = event.waits, event.is_extra
     return _Program(
@@ -107,7 +107,7 @@ class Simulation:
         """Simulate `steps` steps; effects that are parts of a step are parts of `step_ns`."""
         now = np.abs(self._rng("ranks", 1).normal(0, 50_000, self.world))
         never = np.full((self.world, len(self.program.work)), -np.inf)
-        state = _State(now, {}, never, never[:, 0])
+        state = _State(now, {}, never, never, never[:, 0])
         result = Timeline([], [], [])
         for step in range(steps):
             host, starts, ends = self._step(step, effects, step_ns, state)
@@ -149,8 +149,8 @@ class Simulation:
         does_extra = effects.extra[:, step]
         took = self._took(step, effects)
         host = np.empty_like(gaps)
-        starts = np.full((self.world, len(program.work)), np.nan)
-        state.ends = np.full_like(starts, -np.inf)
+        state.starts = np.full((self.world, len(program.work)), np.nan)
+        state.ends = np.full_like(state.starts, -np.inf)
         launches = dict(program.launches)
         done = 0
         # A queue holds so many launches: a host is at most about a step ahead of its device.
@@ -162,11 +162,10 @@ class Simulation:
             if at == program.launches[0][0]:
                 state.now = np.maximum(state.now, full_until)
                 host[:, at] = state.now
-            for number, work, is_extra in launches.get(at, ()):
+            for number, is_extra in launches.get(at, ()):
                 mask = does_extra if is_extra else np.ones(self.world, np.bool_)
                 if mask.any():
-                    ready = state.now + _LAUNCH_LATENCY_NS
-                    self._work(step, number, work, ready, took[:, number], mask, starts, state, effects)
+                    self._work(step, number, took[:, number], mask, state, effects)
             if at in program.waits:
                 stream, is_extra = program.waits[at]
                 mask = does_extra if is_extra else np.ones(self.world, np.bool_)
@@ -175,8 +174,7 @@ class Simulation:
                 host[:, at] = state.now
         host[:, done:] = state.now[:, None] + gaps[:, done:].cumsum(axis=1)
         state.now = host[:, -1].copy()
-        ends = np.where(np.isnan(starts), np.nan, state.ends)
-        return host, starts, ends
+        return host, state.starts, np.where(np.isnan(state.starts), np.nan, state.ends)
 
     def _took(self, step: int, effects: Effects) -> Times:
         """How long each kernel takes, in shape (ranks, work)."""
@@ -193,14 +191,14 @@ class Simulation:
         self,
         step: int,
         number: int,
-        work: Work,
-        ready: Times,
         took: Times,
         mask: NDArray[np.bool_],
-        starts: Times,
         state: _State,
         effects: Effects,
     ) -> None:
+        """Let the ranks of the mask do what they have just launched."""
+        work = self.program.work[number]
+        ready = state.now + _LAUNCH_LATENCY_NS
         ready = np.maximum(ready, state.free_at(work.stream, self.world))
         if work.stream == COMMUNICATION:
             ready = np.maximum(ready, state.free_at(COMPUTE, self.world))
@@ -210,7 +208,7 @@ class Simulation:
             end = ready + took
         else:
             end = self._collective(step, number, work, ready, effects)
-        starts[:, number] = np.where(mask, ready, np.nan)
+        state.starts[:, number] = np.where(mask, ready, np.nan)
         state.ends[:, number] = np.where(mask, end, -np.inf)
         before = state.free_at(work.stream, self.world)
         state.streams[work.stream] = np.where(mask, end, before)
@@ -242,6 +240,7 @@ class _State:
 
     now: Times
     streams: dict[int, Times]
+    starts: Times
     ends: Times
     done: Times  # when the work of the steps before the last one was over
 

@@ -50,9 +50,7 @@ def collectives(step: Step, layout: Layout, timeline: Timeline, first: int) -> l
     return result
 
 
-def costs(
-    planted: Timeline, without: Timeline, first: int, steps: list[int]
-) -> dict[str, Any]:
+def costs(planted: Timeline, without: Timeline, first: int, steps: list[int]) -> dict[str, Any]:
     """Tell what the job takes, and what it would take if nothing were wrong, from step `first`."""
     count = len(planted.host) - first
     both = [planted.job_ns(first), without.job_ns(first)]

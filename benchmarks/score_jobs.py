@@ -1,0 +1,158 @@
+"""Say how often a report names the right rank and cause in jobs made by `make_job.py`.
+
+    python benchmarks/score_jobs.py build/jobs --make 22 --ranks 8
+    python benchmarks/score_jobs.py build/jobs
+
+It reads TDY902 in what `tidy report --format json` says of each job. Another analysis is asked by
+`--command`, which is given the folder of a job and prints `{"ranks": [1], "cause": "slow-gpu"}`, or
+from Python by `score(jobs, judge)`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from job_maker import PLANTS, JobOptions, make_job
+
+LEAST_COST = 0.01  # of the job: what costs less nobody needs to be told of
+_NAMED = re.compile(r"waits for \w+ (\d+),")
+_SETTLED = 0.5  # of the ranks' traces
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was said of a job: the ranks at fault, if any, and the name of the plant, if known."""
+
+    ranks: frozenset[int]
+    cause: str | None = None
+
+
+@dataclass
+class Score:
+    """Counts by plant.
+
+    Attributes:
+        jobs: how many were judged.
+        rank_right: of these the ones whose ranks were named, all and no others.
+        cause_right: of these the ones whose cause was named too.
+        slight: jobs left out, since the plant costs next to nothing in them.
+        wrong: the folders where ranks were named wrongly, with what was named.
+    """
+
+    jobs: Counter[str] = field(default_factory=Counter)
+    rank_right: Counter[str] = field(default_factory=Counter)
+    cause_right: Counter[str] = field(default_factory=Counter)
+    slight: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, list[int]]] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """A table by plant, and below it what was wrong."""
+        result = [f"{'plant':18} {'jobs':>5} {'rank':>5} {'cause':>5} {'slight':>6}"]
+        for name in PLANTS:
+            if self.jobs[name] or self.slight[name]:
+                counts = self.jobs[name], self.rank_right[name], self.cause_right[name]
+                text = " ".join(f"{count:5}" for count in counts)
+                result.append(f"{name:18} {text} {self.slight[name]:6}")
+        return result + [f"{folder}: named {ranks or 'nobody'}" for folder, ranks in self.wrong]
+
+
+def at_fault(truth: dict[str, Any]) -> frozenset[int]:
+    """The ranks that a report should name: none in a clean job, nor where all do the same."""
+    plant = truth["plant"]
+    all_alike = len(plant["ranks"]) == len(truth["ranks"])
+    return frozenset() if not plant["is_cause"] or all_alike else frozenset(plant["ranks"])
+
+
+def score(jobs: Iterable[Path], judge: Callable[[Path], Verdict]) -> Score:
+    """Compare what is said of each job with its truth; without a cause nobody is at fault."""
+    result = Score()
+    for folder in jobs:
+        truth = json.loads((folder / "truth.json").read_text("utf-8"))
+        plant = truth["plant"]
+        name, cost = plant["name"], truth["job_ns"] - truth["without_ns"]
+        if plant["is_cause"] and cost < LEAST_COST * truth["without_ns"]:
+            result.slight[name] += 1
+            continue
+        verdict = judge(folder)
+        result.jobs[name] += 1
+        if verdict.ranks != at_fault(truth):
+            result.wrong.append((folder.name, sorted(verdict.ranks)))
+            continue
+        result.rank_right[name] += 1
+        cause = name if plant["is_cause"] else None
+        result.cause_right[name] += verdict.cause == cause
+    return result
+
+
+def late_rank_verdict(report: dict[str, Any]) -> Verdict:
+    """Read TDY902 in a report in JSON: whom most ranks wait for, where that is a warning."""
+    named = Counter[int]()
+    for trace in report["traces"]:
+        for finding in trace["findings"]:
+            match = _NAMED.search(finding["message"])
+            if finding["code"] == "TDY902" and finding["severity"] != "info" and match:
+                named[int(match[1])] += 1
+    enough = _SETTLED * (len(report["traces"]) - 1)
+    return Verdict(frozenset(rank for rank, count in named.items() if count >= max(enough, 1)))
+
+
+def ask_report(folder: Path) -> Verdict:
+    """Ask `tidy report` about a job."""
+    traces = sorted(map(str, folder.glob("rank-*.json.gz")))
+    command = [sys.executable, "-m", "tidy", "report", "--format", "json", *traces]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return late_rank_verdict(json.loads(done.stdout))
+
+
+def ask(command: str) -> Callable[[Path], Verdict]:
+    """Return what asks a command about a job."""
+
+    def judge(folder: Path) -> Verdict:
+        words = [*command.split(), str(folder)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        said = json.loads(done.stdout)
+        return Verdict(frozenset(said["ranks"]), said.get("cause"))
+
+    return judge
+
+
+def make_jobs(folder: Path, count: int, seed: int, **options: Any) -> None:
+    """Make as many jobs with a cause, in turns, and two clean ones to every five of these."""
+    causes = [plant.name for plant in PLANTS.values() if plant.is_cause]
+    numbers = defaultdict[str, int](int)
+    clean = ["none"] * round(0.4 * count)
+    for number, plant in enumerate([causes[n % len(causes)] for n in range(count)] + clean):
+        made = JobOptions(plant=plant, seed=seed + number, **options)
+        make_job(folder / f"{plant}-{numbers[plant]:02d}", made)
+        numbers[plant] += 1
+
+
+def main() -> None:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="has the folders of the jobs")
+    parser.add_argument("--make", type=int, metavar="N", help="first make N jobs and clean ones")
+    parser.add_argument("--ranks", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--command", help="asked instead of tidy report")
+    options = parser.parse_args()
+    if options.make:
+        sizes = {"ranks": options.ranks, "steps": options.steps}
+        make_jobs(options.folder, options.make, options.seed, **sizes)
+    jobs = sorted(path.parent for path in options.folder.glob("*/truth.json"))
+    judge = ask(options.command) if options.command else ask_report
+    print("\n".join(score(jobs, judge).lines()))
+
+
+if __name__ == "__main__":
+    main()
