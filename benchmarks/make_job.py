@@ -34,6 +34,8 @@ def main() -> None:
         "--from", dest="source", default="modelled", help="a Kineto trace to take the step from"
     )
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="K")
+    parser.add_argument("--pipeline", type=int, default=1, metavar="K", help="stages")
+    parser.add_argument("--microbatches", type=int, default=0, help="of a step of a pipeline")
     parser.add_argument("--node-size", type=int, default=8)
     parser.add_argument("--quiet", action="store_true", help="without jitter")
     options = vars(parser.parse_args())

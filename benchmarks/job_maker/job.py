@@ -19,11 +19,12 @@ from .edits import (
 )
 from .kineto import BASE_NS, EPOCH_NS, FIRST_STEP, RankTimes, StepText, header, names
 from .layout import Clock, Layout, Times, clocks
+from .pipeline import pipelined
 from .plants import PLANTS, effects_of, effects_without
 from .read_step import read_step
 from .simulation import Jitter, Simulation, Timeline
 from .step import Step
-from .truth import collectives, costs
+from .truth import collectives, costs, transfers
 
 _WARM_UP = 1  # steps that are simulated and not recorded: after them ranks are as in a long run
 _HOUR_NS = 3_600_000_000_000
@@ -41,7 +42,9 @@ class JobOptions:
         rank: the one that is hit; None for one that the seed decides.
         steps: how many are recorded.
         source: a Kineto trace to take the step from; None for that of the modelled A100.
-        tensor_parallel: ranks that share a model.
+        tensor_parallel: ranks that share a layer.
+        pipeline: stages of the model, one rank each.
+        microbatches: of a step of a pipeline; 0 for two a stage.
         node_size: ranks on a node.
         quiet: without jitter.
     """
@@ -54,6 +57,8 @@ class JobOptions:
     seed: int = 0
     source: Path | None = None
     tensor_parallel: int = 1
+    pipeline: int = 1
+    microbatches: int = 0
     node_size: int = 8
     quiet: bool = False
 
@@ -89,7 +94,7 @@ class _Job:
             tensor = 2 if options.ranks % 4 == 0 else 1
         if self.plant.name == "slow-link" and not 1 < tensor < options.ranks:
             raise ValueError("a slow link shows beside others: it needs several tensor groups")
-        self.layout = Layout(options.ranks, options.node_size, tensor)
+        self.layout = Layout(options.ranks, options.node_size, tensor, options.pipeline)
         rng = np.random.default_rng([options.seed, _PRNG])
         hit = int(rng.integers(options.ranks)) if options.rank is None else options.rank
         if self.plant.name == "other-path" and options.rank is None:
@@ -133,16 +138,19 @@ class _Job:
 
     def write(self, folder: Path) -> list[str | None]:
         """Write the traces; returns the name of each rank's file, or None."""
-        texts = dict[tuple[bool, float], StepText]()
+        texts = dict[tuple[int, bool, float], StepText]()
         result = list[str | None]()
         lost = self.effects.ranks if self.plant.name == "lost-ranks" else []
         for rank in range(self.layout.world):
             if rank in lost:
                 result.append(None)
                 continue
-            kind = bool(self.effects.extra[rank].any()), float(self.effects.length[rank])
+            stage = rank // self.layout.stage_size
+            kind = stage, bool(self.effects.extra[rank].any()), float(self.effects.length[rank])
             if kind not in texts:
-                texts[kind] = StepText(self.step, self.layout, extra=kind[0], longer=kind[1])
+                texts[kind] = StepText(
+                    self.step, self.layout, stage=stage, extra=kind[1], longer=kind[2]
+                )
             data = self._trace(rank, texts[kind])
             if self.plant.name == "cut-file" and rank in self.effects.ranks:
                 data = data[: round(len(data) * self.strength)]
@@ -163,7 +171,9 @@ class _Job:
         timeline = self.timeline
         times = RankTimes(*map(shown, (timeline.host, timeline.starts, timeline.ends)))
         text = step_text.of_rank(rank)
-        parts = names(rank, self.layout, times.host[0][0] - 50_000, times.host[-1][-1] + 50_000)
+        streams = sorted({work.stream for work in self.step.work()})
+        first_ns, last_ns = times.host[0][0] - 50_000, times.host[-1][-1] + 50_000
+        parts = names(rank, self.layout, first_ns, last_ns, streams)
         late = first - _WARM_UP
         parts += [text % step_text.values(times, number, late) for number in range(len(times.host))]
         head = json.dumps(header(rank, self.layout, self.step.devices))[:-1]
@@ -203,14 +213,26 @@ class _Job:
                 for g in self.layout.groups
             ],
             "collectives": collectives(self.step, self.layout, self.timeline, _WARM_UP),
+            "transfers": transfers(self.step, self.layout, self.timeline, _WARM_UP),
         }
 
 
 def _step(options: JobOptions, layout: Layout) -> Step:
     """Return the step with its collectives in it."""
+    if options.source is not None and layout.tensor * layout.stages > 1:
+        raise ValueError("tensor groups and pipelines are put into the modelled step alone")
+    if layout.stages == 1:
+        return _reduced(options, layout)
+    plain = read_step()
+    if layout.tensor > 1:
+        add_tensor_parallel(plain)
+    batches = options.microbatches or 2 * layout.stages
+    return pipelined(plain, _reduced(options, layout), layout.stages, batches)
+
+
+def _reduced(options: JobOptions, layout: Layout) -> Step:
+    """Return the recorded step with the reduction of gradients, and of activations."""
     step = read_step(options.source)
-    if layout.tensor > 1 and (options.source is not None):
-        raise ValueError("tensor parallelism is put into the modelled step alone")
     if not has_collectives(step):
         try:
             add_buckets(step, layout.tensor)

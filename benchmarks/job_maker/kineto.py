@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .layout import Group, Layout
-from .step import BACKWARD, COMMUNICATION, COMPUTE, Collective, HostEvent, Step
+from .step import BACKWARD, Collective, HostEvent, Step
 
 BASE_NS = 1_790_857_026_000_000_000  # a multiple of 7889238 s, as Kineto takes one
 EPOCH_NS = 4_458_676_000_000_000  # from the base to the start of the job
@@ -51,10 +52,19 @@ class _Spans:
 
 
 class StepText:
-    """The text of a step of one kind of rank: with or without the additional work."""
+    """The text of a step of one kind of rank.
 
-    def __init__(self, step: Step, layout: Layout, *, extra: bool, longer: float = 1.0) -> None:
-        self._step, self._layout, self._extra, self._longer = step, layout, extra, longer
+    Args:
+        stage: its stage of the pipeline.
+        extra: whether it does the additional work.
+        longer: how much longer its samples are.
+    """
+
+    def __init__(
+        self, step: Step, layout: Layout, *, stage: int, extra: bool, longer: float
+    ) -> None:
+        self._step, self._layout, self._longer = step, layout, longer
+        self._extra, self._stage = extra, stage
         self._pieces: list[str] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -72,7 +82,7 @@ class StepText:
         text = text.replace("@pid@", str(pid_of(rank)))
         text = text.replace("@backward@", str(pid_of(rank) + 900))
         for group in self._layout.groups_of(rank):
-            for what, value in _of_group(group).items():
+            for what, value in _of_group(group, rank).items():
                 text = text.replace(f"@{group.kind} {what}@", value)
         return text
 
@@ -91,7 +101,11 @@ class StepText:
         return tuple(values.tolist())
 
     def _events(self) -> list[HostEvent]:
-        return [e for e in self._step.events() if self._extra or not e.is_extra]
+        return [
+            event
+            for event in self._step.events()
+            if (self._extra or not event.is_extra) and event.stage in (None, self._stage)
+        ]
 
     def _write(self) -> None:
         """Write host events, the work, and the flow events between them."""
@@ -102,8 +116,9 @@ class StepText:
         ids = {id(e): n for n, e in enumerate((e for e in events if not e.is_call), start=1)}
         calls = [event for event in events if event.is_call]
         correlations = {id(e): _FIRST_CORRELATION + n for n, e in enumerate(calls)}
-        sequences = [int(e.args["Sequence number"]) for e in events if "Sequence number" in e.args]
-        grows = max(sequences, default=0) + 1
+        sequences = [_sequence(event) for event in events]
+        self._sequences = max(sequences, default=0) + 1
+        self._batches = max(event.batch for event in events) + 1
         seqs = self._seqs_of(events)
         for event in events:
             correlation = f"{_MARK}{correlations.get(id(event))}_{len(calls)}"
@@ -120,7 +135,7 @@ class StepText:
                 args["correlation"] = correlation
             else:
                 args["Ev Idx"] = f"{_MARK}{ids[id(event)] - 1}_{len(ids)}"
-                args.update(self._args(event, grows))
+                args.update(self._args(event))
                 if event.communicates is not None:
                     args.update(self._comms(event.communicates, seqs))
             name = event.name
@@ -151,11 +166,11 @@ class StepText:
             result[id(what)] = FIRST_SEQ + seen[what.group], a_step[what.group]
         return result
 
-    def _args(self, event: HostEvent, sequences: int) -> dict[str, Any]:
+    def _args(self, event: HostEvent) -> dict[str, Any]:
         args = dict(event.args)
-        number = int(args.get("Sequence number", -1))
-        if number >= 0:
-            args["Sequence number"] = f"{_MARK}{number}_{sequences}"
+        if (number := _sequence(event)) >= 0:
+            number += event.batch * self._sequences
+            args["Sequence number"] = f"{_MARK}{number}_{self._sequences * self._batches}"
         if "Input Dims" in args and self._longer != 1.0:
             args["Input Dims"] = self._lengthened(args["Input Dims"])
         return args
@@ -166,9 +181,15 @@ class StepText:
         return round(dims * self._longer) if dims in self._step.lengths else dims
 
     def _comms(self, what: Collective, seqs: dict[int, tuple[int, int]]) -> dict[str, Any]:
-        nelems = round(what.nelems * (self._longer if what.group == "tensor" else 1))
+        nelems = round(what.nelems * (self._longer if what.group != "data" else 1))
         first, more = seqs[id(what)]
+        ends = {}
+        if what.hop:
+            peer = "next" if (what.hop > 0) == (what.operation == "send") else "previous"
+            own, other = ("Src Rank", "Dst Rank")[:: 1 if what.operation == "send" else -1]
+            ends = {own: "@pipeline rank@", other: f"@pipeline {peer} rank@"}
         return {
+            **ends,
             "Collective name": what.operation,
             "In msg nelems": nelems,
             "Out msg nelems": nelems,
@@ -187,19 +208,19 @@ class StepText:
 
     def _gradients(self, events: list[HostEvent], points: dict[tuple[int, bool], int]) -> None:
         """Flow events from operators to their backward."""
-        forward = dict[int, HostEvent]()
+        forward = dict[tuple[int, int], HostEvent]()
         for event in events:
-            number = int(event.args.get("Sequence number", -1))
+            number = _sequence(event)
             if number >= 0 and event.thread != BACKWARD:
-                forward[number] = event
-        seen, count = set[int](), len(forward)
+                forward[event.batch, number] = event
+        seen, count = set[tuple[int, int]](), len(forward)
         for event in events:
-            number = int(event.args.get("Sequence number", -1))
+            key = event.batch, _sequence(event)
             is_backward = event.thread == BACKWARD and "evaluate_function" not in event.name
-            if is_backward and number in forward and number not in seen:
-                seen.add(number)
+            if is_backward and key in forward and key not in seen:
+                seen.add(key)
                 flow = len(seen), count
-                start = points[id(forward[number]), False]
+                start = points[id(forward[key]), False]
                 self._flow("s", "fwdbwd", "@pid@", "@pid@", start, flow)
                 to = points[id(event), False]
                 self._flow("f", "fwdbwd", "@pid@", "@backward@", to, flow)
@@ -215,7 +236,9 @@ class StepText:
         self._places += 4
         self._pieces[-1] += f', "pid": {pid}, "tid": {tid}, "ts": %d.%03d, "dur": %d.%03d'
         text = json.dumps(args).replace("%", "%%")
-        text = re.sub(r'"(@(?:device|\w+ (?:size|start|stride))@)"', r"\1", text)
+        text = re.sub(
+            r'"(@(?:device|\w+ (?:size|start|stride|(?:next |previous )?rank))@)"', r"\1", text
+        )
         self._counted(f', "args": {text}}}', more=True)
 
     def _flow(
@@ -259,9 +282,21 @@ def _shared(args: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in args.items() if key not in left_out}
 
 
-def _of_group(group: Group) -> dict[str, str]:
+def _sequence(event: HostEvent) -> int:
+    return int(event.args.get("Sequence number", -1))
+
+
+def _of_group(group: Group, rank: int) -> dict[str, str]:
+    """What stands in the args of its collectives, and beside the rank in a pipeline."""
     stride = group.ranks[1] - group.ranks[0] if len(group.ranks) > 1 else 1
+    at = group.ranks.index(rank)
     return {
+        "self": str(at),
+        "next": str(at + 1),
+        "previous": str(at - 1),
+        "rank": str(rank),
+        "next rank": str(rank + stride),
+        "previous rank": str(rank - stride),
         "size": str(len(group.ranks)),
         "start": str(group.ranks[0]),
         "stride": str(stride),
@@ -308,7 +343,7 @@ def header(
     }
 
 
-def names(rank: int, layout: Layout, start: int, end: int) -> list[str]:
+def names(rank: int, layout: Layout, start: int, end: int, streams: Iterable[int]) -> list[str]:
     """Return the events that name processes and threads, and the one of the whole recording."""
     pid, device = pid_of(rank), rank % layout.node_size
     ts = f'"ts": {start // 1000}.{start % 1000:03d}'
@@ -328,7 +363,7 @@ def names(rank: int, layout: Layout, start: int, end: int) -> list[str]:
         named("process_labels", device, 0, labels=f"GPU {device}"),
         named("thread_name", pid, pid, name=f"thread {pid} (python3)"),
         named("thread_name", pid, pid + 900, name=f"thread {pid + 900} (pt_autograd_0)"),
-        *(named("thread_name", device, s, name=f"stream {s}") for s in (COMPUTE, COMMUNICATION)),
+        *(named("thread_name", device, s, name=f"stream {s}") for s in streams),
         f'{{"ph": "X", "cat": "Trace", {ts}, "dur": {took // 1000}.{took % 1000:03d}, '
         '"pid": "Spans", "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)", '
         '"args": {"Op count": 0}}',

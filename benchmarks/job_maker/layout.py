@@ -39,31 +39,46 @@ class Layout:
     Attributes:
         world: how many there are.
         node_size: how many are on a node.
-        tensor: how many ranks in a row share a model.
+        tensor: how many ranks in a row share a layer.
+        stages: how many ranks follow one another in a pipeline.
     """
 
     world: int
     node_size: int = 8
     tensor: int = 1
+    stages: int = 1
 
     def __post_init__(self) -> None:
-        if self.world < 1 or self.tensor < 1 or self.world % self.tensor:
-            raise ValueError(f"{self.world} ranks do not make groups of {self.tensor}")
+        size = self.tensor * self.stages
+        if self.world < 1 or self.tensor < 1 or self.stages < 1 or self.world % size:
+            raise ValueError(f"{self.world} ranks do not make groups of {size}")
 
     @cached_property
     def groups(self) -> list[Group]:
         """All groups, that of all ranks first."""
         every = tuple(range(self.world))
-        if self.tensor == 1:
+        if self.tensor == self.stages == 1:
             return [Group("0", "default_pg", "data", every)]
         result = [Group("0", "default_pg", "world", every)]
-        starts = range(0, self.world, self.tensor)
-        members = [("tensor", tuple(range(at, at + self.tensor))) for at in starts]
-        members += [("data", every[at :: self.tensor]) for at in range(self.tensor)]
+        members = list[tuple[str, tuple[int, ...]]]()
+        if self.tensor > 1:
+            starts = range(0, self.world, self.tensor)
+            members += [("tensor", every[at : at + self.tensor]) for at in starts]
+        for first in range(0, self.world, self.stage_size):
+            stage = every[first : first + self.stage_size]
+            members += [("data", stage[at :: self.tensor]) for at in range(self.tensor)]
+        if self.stages > 1:
+            lines = range(self.stage_size)
+            members += [("pipeline", every[at :: self.stage_size]) for at in lines]
         for kind, ranks in members:
             description = f"{kind.upper()}_PARALLEL_GROUP"
             result.append(Group(str(len(result)), description, kind, ranks))
         return result
+
+    @property
+    def stage_size(self) -> int:
+        """How many ranks a stage of the pipeline has."""
+        return self.world // self.stages
 
     def groups_of(self, rank: int) -> list[Group]:
         """The groups that a rank is in."""
@@ -90,6 +105,11 @@ class Layout:
         share = (size - 1) / size * (2 if operation == "allreduce" else 1)
         latency = _LATENCY_NS + _HOP_NS * np.log2(max(size, 2))
         return latency + share * nbytes / bandwidth
+
+    def hop_ns(self, one: NDArray[np.int64], other: NDArray[np.int64], nbytes: int) -> Times:
+        """How long it takes from rank to rank once both are there."""
+        is_near = one // self.node_size == other // self.node_size
+        return _LATENCY_NS + nbytes / np.where(is_near, _IN_NODE, _AMONG_NODES)
 
 
 @dataclass(frozen=True)

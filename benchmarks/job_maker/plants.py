@@ -85,7 +85,7 @@ def no_effects(layout: Layout, steps: int) -> Effects:
     """A job in which nothing is wrong."""
     ones = np.ones((layout.world, steps))
     zeros = np.zeros_like(ones)
-    kinds = ("data", "tensor") if layout.tensor > 1 else ("data",)
+    kinds = ("data", "tensor") if layout.tensor > 1 else ("data",)  # a pipeline has no such link
     return Effects(
         ones,
         ones.copy(),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .layout import Layout, Times
 from .plants import Effects
-from .step import COMMUNICATION, COMPUTE, EVERY_STREAM, Step, Work
+from .step import COMPUTE, EVERY_STREAM, Step, Work
 
 _LAUNCH_LATENCY_NS = 1_500
 _SEEN_NS = 2_000  # from when a stream is done to when the host has seen it
@@ -65,27 +65,29 @@ class _Program:
     gaps: Times
     is_loader: NDArray[np.bool_]
     is_extra: NDArray[np.bool_]
+    stages: NDArray[np.int64]  # of each point the stage that does it, or -1
     work: list[Work]
-    launches: list[tuple[int, list[tuple[int, bool]]]]  # at a point: numbers of work, if extra
-    waits: dict[int, tuple[int, bool]]
+    launches: dict[int, list[int]]  # at a point: the numbers of work
+    waits: dict[int, int]  # at a point: the stream
     numbers: dict[int, int]  # of work, by its id
 
 
 def _program(step: Step) -> _Program:
     numbers = {id(work): n for n, work in enumerate(step.work())}
-    launches, waits = [], dict[int, tuple[int, bool]]()
+    launches, waits = dict[int, list[int]](), dict[int, int]()
     for at, point in enumerate(step.points):
         if not point.is_end:
             continue
         event = point.event
         if event.work:
-            launches.append((at, [(numbers[id(w)], event.is_extra) for w in event.work]))
+            launches[at] = [numbers[id(work)] for work in event.work]
         if event.waits is not None:
-            waits[at] = event.waits, event.is_extra
+            waits[at] = event.waits
     return _Program(
         np.array([point.gap_ns for point in step.points], np.float64),
         np.array(list(step.in_loader())),
         np.array([point.event.is_extra for point in step.points]),
+        np.array([-1 if (s := p.event.stage) is None else s for p in step.points], np.int64),
         step.work(),
         launches,
         waits,
@@ -102,6 +104,9 @@ class Simulation:
         self.world = layout.world
         speeds = self._rng("ranks", 0).normal(0, 1, self.world)
         self.speed = np.exp(jitter.of_ranks * speeds)
+        stage = np.arange(self.world) // layout.stage_size
+        of_all = self.program.stages < 0
+        self.in_stage = of_all | (self.program.stages == stage[:, None])
 
     def run(self, effects: Effects, steps: int, step_ns: float) -> Timeline:
         """Simulate `steps` steps; effects that are parts of a step are parts of `step_ns`."""
@@ -131,45 +136,47 @@ class Simulation:
         slower = 1 + effects.loader[:, step] * step_ns / max(loader_ns, 1.0)
         gaps = np.where(program.is_loader, gaps * slower[:, None], gaps)
         rng = self._rng("spikes", step)
-        at = rng.integers(1, count - 1, self.world)
+        own = self._does(effects, step)
+        at = _part_of(own, rng.random(self.world))
         happens = rng.random(self.world) < jitter.spikes_a_step
         spikes = np.where(happens, rng.exponential(jitter.spike_ns, self.world), 0.0)
         gaps[np.arange(self.world), at] += spikes
         # A stall is somewhere in the first half of what follows the loader.
-        first = int(np.flatnonzero(program.is_loader)[-1]) + 1
-        stalls_at = int(rng.integers(first, max(first + 1, (first + count) // 2)))
-        gaps[:, stalls_at] += effects.stall[:, step] * step_ns
-        return np.where(program.is_extra & ~effects.extra[:, step, None], 0.0, gaps)
+        after = own & (np.arange(count) > np.flatnonzero(program.is_loader)[-1])
+        stalls_at = _part_of(after, np.full(self.world, 0.5 * rng.random()))
+        gaps[np.arange(self.world), stalls_at] += effects.stall[:, step] * step_ns
+        return np.where(own, gaps, 0.0)
+
+    def _does(self, effects: Effects, step: int) -> NDArray[np.bool_]:
+        """Which points each rank passes, in shape (ranks, points)."""
+        return self.in_stage & (effects.extra[:, step, None] | ~self.program.is_extra)
 
     def _step(
         self, step: int, effects: Effects, step_ns: float, state: _State
     ) -> tuple[Times, Times, Times]:
         program = self.program
         gaps = self._gaps(step, effects, step_ns)
-        does_extra = effects.extra[:, step]
+        does = self._does(effects, step)
         took = self._took(step, effects)
         host = np.empty_like(gaps)
         state.starts = np.full((self.world, len(program.work)), np.nan)
         state.ends = np.full_like(state.starts, -np.inf)
-        launches = dict(program.launches)
         done = 0
         # A queue holds so many launches: a host is at most about a step ahead of its device.
         full_until, state.done = state.done, state.free_at(EVERY_STREAM, self.world)
-        for at in sorted({*launches, *program.waits}):
+        for at in sorted({*program.launches, *program.waits}):
             host[:, done : at + 1] = state.now[:, None] + gaps[:, done : at + 1].cumsum(axis=1)
             state.now = host[:, at].copy()
             done = at + 1
-            if at == program.launches[0][0]:
+            if at == min(program.launches):
                 state.now = np.maximum(state.now, full_until)
                 host[:, at] = state.now
-            for number, is_extra in launches.get(at, ()):
-                mask = does_extra if is_extra else np.ones(self.world, np.bool_)
+            mask = does[:, at]
+            for number in program.launches.get(at, ()):
                 if mask.any():
                     self._work(step, number, took[:, number], mask, state, effects)
             if at in program.waits:
-                stream, is_extra = program.waits[at]
-                mask = does_extra if is_extra else np.ones(self.world, np.bool_)
-                free = state.free_at(stream, self.world) + _SEEN_NS
+                free = state.free_at(program.waits[at], self.world) + _SEEN_NS
                 state.now = np.where(mask, np.maximum(state.now, free), state.now)
                 host[:, at] = state.now
         host[:, done:] = state.now[:, None] + gaps[:, done:].cumsum(axis=1)
@@ -200,18 +207,39 @@ class Simulation:
         work = self.program.work[number]
         ready = state.now + _LAUNCH_LATENCY_NS
         ready = np.maximum(ready, state.free_at(work.stream, self.world))
-        if work.stream == COMMUNICATION:
+        if work.collective is not None:
             ready = np.maximum(ready, state.free_at(COMPUTE, self.world))
         for other in work.after:
             ready = np.maximum(ready, state.ends[:, self.program.numbers[id(other)]])
         if work.collective is None:
             end = ready + took
+        elif work.collective.group == "pipeline":
+            end = self._exchange(work, ready, mask, state)
         else:
             end = self._collective(step, number, work, ready, effects)
         state.starts[:, number] = np.where(mask, ready, np.nan)
         state.ends[:, number] = np.where(mask, end, -np.inf)
         before = state.free_at(work.stream, self.world)
         state.streams[work.stream] = np.where(mask, end, before)
+
+    def _exchange(
+        self, work: Work, arrivals: Times, mask: NDArray[np.bool_], state: _State
+    ) -> Times:
+        """When a transfer is over where it is received; what sends is told, and until then open."""
+        what = work.collective
+        assert what is not None
+        if work.partner is None:
+            return np.full(self.world, np.inf)
+        receivers = np.flatnonzero(mask)
+        senders = receivers - what.hop * self.layout.stage_size
+        number = self.program.numbers[id(work.partner)]
+        transfer = self.layout.hop_ns(receivers, senders, what.nbytes)
+        over = np.maximum(arrivals[receivers], state.starts[senders, number]) + transfer
+        state.ends[senders, number] = over
+        state.streams[work.partner.stream][senders] = over
+        end = np.full(self.world, np.nan)
+        end[receivers] = over
+        return end
 
     def _collective(
         self, step: int, number: int, work: Work, arrivals: Times, effects: Effects
@@ -232,6 +260,13 @@ class Simulation:
         end = np.empty(self.world)
         end[members] = over[:, None]
         return end + apart
+
+
+def _part_of(own: NDArray[np.bool_], share: Times) -> NDArray[np.int64]:
+    """The point at which a rank has passed this share of its own, for each rank."""
+    passed = own.cumsum(axis=1)
+    wanted = np.maximum(np.ceil(share * passed[:, -1]), 1)
+    return (passed >= wanted[:, None]).argmax(axis=1)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from typing import Any
 
 MAIN, BACKWARD = 0, 1
 COMPUTE, COMMUNICATION, EVERY_STREAM = 7, 20, -1
+SENDING, RECEIVING = 24, 28
 BYTES_OF = {"float": 4, "Float": 4, "Half": 2, "BFloat16": 2, "Long": 8, "Int": 4, "Byte": 1}
 
 
@@ -23,13 +24,15 @@ class Collective:
         operation: as `record_param_comms` names it, such as `allreduce`.
         nelems: elements that a rank gives.
         dtype: as PyTorch names it there.
-        group: the kind of group, `data` or `tensor`.
+        group: the kind of group, `data`, `tensor` or `pipeline`.
+        hop: of what is sent or received, to which side it goes in the pipeline.
     """
 
     operation: str
     nelems: int
     dtype: str = "Float"
     group: str = "data"
+    hop: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -45,6 +48,7 @@ class Work:
         kind: its category in the trace.
         after: collectives on other streams that must be over before it starts.
         grows: whether it takes longer with more samples or longer ones.
+        partner: of a kernel that receives the one that sends, on another rank.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Work:
     after: list[Work] = field(default_factory=list)
     collective: Collective | None = None
     grows: bool = False
+    partner: Work | None = None
 
 
 @dataclass(eq=False)
@@ -66,6 +71,8 @@ class HostEvent:
         waits: the stream that the host waits for in it, `EVERY_STREAM`, or None.
         is_extra: whether only some ranks do it.
         communicates: the collective that it tells of in its args.
+        stage: the stage of the pipeline that does it; None: all do.
+        batch: its microbatch.
     """
 
     name: str
@@ -76,6 +83,8 @@ class HostEvent:
     waits: int | None = None
     is_extra: bool = False
     communicates: Collective | None = None
+    stage: int | None = None
+    batch: int = 0
 
     @property
     def is_call(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from .kineto import FIRST_SEQ, FIRST_STEP
 from .layout import Layout
 from .simulation import Timeline
-from .step import Step
+from .step import Collective, Step
 
 
 def collectives(step: Step, layout: Layout, timeline: Timeline, first: int) -> list[dict[str, Any]]:
@@ -19,35 +19,65 @@ def collectives(step: Step, layout: Layout, timeline: Timeline, first: int) -> l
     A collective is named by its group and `Seq`, as in the traces. `waits_ns` is how long each
     member waits until the last one has arrived.
     """
-    work = [(n, w) for n, w in enumerate(step.work()) if w.collective is not None]
-    done = [(n, w.collective) for n, w in work if not np.isnan(timeline.starts[first][:, n]).all()]
-    a_step = Counter(what.group for _, what in done if what is not None)
+    done = [
+        (number, what, group)
+        for number, what in _communication(step)
+        for group in layout.groups
+        if group.kind == what.group != "pipeline"
+        and not np.isnan(timeline.starts[first][list(group.ranks), number]).any()
+    ]
+    a_step = Counter(group.name for _, _, group in done)
     result = []
     for at in range(first, len(timeline.host)):
         seen = Counter[str]()
-        for number, what in done:
-            assert what is not None
-            seen[what.group] += 1
-            seq = FIRST_SEQ + seen[what.group] + (at - first) * a_step[what.group]
-            for group in layout.groups:
-                if group.kind != what.group:
-                    continue
-                members = list(group.ranks)
-                arrivals = np.rint(timeline.starts[at][members, number]).astype(np.int64)
-                ends = np.rint(timeline.ends[at][members, number]).astype(np.int64)
+        for number, what, group in done:
+            seen[group.name] += 1
+            members = list(group.ranks)
+            arrivals = np.rint(timeline.starts[at][members, number]).astype(np.int64)
+            ends = np.rint(timeline.ends[at][members, number]).astype(np.int64)
+            result.append(
+                {
+                    "step": FIRST_STEP + at - first,
+                    "group": group.name,
+                    "seq": FIRST_SEQ + seen[group.name] + (at - first) * a_step[group.name],
+                    "operation": what.operation,
+                    "nbytes": what.nbytes,
+                    "arrivals_ns": arrivals.tolist(),
+                    "ends_ns": ends.tolist(),
+                    "waits_ns": (arrivals.max() - arrivals).tolist(),
+                }
+            )
+    return result
+
+
+def transfers(step: Step, layout: Layout, timeline: Timeline, first: int) -> list[dict[str, Any]]:
+    """Tell when each pair of a pipeline is there to send and to receive, and when that is over."""
+    numbers = {id(work): number for number, work in enumerate(step.work())}
+    result = []
+    for at in range(first, len(timeline.host)):
+        starts, ends = timeline.starts[at], timeline.ends[at]
+        for number, what in _communication(step):
+            partner = step.work()[number].partner
+            if partner is None:
+                continue
+            for rank in np.flatnonzero(~np.isnan(starts[:, number])).tolist():
+                sender = rank - what.hop * layout.stage_size
+                arrivals = starts[sender, numbers[id(partner)]], starts[rank, number]
                 result.append(
                     {
                         "step": FIRST_STEP + at - first,
-                        "group": group.name,
-                        "seq": seq,
-                        "operation": what.operation,
+                        "from": sender,
+                        "to": rank,
                         "nbytes": what.nbytes,
-                        "arrivals_ns": arrivals.tolist(),
-                        "ends_ns": ends.tolist(),
-                        "waits_ns": (arrivals.max() - arrivals).tolist(),
+                        "arrivals_ns": [round(float(each)) for each in arrivals],
+                        "end_ns": round(float(ends[rank, number])),
                     }
                 )
     return result
+
+
+def _communication(step: Step) -> list[tuple[int, Collective]]:
+    return [(n, work.collective) for n, work in enumerate(step.work()) if work.collective]
 
 
 def costs(planted: Timeline, without: Timeline, first: int, steps: list[int]) -> dict[str, Any]:
