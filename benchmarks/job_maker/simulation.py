@@ -161,14 +161,14 @@ class Simulation:
         host = np.empty_like(gaps)
         state.starts = np.full((self.world, len(program.work)), np.nan)
         state.ends = np.full_like(state.starts, -np.inf)
-        done = 0
+        done, first_launch = 0, min(program.launches)
         # A queue holds so many launches: a host is at most about a step ahead of its device.
         full_until, state.done = state.done, state.free_at(EVERY_STREAM, self.world)
         for at in sorted({*program.launches, *program.waits}):
             host[:, done : at + 1] = state.now[:, None] + gaps[:, done : at + 1].cumsum(axis=1)
             state.now = host[:, at].copy()
             done = at + 1
-            if at == min(program.launches):
+            if at == first_launch:
                 state.now = np.maximum(state.now, full_until)
                 host[:, at] = state.now
             mask = does[:, at]

@@ -52,14 +52,15 @@ def collectives(step: Step, layout: Layout, timeline: Timeline, first: int) -> l
 
 def transfers(step: Step, layout: Layout, timeline: Timeline, first: int) -> list[dict[str, Any]]:
     """Tell when each pair of a pipeline is there to send and to receive, and when that is over."""
-    numbers = {id(work): number for number, work in enumerate(step.work())}
+    work = step.work()
+    numbers = {id(each): number for number, each in enumerate(work)}
+    received = [
+        (n, what, partner) for n, what in _communication(step) if (partner := work[n].partner)
+    ]
     result = []
     for at in range(first, len(timeline.host)):
         starts, ends = timeline.starts[at], timeline.ends[at]
-        for number, what in _communication(step):
-            partner = step.work()[number].partner
-            if partner is None:
-                continue
+        for number, what, partner in received:
             for rank in np.flatnonzero(~np.isnan(starts[:, number])).tolist():
                 sender = rank - what.hop * layout.stage_size
                 arrivals = starts[sender, numbers[id(partner)]], starts[rank, number]
