@@ -43,7 +43,7 @@ def main() -> None:
     options["source"] = None if source == "modelled" else Path(source)
     try:
         truth = make_job(folder, JobOptions(**options))
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         parser.error(str(error))
     cost_ms = (truth["job_ns"] - truth["without_ns"]) / 1e6
     plant = truth["plant"]

@@ -134,14 +134,18 @@ def _later_work_waits(step: Step, point: int, kernels: list[Work]) -> None:
 
 
 def add_tensor_parallel(step: Step) -> None:
-    """Add up activations among the ranks of a tensor group: every second product, both ways."""
+    """Add up activations among the ranks of a tensor group, of each pair of products.
+
+    In forward after the second one, in backward after the first one.
+    """
     parents = step.parents()
-    for name, thread, dims_at in (("aten::linear", MAIN, 1), ("AddmmBackward0", BACKWARD, 0)):
-        found = [event for event in step.events() if event.name == name]
-        for event in found[1::2]:
-            dims = event.args["Input Dims"]
-            rows = prod(dims[0][:-1])
-            nelems = rows * dims[dims_at][0] if thread == MAIN else prod(dims[0])
+    forward = [event for event in step.events() if event.name == "aten::linear"][1::2]
+    backward = [event for event in step.events() if event.name == "AddmmBackward0"]
+    backward = backward[-1 : -2 * len(forward) : -2]
+    shapes = [event.args["Input Dims"] for event in forward]
+    sizes = [prod(dims[0][:-1]) * dims[1][0] for dims in shapes]
+    for events, thread in ((forward, MAIN), (backward, BACKWARD)):
+        for event, nelems in zip(events, sizes, strict=True):
             points, kernel = all_reduce(nelems, "tensor", thread=thread)
             # Where backward goes on after an operator, so does its function.
             outer = event if thread == MAIN else parents[event] or event

@@ -64,13 +64,22 @@ class JobOptions:
 
 
 def make_job(folder: Path, options: JobOptions) -> dict[str, Any]:
-    """Write one trace a rank and `truth.json` into a folder; returns the truth.
+    """Write one trace a rank and `truth.json` into a folder, instead of a job made there before.
+
+    Returns:
+        The truth.
 
     Raises:
-        ValueError: if the options do not go together, or the step lacks what they need.
+        ValueError: if the options do not go together, the step lacks what they need, or the folder
+            has traces of others.
     """
     job = _Job(options)
     folder.mkdir(parents=True, exist_ok=True)
+    before = list(folder.glob("rank-*.json.gz"))
+    if before and not (folder / "truth.json").exists():
+        raise ValueError(f"{folder} has traces that were not made here")
+    for path in before:
+        path.unlink()
     files = job.write(folder)
     truth = job.truth(files)
     (folder / "truth.json").write_text(json.dumps(truth) + "\n", "utf-8")

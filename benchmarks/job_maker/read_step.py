@@ -66,7 +66,9 @@ def read_step(path: Path | None = None) -> Step:
     for event in events:
         event["start"] = _ns(event["ts"])
         event["end"] = event["start"] + _ns(event["dur"])
-    host = [e for e in events if e["cat"] in _HOST_KINDS]
+    host = [e for e in events if e.get("cat") in _HOST_KINDS]
+    if not any(e["cat"] == "cpu_op" for e in host):
+        raise ValueError("no operators were recorded in the trace")
     steps = sorted(
         (e for e in host if e["name"].startswith("ProfilerStep")),
         key=lambda e: int(e["end"] - e["start"]),
@@ -116,7 +118,9 @@ def _host_events(
     host: list[dict[str, Any]], main: object
 ) -> list[tuple[dict[str, Any], HostEvent]]:
     """Of the main thread and of the one of backward, if there is one."""
-    threads = Counter(e["tid"] for e in host if e["tid"] != main and "Fwd thread id" in e["args"])
+    threads = Counter(
+        e["tid"] for e in host if e["tid"] != main and "Fwd thread id" in e.get("args", {})
+    )
     used = {main: MAIN, **{tid: BACKWARD for tid, _ in threads.most_common(1)}}
     result = []
     for event in sorted(host, key=lambda e: (e["start"], -e["end"])):
@@ -164,9 +168,9 @@ def _points(known: list[tuple[dict[str, Any], HostEvent]], start: int) -> list[P
 
 def _launched(events: list[dict[str, Any]], known: list[tuple[dict[str, Any], HostEvent]]) -> None:
     """Give launches their work, and work the collectives that it waits for."""
-    calls = {event["args"].get("correlation"): made for event, made in known if made.is_call}
-    device = [e for e in events if e["cat"] in _DEVICE_KINDS]
-    found = [(e, calls.get(e["args"].get("correlation"))) for e in device]
+    calls = {_correlation(event): made for event, made in known if made.is_call}
+    device = [e for e in events if e.get("cat") in _DEVICE_KINDS]
+    found = [(e, calls.get(_correlation(e))) for e in device if _correlation(e) is not None]
     found = sorted(
         ((e, made) for e, made in found if made is not None), key=lambda each: each[0]["start"]
     )
@@ -197,6 +201,10 @@ def _launched(events: list[dict[str, Any]], known: list[tuple[dict[str, Any], Ho
         made.work.append(work)
 
 
+def _correlation(event: dict[str, Any]) -> object:
+    return event.get("args", {}).get("correlation")
+
+
 def _around(known: list[tuple[dict[str, Any], HostEvent]]) -> dict[int, list[HostEvent]]:
     """The events around each call, the innermost first."""
     result = dict[int, list[HostEvent]]()
@@ -212,8 +220,7 @@ def _around(known: list[tuple[dict[str, Any], HostEvent]]) -> dict[int, list[Hos
 
 def _collective(event: dict[str, Any], outer: list[HostEvent]) -> Collective:
     """Tell what a kernel of NCCL did from its args, or from what is around its launch."""
-    args = event["args"]
-    name = event["name"].lower()
+    args, name = event["args"], event["name"].lower()
     words = [args.get("Collective name", ""), *(each.name.partition(":")[2] for each in outer)]
     words += [op for op in _OPERATIONS if op.replace("_", "") in name.replace("_", "")]
     operation = next((_OPERATIONS[w] for w in words if w in _OPERATIONS), "all_to_all")

@@ -169,6 +169,21 @@ def test_files_may_be_lost_cut_or_of_other_steps(tmp_path: Path) -> None:
     )
 
 
+def test_a_job_takes_the_place_of_one_made_before(tmp_path: Path) -> None:
+    make_job(tmp_path, JobOptions(ranks=3, steps=1))
+    make_job(tmp_path, JobOptions(ranks=2, steps=1))
+    assert len(list(tmp_path.glob("rank-*"))) == 2
+    (tmp_path / "truth.json").unlink()
+    with pytest.raises(ValueError, match="not made here"):
+        make_job(tmp_path, JobOptions(ranks=2, steps=1))
+
+
+def test_a_trace_without_operators_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text('{"traceEvents": []}')
+    with pytest.raises(ValueError, match="no operators"):
+        make_job(tmp_path / "job", JobOptions(source=tmp_path / "empty.json"))
+
+
 def test_longer_samples_have_larger_shapes(tmp_path: Path) -> None:
     truth = _made(tmp_path, "more-work", strength=1.5, rank=2)
     shapes = []
@@ -232,6 +247,7 @@ def test_recorded_collectives_are_those_of_the_job(tmp_path: Path) -> None:
         ({"ranks": 6, "tensor_parallel": 4}, "6 ranks do not make groups of 4"),
         ({"ranks": 2, "plant": "slow-link"}, "several tensor groups"),
         ({"tensor_parallel": 2, "source": _RECORDED}, "the modelled step alone"),
+        ({"ranks": 6, "pipeline": 4}, "6 ranks do not make groups of 4"),
     ],
 )
 def test_options_that_do_not_go_together(
