@@ -115,22 +115,36 @@ class RowWriter:
 
     def _op_columns(self, args: list[Args]) -> dict[str, Any]:
         signatures = self._signatures
+        inputs_id = [
+            signatures[
+                bytes(a.dims or a.dims_2021),
+                bytes(a.types),
+                bytes(a.concrete),
+                bytes(a.strides),
+            ]
+            for a in args
+        ]
+        for number, a in enumerate(args):
+            if a.collective:
+                inputs_id[number] = self._collective_id(a)
         columns: dict[str, Any] = {
-            "inputs_id": [
-                signatures[
-                    bytes(a.dims or a.dims_2021),
-                    bytes(a.types),
-                    bytes(a.concrete),
-                    bytes(a.strides),
-                ]
-                for a in args
-            ],
+            "inputs_id": inputs_id,
             "tie": _indexes(args),
             "external_id": [a.external_id or a.external_id_2021 for a in args],
             "sequence_nr": [a.sequence_nr for a in args],
             "forward_thread": [_small(a.forward_thread, 0) for a in args],
         }
         return columns | self._stack_column(args)
+
+    def _collective_id(self, args: Args) -> int:
+        """Number the inputs of a collective together with what it says of itself."""
+        said = (
+            args.collective, args.dtype, args.in_elements, args.out_elements, args.group_name,
+            args.group_description, args.group_ranks, args.group_size, args.seq,
+        )  # fmt: skip
+        text = b"[%b]" % b",".join(bytes(each) or b"null" for each in said)
+        parts = bytes(args.dims), bytes(args.types), bytes(args.concrete), bytes(args.strides), text
+        return self._signatures[parts]
 
     def _stack_column(self, args: list[Args]) -> dict[str, Any]:
         if not any(a.call_stack for a in args):

@@ -44,6 +44,16 @@ class Args(Struct, gc=False, frozen=True):
     index_2022: Large = field(name="Profiler Event Index", default=-1)
     dims_2021: Raw = field(name="Input dims", default=_NOTHING)
     call_stack: str = field(name="Call stack", default="")
+    # Of record_param_comms; not decoded, since other tools write other types.
+    collective: Raw = field(name="Collective name", default=_NOTHING)
+    dtype: Raw = _NOTHING
+    in_elements: Raw = field(name="In msg nelems", default=_NOTHING)
+    out_elements: Raw = field(name="Out msg nelems", default=_NOTHING)
+    group_name: Raw = field(name="Process Group Name", default=_NOTHING)
+    group_description: Raw = field(name="Process Group Description", default=_NOTHING)
+    group_ranks: Raw = field(name="Process Group Ranks", default=_NOTHING)
+    group_size: Raw = field(name="Group size", default=_NOTHING)
+    seq: Raw = field(name="Seq", default=_NOTHING)
 
 
 NO_ARGS = Args()

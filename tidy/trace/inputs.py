@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,36 @@ _MOST_ELEMENTS = 1 << 62
 _DECODER = json.JSONDecoder(object_hook=str)  # objects would not hash
 
 
+class CollectiveArgs(NamedTuple):
+    """What PyTorch records of a collective of NCCL.
+
+    Attributes:
+        name: the collective: `allreduce`, `_allgather_base`.
+        dtype: the type of its elements: `Float`, `BFloat16`.
+        elements: the number of elements sent or received, whichever is more; 0 if not recorded.
+        group: the name of its process group.
+        description: what the group is for: `default_pg`, `mesh_tp`.
+        ranks: its ranks, as far as they are recorded: of more than 30 the rest is left out.
+        size: the number of its ranks, 0 if not recorded.
+        seq: the number of the collective in its group, -1 if not recorded.
+    """
+
+    name: str
+    dtype: str
+    elements: int
+    group: str
+    description: str
+    ranks: tuple[int, ...]
+    size: int
+    seq: int
+
+
 class Inputs:
     """Decoded inputs by `inputs_id`; an id of -1, or a text that does not decode, gives ()."""
 
     def __init__(self, strings: Strings) -> None:
         self._texts: list[bytes] = list(strings.texts)
-        self._signatures: list[tuple[int, int, int, int]] = list(strings.signatures)
+        self._signatures: list[tuple[int, ...]] = list(strings.signatures)
         self._decoded: dict[tuple[int, int], Shape] = {}
 
     def shapes(self, inputs_id: int) -> Shape:
@@ -58,6 +82,12 @@ class Inputs:
         """The strides of each input, () for what is not a tensor."""
         return self._part(inputs_id, 3, _shape)
 
+    def collective(self, inputs_id: int) -> CollectiveArgs | None:
+        """What `record_param_comms` says of its collective, None for all other operators."""
+        if inputs_id < 0 or len(self._signatures[inputs_id]) < 5:
+            return None
+        return _collective(self._texts[self._signatures[inputs_id][4]])
+
     def any_shapes(self, inputs_ids: NDArray[np.int32]) -> bool:
         """Whether any of the ids has dims.
 
@@ -75,6 +105,26 @@ class Inputs:
         if (text, part) not in self._decoded:
             self._decoded[text, part] = _decode(self._texts[text], each)
         return self._decoded[text, part]
+
+
+def _collective(text: bytes) -> CollectiveArgs | None:
+    try:
+        name, dtype, sent, received, group, description, ranks, size, seq = json.loads(text)
+        if isinstance(ranks, str):
+            # More than 30 are `[0, 1, ..., 29, ...]`.
+            ranks = [int(each) for each in re.findall(r"\d+", ranks)]
+        return CollectiveArgs(
+            name=str(name or ""),
+            dtype=str(dtype or ""),
+            elements=max(int(sent or 0), int(received or 0)),
+            group="" if group is None else str(group),
+            description=str(description or ""),
+            ranks=tuple(map(int, ranks or ())),
+            size=int(size or 0),
+            seq=-1 if seq is None else int(seq),
+        )
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def is_dims(shape: object) -> bool:

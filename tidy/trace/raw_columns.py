@@ -60,7 +60,8 @@ class Strings:
     """The string tables that the id columns point into.
 
     `texts` holds raw JSON of inputs; a signature is four indexes into it (dims, types, concrete
-    inputs, strides), because an op is called with few distinct signatures many times.
+    inputs, strides), because an op is called with few distinct signatures many times. That of a
+    collective has a fifth one, see `Inputs.collective`.
     """
 
     names: Interner = field(default_factory=Interner)
