@@ -11,6 +11,7 @@ lost_work.py     which device work a recording lacks
 efficiency.py    how fast products ran and memory was read, against the device's peaks
 own_code.py      the lines of time in a script's own code
 flame.py         the time by Python frame, module and operator
+collective_args.py   what is said of a collective around its launch
 ranks.py         waiting for other ranks, where their traces are there
 causes.py        the words for what time goes to
 account.py       the parts of one device, which add up to the window

@@ -2,8 +2,9 @@
 
 A collective's kernel runs on each rank from when that rank arrives until all are done, so the rank
 that arrives last has the shortest, and what the others' take beyond that is waiting. Clocks of the
-ranks need not agree for this. Collectives are matched by their step, their operation, their order
-in it and their size; that they end together shows that the match is right.
+ranks need not agree for this. Collectives are matched by process group and sequence number if
+these are recorded, else by their step, their operation, their order in it and their size; that they
+end together shows that the match is right.
 
 Where one process drives several devices, these are matched in the same way. Gloo, MPI and UCC have
 no kernels: what they record of their work on the host takes the place.
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from ..trace import Intervals, Rows, Trace, TraceInfo
 from ..trace.kinds import COLLECTIVES_ON_HOST
 from . import work_kinds
+from .collective_args import said_of_collectives
 from .device_work import (
     ABOVE_SHORTEST,
     CODE_OF,
@@ -39,6 +41,7 @@ ENDS_TOGETHER_ON_HOST_NS = 10_000_000
 _LONG = np.iinfo(np.int64).max
 _ANY_TIME = np.iinfo(np.int64).min // 2
 _Key = tuple[int, str, int]
+_NUMBERED = -2  # stands for the step of what has a number in its group
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,10 @@ class RankWaits:
 
 @dataclass(frozen=True, slots=True)
 class _Collectives:
-    """The collectives of one rank by key: step, operation, and number among those in the step."""
+    """The collectives of one rank by key: step, operation, and number among those in the step.
+
+    If their sequence numbers in their groups are recorded, these stand for step and number.
+    """
 
     trace: Trace
     number: int  # the rank, or the device
@@ -170,7 +176,8 @@ def _alike(trace: Trace) -> Iterator[list[int]]:
         return
     rows = _communication(trace)
     for device in np.unique(trace.device[rows]).tolist():
-        found = _collectives(trace, device, rows[trace.device[rows] == device])
+        mine = rows[trace.device[rows] == device]
+        found = _collectives(trace, device, mine, by_number=False)
         counts = defaultdict[str, set[int]](set)
         for (step, operation), count in found.counts.items():
             counts[operation].update([count] if step >= 0 else [])
@@ -220,6 +227,8 @@ def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
 def _on_all(key: _Key, ranks: Sequence[_Collectives]) -> bool:
     """Whether all ranks have a collective: as many in its step, and of the same size."""
     step, operation, _ = key
+    if step == _NUMBERED:
+        return all(key in rank.rows for rank in ranks)
     counts = {rank.counts.get((step, operation), 0) for rank in ranks}
     own_size = any(word in operation for word in _OWN_SIZE)
     return len(counts) == 1 and (own_size or len({rank.sizes[key] for rank in ranks}) == 1)
@@ -237,7 +246,7 @@ def collectives_on_host(trace: Trace) -> Rows:
     return rows[rows < trace.tree_count]
 
 
-def _collectives(trace: Trace, number: int, rows: Rows) -> _Collectives:
+def _collectives(trace: Trace, number: int, rows: Rows, *, by_number: bool = True) -> _Collectives:
     call = trace.caller[rows].astype(np.int64)
     launched = np.where(call >= 0, trace.start_ns[call], trace.start_ns[rows])
     op = np.where(call >= trace.tree_count, trace.caller[call], call)
@@ -246,11 +255,20 @@ def _collectives(trace: Trace, number: int, rows: Rows) -> _Collectives:
     at = np.searchsorted(starts, launched, side="right") - 1
     result = _Collectives(trace, number, {}, defaultdict(int), {})
     order = np.argsort(launched, kind="stable")
-    columns = (column[order].tolist() for column in (rows, op, launched, at))
-    for row, op_row, time_ns, step in zip(*columns, strict=True):
+    said, said_of = said_of_collectives(trace, op)
+    columns = (column[order].tolist() for column in (rows, op, launched, at, said_of))
+    for row, op_row, time_ns, step, number_of_said in zip(*columns, strict=True):
         in_step = steps[step][2] if step >= 0 and time_ns < steps[step][1] else -1
         named = op_row if op_row >= 0 else row
         operation = trace.names[trace.name_id[named]]
+        if by_number and number_of_said >= 0 and (args := said[number_of_said]).group:
+            operation = f"{operation} of {args.group} {args.ranks}"
+            key = _NUMBERED, operation, args.seq
+            # Several that are launched as one have one number, and the order tells.
+            if args.seq >= 0 and key not in result.rows:
+                result.rows[key] = row
+                result.sizes[key] = None
+                continue
         key = in_step, operation, result.counts[in_step, operation]
         result.counts[in_step, operation] += 1
         result.rows[key] = row
