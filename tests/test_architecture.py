@@ -50,6 +50,7 @@ _MAY_IMPORT = {
     },
     "patterns": {"account", "trace", "finding", "errors", "savings", "numpy"},
     "account": {"averages", "trace", "numpy"},
+    "jobs": {"account", "trace", "numpy"},
     "savings": {"trace", "numpy"},
     "page": {"account", "check", "diff", "finding", "patterns", "report", "trace", "numpy"},
     "report": {"_version", "account", "check", "finding", "patterns", "trace", "rich"},

@@ -1,0 +1,100 @@
+"""Ranks in words, merged findings, reasons, and the map of ranks against steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tidy.jobs import heat_map, merged, ranks_text, reason_of, uneven_work
+from tidy.jobs.heat_map import MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    ("ranks", "count", "text"),
+    [
+        ([5], 8, "rank 5"),
+        ([0, 1, 2, 3, 5], 64, "ranks 0-3, 5"),
+        ([5, 3, 2, 1, 0, 0], 64, "ranks 0-3, 5"),
+        ([0, 1], 8, "ranks 0, 1"),
+        (range(8), 8, "all ranks"),
+        ([0, 1, 2, 3, 4, 5, 6], 8, "ranks 0-6"),
+        ([each for each in range(8) if each != 5], 8, "all but 5"),
+        ([each for each in range(64) if each not in (5, 9)], 64, "all but 5, 9"),
+        ([0], 1, "rank 0"),
+        (range(0, 64, 4), 64, "ranks 0, 4, 8, 12, 16, 20, 24, 28 and 8 more"),
+    ],
+)
+def test_ranks_in_words(ranks: list[int], count: int, text: str) -> None:
+    assert ranks_text(ranks, range(count)) == text
+
+
+def test_findings_of_one_place_are_one_line() -> None:
+    found = [("a", 0, 5.0), ("b", 0, 9.0), ("a", 2, 7.0), ("a", 2, 2.0), ("a", 1, 6.0)]
+    first, second = merged(found)
+    assert (first.key, first.ranks, first.dearest) == ("b", (0,), 0)
+    assert (second.key, second.ranks, second.dearest) == ("a", (0, 1, 2), 2)
+    assert (second.low_ns, second.median_ns, second.high_ns) == (5.0, 6.0, 9.0)
+
+
+def test_the_part_that_makes_a_rank_late_is_named() -> None:
+    parts = {
+        "loader": np.array([1e6, 1.1e6, 6e6, 0.9e6]),
+        "matrix products": np.array([8e6, 8.1e6, 8.4e6, 8e6]),
+    }
+    reason = reason_of(parts, 2, 5.4e6)
+    assert reason is not None
+    assert (reason.part, reason.more_ns) == ("loader", 5e6)
+    assert reason.share == pytest.approx(5 / 5.4)
+    assert reason_of(parts, 2, 20e6) is None  # what makes it late is in none of them
+    assert reason_of(parts, 1, 0.0) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_time_that_follows_the_tokens_is_uneven_work(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    tokens = random.integers(1_000, 4_000, (8, 12)).astype(float)
+    noise = 1e5 * random.standard_normal(tokens.shape)
+    late = 2_000 * (tokens - np.median(tokens, axis=0)) + noise
+    found = uneven_work(late, tokens)
+    assert found is not None
+    assert found.ns_per_unit == pytest.approx(2_000, rel=0.05)
+    assert found.spread > 0.3
+    assert uneven_work(noise, tokens) is None
+    assert uneven_work(late, np.full(tokens.shape, 2_000.0)) is None
+    assert uneven_work(late, np.full(tokens.shape, np.nan)) is None
+
+
+def test_a_map_of_few_ranks_has_a_row_each() -> None:
+    values = np.zeros((4, 3))
+    values[2] = [0, 5e6, 10e6]
+    values[1, 0] = np.nan
+    drawn = heat_map([0, 1, 2, 3], np.array([7, 8, 9]), values)
+    assert drawn.ranks == ((2,), (0,), (1,), (3,))
+    assert drawn.text().splitlines() == [
+        "  step  7 9",
+        "rank 2   ▒█",
+        "rank 0",
+        "rank 1  ·",
+        "rank 3",
+    ]
+    assert drawn.text(ascii_only=True).splitlines()[1:3] == ["rank 2   :#", "rank 0"]
+    assert drawn.text(ascii_only=True).isascii()
+
+
+def test_of_many_ranks_what_stands_out_is_first_and_nodes_are_together() -> None:
+    values = np.zeros((512, 200))
+    values[77, 20:] = 9e6
+    values[300, 150] = 9e6
+    hosts = {rank: f"node{rank // 8}" for rank in range(512)}
+    drawn = heat_map(range(512), np.arange(200), values, hosts=hosts, ordinary_ns=1e6)
+    assert len(drawn.labels) == MOST_ROWS
+    assert drawn.ranks[:2] == ((77,), (300,))
+    assert drawn.hosts[:2] == ("node9", "node37")
+    assert drawn.labels[0] == "node9: rank 77"
+    assert sorted(rank for row in drawn.ranks for rank in row) == list(range(512))
+    assert drawn.values_ns.shape == (MOST_ROWS, 60)
+    assert max(map(len, drawn.text().splitlines())) < 130
+
+
+def test_a_map_of_nothing_is_drawn() -> None:
+    assert heat_map([], np.zeros(0, np.int64), np.zeros((0, 0))).text() == "step"

@@ -1,0 +1,63 @@
+"""A job of many ranks, from small tables of each: who waits for whom, and why.
+
+table.py      what a rank recorded of its collectives
+of_trace.py   that table from a trace
+matching.py   which rows of different ranks are one collective
+clocks.py     the ranks' clocks, set by the ends of collectives
+waits.py      transfer told from waiting
+chain.py      a rank's own time between collectives
+lateness.py   which ranks stay late, and which are late now and then
+replay.py     what a late rank costs the job
+links.py      groups and pairs with slow transfers
+reasons.py    why a rank is late
+words.py      ranks in words, and findings of many ranks in one line
+heat_map.py   ranks against steps
+"""
+
+from .chain import Chain, chain_of, excess_of
+from .clocks import Clocks, align
+from .heat_map import HeatMap, heat_map
+from .lateness import Lateness, Verdict, judged, lateness_of
+from .links import SlowLink, bandwidth, slow_links
+from .matching import Matched, match
+from .of_trace import collectives_of
+from .reasons import LateReason, UnevenWork, reason_of, uneven_work
+from .replay import JobReplay, replay_of
+from .table import Collectives, ProcessGroup
+from .waits import GroupTime, MemberWaits, times_by_group, waits_of
+from .words import OnRanks, merged, ranks_text
+
+__all__ = [
+    "Chain",
+    "Clocks",
+    "Collectives",
+    "GroupTime",
+    "HeatMap",
+    "JobReplay",
+    "LateReason",
+    "Lateness",
+    "Matched",
+    "MemberWaits",
+    "OnRanks",
+    "ProcessGroup",
+    "SlowLink",
+    "UnevenWork",
+    "Verdict",
+    "align",
+    "bandwidth",
+    "chain_of",
+    "collectives_of",
+    "excess_of",
+    "heat_map",
+    "judged",
+    "lateness_of",
+    "match",
+    "merged",
+    "ranks_text",
+    "reason_of",
+    "replay_of",
+    "slow_links",
+    "times_by_group",
+    "uneven_work",
+    "waits_of",
+]

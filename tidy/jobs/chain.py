@@ -1,0 +1,87 @@
+"""What each rank does between its collectives, and by how much that is more than the others'.
+
+A rank comes to a collective some time after the one before it: after its end, if it waited for it,
+else after its start. That time is the rank's own; that a rank comes late because those that it
+waited for were late is no part of it. It needs no clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .matching import Matched
+from .table import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How members follow one another on their ranks; columns have shape (m,).
+
+    Attributes:
+        before: the member of the same rank that each one follows, -1 for the rank's first.
+        after_end: whether it follows its end, and not its start.
+        gap_ns: how long after that it arrives; 0 for the rank's first.
+    """
+
+    before: Ints
+    after_end: Bools
+    gap_ns: Ints
+
+
+def chain_of(matched: Matched) -> Chain:
+    """Find what each member follows on its rank."""
+    count = len(matched.place)
+    before, after_end = np.full(count, -1), np.zeros(count, bool)
+    if not count:
+        return Chain(before, after_end, np.zeros(0, np.int64))
+    order = np.lexsort((matched.end_ns, matched.start_ns, matched.place))
+    same = np.append(False, np.diff(matched.place[order]) == 0)
+    before[order[1:]] = np.where(same[1:], order[:-1], -1)
+    # Of those that the rank waited for: the last that had ended. Hidden ones it did not wait for.
+    waited = np.flatnonzero(matched.exposed_ns != 0)
+    at = waited[np.lexsort((matched.end_ns[waited], matched.place[waited]))]
+    # Ranks of times within all times, so that place and time are one number that ascends.
+    times = np.unique(np.concatenate([matched.end_ns, matched.start_ns]))
+    scale = len(times) + 1
+    ends = matched.place[at] * scale + np.searchsorted(times, matched.end_ns[at])
+    starts = matched.place * scale + np.searchsorted(times, matched.start_ns)
+    found = np.searchsorted(ends, starts, side="right") - 1
+    ended = at[np.maximum(found, 0)] if len(at) else np.full(count, -1)
+    has_ended = (found >= 0) & (matched.place[ended] == matched.place)
+    previous_start = np.where(before >= 0, matched.start_ns[before], np.iinfo(np.int64).min)
+    # One of no length would be its own end.
+    after_end = has_ended & (matched.end_ns[ended] >= previous_start) & (before >= 0)
+    after_end &= ended != np.arange(count)
+    before = np.where(after_end, ended, before)
+    base = np.where(after_end, matched.end_ns[before], matched.start_ns[before])
+    return Chain(before, after_end, np.where(before >= 0, matched.start_ns - base, 0))
+
+
+def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
+    """Return by how much each member's gap is above the median of the other members'; shape (m,).
+
+    It is 0 where that cannot be told: of the first collectives of a rank, of those in which not all
+    members wait for all, and of those that are not `known`; shape (c,).
+    """
+    first, count = matched.first[:-1], matched.count
+    if not len(first):
+        return np.zeros(0)
+    tells = np.logical_and.reduceat(chain.before >= 0, first) & matched.all_wait & known
+    members = np.repeat(count, count)
+    order = np.lexsort((chain.gap_ns, matched.collective))
+    excess = np.empty(len(order))
+    excess[order] = _above_others(chain.gap_ns[order], np.repeat(first, count), members)
+    return np.where(np.repeat(tells & (count > 1), count), excess, 0.0)
+
+
+def _above_others(ordered: Ints, first: Ints, members: Ints) -> Floats:
+    """Return each value less the median of the others of its stretch, in which values ascend."""
+    at = np.arange(len(ordered)) - first
+    others = members - 1
+    low, high = np.maximum(others - 1, 0) // 2, others // 2
+    # Among the others those from the member's own number on move up by one.
+    low, high = (np.minimum(each + (each >= at), members - 1) for each in (low, high))
+    result: Floats = ordered - (ordered[first + low] + ordered[first + high]) / 2
+    return result

@@ -1,0 +1,148 @@
+"""Which ranks stay late, which are late now and then, and which only jitter.
+
+The measure is a rank's own time between collectives, above the median of those beside it, summed
+over a step. A rank stays late if the median of its steps is above all that jitter explains: the
+spread over steps, reduced by their number, and the spread over ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from .chain import Chain, excess_of
+from .matching import Matched
+from .table import Floats, Ints
+from .waits import MemberWaits
+
+# Of the step, what a rank has to be late by: GPUs of one kind differ by a per cent or two.
+LEAST_SHARE = 0.02
+# One step in which it is late by less says nothing.
+LEAST_OF_A_STEP = 0.1
+# How many deviations: the highest of 512 normal numbers is above 3 of them, of 10,000 above 4.
+MOST_JITTER = 6.0
+_MOST_STEPS = 2 / 3  # a rank that stays late is so in this part of the steps
+_MOST_OF_ALL = 0.5  # one that is late now and then has this part of all such time
+FEWEST_STEPS = 3
+_FEWEST_RANKS = 4  # of fewer the spread over ranks says nothing
+
+
+class Verdict(Enum):
+    """What a rank is."""
+
+    STAYS_LATE = "stays late"
+    PASSES = "late now and then"
+    NOT_LATE = "not late"
+    NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """How late each rank is by its own time; r ranks, s steps.
+
+    Attributes:
+        steps: the numbers of the steps; shape (s,).
+        late_ns: the rank's own time above the others', in each step; NaN where a rank has no
+            collective that tells; shape (r, s).
+        step_ns: the length of a step in the median, 0 if not known.
+        usual_ns: the median over the steps; shape (r,).
+        jitter_ns: the deviation of a rank's steps that is ordinary here.
+        noise_ns: how far the medians of ranks that are not late lie apart.
+        last_share: in what part of the collectives each comes last; shape (r,).
+        verdicts: one for each rank.
+    """
+
+    steps: Ints
+    late_ns: Floats
+    step_ns: float
+    usual_ns: Floats
+    jitter_ns: float
+    noise_ns: float
+    last_share: Floats
+    verdicts: tuple[Verdict, ...]
+
+    def late_steps(self, place: int) -> Ints:
+        """Return the numbers of the steps in which a rank is late beyond what is ordinary."""
+        limit = max(self.jitter_ns * MOST_JITTER, LEAST_OF_A_STEP * self.step_ns)
+        if self.verdicts[place] == Verdict.STAYS_LATE:
+            limit = self.usual_ns[place] / 2
+        with np.errstate(invalid="ignore"):
+            late: Ints = self.steps[self.late_ns[place] > limit]
+        return late
+
+
+def lateness_of(matched: Matched, waits: MemberWaits, chain: Chain) -> Lateness:
+    """Judge each rank."""
+    ranks = len(matched.ranks)
+    excess = excess_of(matched, chain, waits.is_known)
+    step = np.repeat(matched.step, matched.count)
+    steps, column = np.unique(step, return_inverse=True)
+    cell = matched.place * len(steps) + column
+    size = ranks * len(steps)
+    summed = np.bincount(cell, excess, size).reshape(ranks, len(steps))
+    there = np.bincount(cell, minlength=size).reshape(ranks, len(steps)) > 0
+    late: Floats = np.where(there, summed, np.nan)
+    # Outside of steps, and in the first one recorded, there is no whole step to compare.
+    inside = steps >= 0
+    inside[np.flatnonzero(inside)[:1]] = False
+    late, kept = late[:, inside], steps[inside]
+    step_ns = _step_ns(matched, steps, column)
+    return judged(kept, late, step_ns, _last_share(matched, waits))
+
+
+def judged(steps: Ints, late_ns: Floats, step_ns: float, last_share: Floats) -> Lateness:
+    """Judge ranks by how late each is in each step; see `Lateness` for the arguments."""
+    ranks = len(late_ns)
+    counted = np.isfinite(late_ns).sum(axis=1) if late_ns.size else np.zeros(ranks, np.int64)
+    knows = (counted >= FEWEST_STEPS) & (step_ns > 0)
+    usual = np.zeros(ranks)
+    for number in np.flatnonzero(knows).tolist():
+        usual[number] = np.nanmedian(late_ns[number])
+    if not knows.any():
+        verdicts = (Verdict.NOT_KNOWN,) * ranks
+        return Lateness(steps, late_ns, step_ns, usual, 0.0, 0.0, last_share, verdicts)
+    beyond = late_ns[knows] - usual[knows, None]
+    jitter = 1.4826 * float(np.nanmedian(np.abs(beyond)))
+    of_median = 1.2533 * jitter / np.sqrt(np.median(counted[knows]))
+    among = usual[knows]
+    apart = 0.0
+    if len(among) >= _FEWEST_RANKS:
+        apart = 1.4826 * float(np.median(np.abs(among - np.median(among))))
+    noise = float(np.hypot(of_median, apart))
+    least = max(LEAST_SHARE * step_ns, MOST_JITTER * noise)
+    with np.errstate(invalid="ignore"):
+        often = (late_ns > usual[:, None] / 2).sum(axis=1) >= _MOST_STEPS * counted
+        stays = knows & (usual > least) & often
+        limit = max(MOST_JITTER * jitter, LEAST_OF_A_STEP * step_ns)
+        events = np.where(late_ns - np.maximum(usual, 0)[:, None] > limit, late_ns, 0.0)
+    events = np.where(stays[:, None], 0.0, np.nan_to_num(events))
+    passing = events.sum(axis=1)
+    enough = passing >= LEAST_SHARE * step_ns * np.maximum(counted, 1)
+    passes = knows & enough & (passing >= _MOST_OF_ALL * passing.sum()) & (passing > 0)
+    verdicts = tuple(
+        Verdict.STAYS_LATE if s else Verdict.PASSES if p else
+        Verdict.NOT_LATE if k else Verdict.NOT_KNOWN
+        for s, p, k in zip(stays.tolist(), passes.tolist(), knows.tolist(), strict=True)
+    )  # fmt: skip
+    return Lateness(steps, late_ns, step_ns, usual, jitter, noise, last_share, verdicts)
+
+
+def _step_ns(matched: Matched, steps: Ints, column: Ints) -> float:
+    """Return the length of a step, from the end of one's last collective to the next's."""
+    ranks, count = len(matched.ranks), len(steps)
+    last = np.full(ranks * count, np.iinfo(np.int64).min)
+    np.maximum.at(last, matched.place * count + column, matched.end_ns)
+    last = last.reshape(ranks, count)[:, steps >= 0]
+    both = (last[:, 1:] > np.iinfo(np.int64).min) & (last[:, :-1] > np.iinfo(np.int64).min)
+    lengths = (last[:, 1:] - last[:, :-1])[both]
+    return float(np.median(lengths)) if len(lengths) else 0.0
+
+
+def _last_share(matched: Matched, waits: MemberWaits) -> Floats:
+    ranks = len(matched.ranks)
+    last = np.bincount(waits.last[waits.is_known], minlength=ranks)
+    of_all = np.bincount(matched.place[waits.is_known[matched.collective]], minlength=ranks)
+    share: Floats = last / np.maximum(of_all, 1)
+    return share

@@ -1,0 +1,104 @@
+"""Groups and pairs of ranks whose transfers take longer than those of others of their kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .clocks import medians
+from .matching import Matched
+from .table import Floats
+from .waits import MemberWaits
+
+# A link is slow from so much longer a transfer on: topologies make some per cent.
+_LONGER = 1.3
+_MOST_JITTER = 6.0
+_FEWEST_LINKS = 3  # of two it is not known which one is as it should be
+_FEWEST_COLLECTIVES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """The members of a group, or a pair, that exchange messages slower than others of its kind.
+
+    Attributes:
+        ranks: their global ranks.
+        group: an index into `Matched.groups`, -1 if not recorded.
+        operation: an index into `Matched.operations`.
+        nbytes: the size of the messages.
+        transfer_ns, usual_ns: the median transfer here, and of all links of this kind.
+        gbytes_per_s, usual_gbytes_per_s: the same as bandwidth of the algorithm.
+        others: how many links of this kind there are beside it.
+        collectives: how many of the link's collectives were counted.
+    """
+
+    ranks: tuple[int, ...]
+    group: int
+    operation: int
+    nbytes: int
+    transfer_ns: float
+    usual_ns: float
+    others: int
+    collectives: int
+
+    @property
+    def gbytes_per_s(self) -> float:
+        """Bytes of the message by its time."""
+        return self.nbytes / max(self.transfer_ns, 1.0)
+
+    @property
+    def usual_gbytes_per_s(self) -> float:
+        """The same on the other links."""
+        return self.nbytes / max(self.usual_ns, 1.0)
+
+
+def bandwidth(matched: Matched, waits: MemberWaits) -> Floats:
+    """Return the bytes of the message by the transfer's ns (GB/s) of each collective; (c,).
+
+    NaN where the size is not recorded, or the arrivals are not known.
+    """
+    if not len(matched.group):
+        return np.zeros(0)
+    nbytes = np.maximum.reduceat(matched.nbytes, matched.first[:-1])
+    tells = waits.is_known & (nbytes > 0) & (waits.transfer_ns > 0)
+    return np.where(tells, nbytes / np.maximum(waits.transfer_ns, 1), np.nan)
+
+
+def slow_links(matched: Matched, waits: MemberWaits) -> list[SlowLink]:
+    """Find the links that are slow, the slowest first."""
+    speed = bandwidth(matched, waits)
+    some = np.flatnonzero(np.isfinite(speed))
+    if not len(some):
+        return []
+    first, count = matched.first[:-1], matched.count
+    nbytes = np.maximum.reduceat(matched.nbytes, first)
+    pair = np.where(matched.source >= 0, (matched.source << 32) + matched.target, -1)
+    columns = np.stack([matched.operation, nbytes, count, matched.group, pair])[:, some]
+    links, link = np.unique(columns, axis=1, return_inverse=True)
+    link = link.reshape(-1)
+    order = np.lexsort((waits.transfer_ns[some], link))
+    size = np.bincount(link)
+    of_link = medians(waits.transfer_ns[some][order], np.append(0, np.cumsum(size)))
+    example = some[order[np.append(0, np.cumsum(size))[:-1]]]
+    kinds, kind = np.unique(links[:3], axis=1, return_inverse=True)
+    kind = kind.reshape(-1)
+    found = []
+    for number in range(kinds.shape[1]):
+        mine = np.flatnonzero((kind == number) & (size >= _FEWEST_COLLECTIVES))
+        if len(mine) < _FEWEST_LINKS:
+            continue
+        usual = float(np.median(of_link[mine]))
+        spread = 1.4826 * float(np.median(np.abs(of_link[mine] - usual)))
+        slow = of_link[mine] > max(_LONGER * usual, usual + _MOST_JITTER * spread)
+        for each in mine[slow].tolist():
+            at = int(example[each])
+            places = matched.place[matched.first[at] : matched.first[at + 1]]
+            found.append(
+                SlowLink(
+                    tuple(matched.ranks[places].tolist()), int(links[3, each]),
+                    int(links[0, each]), int(links[1, each]), float(of_link[each]), usual,
+                    len(mine) - 1, int(size[each]),
+                )
+            )  # fmt: skip
+    return sorted(found, key=lambda each: -each.transfer_ns / each.usual_ns)
