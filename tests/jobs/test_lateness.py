@@ -88,6 +88,16 @@ def test_ordinary_jitter_names_nobody(ranks: int, seed: int) -> None:
     assert set(lateness.verdicts) == {Verdict.NOT_LATE}
 
 
+@pytest.mark.parametrize("seed", [1, 9, 33])
+def test_long_steps_on_many_ranks_by_turns_name_nobody(seed: int) -> None:
+    """A step in three hundred takes a fifth longer, whatever the rank; one has three of them."""
+    random = np.random.default_rng(7 + seed)
+    more = 1.25e4 * random.standard_normal((64, 1, 1)) + random.exponential(1.5e5, (64, 20, 4))
+    more = more + 2e6 * (random.random((64, 20, 4)) < 0.003)
+    lateness, _ = _judge(tensor_and_data(64, steps=20, jitter=0.04, seed=seed, more_ns=more))
+    assert set(lateness.verdicts) == {Verdict.NOT_LATE}
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ranks", [2, 8, 64])
 def test_a_rank_that_is_late_in_some_steps_passes(ranks: int, seed: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tidy.jobs import Collectives, Matched, match
+from tidy.jobs import Collectives, Matched, align, bubbles_ns, match, waits_of
 from tidy.jobs.matching import (
     ALONE,
     NO_PEER,
@@ -146,6 +146,21 @@ def test_a_send_is_matched_with_its_receive() -> None:
     matched = match(tables)
     assert _rows_of(matched) == {((0, 0), (1, 0)), ((1, 1), (2, 0))}
     assert matched.unmatched == {NOT_ON_ALL: 2}
+
+
+def test_a_stage_that_waits_for_the_one_before_has_a_bubble() -> None:
+    """Rank 1 is ready to receive 3 ms before rank 0 sends, in each of 20 steps."""
+    sends = _pairs(0, [0] * 20, [1] * 20)
+    receives = replace(_pairs(1, [0] * 20, [1] * 20), start_ns=sends.start_ns - 3_000_000)
+    receives = replace(receives, end_ns=sends.end_ns)
+    matched = match([sends, receives])
+    waits = waits_of(matched, align(matched))
+    assert waits.is_known.all()
+    assert waits.last.tolist() == [0] * 20
+    waited = bubbles_ns(matched, waits, np.arange(1, 21))
+    assert waited[0].max() == 0
+    assert waited[1, :19] == pytest.approx(3e6, rel=0.01)
+    assert waited[1, 19] == 0  # no such step
 
 
 def test_without_a_peer_a_send_is_not_matched() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tidy.jobs import heat_map, merged, ranks_text, reason_of, uneven_work
+from tidy.jobs import (
+    ProcessGroup,
+    heat_map,
+    merged,
+    parallelism_of,
+    ranks_text,
+    reason_of,
+    uneven_work,
+)
 from tidy.jobs.heat_map import MOST_ROWS
 
 
@@ -98,3 +106,20 @@ def test_of_many_ranks_what_stands_out_is_first_and_nodes_are_together() -> None
 
 def test_a_map_of_nothing_is_drawn() -> None:
     assert heat_map([], np.zeros(0, np.int64), np.zeros((0, 0))).text() == "step"
+
+
+@pytest.mark.parametrize(
+    ("description", "kind"),
+    [
+        ("mesh_tp", "tensor"),
+        ("mesh_dp_shard", "data"),
+        ("PIPELINE_MODEL_PARALLEL_GROUP", "pipeline"),
+        ("EXPERT_MODEL_PARALLEL_GROUP", "expert"),
+        ("EXPERT_DATA_PARALLEL_GROUP", "data"),
+        ("CONTEXT_PARALLEL_GROUP", "context"),
+        ("default_pg", ""),
+        ("https", ""),
+    ],
+)
+def test_what_a_group_is_for(description: str, kind: str) -> None:
+    assert parallelism_of(ProcessGroup("1", description=description)) == kind

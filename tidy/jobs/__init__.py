@@ -9,6 +9,7 @@ chain.py      a rank's own time between collectives
 lateness.py   which ranks stay late, and which are late now and then
 replay.py     what a late rank costs the job
 links.py      groups and pairs with slow transfers
+parallelism.py   what groups are for, and bubbles of pipelines
 reasons.py    why a rank is late
 words.py      ranks in words, and findings of many ranks in one line
 heat_map.py   ranks against steps
@@ -21,6 +22,7 @@ from .lateness import Lateness, Verdict, judged, lateness_of
 from .links import SlowLink, bandwidth, slow_links
 from .matching import Matched, match
 from .of_trace import collectives_of
+from .parallelism import bubbles_ns, parallelism_of
 from .reasons import LateReason, UnevenWork, reason_of, uneven_work
 from .replay import JobReplay, replay_of
 from .table import Collectives, ProcessGroup
@@ -45,6 +47,7 @@ __all__ = [
     "Verdict",
     "align",
     "bandwidth",
+    "bubbles_ns",
     "chain_of",
     "collectives_of",
     "excess_of",
@@ -53,6 +56,7 @@ __all__ = [
     "lateness_of",
     "match",
     "merged",
+    "parallelism_of",
     "ranks_text",
     "reason_of",
     "replay_of",

@@ -21,10 +21,12 @@ from .waits import MemberWaits
 LEAST_SHARE = 0.02
 # One step in which it is late by less says nothing.
 LEAST_OF_A_STEP = 0.1
-# How many deviations: the highest of 512 normal numbers is above 3 of them, of 10,000 above 4.
+# How many deviations a step has to stand out by.
 MOST_JITTER = 6.0
+_BEYOND_HIGHEST = 2.0  # the same of a rank, above what the highest of as many normal numbers has
 _MOST_STEPS = 2 / 3  # a rank that stays late is so in this part of the steps
-_MOST_OF_ALL = 0.5  # one that is late now and then has this part of all such time
+_MOST_OF_ALL = 0.5  # one that is late now and then has this part of all such time,
+_NEARLY = 2 / 3  # and of what on other ranks is nearly as long
 FEWEST_STEPS = 3
 _FEWEST_RANKS = 4  # of fewer the spread over ranks says nothing
 
@@ -111,16 +113,20 @@ def judged(steps: Ints, late_ns: Floats, step_ns: float, last_share: Floats) -> 
     if len(among) >= _FEWEST_RANKS:
         apart = 1.4826 * float(np.median(np.abs(among - np.median(among))))
     noise = float(np.hypot(of_median, apart))
-    least = max(LEAST_SHARE * step_ns, MOST_JITTER * noise)
+    # The highest of 8 normal numbers lies 1.4 deviations out, of 512 3.0, of 10,000 3.9.
+    deviations = _BEYOND_HIGHEST + float(np.sqrt(2 * np.log(max(len(among), 2))))
+    least = max(LEAST_SHARE * step_ns, deviations * noise)
     with np.errstate(invalid="ignore"):
         often = (late_ns > usual[:, None] / 2).sum(axis=1) >= _MOST_STEPS * counted
         stays = knows & (usual > least) & often
         limit = max(MOST_JITTER * jitter, LEAST_OF_A_STEP * step_ns)
-        events = np.where(late_ns - np.maximum(usual, 0)[:, None] > limit, late_ns, 0.0)
-    events = np.where(stays[:, None], 0.0, np.nan_to_num(events))
-    passing = events.sum(axis=1)
+        beyond_usual = late_ns - np.maximum(usual, 0)[:, None]
+        passing, lesser = (
+            np.where((beyond_usual > least_ns) & ~stays[:, None], late_ns, 0.0).sum(axis=1)
+            for least_ns in (limit, limit * _NEARLY)
+        )
     enough = passing >= LEAST_SHARE * step_ns * np.maximum(counted, 1)
-    passes = knows & enough & (passing >= _MOST_OF_ALL * passing.sum()) & (passing > 0)
+    passes = knows & enough & (passing >= _MOST_OF_ALL * lesser.sum()) & (passing > 0)
     verdicts = tuple(
         Verdict.STAYS_LATE if s else Verdict.PASSES if p else
         Verdict.NOT_LATE if k else Verdict.NOT_KNOWN
