@@ -1,0 +1,65 @@
+"""The job run again: what ranks hide, and ranks that launch in another order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tidy.jobs import Collectives, JobReplay, align, chain_of, match, replay_of, waits_of
+
+from .simulated import one_group, tensor_and_data
+
+
+def _replay(tables: list[Collectives]) -> JobReplay:
+    matched = match(tables)
+    return replay_of(matched, chain_of(matched), waits_of(matched, align(matched)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unchanged_the_recorded_times_come_back(seed: int) -> None:
+    job = tensor_and_data(16, 4, jitter=0.3, noise_ns=0.0, seed=seed)
+    replay = _replay(job.tables())
+    assert abs(replay.error) < 1e-4
+    assert replay.cost_ns(np.zeros(16, bool)) == 0
+    matched = replay.matched
+    ends = job.true_end_ns[matched.ranks[matched.place[matched.first[:-1]]]]
+    rows = matched.row[matched.first[:-1]]
+    true = ends.reshape(len(rows), -1)[np.arange(len(rows)), rows]
+    assert np.ptp(replay.end_ns - true) < 5_000
+
+
+def test_nobody_is_cheaper_for_having_less_to_do() -> None:
+    """Each rank's cost is from 0 to what all ranks cost together."""
+    replay = _replay(tensor_and_data(16, 4, jitter=0.2).tables())
+    costs = [replay.cost_ns(np.arange(16) == rank) for rank in range(16)]
+    assert min(costs) >= 0
+    assert max(costs) <= replay.cost_ns(np.ones(16, bool))
+
+
+def test_ranks_that_launch_in_another_order_end_nevertheless() -> None:
+    """Two collectives at once: on rank 1 the second begins before the first."""
+    tables = one_group(2, steps=6, each=2, jitter=0.0, noise_ns=0.0).tables()
+    start = tables[0].start_ns.copy()
+    start[1::2] = start[::2] + 1_000
+    first = replace(tables[0], start_ns=start, end_ns=start + 900_000)
+    other = start.copy()
+    other[1::2] -= 2_000
+    second = replace(tables[1], start_ns=other, end_ns=start + 900_000)
+    replay = _replay([first, second])
+    assert np.isfinite(replay.end_ns).all()
+    assert abs(replay.error) < 0.01
+
+
+def test_a_rank_does_not_wait_for_what_it_hides() -> None:
+    """All is hidden but the last of each step: others follow each other's start."""
+    tables = one_group(4, steps=6, each=3).tables()
+    hidden = np.tile([0, 0, 500_000], 6)
+    chain = chain_of(match([replace(each, exposed_ns=hidden) for each in tables]))
+    matched = match(tables)
+    at = matched.row % 3
+    later = matched.row >= 3
+    assert not chain.after_end[later & (at > 0)].any()
+    assert chain.after_end[later & (at == 0)].all()
+    assert chain_of(matched).after_end[matched.row > 0].all()
