@@ -62,10 +62,10 @@ class LateRank(Pattern):
     """Ranks wait in their collectives for one that comes late.
 
     What it does: It matches the collectives of the ranks (of the traces given together, or of the
-    devices that one process drives) by step, operation, order and size. The rank that arrives last
-    has the shortest collective; the time that the other ranks' take beyond that is waiting. The
-    clocks of the ranks need not agree for this. The cost is the part of the waiting in which the
-    GPU does nothing else.
+    devices that one process drives) by process group and sequence number if these are recorded,
+    else by step, operation, order and size. The rank that arrives last has the shortest collective;
+    the time that the other ranks' take beyond that is waiting. The clocks of the ranks need not
+    agree for this. The cost is the part of the waiting in which the GPU does nothing else.
     Why it costs: All ranks go at the pace of the slowest, and faster networks do not help.
     Example: A rank whose loader is slower, recorded as
 
