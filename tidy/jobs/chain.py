@@ -23,11 +23,13 @@ class Chain:
         before: the member of the same rank that each one follows, -1 for the rank's first.
         after_end: whether it follows its end, and not its start.
         gap_ns: how long after that it arrives; 0 for the rank's first.
+        since_start_ns: how long it arrives after the start of the one that started before it.
     """
 
     before: Ints
     after_end: Bools
     gap_ns: Ints
+    since_start_ns: Ints
 
 
 def chain_of(matched: Matched) -> Chain:
@@ -35,7 +37,7 @@ def chain_of(matched: Matched) -> Chain:
     count = len(matched.place)
     before, after_end = np.full(count, -1), np.zeros(count, bool)
     if not count:
-        return Chain(before, after_end, np.zeros(0, np.int64))
+        return Chain(before, after_end, before, before)
     order = np.lexsort((matched.end_ns, matched.start_ns, matched.place))
     same = np.append(False, np.diff(matched.place[order]) == 0)
     before[order[1:]] = np.where(same[1:], order[:-1], -1)
@@ -51,12 +53,14 @@ def chain_of(matched: Matched) -> Chain:
     ended = at[np.maximum(found, 0)] if len(at) else np.full(count, -1)
     has_ended = (found >= 0) & (matched.place[ended] == matched.place)
     previous_start = np.where(before >= 0, matched.start_ns[before], np.iinfo(np.int64).min)
+    since_start = np.where(before >= 0, matched.start_ns - matched.start_ns[before], 0)
     # One of no length would be its own end.
     after_end = has_ended & (matched.end_ns[ended] >= previous_start) & (before >= 0)
     after_end &= ended != np.arange(count)
     before = np.where(after_end, ended, before)
     base = np.where(after_end, matched.end_ns[before], matched.start_ns[before])
-    return Chain(before, after_end, np.where(before >= 0, matched.start_ns - base, 0))
+    gap = np.where(before >= 0, matched.start_ns - base, 0)
+    return Chain(before, after_end, gap, since_start)
 
 
 def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
@@ -70,9 +74,13 @@ def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
         return np.zeros(0)
     tells = np.logical_and.reduceat(chain.before >= 0, first) & matched.all_wait & known
     members = np.repeat(count, count)
-    order = np.lexsort((chain.gap_ns, matched.collective))
+    # Where some waited for the one before and others did not, starts are what can be compared.
+    waiters = np.add.reduceat(chain.after_end.astype(np.int64), first)
+    alike = np.repeat((waiters == 0) | (waiters == count), count)
+    gap = np.where(alike, chain.gap_ns, chain.since_start_ns)
+    order = np.lexsort((gap, matched.collective))
     excess = np.empty(len(order))
-    excess[order] = _above_others(chain.gap_ns[order], np.repeat(first, count), members)
+    excess[order] = _above_others(gap[order], np.repeat(first, count), members)
     return np.where(np.repeat(tells & (count > 1), count), excess, 0.0)
 
 

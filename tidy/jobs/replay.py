@@ -28,6 +28,8 @@ class JobReplay:
             numbers, their members, and where among these each one's begin.
         end_ns: when each collective ends unchanged; shape (c,).
         error: by how much the unchanged run is longer than the recorded one, as a share.
+        knows_hidden: whether it is known of all collectives how much other work hides. If not, all
+            are taken as waited for: what ranks compute beside them makes costs too high.
     """
 
     matched: Matched
@@ -36,6 +38,7 @@ class JobReplay:
     waves: tuple[tuple[Ints, Ints, Ints], ...]
     end_ns: Floats
     error: float
+    knows_hidden: bool
 
     def cost_ns(self, places: Bools) -> float:
         """Return by how much the recording would be shorter if some ranks came as others do.
@@ -62,15 +65,16 @@ def replay_of(matched: Matched, chain: Chain, waits: MemberWaits) -> JobReplay:
     """Prepare a job to be run again, and run it unchanged."""
     waves = _waves(matched, chain)
     ends = _run(matched, chain, waits, waves, chain.gap_ns.astype(float))
+    knows = bool((matched.exposed_ns >= 0).all())
     if not len(ends):
-        return JobReplay(matched, chain, waits, waves, ends, 0.0)
+        return JobReplay(matched, chain, waits, waves, ends, 0.0, knows)
     first = matched.first[:-1]
     recorded = waits.arrival_ns + (matched.end_ns - matched.start_ns)
     recorded = np.maximum.reduceat(recorded, first)
     start = int(waits.arrival_ns.min())
     length = max(int(recorded.max()) - start, 1)
     error = (float(ends.max()) - (int(recorded.max()) - start)) / length
-    return JobReplay(matched, chain, waits, waves, ends, error)
+    return JobReplay(matched, chain, waits, waves, ends, error, knows)
 
 
 def _waves(matched: Matched, chain: Chain) -> tuple[tuple[Ints, Ints, Ints], ...]:
