@@ -2,8 +2,8 @@
 
 Each rank comes to a collective some time after the one before, see chain.py; a collective begins
 when its last member is there, and lasts as long as its transfer did. Unchanged, that gives the
-recorded times back. Where ranks compute beside a collective that all wait for, how soon the others
-could have come is not recorded, so a cost is rather too low than too high.
+recorded times back. How soon a rank could have come whose collective is queued behind another one
+is not recorded: it comes when that one has ended.
 """
 
 from __future__ import annotations
