@@ -86,6 +86,8 @@ def test_what_is_said_wrongly_is_not_known(tmp_path: Path) -> None:
         _said(1) | {"Seq": "x"},
         _said(1) | {"Process Group Ranks": {"a": 1}},
         _said(1) | {"Group size": [3]},
+        _said(1) | {"Seq": 10**30},
+        _said(1) | {"In msg nelems": -(10**40)},
     ):
         launches = [{"at": 1000, "took": 200, "name": "nccl:all_reduce", "said": said}]
         assert collectives_of(_trace(tmp_path, 0, launches)).seq.tolist() == [-1]
@@ -158,3 +160,13 @@ def test_ranks_of_gloo_are_matched_on_the_host() -> None:
     barrier = matched.operation == matched.operations.index("gloo:barrier")
     assert (waits.last[barrier] == 1).all()  # rank 1 sleeps 20 ms before each
     assert (waits.lead_ns[barrier] > 19_000_000).all()
+
+
+def test_numbers_too_large_for_a_column_are_read(tmp_path: Path) -> None:
+    name = f"nccl:send {10**30}->1"
+    launches = [{"at": 1000, "took": 200, "name": name, "said": {}}]
+    path = Path(_trace(tmp_path, 0, launches).info.path)
+    path.write_text(path.read_text("utf-8").replace("ProfilerStep#0", f"ProfilerStep#{10**30}"))
+    table = collectives_of(tidy.load(path))
+    assert table.operations == ("send/recv",)
+    assert (table.source.tolist(), table.target.tolist()) == ([-1], [-1])

@@ -4,6 +4,7 @@ table.py      what a rank recorded of its collectives
 of_trace.py   that table from a trace
 matching.py   which rows of different ranks are one collective
 clocks.py     the ranks' clocks, set by the ends of collectives
+stretches.py  medians of the members of each collective
 waits.py      transfer told from waiting
 chain.py      a rank's own time between collectives
 lateness.py   which ranks stay late, and which are late now and then

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .matching import Matched
+from .stretches import above_others
 from .table import Bools, Floats, Ints
 
 # A kernel that starts so soon after another one was queued behind it.
@@ -94,23 +95,9 @@ def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
         return np.zeros(0)
     tells = np.logical_and.reduceat(chain.before >= 0, first) & matched.all_wait & known
     tells &= ~np.logical_or.reduceat(chain.is_queued, first)
-    members = np.repeat(count, count)
     # Where some waited for the one before and others did not, starts are what can be compared.
     waiters = np.add.reduceat(chain.after_end.astype(np.int64), first)
     alike = np.repeat((waiters == 0) | (waiters == count), count)
     gap = np.where(alike, chain.gap_ns, chain.since_start_ns)
-    order = np.lexsort((gap, matched.collective))
-    excess = np.empty(len(order))
-    excess[order] = _above_others(gap[order], np.repeat(first, count), members)
+    excess = above_others(gap, matched.first)
     return np.where(np.repeat(tells & (count > 1), count), excess, 0.0)
-
-
-def _above_others(ordered: Ints, first: Ints, members: Ints) -> Floats:
-    """Return each value less the median of the others of its stretch, in which values ascend."""
-    at = np.arange(len(ordered)) - first
-    others = members - 1
-    low, high = np.maximum(others - 1, 0) // 2, others // 2
-    # Among the others those from the member's own number on move up by one.
-    low, high = (np.minimum(each + (each >= at), members - 1) for each in (low, high))
-    result: Floats = ordered - (ordered[first + low] + ordered[first + high]) / 2
-    return result

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .matching import Matched
+from .stretches import medians
 from .table import Bools, Floats, Ints
 
 # How far apart the ends of one collective may lie on different ranks, clocks set right.
@@ -106,18 +107,6 @@ def align(matched: Matched) -> Clocks:
     aligned = clocks.common_ns(place, matched.end_ns) - origin[reference][place]
     middle = np.repeat(medians(aligned, matched.first), matched.count)
     return replace(clocks, residual_ns=aligned - middle)
-
-
-def medians(values: Ints | Floats, first: Ints) -> Floats:
-    """Return the median of each stretch of values; `first` has where each begins; shape (c,)."""
-    count = np.diff(first)
-    if not len(count):
-        return np.zeros(0)
-    order = np.lexsort((values, np.repeat(np.arange(len(count)), count)))
-    ordered = values[order]
-    low, high = ordered[first[:-1] + (count - 1) // 2], ordered[first[:-1] + count // 2]
-    middle: Floats = low + (high - low) / 2
-    return middle
 
 
 def _taken(matched: Matched) -> Bools:

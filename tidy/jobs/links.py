@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clocks import medians
 from .matching import Matched
+from .stretches import medians
 from .table import Floats
 from .waits import MemberWaits
 

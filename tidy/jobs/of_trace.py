@@ -15,8 +15,9 @@ from ..trace.inputs import ITEM_NBYTES, CollectiveArgs, Shape
 from .table import SEND_RECV, Collectives, Ints, ProcessGroup
 
 # `nccl:send 0->1` and `nccl:recv 1<-0`, by their ranks in the group.
-_SENDS = re.compile(r"\w+:send (\d+)->(\d+)")
-_RECEIVES = re.compile(r"\w+:recv (\d+)<-(\d+)")
+_SENDS = re.compile(r"\w+:send (\d{1,9})->(\d{1,9})")
+_RECEIVES = re.compile(r"\w+:recv (\d{1,9})<-(\d{1,9})")
+_MOST = 1 << 62  # what fits a column, with room to compute in
 _POINT_TO_POINT = re.compile(r"\b(send|recv)", re.IGNORECASE)
 _NBYTES = {
     "Float": 4, "Double": 8, "Half": 2, "BFloat16": 2, "Int": 4, "Long": 8, "Byte": 1, "Char": 1,
@@ -92,7 +93,7 @@ def _operations(trace: Trace, named: Rows) -> tuple[tuple[str, ...], Ints, Ints,
 
 
 def _steps(trace: Trace, launched_ns: Rows) -> Ints:
-    steps = sorted((step.start_ns, step.end_ns, step.number) for step in trace.steps)
+    steps = sorted((each.start_ns, each.end_ns, min(each.number, _MOST)) for each in trace.steps)
     if not steps:
         return np.full(len(launched_ns), -1)
     starts, ends, numbers = (np.array(each, np.int64) for each in zip(*steps, strict=True))
@@ -105,7 +106,7 @@ def _nbytes(trace: Trace, named: Rows, said: list[CollectiveArgs], said_of: Ints
     used, number = np.unique(inputs, return_inverse=True)
     by_inputs = np.array([_size(trace, each) for each in used.tolist()], np.int64)
     of_inputs = by_inputs[number.reshape(-1)] if len(used) else np.full(len(named), -1)
-    of_said = [each.elements * _NBYTES.get(each.dtype, 0) or -1 for each in said]
+    of_said = [min(each.elements * _NBYTES.get(each.dtype, 0), _MOST) or -1 for each in said]
     by_said = np.array([*of_said, -1], np.int64)[said_of]
     return np.where(by_said > 0, by_said, of_inputs)
 
@@ -115,7 +116,7 @@ def _size(trace: Trace, inputs_id: int) -> int:
     shapes, dtypes = trace.inputs.shapes(inputs_id), trace.inputs.dtypes(inputs_id)
     for shape, dtype in zip(shapes, dtypes, strict=False):
         if shape and (count := _elements(shape)):
-            return count * ITEM_NBYTES.get(dtype, 1)
+            return min(count * ITEM_NBYTES.get(dtype, 1), _MOST)
     return -1
 
 

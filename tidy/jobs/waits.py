@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .clocks import Clocks, medians
+from .clocks import Clocks
 from .matching import Matched
+from .stretches import above_others, medians
 from .table import SEND_RECV, Bools, Floats, Ints
 
 
@@ -66,27 +67,9 @@ def waits_of(matched: Matched, clocks: Clocks) -> MemberWaits:
     sure = np.isfinite(clocks.uncertainty_ns)[matched.place]
     is_known = clocks.together(matched) & (matched.all_wait | np.logical_and.reduceat(sure, first))
     return MemberWaits(
-        arrival, waiting, _late(before, order, matched), transfer, matched.place[order[first]],
-        waiting[second], is_known,
+        arrival, waiting, -above_others(before, matched.first), transfer,
+        matched.place[order[first]], waiting[second], is_known,
     )  # fmt: skip
-
-
-def _late(before: Ints, order: Ints, matched: Matched) -> Floats:
-    """Return by how much each member arrives after the median of the others; shape (m,)."""
-    count, first = (
-        np.repeat(matched.count, matched.count),
-        np.repeat(matched.first[:-1], matched.count),
-    )
-    sorted_before = before[order]
-    at = np.arange(len(order)) - first
-    others = count - 1
-    low, high = np.maximum(others - 1, 0) // 2, others // 2
-    # Among the others those from the member's own number on move up by one.
-    low, high = (np.minimum(each + (each >= at), count - 1) for each in (low, high))
-    middle = (sorted_before[first + low] + sorted_before[first + high]) / 2
-    result = np.empty(len(order))
-    result[order] = middle - sorted_before
-    return result
 
 
 @dataclass(frozen=True, slots=True)

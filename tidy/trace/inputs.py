@@ -116,15 +116,22 @@ def _collective(text: bytes) -> CollectiveArgs | None:
         return CollectiveArgs(
             name=str(name or ""),
             dtype=str(dtype or ""),
-            elements=max(int(sent or 0), int(received or 0)),
+            elements=max(_count(sent), _count(received)),
             group="" if group is None else str(group),
             description=str(description or ""),
-            ranks=tuple(map(int, ranks or ())),
-            size=int(size or 0),
-            seq=-1 if seq is None else int(seq),
+            ranks=tuple(map(_count, ranks or ())),
+            size=_count(size),
+            seq=-1 if seq is None else _count(seq),
         )
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
+
+
+def _count(value: Any) -> int:
+    number = int(value or 0)
+    if abs(number) >= _MOST_ELEMENTS:
+        raise ValueError(value)
+    return number
 
 
 def is_dims(shape: object) -> bool:
