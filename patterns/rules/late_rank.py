@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from tidy.account import Accountant, HostTime, RankWaits, waits_for_devices, waits_for_ranks
+from tidy.account import Accountant, RankWaits, main_track, waits_for_devices, waits_for_ranks
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle
 from tidy.savings import Edit
 from tidy.trace import (
@@ -278,7 +278,7 @@ class _Rank:
             return Edit(model, work=waits.rows, work_saved_ns=saved_ns, of_others=True)
         upto = self.trace.start_ns[waits.rows] + waits.waiting_ns
         time = self._exposed(upto - saved_ns, upto)
-        return Edit(model, host={HostTime(self.trace).main: time}, of_others=True)
+        return Edit(model, host={main_track(self.trace): time}, of_others=True)
 
 
 def _longer_at(late: _Rank, number: int, other: _Rank) -> FixPlace | None:

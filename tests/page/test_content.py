@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tidy
+from tidy.account import Accountant
 from tidy.page.slices import MERGED, StepSlices
 from tidy.page.steps import ShownStep, shown_steps
 from tidy.trace import EventKind, Trace
@@ -104,7 +105,7 @@ def test_places_are_those_of_the_trace(name: str) -> None:
     trace = tidy.load(ROOT / TRACES[name][0])
     for step in shown_steps(trace.window):
         timeline = StepSlices(trace, step)
-        shown = timeline.to_json()
+        shown = timeline.to_json(Accountant(trace))
         place = unpacked(shown["slices"])["place"]
         for at in range(0, len(timeline.rows), 7):
             event = trace.event(timeline.rows[at])
@@ -117,7 +118,7 @@ def test_places_are_those_of_the_trace(name: str) -> None:
 def test_work_is_linked_to_its_launch(name: str) -> None:
     trace = tidy.load(ROOT / TRACES[name][0])
     timeline = StepSlices(trace, shown_steps(trace.window)[0])
-    caller = unpacked(timeline.to_json()["slices"])["caller"]
+    caller = unpacked(timeline.to_json(Accountant(trace))["slices"])["caller"]
     linked = 0
     for at, row in enumerate(timeline.rows):
         launch = trace.event(row).parent if trace.device[row] >= 0 else None
@@ -157,7 +158,10 @@ def _many() -> Trace:
 def test_many_slices_are_merged(most: int) -> None:
     trace = _many()
     (step,) = (each for each in shown_steps(trace.window) if each.why == "slowest")
-    whole, some = (unpacked(StepSlices(trace, step, n).to_json()["slices"]) for n in (10**6, most))
+    whole, some = (
+        unpacked(StepSlices(trace, step, n).to_json(Accountant(trace))["slices"])
+        for n in (10**6, most)
+    )
     assert len(some["kind"]) < len(whole["kind"])
     assert some["count"].sum() == len(whole["kind"])
     alone = some["kind"] != MERGED

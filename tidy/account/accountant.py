@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from .host_kinds import HOST_KINDS, LEFT_OUT, LOST, LOST_IN_GRAPHS, NOT_RECORDED
 from .host_time import HostTime
 from .idle_time import cut_by_host, host_in_window, host_pieces
 from .own_code import OwnCode
-from .pieces import NO_STRETCHES, Stretches, cut_at, joined
+from .pieces import Stretches, cut_at
 from .places import Place, Places
 from .ranks import RankWaits, told_apart
 
 _MOST_PLACES = 5
+_AT_ONCE = 1 << 15  # pieces of a thread's time
 # From this part of a recording on what the window leaves out has parts, too.
 _WORTH_PARTS = 0.1
 # Of more devices those with most work have an account: no machine has as many, and each account
@@ -115,27 +117,38 @@ class Accountant:
     def by_line(self, most: int) -> tuple[LineTime, ...]:
         """The lines that take most time, on the host or on devices."""
         sums: dict[tuple[Location | None, str], list[int]] = {}
-        for side, all_ in enumerate(self._both_sides()):
-            spent = all_.end_ns - all_.start_ns
-            for place in self._places.sums(self._own_code.rows_of(all_), spent):
-                sums.setdefault((place.location, place.name), [0, 0])[side] = place.time_ns
+        for side, stretches in enumerate((self._on_threads(), self._on_devices())):
+            for each in stretches:
+                spent = each.end_ns - each.start_ns
+                for place in self._places.sums(self._own_code.rows_of(each), spent):
+                    sums.setdefault((place.location, place.name), [0, 0])[side] += place.time_ns
         lines = [LineTime(Place(*key, sum(ns)), *ns) for key, ns in sums.items()]
         lines.sort(key=lambda line: (-max(line.host_ns, line.device_ns), str(line.place)))
         return tuple(lines[:most])
 
     def flame_graph(self, *, all_frames: bool = False) -> FlameGraph:
         """The time by Python frame, module and operator, on the host and on devices."""
-        return flame_graph(self._trace, *self._both_sides(), all_frames=all_frames)
+        host, device = self._on_threads(), self._on_devices()
+        return flame_graph(self._trace, host, device, all_frames=all_frames)
 
-    def _both_sides(self) -> tuple[Stretches, Stretches]:
-        """What all threads of the host are in, and the time of devices with work."""
-        time, host = self._window.time, list[Stretches]()
+    def host_pieces(self, device: int | None) -> Stretches:
+        """What the host does in the trace's window while a device is idle; None: all the time."""
+        return host_in_window(self._trace, device, self._host)
+
+    def _on_threads(self) -> Iterator[Stretches]:
+        """What each thread of the host is in, some of it at a time: all takes much memory."""
         for track in np.unique(self._trace.track_id[: self._trace.tree_count]).tolist():
-            pieces = cut_by_host(self._host, track, time.starts_ns, time.ends_ns)
-            open_ = (pieces.row >= 0) & (self._trace.track_id[pieces.row] == track)
-            host.append(pieces.at(open_))
-        busy = [pieces[0] for device, pieces in self._pieces.items() if device is not None]
-        return joined(host or [NO_STRETCHES]), joined(busy or [NO_STRETCHES])
+            edges = self._host.pieces(track).starts_ns[::_AT_ONCE].tolist()
+            for edge, next_edge in pairwise([*edges, np.iinfo(np.int64).max]):
+                time = self._window.time & Intervals([edge], [next_edge])
+                pieces = cut_by_host(self._host, track, time.starts_ns, time.ends_ns)
+                yield pieces.at((pieces.row >= 0) & (self._trace.track_id[pieces.row] == track))
+
+    def _on_devices(self) -> Iterator[Stretches]:
+        """The time of each device with work."""
+        for device, pieces in self._pieces.items():
+            if device is not None:
+                yield pieces[0]
 
     @cached_property
     def _pieces(self) -> dict[int | None, list[Stretches]]:
@@ -154,10 +167,9 @@ class Accountant:
         return pieces
 
     def _host_pieces(self, device: int | None, window: Window, time: Intervals) -> Stretches:
-        trace, host = self._trace, self._host
-        if window is trace.window:
-            return host_in_window(trace, device, host)
-        return host_pieces(trace, host, device, time)
+        if window is self._trace.window:
+            return self.host_pieces(device)
+        return host_pieces(self._trace, self._host, device, time)
 
     def _account(self, device: int | None, window: Window, pieces: list[Stretches]) -> Account:
         kinds = [(HOST_KINDS, "host")] if device is None else [(KINDS, None), (HOST_KINDS, "idle")]

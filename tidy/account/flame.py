@@ -10,8 +10,9 @@ AddmmBackward0
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +41,20 @@ class FlameGraph:
     self_host_ns: Rows
     self_device_ns: Rows
 
-    @property
+    @cached_property
     def host_ns(self) -> Rows:
         return self._total(self.self_host_ns)
 
-    @property
+    @cached_property
     def device_ns(self) -> Rows:
         return self._total(self.self_device_ns)
 
     def _total(self, self_ns: Rows) -> Rows:
-        total = self_ns.copy()
+        total, parents = self_ns.tolist(), self.parent.tolist()
         for node in range(len(total) - 1, -1, -1):
-            if (above := self.parent[node]) >= 0:
+            if (above := parents[node]) >= 0:
                 total[above] += total[node]
-        return total
+        return np.array(total, np.int64)
 
     def folded(self, self_ns: Rows) -> Iterator[str]:
         """Yield a line for each node with time: `outer;inner;innermost 1200`, in nanoseconds."""
@@ -68,12 +69,17 @@ class FlameGraph:
 
 
 def flame_graph(
-    trace: Trace, host: Stretches, device: Stretches, *, all_frames: bool = False
+    trace: Trace,
+    host: Iterable[Stretches],
+    device: Iterable[Stretches],
+    *,
+    all_frames: bool = False,
 ) -> FlameGraph:
     """Put stretches of time to the frames that they were spent in.
 
     Args:
-        host, device: disjoint stretches of each thread and device, with the rows they are spent in.
+        host, device: disjoint stretches of each thread and of each device, with the rows they are
+            spent in.
         all_frames: whether Python frames of libraries, and marks of steps, have nodes; without,
             their time is that of the frame, module or operator above them.
     """
@@ -83,14 +89,12 @@ def flame_graph(
         is_left_out = _is_left_out(trace)
         above = _past(above, is_left_out)
         at = np.where(is_left_out, above, at)
-    spent = list[Rows]()
-    for stretches in (host, device):
-        inside = stretches.row >= 0
-        where = at[stretches.row[inside]]
-        ns = (stretches.end_ns - stretches.start_ns)[inside]
-        known = where >= 0
-        sums = np.bincount(where[known], ns[known], len(trace)).astype(np.int64)
-        spent.append(sums)
+    spent = [np.zeros(len(trace), np.int64) for _ in range(2)]
+    for sums, side in zip(spent, (host, device), strict=True):
+        for stretches in side:
+            where = np.where(stretches.row >= 0, at[stretches.row], -1)
+            known = where >= 0
+            np.add.at(sums, where[known], (stretches.end_ns - stretches.start_ns)[known])
     needed = _with_all_above(np.flatnonzero(spent[0] + spent[1]), above)
     node, parent, name_of = _nodes(trace, needed, above)
     own = [np.bincount(node[needed], ns[needed], len(parent)).astype(np.int64) for ns in spent]
@@ -101,13 +105,13 @@ def _above(trace: Trace) -> NDArray[np.int32]:
     """The row that each is shown below, -1 for none; a backward operator is below its forward."""
     above = trace.caller.copy()
     above[: trace.tree_count] = trace.parent[: trace.tree_count]
-    for backward, forward in trace.forward.items():
-        if trace.start_ns[forward] >= trace.start_ns[backward]:
-            continue
-        # The engine's range around it is what is put there, and the operator stays within.
-        outer = int(above[backward])
-        is_range = outer >= 0 and trace.names[trace.name_id[outer]].startswith(_ENGINE)
-        above[outer if is_range else backward] = forward
+    pairs = np.array(list(trace.forward.items()), np.int32).reshape(-1, 2)
+    backward, forward = pairs[trace.start_ns[pairs[:, 1]] < trace.start_ns[pairs[:, 0]]].T
+    # The engine's range around it is what is put there, and the operator stays within.
+    is_engine = np.array([name.startswith(_ENGINE) for name in trace.names], bool)
+    outer = above[backward]
+    is_range = (outer >= 0) & is_engine[trace.name_id[outer]]
+    above[np.where(is_range, outer, backward)] = forward
     return above
 
 

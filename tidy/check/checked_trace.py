@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from ..account import Account, RankWaits, make_accounts
+from ..account import Account, Accountant, RankWaits
 from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
 from ..trace import Location, Trace
 from .summary import RunSummary, is_next_to_nothing
@@ -59,6 +59,11 @@ class CheckedTrace:
         return self.weighed.findings
 
     @cached_property
+    def accountant(self) -> Accountant:
+        """The one that makes all that reports say of where time goes: it looks at threads once."""
+        return Accountant(self.trace, waits=self.waits)
+
+    @cached_property
     def accounts(self) -> tuple[Account, ...]:
         """The accounts of the window's time: one for each device, or that of the host.
 
@@ -66,7 +71,7 @@ class CheckedTrace:
         """
         if is_next_to_nothing(self.trace):
             return ()
-        return make_accounts(self.trace, waits=self.waits)
+        return self.accountant.accounts()
 
     @cached_property
     def summary(self) -> RunSummary:

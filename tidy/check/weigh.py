@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..account import HostTime, RankWaits
+from ..account import RankWaits, main_track
 from ..finding import Finding, Judged, Saving, Severity
 from ..patterns.evidence.fixes.edits import host_time
 from ..savings import Edit, Fidelity, Savings, why_little
@@ -79,7 +79,7 @@ def weigh(
     replays = Savings(
         trace,
         stretches,
-        HostTime(trace).main,
+        main_track(trace),
         others,
         is_run=not steps,
         finished=trace.window.finished,

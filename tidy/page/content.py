@@ -127,7 +127,7 @@ def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[
         "label": label,
         "accounts": [_account(account) for account in report.accounts],
         **steps_to_json(report),
-        "timelines": [each.to_json() for each in timelines],
+        "timelines": [each.to_json(report.accountant) for each in timelines],
         "flame": flame_to_json(report) if timelines else None,
         "memory": memory_to_json(report) if timelines else [],
     }

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..account import Accountant
 from ..check.checked_trace import CheckedTrace
 from ..trace import printable
 from .columns import packed
@@ -17,7 +16,7 @@ _LONGEST_NAME = 300
 
 def flame_to_json(report: CheckedTrace) -> dict[str, Any] | None:
     """Return the nodes that are wide enough to see, parents first; None if there are none."""
-    graph = Accountant(report.trace, waits=report.waits).flame_graph()
+    graph = report.accountant.flame_graph()
     sides = graph.host_ns, graph.device_ns
     roots = graph.parent < 0
     whole_ns = [int(side[roots].sum()) for side in sides]

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..account import HostTime, host_in_window
 from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..check.checked_trace import CheckedTrace
@@ -36,7 +35,7 @@ def _events(report: CheckedTrace, base_ns: int) -> Iterator[dict[str, Any]]:
     yield from _names(trace)
     yield from _rows(trace, base_ns)
     yield from _links(trace, base_ns)
-    yield from _causes(trace, base_ns)
+    yield from _causes(report, base_ns)
     yield from _findings(report, base_ns)
 
 
@@ -104,9 +103,10 @@ def _links(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _causes(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
+def _causes(report: CheckedTrace, base_ns: int) -> Iterator[dict[str, Any]]:
+    trace = report.trace
     for device in trace.devices_used or (None,):
-        pieces = host_in_window(trace, device, HostTime(trace))
+        pieces = report.accountant.host_pieces(device)
         pid = _ON_HOST if device is None else _CAUSES
         whose = "host" if device is None else f"{trace.devices[device].sort} {device}"
         for start, end, kind, _ in zip(*(each.tolist() for each in pieces), strict=True):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..account import HostTime, host_in_window
+from ..account import Accountant
 from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
@@ -95,15 +96,18 @@ class StepSlices:
         start_ns = self._trace.start_ns[self.rows[slice_number]]
         return int(start_ns), int(self._end_ns[slice_number])
 
-    def to_json(self) -> dict[str, Any]:
-        """The slices, with tables of the names, places and inputs that their columns point into."""
+    def to_json(self, accountant: Accountant) -> dict[str, Any]:
+        """The slices, with tables of the names, places and inputs that their columns point into.
+
+        Args:
+            accountant: that of the trace, which knows what the host does while devices idle.
+        """
         trace, rows = self._trace, self.rows
         names, name = _table(trace.name_id[rows], self._name)
         inputs, inputs_id = _table(trace.inputs_id[rows], self._inputs)
         places, place = self._places()
-        tracks, first, track = np.unique(
-            trace.track_id[rows], return_index=True, return_inverse=True
-        )
+        tracks, track = _numbered(trace.track_id[rows])
+        first = np.searchsorted(track, np.arange(len(tracks)))
         merged = self._count > 1
         columns = {
             "start_ns": trace.start_ns[rows] - self._step.start_ns,
@@ -129,7 +133,7 @@ class StepSlices:
             "names": names,
             "inputs": inputs,
             "places": places,
-            "causes": self._causes(),
+            "causes": self._causes(accountant),
         }
 
     def _name(self, name_id: int) -> str:
@@ -148,11 +152,9 @@ class StepSlices:
         if trace.user_places:
             at = np.flatnonzero(trace.device[self.rows] < 0)
             # Rows below one frame have one place: each is looked up once.
-            frames, inverse = np.unique(
-                frames_with_places(trace)[self.rows[at]], return_inverse=True
-            )
+            frames, number = _numbered(frames_with_places(trace)[self.rows[at]])
             found = [known.setdefault(trace.location(row), len(known)) for row in frames.tolist()]
-            place[at] = np.array(found, np.int64)[inverse]
+            place[at] = np.array(found, np.int64)[number]
         return ["" if each is None else printable(str(each)) for each in known], place
 
     def _linked(self, rows: NDArray[Any]) -> NDArray[np.int64]:
@@ -169,22 +171,29 @@ class StepSlices:
         sort = trace.devices[device].sort if device in trace.devices else "GPU"
         return {"label": printable(f"{sort} {device}, stream {track.tid}"), "device": device}
 
-    def _causes(self) -> list[dict[str, Any]]:
+    def _causes(self, accountant: Accountant) -> list[dict[str, Any]]:
         """For each device what the host does while it idles; in a CPU run all that it does."""
         trace = self._trace
         made = []
         for device in trace.devices_used[:8] or (None,):
-            pieces = host_in_window(trace, device, HostTime(trace))
+            pieces = accountant.host_pieces(device)
             inside = (pieces.start_ns < self._step.end_ns) & (pieces.end_ns > self._step.start_ns)
             pieces = pieces.at(inside)
-            kinds, inverse = np.unique(pieces.kind, return_inverse=True)
+            kinds, number = _numbered(pieces.kind)
             known: dict[str, int] = {}
             words = (CAUSE_OF[HOST_KINDS[kind]].word for kind in kinds.tolist())
             code = np.array([known.setdefault(word, len(known)) for word in words], np.int64)
+            cause = code[number]
+            # Neighbours of one cause are one stretch: each event of the thread begins another.
+            begins = (np.diff(cause, prepend=-1) != 0) | (
+                np.append(0, pieces.end_ns[:-1]) != pieces.start_ns
+            )
+            firsts = np.flatnonzero(begins)
+            starts = pieces.start_ns[firsts]
             columns = {
-                "start_ns": pieces.start_ns - self._step.start_ns,
-                "duration_ns": pieces.end_ns - pieces.start_ns,
-                "cause": code[inverse],
+                "start_ns": starts - self._step.start_ns,
+                "duration_ns": pieces.end_ns[np.append(firsts[1:], len(cause)) - 1] - starts,
+                "cause": cause[firsts],
             }
             sort = "" if device is None else trace.devices[device].sort
             label = "what the host does" if device is None else f"{sort} {device} idle"
@@ -199,27 +208,26 @@ def _by_depth(trace: Trace, rows: Rows) -> tuple[Rows, NDArray[np.int64]]:
     order = np.lexsort((-trace.end_ns[rows], trace.start_ns[rows], trace.track_id[rows]))
     rows = rows[order]
     start, end, track = trace.start_ns[rows], trace.end_ns[rows], trace.track_id[rows]
-    depth = _open_at_start(start, end, track)
-    # Slices that overlap and are not within each other may be open at once on one line.
-    lines = np.lexsort((start, depth, track))
-    meets = (np.diff(track[lines]) == 0) & (np.diff(depth[lines]) == 0)
-    meets &= start[lines][1:] < end[lines][:-1]
-    for each in np.unique(track[lines][1:][meets]).tolist():
-        own = track == each
-        depth[own] = _stacked(start[own].tolist(), end[own].tolist())
-    return rows, depth
+    bounds = [0, *(np.flatnonzero(np.diff(track)) + 1).tolist(), len(rows)]
+    own = (slice(*each) for each in pairwise(bounds))
+    depth = [_depth_on_track(start[each], end[each]) for each in own]
+    return rows, np.concatenate([np.empty(0, np.int64), *depth])
 
 
-def _open_at_start(start: Rows, end: Rows, track: NDArray[Any]) -> NDArray[np.int64]:
-    """For slices by track and start how many that began before are open when each begins."""
-    count = len(start)
-    _, time = np.unique(np.concatenate([start, end]), return_inverse=True)
-    on_track = track.astype(np.int64) * (2 * count + 1)
+def _depth_on_track(start: Rows, end: Rows) -> NDArray[np.int64]:
+    """How many slices enclose each, of one track by start."""
     is_long = end > start
-    ends = np.sort((on_track + time[count:])[is_long])
-    closed = np.searchsorted(ends, on_track + time[:count], side="right")
+    closed = np.searchsorted(np.sort(end[is_long]), start, side="right")
     shorts: Rows = np.cumsum(~is_long) - ~is_long  # those before have ended where they began
-    depth: NDArray[np.int64] = np.arange(count) - closed - shorts
+    depth: NDArray[np.int64] = np.arange(len(start)) - closed - shorts
+    # Slices that overlap and are not within each other may be open at once on one line.
+    is_small = int(depth.max(initial=0)) < 1 << 15  # numbers of 16 bits are sorted in one pass
+    lines = np.argsort(depth.astype(np.int16) if is_small else depth, kind="stable")
+    meets = (np.diff(depth[lines]) == 0) & (start[lines][1:] < end[lines][:-1])
+    outermost = np.append(np.flatnonzero(depth == 0), len(start))
+    for at in np.unique(np.searchsorted(outermost, lines[1:][meets], side="right")).tolist():
+        own = slice(outermost[at - 1], outermost[at])
+        depth[own] = _stacked(start[own].tolist(), end[own].tolist())
     return depth
 
 
@@ -236,8 +244,19 @@ def _stacked(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
 
 def _table(ids: NDArray[Any], text: Callable[[int], str]) -> tuple[list[str], NDArray[np.int64]]:
     """The texts of ids, each once, and which of them each id has."""
-    known, inverse = np.unique(ids, return_inverse=True)
-    return [text(int(each)) for each in known], inverse.astype(np.int64)
+    known, number = _numbered(ids)
+    return [text(each) for each in known.tolist()], number
+
+
+def _numbered(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ids that occur, ascending, and the number of each among them: np.unique without a sort.
+
+    Args:
+        ids: small integers from -1 on.
+    """
+    occurs = np.bincount(ids + 1) > 0 if len(ids) else np.zeros(0, bool)
+    numbers = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs) - 1, numbers[ids + 1]
 
 
 def matches_to_json(timelines: Iterable[StepSlices], rows: Rows) -> Mapping[str, Any]:

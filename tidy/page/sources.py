@@ -10,7 +10,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ..account import Accountant
 from ..check.places import Sources
 from ..report.sections import Section
 from ..trace import Location, printable
@@ -30,7 +29,7 @@ def sources_to_json(section: Section, root: Path) -> list[dict[str, Any]]:
     report, sources = section.reports[0], Sources(root)
     window = report.trace.window
     costs = dict[tuple[Path, int], list[float]]()
-    for line in Accountant(report.trace, waits=report.waits).by_line(_MOST_LINES):
+    for line in report.accountant.by_line(_MOST_LINES):
         at = _known(sources, line.place.location)
         if at is not None:
             times = (line.host_ns / window.step_count, line.device_ns / window.step_count)

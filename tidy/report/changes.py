@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
-from ..account import Accountant, PartName
+from ..account import PartName
 from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..trace import time_text
@@ -135,7 +135,7 @@ def _changes(before: CheckedTrace, after: CheckedTrace) -> Changes:
 def _parts(report: CheckedTrace) -> Counter[PartName]:
     """Nanoseconds of a median step by part, on the first device."""
     steps = [Counter[PartName]() for _ in report.trace.window.steps]
-    by_step = Accountant(report.trace, waits=report.waits).by_step()
+    by_step = report.accountant.by_step()
     for times, (_, accounts) in zip(steps, by_step, strict=True):
         for part in accounts[0].parts if accounts else ():
             times[part.name] += part.time_ns

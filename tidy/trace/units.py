@@ -50,4 +50,6 @@ def plain_name(name: str) -> str:
 
 def printable(text: str) -> str:
     """`text` without characters that would move the cursor or change colours."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "?" for char in text)

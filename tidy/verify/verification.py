@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..account import HostTime
+from ..account import main_track
 from ..check.pipeline import CheckSettings, check
 from ..errors import UsageError
 from ..finding import Finding
@@ -149,7 +149,7 @@ def predict(trace: Trace, findings: Sequence[Finding], measured_ns: int) -> tupl
     steps = trace.window.step_ranges
     if not edits or not steps:
         return None
-    savings = Savings(trace, steps, HostTime(trace).main, finished=trace.window.finished)
+    savings = Savings(trace, steps, main_track(trace), finished=trace.window.finished)
     if savings.fidelity.abstains:
         return None
     low, high = savings.unrecorded(edits)
