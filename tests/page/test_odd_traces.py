@@ -65,12 +65,3 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     done = tidy("report", _written(tmp_path, [_op(0)]), "-o", "nowhere/p.html", cwd=tmp_path)
     assert done.code == 2
     assert done.err == "tidy: --output nowhere/p.html: cannot be written: no such folder\n"
-
-
-@pytest.mark.parametrize("given", ["", "first", "3;4", "-1", "median,,x"])
-def test_steps_that_make_no_sense(tmp_path: Path, given: str) -> None:
-    done = tidy(
-        "report", _written(tmp_path, [_op(0)]), "-o", "p.html", "--page-steps", given, cwd=tmp_path
-    )
-    assert done.code == 2
-    assert "is no list of steps, such as 3,7 or median,slowest" in " ".join(done.err.split())

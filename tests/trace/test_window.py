@@ -182,6 +182,7 @@ def test_one_step_alone() -> None:
     assert trace.only_step("0").window.time_ns == 100 * _MS  # though it does not count otherwise
     with pytest.raises(ValueError, match="steps 0 to 4"):
         trace.only_step("7")
+    assert trace.only_step("2").window.steps_text == "steps 0 to 4"  # all, whichever count
     with pytest.raises(ValueError, match="no steps"):
         _trace(_call("cudaLaunchKernel", 0, 1, work_ms=2)).only_step("slowest")
 

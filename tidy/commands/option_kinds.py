@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..page import USUAL_STEPS
 from . import completion
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
@@ -36,11 +37,12 @@ def percentage(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def page_steps(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
     """`("median", "3")` for `median,3`; a usage error for what is no step."""
     words = tuple(word.strip() for word in value.split(",") if word.strip())
-    wrong = [word for word in words if not re.fullmatch(r"median|slowest|\d{1,9}", word)]
+    numbers = [word for word in words if word not in USUAL_STEPS]
+    wrong = [word for word in numbers if not re.fullmatch(r"\d{1,9}", word)]
     if wrong or not words:
         problem = f"{value!r} is no list of steps, such as 3,7 or median,slowest"
         raise click.BadParameter(problem, ctx, param)
-    return words
+    return tuple(word if word in USUAL_STEPS else str(int(word)) for word in words)
 
 
 Command = Callable[..., Any]

@@ -3,6 +3,7 @@
 import click
 
 from ..check.keys import FORMS, SAVINGS, SEVERITIES
+from ..page import USUAL_STEPS
 from . import completion
 from .option_kinds import (
     choice_option,
@@ -52,7 +53,7 @@ _STEP = click.option(
 )
 _PAGE_STEPS = click.option(
     "--page-steps",
-    default="median,slowest",
+    default=",".join(USUAL_STEPS),
     show_default=True,
     metavar="STEPS",
     callback=page_steps,

@@ -76,6 +76,15 @@ def run_report(
     codes = [report.exit_code(options.threshold) for report in reports]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     exit_code = script_status or exit_code
+    if any(each.form == "html" for each in options.outputs):
+        from ..page.steps import missing_steps_text
+
+        missing = missing_steps_text(reports, options.page_steps)
+        if missing is not None and not is_recorded:
+            raise UsageError(missing)
+        if missing is not None:  # the run is not lost: its page has the steps that there are
+            say(missing)
+            exit_code = script_status or UsageError.exit_code
     _show_tracebacks(reports)
     if options.baseline_to is not None:
         return _write_baseline(reports, project, options, exit_code, script_status)

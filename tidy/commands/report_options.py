@@ -13,6 +13,7 @@ from ..check.keys import FORMS
 from ..check.settings import Settings
 from ..errors import UsageError
 from ..finding import Severity
+from ..page import USUAL_STEPS
 from ..patterns.base import Pattern
 from .files import check_output
 
@@ -81,7 +82,7 @@ class ReportOptions:
     add_ignores: bool = False
     step: str | None = None
     rules_url: str | None = None
-    page_steps: Sequence[str] = ("median", "slowest")
+    page_steps: Sequence[str] = USUAL_STEPS
     perfetto: str | None = None
     settings: Settings = field(default_factory=Settings)
 

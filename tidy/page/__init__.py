@@ -16,3 +16,5 @@ web/        the page's style and its modules; main.js is where they begin
 The page asks for nothing from anywhere: its content security policy allows no request, and no
 script or style but its own. All that comes from a trace is data, which the modules show as text.
 """
+
+USUAL_STEPS = ("median", "slowest")  # that a timeline shows unless others are asked for

@@ -30,11 +30,12 @@ from ..report.results import Results
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import location_text, share_text
 from ..trace import Capability, printable, rows_of, time_text
+from . import USUAL_STEPS
 from .flame import flame_to_json
 from .memory import memory_to_json
 from .slices import StepSlices, matches_to_json
 from .sources import sources_to_json
-from .steps import USUAL_STEPS, shown_steps, steps_to_json
+from .steps import shown_steps, steps_to_json
 
 _MOST_TIMELINES = 8  # ranks of a job that have one
 _WIDEST = 200  # of a place, in columns

@@ -15,8 +15,8 @@ from typing import Any
 from ..check.checked_trace import CheckedTrace
 from ..patterns.registry import load_builtin_patterns
 from ..report.results import Results
+from . import USUAL_STEPS
 from .content import page_content
-from .steps import USUAL_STEPS
 
 # In the order in which they need each other.
 MODULES = (

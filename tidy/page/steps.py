@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..check.checked_trace import CheckedTrace
-from ..trace import Step, Window
+from ..trace import Window, count_text, printable
+from . import USUAL_STEPS
 
-USUAL_STEPS = ("median", "slowest")
 _MOST_STEPS = 2_000  # that are drawn as bars
 
 
@@ -38,7 +38,7 @@ def steps_to_json(report: CheckedTrace) -> dict[str, Any]:
             "duration_ns": end_ns - start_ns,
             "left_out": reason,
         }
-        for step, (start_ns, end_ns), reason in _all_steps(report.trace.window)
+        for step, (start_ns, end_ns), reason in report.trace.window.all_steps
     ]
     return {"steps": steps[:_MOST_STEPS], "more_steps": len(steps[_MOST_STEPS:])}
 
@@ -50,14 +50,16 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
         asked: numbers of steps, also of those that do not count, "median" and "slowest" (of those
             that count). If the window has none of them, it is the median one.
     """
-    steps = _all_steps(window)
+    steps = window.all_steps
     counting = [at for at, (_, _, reason) in enumerate(steps) if not reason]
-    if not counting:
-        return [ShownStep("the run", -1, "", window.start_ns, window.end_ns)]
     counting.sort(key=lambda at: steps[at][1][1] - steps[at][1][0])
-    words = {"slowest": counting[-1], "median": counting[(len(counting) - 1) // 2]}
+    words = {}
+    if counting:
+        words = {"slowest": counting[-1], "median": counting[(len(counting) - 1) // 2]}
     chosen = {words[word] for word in asked if word in words}
     chosen |= {at for at, (step, _, _) in enumerate(steps) if str(step.number) in asked}
+    if not chosen and not counting:
+        return [ShownStep("the run", -1, "", window.start_ns, window.end_ns)]
     why = {at: word for word, at in words.items()}  # the only one is the median
     shown = []
     for at in sorted(chosen or {words["median"]}):
@@ -68,14 +70,12 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
     return shown
 
 
-def _all_steps(window: Window) -> list[tuple[Step, tuple[int, int], str]]:
-    """All steps by start, with their time and the reason why one does not count, or ""."""
-    steps = [
-        (step, lasts, "") for step, lasts in zip(window.steps, window.finished_ranges, strict=True)
-    ]
-    steps += [
-        (each.step, (each.start_ns, each.end_ns), each.reason)
-        for each in window.left_out
-        if each.step is not None
-    ]
-    return sorted(steps, key=lambda each: each[1])
+def missing_steps_text(reports: Sequence[CheckedTrace], asked: Sequence[str]) -> str | None:
+    """Say which of the steps that are asked for none of the traces has; None if there is none."""
+    known = {str(step.number) for each in reports for step, _, _ in each.trace.window.all_steps}
+    missing = [each for each in asked if each not in USUAL_STEPS and each not in known]
+    if not missing or not reports:
+        return None
+    has = f"{printable(reports[0].trace.info.path)} has {reports[0].trace.window.steps_text}"
+    others = f"; nor is it in {count_text(len(reports) - 1, 'other trace')}" if reports[1:] else ""
+    return f"--page-steps {','.join(missing)}: {has}{others}"

@@ -34,6 +34,7 @@ _RECURS = 0.1
 _PART_OF_MORE = 0.1
 # So often something has to begin for its beginnings to be rounds, and with so much of the work.
 _FEWEST_ROUNDS, _MOST_OF_RUN = 3, 0.5
+_MOST_RANGES = 6  # of numbers of steps in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class Window:
         """The window without the steps that start and end so."""
         judged = [
             (step, lasts, why or (reason if (step.start_ns, step.end_ns) in ranges else ""))
-            for step, lasts, why in self._judged
+            for step, lasts, why in self.all_steps
         ]
         if not judged:  # a run has no steps
             return self
@@ -154,22 +155,36 @@ class Window:
         Raises:
             ValueError: there is no such step; the message says which there are.
         """
-        all_ = self._judged
+        all_ = self.all_steps
         if which == "slowest":
             counting = (each for each in all_ if not each[2])
             chosen = max(counting, key=lambda each: each[1][1] - each[1][0], default=None)
         else:
             chosen = next((each for each in all_ if str(each[0].number) == which), None)
         if chosen is None:
-            ends = [str(all_[at][0].number) for at in (0, -1)] if all_ else []
-            raise ValueError(f"{self.unit}s {' to '.join(ends)}" if ends else "no steps")
+            raise ValueError(self.steps_text)
         judged = [(*each[:2], "" if each is chosen else "not asked for") for each in all_]
         made = Window.of_steps(self.unit, judged, are_behind=self.finished is not None)
         others = _time_of(lasts for _, lasts, reason in judged if reason)
         return replace(made, time=_time_of([chosen[1]]), others=others)
 
     @property
-    def _judged(self) -> list[Judged]:
+    def steps_text(self) -> str:
+        """Which steps there are: `steps 0 to 1 and 5 to 9`, or `no steps`."""
+        numbers = np.unique([step.number for step, _, _ in self.all_steps]).astype(np.int64)
+        if not len(numbers):
+            return "no steps"
+        pieces = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+        ranges = [f"{each[0]} to {each[-1]}" if len(each) > 1 else f"{each[0]}" for each in pieces]
+        if len(ranges) > _MOST_RANGES:
+            ranges = [f"{numbers[0]} to {numbers[-1]}, with gaps"]
+        *most, last = ranges
+        unit = self.unit if len(numbers) == 1 else f"{self.unit}s"
+        return f"{unit} {', '.join(most)}{' and ' if most else ''}{last}"
+
+    @property
+    def all_steps(self) -> list[Judged]:
+        """All steps by start, with their time and the reason why one does not count, or ""."""
         counting = [(*each, "") for each in zip(self.steps, self.finished_ranges, strict=True)]
         others = [(x.step, (x.start_ns, x.end_ns), x.reason) for x in self.left_out if x.step]
         return sorted(counting + others, key=lambda each: each[0].start_ns)
