@@ -10,7 +10,9 @@ import pytest
 
 import tidy
 from tidy.account import Accountant
-from tidy.page.slices import MERGED, StepSlices
+from tidy.page.document import style_text
+from tidy.page.labels import COLLECTIVE, KINDS, MERGED
+from tidy.page.slices import StepSlices
 from tidy.page.steps import ShownStep, shown_steps
 from tidy.trace import EventKind, Trace
 from tidy.trace.outline import parse_outline
@@ -100,6 +102,29 @@ def test_slices_of_one_line_do_not_overlap(name: str) -> None:
             assert (start[1:] >= start[:-1] + duration[:-1])[same].all()
 
 
+@pytest.mark.parametrize("name", ["cpu", "h100", "modelled", "ranks"])
+def test_kinds_are_those_of_the_trace(name: str) -> None:
+    trace = tidy.load(ROOT / TRACES[name][0])
+    timeline = StepSlices(trace, shown_steps(trace.window)[0])
+    shown = timeline.to_json(Accountant(trace))
+    found = unpacked(shown["slices"])["kind"]
+    for event, kind in zip(map(trace.event, timeline.rows), found.tolist(), strict=True):
+        text = shown["kinds"][kind]["text"]
+        if event.kind == EventKind.Kernel and "nccl" in event.name.lower():
+            assert text == COLLECTIVE.text
+        else:
+            assert text == KINDS[event.kind].text
+        works = event.kind in (EventKind.Kernel, EventKind.Memcpy, EventKind.Memset)
+        assert shown["kinds"][kind]["is_work"] == works
+
+
+def test_each_kind_has_a_colour() -> None:
+    colours = {each.colour for each in (*KINDS.values(), COLLECTIVE, MERGED)}
+    for each in colours:
+        assert style_text().count(f"--slice-{each}:") == 2, "a light one and a dark one"
+    assert set(EventKind) - set(KINDS) == _NOT_DRAWN
+
+
 @pytest.mark.parametrize("name", ["cpu", "h100", "modelled"])
 def test_places_are_those_of_the_trace(name: str) -> None:
     trace = tidy.load(ROOT / TRACES[name][0])
@@ -164,8 +189,8 @@ def test_many_slices_are_merged(most: int) -> None:
     )
     assert len(some["kind"]) < len(whole["kind"])
     assert some["count"].sum() == len(whole["kind"])
-    alone = some["kind"] != MERGED
-    assert (some["count"][alone] == 1).all()
+    alone = some["count"] == 1
+    assert not alone.all()
     # The longest stay as they are.
     longest = np.sort(whole["duration_ns"])[-most // 4 :]
     assert np.isin(longest, some["duration_ns"][alone]).all()

@@ -6,6 +6,7 @@ comparison  the page of two runs beside each other
 steps       the steps of a run, and which of them the timeline shows
 slices      the slices of these steps as columns, and the matches of findings among them
 row_links   the forward and the place of each row
+labels      what devices, tracks and kinds of slices are called
 flame       the flame graph of the window
 memory      memory over time, and what holds it at the peak
 sources     the lines of the project's files, with what they cost

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..check.checked_trace import CheckedTrace
 from ..patterns.evidence.device import memory
 from ..trace import EventKind, Trace, printable
+from .labels import device_name
 
 _Integers = NDArray[np.int64]
 _MOST_POINTS = 600
@@ -48,10 +49,8 @@ def _of_device(trace: Trace, device: int) -> dict[str, Any] | None:
     in_use = np.append(max(before, 0), in_use[inside])
     held = changes.reserved_nbytes[inside]
     peak = int(np.argmax(in_use))
-    known = trace.devices.get(device)
-    sort = "CPU" if device == memory.CPU else f"{known.sort if known else 'GPU'} {device}"
     return {
-        "label": sort,
+        "label": device_name(trace, device),
         "is_known": is_known,
         "length_ns": window.end_ns - window.start_ns,
         "total_nbytes": memory.total_nbytes(trace, device),

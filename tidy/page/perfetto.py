@@ -11,6 +11,7 @@ from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..check.checked_trace import CheckedTrace
 from ..trace import EventKind, Trace, printable
+from .labels import device_name, track_names
 
 _NOT_DRAWN = (EventKind.Allocation, EventKind.OutOfMemory)
 _FINDINGS, _CAUSES = "tidy: findings", "tidy: why devices idle"
@@ -46,12 +47,12 @@ def _names(trace: Trace) -> Iterator[dict[str, Any]]:
         index = {"sort_index": order - 10}
         yield {"ph": "M", "pid": name, "name": "process_sort_index", "args": index}
     for device in trace.devices_used:
-        label = f"{trace.devices[device].sort} {device}"
+        label = device_name(trace, device)
         yield {"ph": "M", "pid": label, "name": "process_name", "args": {"name": label}}
 
 
 def _rows(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
-    names, tracks = list(map(printable, trace.names)), trace.tracks
+    names = list(map(printable, trace.names))
     kinds = [kind.name for kind in EventKind]
     columns = (
         trace.kind, trace.name_id, trace.track_id, trace.device, trace.inputs_id,
@@ -67,15 +68,8 @@ def _rows(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
             args["Input Dims"] = printable(str([list(each) for each in shapes])[:_MOST_INPUTS])
         if kind == EventKind.TorchOp and (location := trace.location(row)) is not None:
             args["source"] = printable(str(location))
-        pid, tid = _place(trace, device, tracks[track])
+        pid, tid = track_names(trace, track, device)
         yield _slice(names[name], kinds[kind], pid, tid, start_ns - base_ns, duration_ns, args)
-
-
-def _place(trace: Trace, device: int, track: tuple[Any, Any]) -> tuple[str, str]:
-    if device < 0:
-        return printable(str(track[0])), printable(str(track[1]))
-    sort = trace.devices[device].sort if device in trace.devices else "GPU"
-    return f"{sort} {device}", f"stream {track[1]}"
 
 
 def _slice(
@@ -94,8 +88,7 @@ def _links(trace: Trace, base_ns: int) -> Iterator[dict[str, Any]]:
         if launch < 0:
             continue
         for phase, at in (("s", launch), ("f", row)):
-            track = trace.tracks[int(trace.track_id[at])]
-            pid, tid = _place(trace, int(trace.device[at]), track)
+            pid, tid = track_names(trace, int(trace.track_id[at]), int(trace.device[at]))
             ts = (int(trace.start_ns[at]) - base_ns) / 1000
             yield {
                 "ph": phase, "id": row, "name": "launch", "cat": "launch", "bp": "e",
@@ -108,7 +101,7 @@ def _causes(report: CheckedTrace, base_ns: int) -> Iterator[dict[str, Any]]:
     for device in trace.devices_used or (None,):
         pieces = report.accountant.host_pieces(device)
         pid = _ON_HOST if device is None else _CAUSES
-        whose = "host" if device is None else f"{trace.devices[device].sort} {device}"
+        whose = "host" if device is None else device_name(trace, device)
         for start, end, kind, _ in zip(*(each.tolist() for each in pieces), strict=True):
             text = cause_text(CAUSE_OF[HOST_KINDS[kind]].word)
             yield _slice(text, "idle", pid, whose, start - base_ns, end - start, {})

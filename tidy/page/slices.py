@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..account import Accountant
+from ..account import Accountant, kernels_of_collectives
 from ..account.causes import CAUSE_OF, cause_text
 from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
 from .columns import packed
+from .labels import COLLECTIVE, KINDS, MERGED, SliceKind, device_name, track_names
 from .row_links import forward_rows, frames_with_places
 from .steps import ShownStep
 
@@ -27,7 +28,6 @@ _NOT_DRAWN = (EventKind.Allocation, EventKind.OutOfMemory)
 _LONGEST_NAME = 400  # characters
 _LONGEST_INPUTS = 300
 _DELTAS = frozenset({"start_ns", "track"})
-MERGED = 255  # the kind of what stands for several short slices
 
 
 class StepSlices:
@@ -108,14 +108,14 @@ class StepSlices:
         places, place = self._places()
         tracks, track = _numbered(trace.track_id[rows])
         first = np.searchsorted(track, np.arange(len(tracks)))
-        merged = self._count > 1
+        kinds, kind = self._kinds()
         columns = {
             "start_ns": trace.start_ns[rows] - self._step.start_ns,
             "duration_ns": self._end_ns - trace.start_ns[rows],
             "track": track,
             "depth": self._depth,
             "name": name,
-            "kind": np.where(merged, MERGED, trace.kind[rows]),
+            "kind": kind,
             "place": place,
             "inputs": inputs_id,
             "caller": self._linked(trace.caller[rows]),
@@ -130,11 +130,23 @@ class StepSlices:
             "duration_ns": self._step.end_ns - self._step.start_ns,
             "slices": packed(columns, _DELTAS),
             "tracks": list(map(self._track, tracks.tolist(), rows[first].tolist())),
+            "kinds": [each._asdict() for each in kinds],
             "names": names,
             "inputs": inputs,
             "places": places,
             "causes": self._causes(accountant),
         }
+
+    def _kinds(self) -> tuple[list[SliceKind], NDArray[np.int64]]:
+        """The kinds of slices that there are, and which of them each slice has."""
+        all_ = [*KINDS.values(), COLLECTIVE, MERGED]
+        known = {kind: number for number, kind in enumerate(all_)}
+        of_event = np.array([known[KINDS.get(each, KINDS[EventKind.Other])] for each in EventKind])
+        code = of_event[self._trace.kind[self.rows]]
+        code[np.isin(self.rows, kernels_of_collectives(self._trace))] = known[COLLECTIVE]
+        code[self._count > 1] = known[MERGED]
+        kinds, kind = _numbered(code)
+        return [all_[each] for each in kinds.tolist()], kind
 
     def _name(self, name_id: int) -> str:
         return printable(self._trace.names[name_id][:_LONGEST_NAME])
@@ -164,12 +176,11 @@ class StepSlices:
 
     def _track(self, track_id: int, row: int) -> dict[str, Any]:
         """What a track is called; `row` is one of its rows."""
-        trace, track = self._trace, self._trace.tracks[track_id]
-        device = int(trace.device[row])
+        device = int(self._trace.device[row])
+        whose, line = track_names(self._trace, track_id, device)
         if device < 0:
-            return {"label": printable(f"thread {track.tid}"), "device": None}
-        sort = trace.devices[device].sort if device in trace.devices else "GPU"
-        return {"label": printable(f"{sort} {device}, stream {track.tid}"), "device": device}
+            return {"label": line, "device": None}
+        return {"label": f"{whose}, {line}", "device": device}
 
     def _causes(self, accountant: Accountant) -> list[dict[str, Any]]:
         """For each device what the host does while it idles; in a CPU run all that it does."""
@@ -195,8 +206,7 @@ class StepSlices:
                 "duration_ns": pieces.end_ns[np.append(firsts[1:], len(cause)) - 1] - starts,
                 "cause": cause[firsts],
             }
-            sort = "" if device is None else trace.devices[device].sort
-            label = "what the host does" if device is None else f"{sort} {device} idle"
+            label = "what the host does" if device is None else f"{device_name(trace, device)} idle"
             texts = [{"word": word, "text": cause_text(word, None)} for word in known]
             slices = packed(columns, frozenset({"start_ns"}))
             made.append({"label": label, "device": device, "slices": slices, "causes": texts})

@@ -5,11 +5,6 @@ import { causeGroup } from "./top.js";
 export const LINE = 17; // pixels from one line to the next
 const RULER = 22, HEADER = 18, LETTER = 6.3;
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
-const COLOURS = [
-  "operator", "range", "python", "python", "other", "other", "other", "runtime", "kernel", "copy",
-  "copy", "waiting", "range", "other", "other",
-];
-const COMMUNICATION = /nccl|rccl|gloo|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all/i;
 const CAUSES = ["loading", "waiting", "launching", "python", "optimizer", "compute", "communication", "copy", "other"];
 
 // Where each line lies: causes and tracks from the top down.
@@ -70,9 +65,8 @@ export class Painter {
 
   takeColours() {
     const of = (name) => styleValue(`--${name}`);
-    this.kinds = COLOURS.map((name) => of(`slice-${name}`));
-    this.communication = of("part-communication");
-    this.merged = of("slice-merged");
+    this.slices = {}; // colours by name, asked for once
+    this.busy = of("slice-kernel");
     this.causes = Object.fromEntries(CAUSES.map((name) => [name, of(`cause-${name}`)]));
     this.ink = of("ink");
     this.quiet = of("quiet");
@@ -123,11 +117,8 @@ export class Painter {
   }
 
   colour(slice) {
-    const { slices } = this.view;
-    if (slices.isMerged(slice)) return this.merged;
-    const kind = slices.kind[slice];
-    if (kind === 8 && COMMUNICATION.test(slices.name(slice))) return this.communication;
-    return this.kinds[kind] ?? this.merged;
+    const { colour } = this.view.slices.kind(slice);
+    return (this.slices[colour] ??= styleValue(`--slice-${colour}`));
   }
 
   #lane(lane, y) {

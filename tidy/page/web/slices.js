@@ -1,13 +1,6 @@
 // The slices of one step: their columns, and the questions that a view asks of them.
 import { unpack } from "./columns.js";
 
-const MERGED = 255;
-const KINDS = [
-  "operator", "range", "Python", "Python (built-in)", "backend", "allocation", "out of memory",
-  "call of the device's runtime", "kernel", "copy", "fill", "synchronisation",
-  "range on the device", "profiler's overhead", "other",
-];
-
 export class Slices {
   static async of(data) {
     const [columns, causes] = await Promise.all([
@@ -22,7 +15,7 @@ export class Slices {
     this.count = data.slices.count;
     Object.assign(this, {
       start: columns.start_ns, duration: columns.duration_ns, track: columns.track,
-      depth: columns.depth, nameOf: columns.name, kind: columns.kind, placeOf: columns.place,
+      depth: columns.depth, nameOf: columns.name, kindOf: columns.kind, placeOf: columns.place,
       inputsOf: columns.inputs, merged: columns.count,
     });
     this.caller = linked(columns.caller);
@@ -41,22 +34,25 @@ export class Slices {
     return lanes.map((track) => Array.from(track, (lane) => Int32Array.from(lane ?? [])));
   }
 
+  // All that were launched by each slice: asked for in each frame while one is chosen.
+  #byCaller() {
+    const found = new Map();
+    this.caller.forEach((slice, other) => {
+      if (slice < 0) return;
+      if (found.has(slice)) found.get(slice).push(other);
+      else found.set(slice, [other]);
+    });
+    return found;
+  }
+
   name(slice) {
     const name = this.data.names[this.nameOf[slice]];
-    return this.kind[slice] === MERGED ? `${this.merged[slice]} short slices, the first: ${name}` : name;
+    return this.merged[slice] > 1 ? `${this.merged[slice]} short slices, the first: ${name}` : name;
   }
 
-  kindText(slice) {
-    return this.kind[slice] === MERGED ? "merged" : KINDS[this.kind[slice]] ?? "other";
-  }
-
-  // Kernels, copies and fills.
-  isWork(slice) {
-    return this.kind[slice] >= 8 && this.kind[slice] <= 10;
-  }
-
-  isMerged(slice) {
-    return this.kind[slice] === MERGED;
+  // What a slice is: its text, its colour and whether a device works meanwhile.
+  kind(slice) {
+    return this.data.kinds[this.kindOf[slice]];
   }
 
   place(slice) {
@@ -107,9 +103,8 @@ export class Slices {
 
   // What was launched by a slice.
   launched(slice) {
-    const found = [];
-    for (let other = 0; other < this.count; other++) if (this.caller[other] === slice) found.push(other);
-    return found;
+    this.byCaller ??= this.#byCaller();
+    return this.byCaller.get(slice) ?? [];
   }
 
   // All slices whose name has a text in it, by start.

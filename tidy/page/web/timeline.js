@@ -138,7 +138,7 @@ export class TimelineView {
     const heights = this.density.get(slices);
     context.fillStyle = painter.paper;
     context.fillRect(0, 0, width, height);
-    context.fillStyle = painter.kinds[8];
+    context.fillStyle = painter.busy;
     heights.forEach((part, at) => {
       const tall = part * (height - 4);
       context.fillRect((at * width) / heights.length, height - tall, width / heights.length + 0.5, tall);
@@ -309,13 +309,13 @@ export class TimelineView {
     const launched = slices.launched(selected);
     const link = (slice) => el("button", { type: "button", class: "link", onclick: () => this.select(slice, this.matches) }, slices.name(slice));
     const facts = [
-      ["what", slices.kindText(selected)],
+      ["what", slices.kind(selected).text],
       ["start", timeText(slices.start[selected])],
       ["duration", timeText(slices.duration[selected])],
       ["self time", timeText(slices.selfTime(selected))],
       ["source", slices.place(selected)],
       ["input shapes", slices.inputs(selected)],
-      [slices.isWork(selected) ? "launched by" : "called in", slices.caller[selected] >= 0 ? link(slices.caller[selected]) : ""],
+      [slices.kind(selected).is_work ? "launched by" : "called in", slices.caller[selected] >= 0 ? link(slices.caller[selected]) : ""],
       ["forward", slices.forward[selected] >= 0 ? link(slices.forward[selected]) : ""],
       ["launches", launched.length ? [link(launched[0]), launched.length > 1 ? ` and ${launched.length - 1} more` : ""] : ""],
     ];
@@ -329,7 +329,7 @@ export class TimelineView {
 // The part of each piece of a step in which a device works; without devices, in which the host does.
 function density(slices, pieces) {
   const length = Math.max(slices.data.duration_ns, 1);
-  const works = (slice) => slices.isWork(slice);
+  const works = (slice) => slices.kind(slice).is_work;
   let chosen = slices.lanes.flatMap((lanes) => lanes.map((lane) => lane.filter(works)));
   if (!chosen.some((lane) => lane.length)) chosen = slices.lanes.map((lanes) => lanes.find((lane) => lane.length > 1) ?? []);
   const found = new Float64Array(pieces);
