@@ -14,6 +14,7 @@ from tidy.page.document import style_text
 from tidy.page.labels import COLLECTIVE, KINDS, MERGED
 from tidy.page.slices import StepSlices
 from tidy.page.steps import ShownStep, shown_steps
+from tidy.report.units import location_text
 from tidy.trace import EventKind, Trace
 from tidy.trace.outline import parse_outline
 
@@ -153,18 +154,39 @@ def test_work_is_linked_to_its_launch(name: str) -> None:
     assert linked
 
 
-@pytest.mark.parametrize("name", TRACES)
-def test_every_finding_of_the_steps_shown_has_matches(name: str) -> None:
-    """Each match of a finding that begins within a step shown is among its slices."""
-    reports = [tidy.check(tidy.load(ROOT / path)) for path in TRACES[name][:1]]
-    timelines = [
-        StepSlices(reports[0].trace, each) for each in shown_steps(reports[0].trace.window)
-    ]
-    for finding in reports[0].findings:
-        rows = np.array([event.row for event in finding.events], np.int64)
-        for timeline in timelines:
-            slices = timeline.slices_of(rows)
-            assert sorted(timeline.rows[slices]) == sorted(set(rows) & set(timeline.rows))
+@pytest.mark.parametrize("name", [name for name in TRACES if name != "ranks"])
+def test_findings_have_their_matches(name: str) -> None:
+    """What a finding marks on the page are its events: all that lie in the steps shown."""
+    report = tidy.check(tidy.load(ROOT / TRACES[name][0]))
+    job, found = _job(name), 0
+    timelines = [unpacked(each["slices"]) for each in job["ranks"][0]["timelines"]]
+    steps = shown_steps(report.trace.window)
+    # Of one place outside of the steps, too, the page shows the finding within them.
+    findings = {
+        (each.code, location_text(each.location, 200)): each for each in reversed(report.findings)
+    }
+    assert len(job["findings"]) == len(findings)
+    for shown in job["findings"]:
+        finding = findings[shown["code"], shown["where"]]
+        (match,) = shown["matches"]
+        slices, at = unpacked(match["slices"])["slice"], 0
+        drawn = {each.row: each for each in finding.events if each.kind not in _NOT_DRAWN}
+        for step, timeline, count in zip(steps, timelines, match["counts"], strict=True):
+            marked = slices[at : at + count]
+            at += count
+            spans = zip(
+                *(timeline[each][marked] for each in ("start_ns", "duration_ns")), strict=True
+            )
+            said = sorted(
+                (each.start_ns - step.start_ns, each.duration_ns)
+                for each in drawn.values()
+                if each.start_ns < step.end_ns
+                and (each.end_ns > step.start_ns or each.start_ns >= step.start_ns)
+            )
+            assert sorted(spans) == said
+            found += count
+        assert at == len(slices)
+    assert found
 
 
 def test_the_median_and_the_slowest_are_shown() -> None:
