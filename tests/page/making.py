@@ -66,6 +66,12 @@ def content_of(page: str) -> Any:
     return json.loads(data)
 
 
+def steps_of(rank: Any) -> list[tuple[int, str]]:
+    """How long each step of a rank is, in ns, and why it does not count, or ""."""
+    lengths, left_out = rank["steps"]["duration_ns"], rank["steps"]["left_out"]
+    return [(ns, left_out.get(str(at), "")) for at, ns in enumerate(lengths)]
+
+
 def unpacked(packed: Any) -> dict[str, NDArray[np.int64]]:
     """Unpack columns as web/columns.js does."""
     data = gzip.decompress(base64.b64decode(packed["data"]))

@@ -19,7 +19,7 @@ from tidy.trace import EventKind, Trace
 from tidy.trace.outline import parse_outline
 
 from ..environment import ROOT
-from .making import TRACES, content_of, page_of, report_of, unpacked
+from .making import TRACES, content_of, page_of, report_of, steps_of, unpacked
 
 _NOT_DRAWN = {EventKind.Allocation, EventKind.OutOfMemory}
 
@@ -52,7 +52,7 @@ def test_accounts_have_the_figures_of_json(name: str) -> None:
 @pytest.mark.parametrize("name", TRACES)
 def test_steps_have_the_figures_of_json(name: str) -> None:
     for rank, trace in zip(_job(name)["ranks"], report_of(name)["traces"], strict=True):
-        counted = [step["duration_ns"] for step in rank["steps"] if not step["left_out"]]
+        counted = [ns for ns, left_out in steps_of(rank) if not left_out]
         assert counted == trace["steps"]["durations_ns"]
 
 
@@ -191,7 +191,7 @@ def test_findings_have_their_matches(name: str) -> None:
 
 def test_the_median_and_the_slowest_are_shown() -> None:
     (rank,) = _job("cpu")["ranks"]
-    counted = sorted(step["duration_ns"] for step in rank["steps"] if not step["left_out"])
+    counted = sorted(ns for ns, left_out in steps_of(rank) if not left_out)
     by_why = {each["why"]: each["duration_ns"] for each in rank["timelines"]}
     assert by_why["slowest"] == counted[-1]
     assert by_why["median"] == counted[(len(counted) - 1) // 2]

@@ -4,6 +4,7 @@ document    the page: the files of web/ put together with the data
 content     what a report says, as data for the page
 comparison  the page of two runs beside each other
 steps       the steps of a run, and which of them the timeline shows
+ranks       which ranks of a job the page has whole
 slices      the slices of these steps as columns, and the matches of findings among them
 row_links   the forward and the place of each row
 labels      what devices, tracks and kinds of slices are called

@@ -11,6 +11,7 @@ from ..report.json_report import written_by
 from ..trace import printable, time_text
 from .content import rank_to_json
 from .document import document
+from .ranks import most_steps_of
 from .slices import StepSlices
 from .steps import shown_steps
 
@@ -93,4 +94,4 @@ def _pane(name: str, report: CheckedTrace) -> dict[str, Any]:
     steps = [each for each in shown_steps(trace.window) if each.why != "slowest"]
     steps = steps or shown_steps(trace.window)
     slices = [StepSlices(trace, each) for each in steps] if len(trace) else []
-    return {**rank_to_json(report, slices), "name": name}
+    return {**rank_to_json(report, slices, most_steps_of(1)), "name": name}

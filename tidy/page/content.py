@@ -7,7 +7,7 @@ report.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..account import Account
@@ -33,11 +33,11 @@ from ..trace import Capability, printable, rows_of, time_text
 from . import USUAL_STEPS
 from .flame import flame_to_json
 from .memory import memory_to_json
+from .ranks import most_steps_of, whole_ranks
 from .slices import StepSlices, matches_to_json
 from .sources import sources_to_json
 from .steps import shown_steps, steps_to_json
 
-_MOST_TIMELINES = 8  # ranks of a job that have one
 _WIDEST = 200  # of a place, in columns
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -67,19 +67,22 @@ def page_content(results: Results, steps: Sequence[str] = USUAL_STEPS) -> dict[s
 
 def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
     run = section.runs[0]
-    timelines = [_timelines(report, steps) for report in section.reports[:_MOST_TIMELINES]]
+    whole = {number: _timelines(section.reports[number], steps) for number in whole_ranks(section)}
+    most_steps = most_steps_of(len(section.reports))
     return {
         "paths": [printable(each.path) for each in section.runs],
         "run_line": printable(wording.run_line(section)),
         "unit": run.unit,
         "notes": _notes(section),
         "ranks": [
-            rank_to_json(report, timelines[number] if number < len(timelines) else [])
+            rank_to_json(report, whole[number], most_steps)
+            if number in whole
+            else steps_to_json(report, most_steps)
             for number, report in enumerate(section.reports)
         ],
         "after_all": _after_all(section),
-        "findings": [_finding(section, place, timelines) for place in section.places],
-        "accepted": [_finding(section, place, timelines) for place in section.accepted],
+        "findings": [_finding(section, place, whole) for place in section.places],
+        "accepted": [_finding(section, place, whole) for place in section.accepted],
         "not_checked": [
             {
                 "codes": list(gap.codes),
@@ -101,11 +104,7 @@ def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
 
 
 def _notes(section: Section) -> list[str]:
-    notes = []
-    for run in section.runs:
-        whose = f"rank {run.rank}: " if section.rank_count > 1 else ""
-        lost = [wording.LOST_WORK] if run.busy_is_lower_bound else []
-        notes += [printable(f"{whose}{note}") for note in (*run.warnings, *lost)]
+    notes = list(map(printable, wording.notes_of(section)))
     if any(place.finding.location is None for place in section.places) and not any(
         Capability.STACKS.value in run.recorded for run in section.runs
     ):
@@ -120,14 +119,13 @@ def _timelines(report: CheckedTrace, steps: Sequence[str]) -> list[StepSlices]:
     return [StepSlices(report.trace, step) for step in shown_steps(report.trace.window, steps)]
 
 
-def rank_to_json(report: CheckedTrace, timelines: Sequence[StepSlices]) -> dict[str, Any]:
-    """Return what the page shows of one trace: account, steps, timelines and flame graph."""
-    run = report.summary
-    label = f"rank {run.rank}" if run.rank is not None else printable(run.path)
+def rank_to_json(
+    report: CheckedTrace, timelines: Sequence[StepSlices], most_steps: int
+) -> dict[str, Any]:
+    """Return all that the page shows of one trace: account, steps, timelines and flame graph."""
     return {
-        "label": label,
+        **steps_to_json(report, most_steps),
         "accounts": [_account(account) for account in report.accounts],
-        **steps_to_json(report),
         "timelines": [each.to_json(report.accountant) for each in timelines],
         "flame": flame_to_json(report) if timelines else None,
         "memory": memory_to_json(report) if timelines else [],
@@ -173,13 +171,13 @@ def _after_all(section: Section) -> dict[str, Any] | None:
 
 
 def _finding(
-    section: Section, place: PlaceOnRanks, timelines: Sequence[Sequence[StepSlices]]
+    section: Section, place: PlaceOnRanks, timelines: Mapping[int, Sequence[StepSlices]]
 ) -> dict[str, Any]:
     finding = place.finding
     matches = [
         {"rank": number, **matches_to_json(timelines[number], rows_of(each.events))}
         for number, each in place.alike
-        if number < len(timelines)
+        if number in timelines
     ]
     return {
         "code": finding.code,

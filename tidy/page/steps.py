@@ -9,8 +9,6 @@ from ..check.checked_trace import CheckedTrace
 from ..trace import Window, count_text, printable
 from . import USUAL_STEPS
 
-_MOST_STEPS = 2_000  # that are drawn as bars
-
 
 class ShownStep(NamedTuple):
     """A stretch of time that the timeline shows.
@@ -29,18 +27,22 @@ class ShownStep(NamedTuple):
     end_ns: int
 
 
-def steps_to_json(report: CheckedTrace) -> dict[str, Any]:
-    """Return the first steps by start: number, start, duration, and why one does not count."""
-    steps = [
-        {
-            "number": step.number,
-            "start_ns": start_ns,
-            "duration_ns": end_ns - start_ns,
-            "left_out": reason,
-        }
-        for step, (start_ns, end_ns), reason in report.trace.window.all_steps
-    ]
-    return {"steps": steps[:_MOST_STEPS], "more_steps": len(steps[_MOST_STEPS:])}
+def steps_to_json(report: CheckedTrace, most: int) -> dict[str, Any]:
+    """Return the name of a rank and its first steps by start, as columns.
+
+    Of steps that do not count `left_out` has the reason, by their place among the steps.
+    """
+    run, steps = report.summary, report.trace.window.all_steps
+    shown = steps[:most]
+    return {
+        "label": f"rank {run.rank}" if run.rank is not None else printable(run.path),
+        "steps": {
+            "number": [step.number for step, _, _ in shown],
+            "duration_ns": [end_ns - start_ns for _, (start_ns, end_ns), _ in shown],
+            "left_out": {at: reason for at, (_, _, reason) in enumerate(shown) if reason},
+        },
+        "more_steps": len(steps) - len(shown),
+    }
 
 
 def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[ShownStep]:

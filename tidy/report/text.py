@@ -66,11 +66,8 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
     if len(section.runs) > _MOST_PATHS:
         console.show(f"and {len(section.runs) - _MOST_PATHS} more ranks of the same job")
     console.wrapped(wording.run_line(section), "dim")
-    for run in section.runs:
-        whose = f"rank {run.rank}: " if section.rank_count > 1 else ""
-        lost = [wording.LOST_WORK] if run.busy_is_lower_bound else []
-        for note in (*run.warnings, *lost):
-            console.wrapped(f"note: {whose}{note}", "yellow")
+    for note in wording.notes_of(section):
+        console.wrapped(f"note: {note}", "yellow")
     console.show()
     if section.accounts:
         print_account(console, section.accounts[0], len(section.accounts) - 1)

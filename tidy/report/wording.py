@@ -94,6 +94,18 @@ def ranks_label(ranks: Sequence[int]) -> str:
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {ranges_text(ranks)}"
 
 
+def notes_of(section: Section) -> list[str]:
+    """Return what is to be said of the recordings, each once, with the ranks that it is of."""
+    ranks: dict[str, list[int]] = {}
+    for run in section.runs:
+        lost = [LOST_WORK] if run.busy_is_lower_bound else []
+        for note in (*run.warnings, *lost):
+            ranks.setdefault(note, []).append(run.rank or 0)
+    if section.rank_count <= 1:
+        return list(ranks)
+    return [f"{ranks_label(whose)}: {note}" for note, whose in ranks.items()]
+
+
 def _devices(run: RunSummary) -> str:
     if not run.devices:
         return "CPU run" if run.is_cpu_run else "no device activity"

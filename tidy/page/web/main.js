@@ -1,5 +1,5 @@
 // The page: takes its data, and puts the views together.
-import { el } from "./dom.js";
+import { countText, el } from "./dom.js";
 import { CAN_UNPACK, unpack } from "./columns.js";
 import { accountView, afterAll, heading, ranksView, stepsView } from "./top.js";
 import { memoryView } from "./memory.js";
@@ -15,18 +15,21 @@ function jobView(job, rules) {
   const timeline = new TimelineView();
   const flame = new FlameView();
   const memory = el("div");
+  // Of many ranks some are there whole, of the others the lengths of their steps.
+  const whole = job.ranks.filter((rank) => rank.timelines);
   const chooseRank = (number) => {
     current = number;
     const rank = job.ranks[number];
     perRank.replaceChildren(...[
-      ...rank.accounts.map(accountView),
+      ...(rank.accounts ?? []).map(accountView),
       stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
-      rank.timelines.length || job.ranks.length < 2 ? null : el("p", { class: "note" }, "Of this rank there is no timeline: the first ranks of a job have one."),
+      rank.timelines ? null : el("p", { class: "note" }, `Of ${rank.label} this page has the lengths of its ${job.unit}s alone; the rest is in a report of its trace. Ranks with a timeline: ${whole.map((each) => each.label).join(", ")}.`),
     ].filter(Boolean));
-    const usual = rank.timelines.findIndex((each) => each.why === "median");
+    const timelines = rank.timelines ?? [];
+    const usual = timelines.findIndex((each) => each.why === "median");
     flame.show(rank.flame);
-    memory.replaceChildren(guarded(memoryView, rank.memory) ?? "");
-    if (rank.timelines.length) timeline.show(rank, Math.max(usual, 0));
+    memory.replaceChildren(guarded(memoryView, rank.memory ?? []) ?? "");
+    if (timelines.length) timeline.show(rank, Math.max(usual, 0));
     else timeline.clear();
   };
   const unpacked = new Map();
@@ -48,10 +51,11 @@ function jobView(job, rules) {
     }
   };
   const select = el("select", { "aria-label": "rank", onchange: () => chooseRank(Number(select.value)) },
-    job.ranks.map((rank, at) => el("option", { value: at }, rank.label)));
+    rankGroups(job.ranks).map(([label, group]) => el("optgroup", { label }, group.map(([rank, at]) => el("option", { value: at }, rank.label)))));
   const made = el("article", {},
     heading(job),
-    job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select)) : null,
+    job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select),
+      whole.length < job.ranks.length ? el("span", { class: "quiet" }, ` ${whole.length} of ${countText(job.ranks.length, "rank")} have a timeline: the first, those with the longest, the median and the shortest ${job.unit}s, and those with the costliest findings`) : null) : null,
     afterAll(job),
     guarded(ranksView, job, (number) => { select.value = number; chooseRank(number); }),
     perRank,
@@ -62,6 +66,15 @@ function jobView(job, rules) {
     guarded(sourcesView, job.sources));
   chooseRank(0);
   return made;
+}
+
+// The ranks to choose from, each with its number: those that are there whole first.
+function rankGroups(ranks) {
+  const all = ranks.map((rank, at) => [rank, at]);
+  return [
+    ["with a timeline", all.filter(([rank]) => rank.timelines)],
+    ["lengths of steps alone", all.filter(([rank]) => !rank.timelines)],
+  ].filter(([, group]) => group.length);
 }
 
 // A view, or a line that says that it failed: the others are shown all the same.

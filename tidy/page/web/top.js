@@ -1,11 +1,15 @@
 // What ran, where a step goes, how long steps are, and what all fixes together give.
-import { el, styleValue, timeText } from "./dom.js";
+import { countText, el, styleValue, timeText } from "./dom.js";
+
+const FEW_PATHS = 7;
 
 export function heading(job) {
   const [first, ...others] = job.paths;
   return el("header", { class: "run" },
     el("h2", {}, first),
-    others.length ? el("p", { class: "quiet" }, `and ${others.join(", ")}`) : null,
+    others.length > FEW_PATHS
+      ? el("details", { class: "quiet" }, el("summary", {}, `and ${others.length.toLocaleString("en-US")} more`), others.join(", "))
+      : others.length ? el("p", { class: "quiet" }, `and ${others.join(", ")}`) : null,
     el("p", { class: "quiet" }, job.run_line),
     job.notes.map((note) => el("p", { class: "note" }, `note: ${note}`)));
 }
@@ -53,12 +57,17 @@ export function causeGroup(cause) {
   return GROUPS[cause] ?? "other";
 }
 
+// The steps of a rank: number, duration_ns, and left_out, a reason or "".
+export function stepsOf({ steps }) {
+  return steps.number.map((number, at) => ({ number, duration_ns: steps.duration_ns[at], left_out: steps.left_out[at] ?? "" }));
+}
+
 // A bar for each step; those that the timeline shows can be chosen.
 export function stepsView(rank, unit, choose) {
-  const { steps } = rank;
+  const steps = stepsOf(rank);
   if (steps.length < 2) return null;
   const longest = steps.reduce((most, step) => Math.max(most, step.duration_ns), 0);
-  const shown = new Map(rank.timelines.map((timeline, at) => [timeline.step, at]));
+  const shown = new Map((rank.timelines ?? []).map((timeline, at) => [timeline.step, at]));
   const bars = steps.map((step, number) => {
     const label = `${unit} ${step.number}`;
     const text = `${label}: ${timeText(step.duration_ns)}${step.left_out ? `, left out: ${step.left_out}` : ""}`;
@@ -76,12 +85,14 @@ export function stepsView(rank, unit, choose) {
     rank.more_steps ? el("p", { class: "quiet" }, `and ${rank.more_steps.toLocaleString("en-US")} later ones, which are not drawn`) : null);
 }
 
-const ROW = 12; // pixels of a rank in the map
+const HIGHEST = 12, TALL = 600; // pixels of a rank in the map, and of all ranks if they are many
 
 // The steps of all ranks: a line for each rank, darker where a step is longer.
 export function ranksView(job, choose) {
-  const { ranks } = job;
+  const ranks = job.ranks.map((rank) => ({ label: rank.label, steps: stepsOf(rank) }));
   if (ranks.length < 2 || !ranks.some((rank) => rank.steps.length > 1)) return null;
+  const row = Math.max(Math.min(Math.floor(TALL / ranks.length), HIGHEST), 1);
+  const gap = row > 3 ? 1 : 0;
   const counted = ranks.flatMap((rank) => rank.steps.filter((step) => !step.left_out).map((step) => step.duration_ns));
   if (!counted.length) return null;
   const shortest = counted.reduce((least, ns) => Math.min(least, ns), Infinity);
@@ -93,32 +104,35 @@ export function ranksView(job, choose) {
   const columnOf = new Map(numbers.map((number, column) => [number, column]));
   const columns = numbers.length;
   const at = (event) => {
-    const row = Math.max(Math.min(Math.floor(event.offsetY / ROW), ranks.length - 1), 0);
+    const rank = Math.max(Math.min(Math.floor(event.offsetY / row), ranks.length - 1), 0);
     const number = numbers[Math.floor((event.offsetX / canvas.clientWidth) * columns)];
-    return [row, ranks[row].steps.find((step) => step.number === number)];
+    return [rank, ranks[rank].steps.find((step) => step.number === number)];
   };
   canvas.addEventListener("click", (event) => choose(at(event)[0]));
   canvas.addEventListener("pointermove", (event) => {
-    const [row, step] = at(event);
-    if (step) said.textContent = `${ranks[row].label}, ${job.unit} ${step.number}: ${timeText(step.duration_ns)}${step.left_out ? ", left out" : ""}`;
+    const [rank, step] = at(event);
+    if (step) said.textContent = `${ranks[rank].label}, ${job.unit} ${step.number}: ${timeText(step.duration_ns)}${step.left_out ? ", left out" : ""}`;
   });
   const draw = () => {
     canvas.width = canvas.clientWidth;
-    canvas.height = ranks.length * ROW;
+    canvas.height = ranks.length * row;
     const context = canvas.getContext("2d");
     context.fillStyle = styleValue("--slow");
-    ranks.forEach((rank, row) => rank.steps.forEach((step) => {
+    ranks.forEach((rank, line) => rank.steps.forEach((step) => {
       const wide = canvas.width / columns, column = columnOf.get(step.number);
       // The darkest is a quarter longer than the shortest, at least: less is no difference to see.
       const part = (step.duration_ns - shortest) / Math.max(longest - shortest, shortest / 4, 1);
       context.globalAlpha = step.left_out ? 0.05 : Math.min(0.12 + 0.88 * part, 1);
-      context.fillRect(column * wide, row * ROW, Math.max(wide - 1, 1), ROW - 1);
+      context.fillRect(column * wide, line * row, Math.max(wide - 1, 1), row - gap);
     }));
   };
-  canvas.style.height = `${ranks.length * ROW}px`;
+  canvas.style.height = `${ranks.length * row}px`;
   new ResizeObserver(draw).observe(canvas);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  return el("section", {}, el("h3", {}, `Length of each ${job.unit} on each rank`), canvas, said);
+  const more = job.ranks.reduce((most, rank) => Math.max(most, rank.more_steps), 0);
+  return el("section", {}, el("h3", {}, `Length of each ${job.unit} on each rank`),
+    el("div", { class: "all-ranks", tabindex: "0", role: "region", "aria-label": "map of ranks" }, canvas), said,
+    more ? el("p", { class: "quiet" }, `${countText(more, `later ${job.unit}`)} of a rank are not drawn.`) : null);
 }
 
 // The step as it is beside the step with everything fixed.
