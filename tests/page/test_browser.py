@@ -151,6 +151,42 @@ def test_a_slice_is_chosen_by_mouse(show: Show, tmp_path: Path) -> None:
     pytest.fail("no slice was met")
 
 
+def _line(shown: Shown, text: str) -> tuple[float, float]:
+    """A point of the canvas of which the page says this when the pointer is there."""
+    canvas = shown.tab.locator("canvas.slices")
+    box = canvas.bounding_box()
+    for y in range(30, int(box["height"]), 6):
+        for part in (0.05, 0.3, 0.6, 0.9):
+            canvas.hover(position={"x": box["width"] * part, "y": y})
+            if text in (canvas.get_attribute("title") or ""):
+                return box["width"] * part, y
+    pytest.fail(f"{text} is nowhere on the timeline")
+
+
+def test_memory_is_in_the_timeline(show: Show, tmp_path: Path) -> None:
+    (job,) = content_of(page_of("h100"))["jobs"]
+    (timeline,) = (e for e in job["ranks"][0]["timelines"] if e["why"] == "median")
+    memory = timeline["memory"][0]
+    shown = show(written("h100", tmp_path))
+    x, y = _line(shown, f"{memory['label']} memory: ")
+    shown.tab.locator("canvas.slices").click(position={"x": x, "y": y})
+    said = shown.tab.locator(".details dl")
+    assert int(said.get_attribute("data-peak-nbytes")) == memory["peak_nbytes"]
+    assert said.locator("dd").count() == 1 + len(memory["holders"])
+    assert memory["holders"][0]["what"] in said.inner_text()
+
+
+def test_idle_time_answers_to_a_click(show: Show, tmp_path: Path) -> None:
+    shown = show(written("h100", tmp_path))
+    x, y = _line(shown, "GPU 0 idle: ")
+    shown.tab.locator("canvas.slices").click(position={"x": x, "y": y})
+    assert shown.tab.locator(".details h4").inner_text().startswith("GPU 0 idle: ")
+    shown.tab.locator("canvas.slices").focus()
+    shown.tab.keyboard.press("Escape")
+    assert shown.tab.locator(".details h4").count() == 0
+    assert shown.problems == []
+
+
 def test_names_are_searched(show: Show, tmp_path: Path) -> None:
     shown = show(written("cpu", tmp_path))
     (job,) = content_of(page_of("cpu"))["jobs"]

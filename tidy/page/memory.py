@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,65 +11,102 @@ from numpy.typing import NDArray
 from ..check.checked_trace import CheckedTrace
 from ..patterns.evidence.device import memory
 from ..trace import EventKind, Trace, printable
+from ..trace.kept import kept
+from .columns import packed
 from .labels import device_name
 
-_Integers = NDArray[np.int64]
 _MOST_POINTS = 600
+_MOST_POINTS_OF_STEP = 2_000  # a step can be zoomed
 _MOST_HOLDERS = 8
+
+
+class _Curve(NamedTuple):
+    """What is in use from each time on, by time; shape (n,) each.
+
+    Attributes:
+        at_ns: when it changes.
+        nbytes: in use from then on.
+        before_nbytes: in use before the first change.
+        reserved_nbytes: held by the allocator, -1 where that is not known.
+        is_known: whether the trace says what is in use; else it is the sum of what was seen.
+    """
+
+    at_ns: NDArray[np.int64]
+    nbytes: NDArray[np.int64]
+    before_nbytes: int
+    reserved_nbytes: NDArray[np.int64]
+    is_known: bool
 
 
 def memory_to_json(report: CheckedTrace) -> list[dict[str, Any]]:
     """Return for each device, and the CPU, what is in use within the window, in bytes."""
-    trace = report.trace
-    made = []
-    for device in (*memory.devices_with_memory(trace), memory.CPU):
-        shown = _of_device(trace, device)
-        if shown is not None:
-            made.append(shown)
+    window = report.trace.window
+    made = _in_range(report.trace, window.start_ns, window.end_ns, _MOST_POINTS)
+    for each in made:
+        each["points"] = each["points"].tolist()
     return made
 
 
-def _of_device(trace: Trace, device: int) -> dict[str, Any] | None:
-    window = trace.window
-    changes = memory.changes_of(trace, device)
-    start_ns = trace.start_ns[changes.row]
-    inside = (start_ns >= window.start_ns) & (start_ns < window.end_ns)
-    if not inside.any():
+def step_memory_to_json(trace: Trace, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
+    """Return the same of a step, with the points as columns."""
+    made = _in_range(trace, start_ns, end_ns, _MOST_POINTS_OF_STEP)
+    for each in made:
+        columns = dict(zip(("at_ns", "nbytes"), each["points"].T, strict=True))
+        each["points"] = packed(columns, frozenset(columns))
+    return made
+
+
+def _in_range(trace: Trace, start_ns: int, end_ns: int, most: int) -> list[dict[str, Any]]:
+    devices = (*memory.devices_with_memory(trace), memory.CPU)
+    made = (_of_device(trace, device, start_ns, end_ns, most) for device in devices)
+    return [each for each in made if each is not None]
+
+
+def _of_device(
+    trace: Trace, device: int, start_ns: int, end_ns: int, most: int
+) -> dict[str, Any] | None:
+    """Say what is in use in a stretch of time; None if nothing changes in it.
+
+    `points` has the most in use in each of so many pieces of the stretch, as (ns, bytes).
+    """
+    curve = _curve(trace, device)
+    first, last = np.searchsorted(curve.at_ns, (start_ns, end_ns))
+    if first == last:
         return None
-    is_known = bool((changes.allocated_nbytes >= 0).any())
-    if is_known:
-        in_use = changes.allocated_nbytes
-    else:  # the sum of what was seen, of which nobody knows where it began
-        in_use = np.cumsum(trace.nbytes[changes.row])
-        in_use = in_use - min(int(in_use.min()), 0)
-    first = int(np.argmax(inside))
-    before = int(in_use[first - 1] if first else in_use[0] - trace.nbytes[changes.row[0]])
-    # What was in use when the window began counts, too.
-    start_ns = np.append(window.start_ns, start_ns[inside])
-    in_use = np.append(max(before, 0), in_use[inside])
-    held = changes.reserved_nbytes[inside]
-    peak = int(np.argmax(in_use))
+    # What was in use when the stretch began counts, too.
+    before = int(curve.nbytes[first - 1]) if first else curve.before_nbytes
+    at_ns = np.append(0, curve.at_ns[first:last] - start_ns)
+    in_use = np.append(max(before, 0), curve.nbytes[first:last])
+    peak, length_ns = int(np.argmax(in_use)), end_ns - start_ns
+    piece = at_ns * most // max(length_ns, 1)
+    firsts = np.flatnonzero(np.diff(piece, prepend=-1))
+    peak_at_ns, peak_nbytes = int(at_ns[peak]), int(in_use[peak])
     return {
         "label": device_name(trace, device),
-        "is_known": is_known,
-        "length_ns": window.end_ns - window.start_ns,
+        "device": None if device == memory.CPU else device,
+        "is_known": curve.is_known,
+        "length_ns": length_ns,
         "total_nbytes": memory.total_nbytes(trace, device),
-        "reserved_nbytes": max(int(held.max()), 0),
-        "peak_nbytes": int(in_use[peak]),
-        "peak_at_ns": int(start_ns[peak]) - window.start_ns,
-        "points": _thinned(start_ns - window.start_ns, in_use, window.end_ns - window.start_ns),
-        "holders": _holders(trace, device, int(start_ns[peak]), int(in_use[peak])),
+        "reserved_nbytes": max(int(curve.reserved_nbytes[first:last].max()), 0),
+        "peak_nbytes": peak_nbytes,
+        "peak_at_ns": peak_at_ns,
+        "points": np.stack([at_ns[firsts], np.maximum.reduceat(in_use, firsts)], axis=1),
+        "holders": _holders(trace, device, start_ns + peak_at_ns, peak_nbytes),
     }
 
 
-def _thinned(
-    at_ns: NDArray[np.int64], nbytes: NDArray[np.int64], length_ns: int
-) -> list[list[int]]:
-    """The most in use in each of so many pieces of the time: [ns, bytes]."""
-    piece = at_ns * _MOST_POINTS // max(length_ns, 1)
-    firsts = np.flatnonzero(np.diff(piece, prepend=-1))
-    most = np.maximum.reduceat(nbytes, firsts)
-    return np.stack([at_ns[firsts], most], axis=1).tolist()  # type: ignore[no-any-return]
+@kept
+def _curve(trace: Trace, device: int) -> _Curve:
+    changes = memory.changes_of(trace, device)
+    by_time = np.argsort(trace.start_ns[changes.row], kind="stable")
+    rows, in_use = changes.row[by_time], changes.allocated_nbytes[by_time]
+    is_known = bool((in_use >= 0).any())
+    if not is_known:  # the sum of what was seen, of which nobody knows where it began
+        in_use = np.cumsum(trace.nbytes[rows])
+        in_use = in_use - min(int(in_use.min(initial=0)), 0)
+    before = int(in_use[0] - trace.nbytes[rows[0]]) if len(rows) else 0
+    reserved = changes.reserved_nbytes[by_time]
+    return _Curve(trace.start_ns[rows], in_use, before, reserved, is_known)
 
 
 def _holders(trace: Trace, device: int, at_ns: int, in_use: int) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from ..account.host_kinds import HOST_KINDS
 from ..trace import EventKind, Location, Rows, Trace, printable
 from .columns import packed
 from .labels import COLLECTIVE, KINDS, MERGED, SliceKind, device_name, track_names
+from .memory import step_memory_to_json
 from .row_links import forward_rows, frames_with_places
 from .steps import ShownStep
 
@@ -135,6 +136,7 @@ class StepSlices:
             "inputs": inputs,
             "places": places,
             "causes": self._causes(accountant),
+            "memory": step_memory_to_json(trace, self._step.start_ns, self._step.end_ns),
         }
 
     def _kinds(self) -> tuple[list[SliceKind], NDArray[np.int64]]:

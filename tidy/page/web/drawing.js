@@ -1,9 +1,10 @@
 // Draws the slices of a step on a canvas; at most one rectangle a pixel and line.
 import { styleValue, timeText } from "./dom.js";
 import { causeGroup } from "./top.js";
+import { sizeText } from "./memory.js";
 
 export const LINE = 17; // pixels from one line to the next
-const RULER = 22, HEADER = 18, LETTER = 6.3;
+const RULER = 22, HEADER = 18, LETTER = 6.3, CURVE = 44;
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
 const CAUSES = ["loading", "waiting", "launching", "python", "optimizer", "compute", "communication", "copy", "other"];
 
@@ -11,6 +12,8 @@ const CAUSES = ["loading", "waiting", "launching", "python", "optimizer", "compu
 export function layout(slices) {
   const rows = [];
   let y = RULER;
+  const addMemory = (device) => slices.memory.filter((each) => each.device === device).forEach((memory) =>
+    add({ memory, title: `${memory.label} memory, up to ${sizeText(memory.peak_nbytes)}` }, HEADER + CURVE + 4));
   const causes = (device) => slices.causes.filter((each) => each.device === device);
   const add = (row, height) => { rows.push({ ...row, y, height }); y += height; };
   const addTrack = (track) => {
@@ -27,9 +30,11 @@ export function layout(slices) {
   for (const device of devices.sort((one, other) => one - other)) {
     for (const cause of causes(device)) add({ cause, title: cause.label }, HEADER + LINE + 4);
     tracks.filter((track) => track.device === device).forEach((track) => addTrack(track.at));
+    addMemory(device);
   }
   for (const cause of causes(null)) add({ cause, title: cause.label }, HEADER + LINE + 4);
   hosts.forEach((track) => addTrack(track.at));
+  addMemory(null);
   return { rows, height: y + 4 };
 }
 
@@ -45,12 +50,12 @@ function enclosing(slices, lanes) {
   return skip;
 }
 
-// The first of disjoint stretches that ends after a time.
-function firstAfter(starts, durations, time) {
+// The first of disjoint stretches that ends after a time; without durations the first time after it.
+export function firstAfter(starts, durations, time) {
   let low = 0, high = starts.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (starts[middle] + durations[middle] > time) high = middle;
+    if (starts[middle] + (durations?.[middle] ?? 0) > time) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -101,6 +106,7 @@ export class Painter {
       const y = row.y - view.top;
       if (y > height || y + row.height < 0) continue;
       if (row.cause) this.#causes(row, y);
+      else if (row.memory) this.#memory(row.memory, y + HEADER);
       else row.lanes.forEach((lane, depth) => {
         const at = y + HEADER + (depth - row.skip) * LINE;
         if (depth >= row.skip && at < height && at + LINE > 0) this.#lane(lane, at);
@@ -117,8 +123,11 @@ export class Painter {
   }
 
   colour(slice) {
-    const { colour } = this.view.slices.kind(slice);
-    return (this.slices[colour] ??= styleValue(`--slice-${colour}`));
+    return this.#colourOf(this.view.slices.kind(slice).colour);
+  }
+
+  #colourOf(name) {
+    return (this.slices[name] ??= styleValue(`--slice-${name}`));
   }
 
   #lane(lane, y) {
@@ -210,6 +219,18 @@ export class Painter {
     }
   }
 
+  // What is in use, as high as the line at the peak: it stays up to the next change.
+  #memory({ at_ns: times, nbytes, peak_nbytes: peak }, y) {
+    const { context, view, width } = this;
+    const last = firstAfter(times, null, view.to);
+    context.fillStyle = this.#colourOf("copy");
+    for (let at = Math.max(firstAfter(times, null, view.from) - 1, 0); at < last; at++) {
+      const left = Math.floor(Math.max(this.x(times[at]), 0)), tall = (CURVE * nbytes[at]) / Math.max(peak, 1);
+      const right = Math.min(at + 1 < times.length ? this.x(times[at + 1]) : this.x(view.slices.data.duration_ns), width);
+      if (right > left) context.fillRect(left, y + CURVE - tall, Math.ceil(right) - left, tall);
+    }
+  }
+
   // Where a slice lies on the canvas; null where its line is not shown.
   place(slice) {
     const { slices, rows, top } = this.view;
@@ -262,16 +283,27 @@ export class Painter {
     }
   }
 
+  // The line at a height of the canvas.
+  row(y) {
+    const { rows, top } = this.view;
+    return rows.find((each) => y + top >= each.y && y + top < each.y + each.height);
+  }
+
+  // The time at a place of the canvas.
+  time(x) {
+    return this.view.from + x / this.scale;
+  }
+
   // The slice at a point of the canvas, or -1.
   hit(x, y) {
-    const { slices, rows, top, from } = this.view;
-    const row = rows.find((each) => y + top >= each.y && y + top < each.y + each.height);
-    if (!row || row.cause) return -1;
+    const { slices, top } = this.view;
+    const row = this.row(y);
+    if (!row?.lanes) return -1;
     const depth = Math.floor((y + top - row.y - HEADER) / LINE) + row.skip;
     const lane = row.lanes[depth];
     if (depth < row.skip || !lane) return -1;
     const reach = 2 / this.scale; // short slices are hard to meet
-    const time = from + x / this.scale;
+    const time = this.time(x);
     const at = slices.firstEndingAfter(lane, time - reach);
     return at < lane.length && slices.start[lane[at]] <= time + reach ? lane[at] : -1;
   }

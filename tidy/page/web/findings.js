@@ -8,7 +8,7 @@ export function findingsView(job, rules, show) {
   return el("section", { class: "findings" },
     el("h3", {}, large.length ? countText(large.length, "finding") : "Nothing found"),
     large.map((each, at) => findingView(each, rules, show, at === 0)),
-    folded(small.length, "finding", "that cost next to nothing", small.map((each) => findingView(each, rules, show))),
+    folded(small.length, "finding", `that cost${small.length === 1 ? "s" : ""} next to nothing`, small.map((each) => findingView(each, rules, show))),
     folded(job.accepted.length, "finding", "accepted by a comment or a baseline", job.accepted.map((each) => findingView(each, rules, show))),
     job.crashed.map((text) => el("p", { class: "note" }, text)),
     folded(codes(job.not_checked), "rule", "not checked", job.not_checked.map(gap)),

@@ -3,14 +3,15 @@ import { unpack } from "./columns.js";
 
 export class Slices {
   static async of(data) {
-    const [columns, causes] = await Promise.all([
+    const [columns, causes, memory] = await Promise.all([
       unpack(data.slices),
       Promise.all(data.causes.map((each) => unpack(each.slices))),
+      Promise.all(data.memory.map((each) => unpack(each.points))),
     ]);
-    return new Slices(data, columns, causes);
+    return new Slices(data, columns, causes, memory);
   }
 
-  constructor(data, columns, causes) {
+  constructor(data, columns, causes, memory) {
     this.data = data;
     this.count = data.slices.count;
     Object.assign(this, {
@@ -21,6 +22,7 @@ export class Slices {
     this.caller = linked(columns.caller);
     this.forward = linked(columns.forward);
     this.causes = data.causes.map((each, at) => ({ ...each, ...causes[at] }));
+    this.memory = data.memory.map((each, at) => ({ ...each, ...memory[at] }));
     this.lanes = this.#lanes();
   }
 

@@ -3,6 +3,7 @@ import { countText, el, timeText } from "./dom.js";
 import { LINE, Painter, layout } from "./drawing.js";
 import { CAN_UNPACK } from "./columns.js";
 import { Slices } from "./slices.js";
+import { momentDetails, momentText, sliceDetails } from "./details.js";
 
 const HELP = "W and S zoom, A and D move, arrows go from slice to slice, F fits the chosen one, Escape lets go.";
 const SHORTEST = 20; // ns across the canvas
@@ -56,7 +57,7 @@ export class TimelineView {
     const slices = await this.loaded.get(data);
     if (this.rank !== rank || this.at !== at) return;
     this.slices = slices;
-    Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null });
+    Object.assign(this, layout(slices), { top: 0, selected: -1, matches: null, moment: null });
     // A finger that moves up or down scrolls the page, so that all lines have to be there.
     const most = window.matchMedia("(pointer: coarse)").matches ? 4000 : 560;
     this.canvas.style.height = `${Math.min(Math.max(this.height, 160), most)}px`;
@@ -198,7 +199,7 @@ export class TimelineView {
     });
     canvas.addEventListener("pointermove", (event) => {
       const before = pointers.get(event.pointerId);
-      if (!before) return;
+      if (!before) return this.#hover(event.offsetX, event.offsetY);
       const now = [event.offsetX, event.offsetY];
       moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
       if (pointers.size === 2) this.#pinch(pointers, event.pointerId, now);
@@ -239,8 +240,18 @@ export class TimelineView {
     this.#lead();
   }
 
+  // Says what is under the pointer, where no name is written.
+  #hover(x, y) {
+    if (!this.slices) return;
+    const slice = this.painter.hit(x, y);
+    const text = slice >= 0 ? `${this.slices.name(slice)}, ${timeText(this.slices.duration[slice])}`
+      : momentText({ row: this.painter.row(y), time: this.painter.time(x) });
+    if (this.canvas.title !== text) this.canvas.title = text;
+  }
+
   #choose(x, y) {
     this.selected = this.painter.hit(x, y);
+    this.moment = { row: this.painter.row(y), time: this.painter.time(x) };
     if (this.selected < 0) this.matches = null;
     this.#describe();
     this.#draw();
@@ -252,7 +263,7 @@ export class TimelineView {
     const does = {
       w: () => this.#zoom(0.7), s: () => this.#zoom(1 / 0.7), a: () => this.#pan(-0.15), d: () => this.#pan(0.15),
       f: () => selected >= 0 && this.#fitSelected(),
-      Escape: () => { this.selected = -1; this.matches = null; this.#describe(); this.#draw(); },
+      Escape: () => { this.selected = -1; this.matches = this.moment = null; this.#describe(); this.#draw(); },
       ArrowRight: () => this.#neighbour(1), ArrowLeft: () => this.#neighbour(-1),
       ArrowDown: () => this.#step(selected < 0 ? undefined : slices.children(selected)[0]),
       ArrowUp: () => this.#step(selected < 0 ? undefined : slices.parent(selected)),
@@ -302,27 +313,12 @@ export class TimelineView {
     this.select(this.hits[this.hit], this.hits);
   }
 
-  // What is known of the chosen slice.
+  // What is known of what was chosen: of a slice, else of a moment in a line without slices.
   #describe() {
-    const { slices, selected } = this;
-    if (!slices || selected < 0) return this.details.replaceChildren();
-    const launched = slices.launched(selected);
-    const link = (slice) => el("button", { type: "button", class: "link", onclick: () => this.select(slice, this.matches) }, slices.name(slice));
-    const facts = [
-      ["what", slices.kind(selected).text],
-      ["start", timeText(slices.start[selected])],
-      ["duration", timeText(slices.duration[selected])],
-      ["self time", timeText(slices.selfTime(selected))],
-      ["source", slices.place(selected)],
-      ["input shapes", slices.inputs(selected)],
-      [slices.kind(selected).is_work ? "launched by" : "called in", slices.caller[selected] >= 0 ? link(slices.caller[selected]) : ""],
-      ["forward", slices.forward[selected] >= 0 ? link(slices.forward[selected]) : ""],
-      ["launches", launched.length ? [link(launched[0]), launched.length > 1 ? ` and ${launched.length - 1} more` : ""] : ""],
-    ];
-    this.details.replaceChildren(
-      el("h4", {}, slices.name(selected)),
-      el("dl", { "data-start-ns": slices.start[selected], "data-duration-ns": slices.duration[selected] },
-        facts.filter(([, value]) => value !== "").map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
+    const { slices, selected, moment } = this;
+    if (!slices || (selected < 0 && !moment)) this.details.replaceChildren();
+    else if (selected < 0) this.details.replaceChildren(...momentDetails(moment));
+    else this.details.replaceChildren(...sliceDetails(slices, selected, (slice) => this.select(slice, this.matches)));
   }
 }
 
