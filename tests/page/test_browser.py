@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tidy.page.document import document, to_html
+from tidy.page.document import to_html
 from tidy.trace import Location, time_text
 
 from ..cli.command import tidy
@@ -304,55 +304,6 @@ def test_two_runs_fit_their_window(show: Show, tmp_path: Path, width: int) -> No
     assert [(each["id"], [n["html"][:90] for n in each["nodes"][:3]]) for each in serious] == []
 
 
-def _written_ranks(folder: Path, ranks: int, steps: int) -> Path:
-    """The page of a job, each rank of which runs an operator of its own name in each step."""
-    for rank in range(ranks):
-        where = {"pid": rank, "tid": 1, "ph": "X"}
-        marks = [
-            {
-                "cat": "user_annotation",
-                "name": f"ProfilerStep#{n}",
-                "ts": 100 * n,
-                "dur": 90,
-                **where,
-            }
-            for n in range(steps)
-        ]
-        ops = [
-            {"cat": "cpu_op", "name": f"aten::rank{rank}", "ts": 100 * n + 1, "dur": 80, **where}
-            for n in range(steps)
-        ]
-        info = {"rank": rank, "world_size": ranks}
-        trace = {"schemaVersion": 1, "distributedInfo": info, "traceEvents": marks + ops}
-        (folder / f"rank{rank}.json").write_text(json.dumps(trace), "utf-8")
-    tidy("report", folder, "-o", folder / "page.html")
-    return folder / "page.html"
-
-
-def test_a_rank_without_a_timeline_shows_none(show: Show, tmp_path: Path) -> None:
-    shown = show(_written_ranks(tmp_path, 10, 4))
-    assert shown.tab.locator("canvas.slices").is_visible()
-    choice = shown.tab.get_by_label("rank", exact=True)
-    choice.select_option("9")
-    assert not shown.tab.locator("canvas.slices").is_visible()
-    assert shown.tab.get_by_text("Of rank 9 this page has the lengths of its steps").is_visible()
-    choice.select_option("1")
-    shown.tab.locator("canvas.slices").wait_for()
-    assert shown.problems == []
-
-
-def test_many_steps_of_many_ranks_are_shown(show: Show, tmp_path: Path) -> None:
-    """More than a call takes arguments."""
-    page = content_of(_written_ranks(tmp_path, 2, 3).read_text("utf-8"))
-    (job,) = page["jobs"]
-    steps = {"number": list(range(2_000)), "duration_ns": [90_000] * 2_000, "left_out": {}}
-    job["ranks"] = [{**job["ranks"][0], "steps": steps} for _ in range(80)]
-    (tmp_path / "many.html").write_text(document(page), "utf-8")
-    shown = show(tmp_path / "many.html")
-    assert shown.tab.locator("canvas.ranks").is_visible()
-    assert shown.problems == []
-
-
 def test_a_search_goes_along_to_another_step(show: Show, tmp_path: Path) -> None:
     shown = show(written("cpu", tmp_path))
     box = shown.tab.get_by_label("search names")
@@ -383,3 +334,28 @@ def test_a_frame_that_was_zoomed_keeps_the_focus(show: Show, tmp_path: Path) -> 
     before = shown.tab.evaluate("document.activeElement.title")
     shown.tab.keyboard.press("Enter")
     assert shown.tab.evaluate("document.activeElement.title") == before
+
+
+def test_on_paper_the_timeline_keeps_its_shape(show: Show, tmp_path: Path) -> None:
+    shown = show(written("h100", tmp_path))
+    heading = shown.tab.locator(".timeline h3")
+    assert "median" not in heading.inner_text()
+    shown.tab.wait_for_timeout(200)
+    shown.tab.emulate_media(media="print")
+    shown.tab.set_viewport_size({"width": 700, "height": 900})
+    assert "(median)" in heading.inner_text()
+    box = shown.tab.locator("canvas.slices").bounding_box()
+    drawn = shown.tab.locator("canvas.slices").evaluate("each => each.width / each.height")
+    assert box["width"] / box["height"] == pytest.approx(drawn, rel=0.02)
+    assert not shown.tab.get_by_label("search names").is_visible()
+
+
+def test_findings_are_printed_with_their_fixes(show: Show, tmp_path: Path) -> None:
+    shown = show(written("cpu", tmp_path))
+    count = "document.querySelectorAll('.findings > .finding:not([open])').length"
+    before = shown.tab.evaluate(count)
+    assert before
+    shown.tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.tab.evaluate(count) == 0
+    shown.tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert shown.tab.evaluate(count) == before

@@ -86,7 +86,18 @@ function guarded(view, ...given) {
   }
 }
 
+// On paper nothing can be unfolded: findings are printed with their fixes, and folded again.
+function unfoldForPrint() {
+  let folded = [];
+  window.addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details.finding:not([open])")].filter((each) => !each.parentElement.closest("details:not([open])"));
+    folded.forEach((each) => { each.open = true; });
+  });
+  window.addEventListener("afterprint", () => folded.forEach((each) => { each.open = false; }));
+}
+
 function main() {
+  unfoldForPrint();
   const content = JSON.parse(document.getElementById("data").textContent);
   const page = document.getElementById("page");
   if (!CAN_UNPACK) page.append(el("p", { class: "note" }, "This browser cannot unpack the timeline and the flame graph: it has no DecompressionStream."));

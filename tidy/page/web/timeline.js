@@ -17,9 +17,10 @@ export class TimelineView {
     this.steps = el("select", { "aria-label": "step", onchange: () => this.show(this.rank, Number(this.steps.value)) });
     this.wanted = el("input", { type: "search", placeholder: "search names", "aria-label": "search names", onkeydown: (event) => this.#searchKey(event), oninput: () => this.#search() });
     this.found = el("span", { class: "quiet", role: "status" });
+    this.printed = el("span", { class: "printed", "aria-hidden": "true" }); // on paper there is no choice
     this.details = el("div", { class: "details", "aria-live": "polite" });
     this.element = el("section", { class: "timeline", hidden: true },
-      el("h3", {}, title),
+      el("h3", {}, title, this.printed),
       el("div", { class: "tools" }, this.steps, this.wanted, this.found,
         el("button", { type: "button", onclick: () => this.#zoom(0.5) , "aria-label": "zoom in" }, "+"),
         el("button", { type: "button", onclick: () => this.#zoom(2), "aria-label": "zoom out" }, "−"),
@@ -51,8 +52,9 @@ export class TimelineView {
     const data = rank.timelines[at];
     this.element.hidden = false;
     this.steps.replaceChildren(...rank.timelines.map((each, number) =>
-      el("option", { value: number }, `${each.label}${each.why ? ` (${each.why})` : ""}, ${timeText(each.duration_ns)}`)));
+      el("option", { value: number }, stepText(each))));
     this.steps.value = at;
+    this.printed.textContent = `: ${stepText(data)}`;
     if (!this.loaded.has(data)) this.loaded.set(data, Slices.of(data));
     const slices = await this.loaded.get(data);
     if (this.rank !== rank || this.at !== at) return;
@@ -320,6 +322,10 @@ export class TimelineView {
     else if (selected < 0) this.details.replaceChildren(...momentDetails(moment));
     else this.details.replaceChildren(...sliceDetails(slices, selected, (slice) => this.select(slice, this.matches)));
   }
+}
+
+function stepText({ label, why, duration_ns: ns }) {
+  return `${label}${why ? ` (${why})` : ""}, ${timeText(ns)}`;
 }
 
 // The part of each piece of a step in which a device works; without devices, in which the host does.

@@ -104,7 +104,7 @@ export function ranksView(job, choose) {
   const columnOf = new Map(numbers.map((number, column) => [number, column]));
   const columns = numbers.length;
   const at = (event) => {
-    const rank = Math.max(Math.min(Math.floor(event.offsetY / row), ranks.length - 1), 0);
+    const rank = Math.max(Math.min(Math.floor((event.offsetY / canvas.clientHeight) * ranks.length), ranks.length - 1), 0);
     const number = numbers[Math.floor((event.offsetX / canvas.clientWidth) * columns)];
     return [rank, ranks[rank].steps.find((step) => step.number === number)];
   };
