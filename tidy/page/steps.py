@@ -61,7 +61,9 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
     chosen = {words[word] for word in asked if word in words}
     chosen |= {at for at, (step, _, _) in enumerate(steps) if str(step.number) in asked}
     if not chosen and not counting:
-        return [ShownStep("the run", -1, "", window.start_ns, window.end_ns)]
+        whole = window.end_ns - window.start_ns == window.time_ns
+        label = "the run" if whole else "the run with what is left out"
+        return [ShownStep(label, -1, "", window.start_ns, window.end_ns)]
     why = {at: word for word, at in words.items()}  # the only one is the median
     shown = []
     for at in sorted(chosen or {words["median"]}):

@@ -1,5 +1,5 @@
 // Draws the slices of a step on a canvas; at most one rectangle a pixel and line.
-import { styleValue, timeText } from "./dom.js";
+import { countText, styleValue, timeText } from "./dom.js";
 import { causeGroup } from "./top.js";
 import { sizeText } from "./memory.js";
 
@@ -20,7 +20,7 @@ export function layout(slices) {
     const lanes = slices.lanes[track];
     const skip = enclosing(slices, lanes);
     const { label } = slices.data.tracks[track];
-    const title = skip ? `${label}, within ${skip} frames that last longer` : label;
+    const title = skip ? `${label}, within ${countText(skip, "frame")} that last${skip === 1 ? "s" : ""} longer` : label;
     add({ track, lanes, skip, title }, HEADER + (lanes.length - skip) * LINE + 4);
   };
   const tracks = slices.data.tracks.map((track, at) => ({ ...track, at, size: slices.lanes[at].reduce((sum, lane) => sum + lane.length, 0) }));

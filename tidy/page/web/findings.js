@@ -38,9 +38,12 @@ function findingView(finding, rules, show, isFirst = false) {
     head,
     el("p", {}, finding.message),
     el("p", { class: "fix" }, `→ ${finding.fix}`),
-    el("p", { class: "quiet" }, finding.costs.join(", "),
-      finding.saving?.why ? `; ${finding.saving.why}` : "",
-      finding.why_no_saving ? `; saving not estimated: ${finding.why_no_saving}` : ""),
+    // Without a saving the heading has the costs.
+    el("p", { class: "quiet" }, [
+      finding.saving ? finding.costs.join(", ") : "",
+      finding.saving?.why ?? "",
+      finding.why_no_saving ? `saving not estimated: ${finding.why_no_saving}` : "",
+    ].filter(Boolean).join("; ")),
     finding.accepted ? el("p", { class: "quiet" }, `accepted by ${finding.accepted}`) : null,
     matchesView(finding, show),
     ruleView(rules[finding.code]));

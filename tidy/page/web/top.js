@@ -76,7 +76,10 @@ export function stepsView(rank, unit, choose) {
     const kind = step.left_out ? "left-out" : at === undefined ? "" : "shown";
     const inside = el("span", { style: height });
     const data = { class: `step ${kind}`, title: text, "data-number": step.number, "data-duration-ns": step.duration_ns };
-    if (at === undefined) return el("li", data, inside, el("span", { class: "hidden" }, text));
+    if (at === undefined) {
+      data.title += `; --page-steps ${step.number} shows it in the timeline`;
+      return el("li", data, inside, el("span", { class: "hidden" }, text));
+    }
     return el("li", data, el("button", { type: "button", "aria-label": `show ${text}`, onclick: () => choose(at) }, inside));
   });
   return el("section", { class: "steps" },
