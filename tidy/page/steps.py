@@ -14,7 +14,7 @@ class ShownStep(NamedTuple):
     """A stretch of time that the timeline shows.
 
     Attributes:
-        label: `step 7`, or `the run`.
+        label: `step 7`, `the run` or `the run with what is left out`.
         number: its place among all steps by start, from 0; -1 for the run.
         why: "median", "slowest", "left out" or "".
         start_ns, end_ns: from the host's start to the end of the last device work of the step.
@@ -61,8 +61,8 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
     chosen = {words[word] for word in asked if word in words}
     chosen |= {at for at, (step, _, _) in enumerate(steps) if str(step.number) in asked}
     if not chosen and not counting:
-        whole = window.end_ns - window.start_ns == window.time_ns
-        label = "the run" if whole else "the run with what is left out"
+        is_whole = window.end_ns - window.start_ns == window.time_ns
+        label = "the run" if is_whole else "the run with what is left out"
         return [ShownStep(label, -1, "", window.start_ns, window.end_ns)]
     why = {at: word for word, at in words.items()}  # the only one is the median
     shown = []
