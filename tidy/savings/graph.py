@@ -6,7 +6,7 @@ code) are kernels, copies and fills. Each begins at the latest of what it waits 
     a call         the call before it on its thread (or on the thread that handed over to it), and
                    the time that the host needed in between
     an activity    its launch, and a launch's delay; the activity before it on its stream; the
-                   activity on another stream that it was seen to follow
+                   activity on another stream that it was seen to follow, or asked to
     the return of a call that waits    the end of the activity that it waits for
 
 The host's time between two calls stays as recorded, and so does the length of each activity.
@@ -35,6 +35,7 @@ _LONGEST_TURN_NS = 12_000
 _USUAL_DELAY_NS, _USUAL_TURN_NS = 5_000, 1_000
 _LONGEST_USUAL_TURN_NS = 4_000
 _LATE_NS = 3_000
+_STREAM_WAIT = "Stream Wait Event"
 # A thread that made no call for this long while another did takes over from that one.
 _HANDED_OVER_NS = 30_000
 
@@ -205,6 +206,7 @@ def _after_what(trace: Trace, work: Rows, launched: Rows) -> tuple[Rows, Rows, R
     in_graph = np.isin(trace.caller[work], trace.rows_named("*GraphLaunch*"))
     most_turn = np.where(in_graph & has & ~by_launch, _NEVER, most_turn)
     most_delay = np.where(in_graph & by_launch, _NEVER, most_delay)
+    follows = np.where(alone, _asked_to_follow(trace, work, launched), follows)
     return np.minimum(delay, most_delay), np.clip(turn, 0, most_turn), follows
 
 
@@ -224,4 +226,38 @@ def _followed(trace: Trace, work: Rows, expected: Rows) -> Rows:
     fits = (at >= 0) & (candidate < late) & (began[late] - ended[candidate] < _LONGEST_TURN_NS)
     fits &= tracks[candidate] != tracks[late]
     result[late[fits]] = candidate[fits]
+    return result
+
+
+def _asked_to_follow(trace: Trace, work: Rows, launched: Rows) -> Rows:
+    """Return, for an activity whose stream was told to wait for another, what that has before it.
+
+    Where the host is slow all is done when an activity is launched, and nothing shows that it had
+    to wait. Of what another stream was given before the call to wait it follows the last, unless
+    that ended later. Which event is waited for PyTorch does not always record.
+    """
+    result = np.full(len(work), -1, np.int64)
+    waits = trace.rows_named(_STREAM_WAIT)
+    waits = waits[trace.kind[waits] == EventKind.Sync]
+    if not len(waits) or not len(work):
+        return result
+    call, tracks = trace.caller[waits].astype(np.int64), trace.track_id[work]
+    asked = np.where(call >= 0, trace.start_ns[np.maximum(call, 0)], trace.start_ns[waits])
+    number = np.arange(len(work))
+    before = _previous(tracks, number)  # in the order of launches
+    last_launch = np.where(before >= 0, launched[np.maximum(before, 0)], _LONG_AGO)
+    # The last one on another stream than that of the one before it, or on which the last one was.
+    switched = np.append(True, tracks[1:] != tracks[:-1])
+    of_run = np.maximum.accumulate(np.where(switched, number, 0))
+    for track in np.unique(trace.track_id[waits]).tolist():
+        mine = np.flatnonzero(tracks == track)
+        times = np.sort(asked[trace.track_id[waits] == track])
+        last = np.searchsorted(times, launched[mine], side="right") - 1
+        told = (last >= 0) & (times[np.maximum(last, 0)] >= last_launch[mine])
+        mine, wait_ns = mine[told], times[last[told]]
+        given = np.searchsorted(launched, wait_ns, side="left") - 1
+        own = (given >= 0) & (tracks[np.maximum(given, 0)] == track)
+        given = np.where(own, of_run[np.maximum(given, 0)] - 1, given)
+        known = (given >= 0) & (trace.end_ns[work[given]] <= trace.start_ns[work[mine]])
+        result[mine[known]] = given[known]
     return result
