@@ -99,11 +99,14 @@ class SynchronousDataLoader(Pattern):
         Fires("rows", steps(_ROWS, "aten::mm 200us", lasts_us=None), events=3),
         Fires("a-slow-function", steps(under(f"{FRAME} > {_FETCH} > {_PAD}", _FILLS)), 3, AT),
         Quiet("workers", under(FRAME, under(_ITERATOR, _CHECK, _INIT), _BY_WORKERS)),
+        Quiet("workers-of-a-cut-recording", under(FRAME, _MADE, _BY_WORKERS)),
     )
 
     def find(self, trace: Trace) -> Matches:
         fetches = list(trace.events(_fetches(trace)))
-        known = {event.location for event in fetches}
+        of_workers = trace.rows_named(frames.FETCH_BY_WORKERS)
+        known = {trace.location(row) for row in of_workers[of_workers < trace.tree_count].tolist()}
+        known |= {event.location for event in fetches}
         # Where batches are fetched, that tells more than where their iterator is made.
         iterators = [
             event
@@ -200,9 +203,15 @@ def _edit(trace: Trace, fetches: NDArray[np.int64], items: _RowItems | None) -> 
 
 
 def _has_no_workers(iterator: Event) -> bool:
-    """Tell whether an `__iter__` makes an iterator, and makes it without asking about workers."""
+    """Tell whether an `__iter__` makes an iterator, and makes it without asking about workers.
+
+    Calls that were open when a segment of the recording began start with it, all at one time; what
+    was asked before is in the segment before.
+    """
     for call in iterator.children[:1]:
         if call.name.endswith(": _get_iterator") and _FILE in call.name:
+            if call.start_ns == iterator.start_ns:
+                return False
             inner = call.children
             return bool(inner) and not inner[0].name.endswith(": check_worker_number_rationality")
     return False
