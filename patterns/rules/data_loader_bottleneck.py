@@ -210,9 +210,13 @@ def _words(trace: Trace, bound: WorkerBound | None, work: WorkerWork | None) -> 
     wait, rest = time_text(bound.wait_ns), f"the rest of a step takes {time_text(bound.step_ns)}"
     count = f"{bound.num_workers} workers" if bound.num_workers > 1 else "1 worker"
     rate = f"make a batch every {time_text(bound.every_ns)}"
-    where = f"; {work.share:.0%} of the workers' time is in {work.name}()" if work else ""
-    if work and work.takes != Takes.ROUNDS:  # its fix is made there
-        where += f" at {work.location}"
+    where = ""
+    if work:
+        where = f"; {work.share:.0%} of the workers' time is in {work.name}()"
+        if work.takes != Takes.ROUNDS:  # its fix is made there
+            where += f" at {work.location}"
+    elif bound.waits_for_its_own:
+        where = "; the workers wait for threads or processes of their own"
     if trace.device_is_modelled or bound.waits_for == WaitsFor.WORK:
         message = f"{who} waits for the DataLoader: {count} can {rate}, {rest}{where}"
         return message, _more_workers(bound, work)
@@ -246,7 +250,8 @@ def _more_workers(bound: WorkerBound, work: WorkerWork | None) -> str:
     if work is not None and work.takes == Takes.ROUNDS:
         return f"first make {_cheaper(work)}; then {workers}"
     cheaper = f"make {_cheaper(work)}" if work is not None else "cheaper items"
-    return f"{workers}, {'and' if is_too_few else 'or'} {cheaper}"
+    wait = "; workers that mostly wait may outnumber the processors" * bound.outnumber_processors
+    return f"{workers}, {'and' if is_too_few else 'or'} {cheaper}{wait}"
 
 
 def _cheaper(work: WorkerWork | None) -> str:

@@ -111,7 +111,7 @@ def _answer(
 ) -> None:
     opened = None  # the epoch that `fetch` is for
     for epoch, number, keys in _wanted(tasks):
-        begin, on_cpu = time.perf_counter_ns(), _processor_ns()
+        begin, before = time.perf_counter_ns(), (*_processor_ns(), _beside_ns())
         try:
             if init_fn is not None:
                 init_fn(info.id)
@@ -125,24 +125,45 @@ def _answer(
             kind, answer = END, b""
         except Exception as error:
             kind, answer = ERROR, _described(error, info.id)
-        end, (cpu, queued) = time.perf_counter_ns(), _processor_ns()
+        end, after = time.perf_counter_ns(), (*_processor_ns(), _beside_ns())
         for each in watchers:
             each.end()
-        times = begin, end, end - begin, cpu - on_cpu[0], queued - on_cpu[1]
+        spent = (max(now - then, 0) for then, now in zip(before, after, strict=True))
+        times = begin, end, end - begin, *spent
         outbox.put(((epoch, number, kind, None if kind == END else times), answer))
 
 
 def _processor_ns() -> tuple[int, int]:
     """How long this thread has had a processor, and how long it waited for one (Linux tells)."""
     try:
-        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        try:
-            queued = int(os.read(file, 100).split()[1])
-        finally:
-            os.close(file)
+        queued = int(_read("thread-self/schedstat").split()[1])
     except (OSError, ValueError, IndexError):
         queued = 0
     return time.thread_time_ns(), queued
+
+
+def _beside_ns() -> int:
+    """How long other threads of this process, and processes that this thread started, have had a
+    processor; of processes that still run on Linux alone.
+    """
+    (_, _, children_s, of_system_s, _), ticks = os.times(), 0
+    try:
+        for pid in _read("thread-self/children").split():
+            ticks += sum(map(int, _read(f"{pid.decode()}/stat").rpartition(b")")[2].split()[11:15]))
+        children_s += ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        pass
+    threads_ns = time.process_time_ns() - time.thread_time_ns()
+    return threads_ns + round(1e9 * (children_s + of_system_s))
+
+
+def _read(path: str) -> bytes:
+    """Read the beginning of a file below /proc."""
+    file = os.open(f"/proc/{path}", os.O_RDONLY)
+    try:
+        return os.read(file, 10_000)
+    finally:
+        os.close(file)
 
 
 def _wanted(tasks: Any) -> Iterator[Any]:

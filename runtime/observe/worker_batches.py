@@ -20,7 +20,10 @@ class WorkerBatch(NamedTuple):
         work_ns: how long that is.
         cpu_ns: how long of it the worker had a processor.
         queued_ns: how long it could have worked but for others on the processors; 0 where the
-            system does not tell. What is left of `work_ns` it slept, or waited for a disk.
+            system does not tell. What is left of `work_ns` it slept, or waited for a disk or for
+            what follows.
+        beside_ns: how long other threads of the worker, and processes that it started, had a
+            processor meanwhile, together.
     """
 
     loader: int
@@ -33,6 +36,7 @@ class WorkerBatch(NamedTuple):
     work_ns: int
     cpu_ns: int
     queued_ns: int
+    beside_ns: int = 0
 
 
 # Called by the thread that received the batch.

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tidy as package
+from tidy.trace.loader_workers import find_loader_workers
 
 from ..cli.command import tidy
 from ..environment import SOAK
@@ -98,6 +99,69 @@ def test_the_kept_trace_says_the_same(way: tuple[str, ...], tmp_path: Path) -> N
     done = tidy("report", "--format", "json", "trace.json.gz", cwd=tmp_path)
     assert _found(done.out) == live
     assert len(live) == 1
+
+
+_CHILDREN = """\
+import subprocess
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+COMPUTE = '''\\
+import time
+end = time.process_time() + 0.05
+while time.process_time() < end:
+    pass
+'''
+AGAIN = "import sys\\nfor line in sys.stdin:\\n    exec(sys.argv[1])\\n    print(flush=True)\\n"
+
+class Computed(Dataset):
+    child = None
+
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, index):
+        if sys.argv[1] == "ended":
+            subprocess.run([sys.executable, "-S", "-c", COMPUTE], check=True)
+            return torch.ones(4)
+        if self.child is None:
+            command = [sys.executable, "-S", "-c", AGAIN, COMPUTE]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self.child = subprocess.Popen(command, text=True, **pipes)
+        print(file=self.child.stdin, flush=True)
+        self.child.stdout.readline()
+        return torch.ones(4)
+
+def train():
+    weight = torch.ones(4, 4, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+    for batch in DataLoader(Computed(), batch_size=2, num_workers=1):
+        (batch @ weight).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+if __name__ == "__main__":
+    train()
+"""
+
+
+@pytest.mark.parametrize("way", [_WAYS[0], _WAYS[2]])
+@pytest.mark.parametrize("child", ["ended", "kept"])
+def test_what_child_processes_compute_is_counted(
+    way: tuple[str, ...], child: str, tmp_path: Path
+) -> None:
+    """Each item takes a child 50 ms of a processor, and the worker hardly any."""
+    if child == "kept" and not Path("/proc/thread-self/children").exists():
+        pytest.skip("the system does not tell")
+    if "torch" in way:
+        pytest.importorskip("torch")
+    (tmp_path / "script.py").write_text(_CHILDREN, "utf-8")
+    options = ("--format", "json", "--trace", "trace.json.gz", *way)
+    tidy("run", *options, "script.py", child, cwd=tmp_path)
+    (loader,) = find_loader_workers(package.load(tmp_path / "trace.json.gz")).loaders
+    assert loader.beside_share * loader.batch_ns > 0.9 * 2 * 50e6
+    assert loader.cpu_share * loader.batch_ns < 0.5 * 2 * 50e6
 
 
 @pytest.mark.oracle

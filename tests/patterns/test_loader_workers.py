@@ -67,6 +67,27 @@ def test_work_that_needs_processors_which_there_are_not(tmp_path: Path) -> None:
     (found,) = _found(replace(loop, cpu_count=5), tmp_path)
     assert found.fix == "num_workers=4, as there are processors for, and cheaper items"
     (found,) = _found(replace(loop, cpu_share=0.1), tmp_path)
+    assert found.fix.startswith("num_workers=8, or cheaper items")
+
+
+def test_workers_that_wait_for_processes_of_their_own(tmp_path: Path) -> None:
+    """A worker that hardly computes, but whose children do, needs as many processors as they."""
+    loop = Loop(workers=1, cpu_share=0.05, beside_share=0.9, cpu_count=2)
+    (found,) = _found(loop, tmp_path)
+    assert found.fix.startswith("make the items cheaper: 2 processors")
+    assert found.message.endswith("; the workers wait for threads or processes of their own")
+    (found,) = _found(replace(loop, cpu_count=5), tmp_path)
+    assert found.fix == "num_workers=4, as there are processors for, and cheaper items"
+    (found,) = _found(replace(loop, cpu_count=9, beside_share=2.55), tmp_path)
+    assert found.fix == "num_workers=3, as there are processors for, and cheaper items"
+
+
+def test_more_workers_than_processors(tmp_path: Path) -> None:
+    """Those that only wait may be more, and PyTorch warns of it: the fix says why."""
+    (found,) = _found(Loop(cpu_count=2), tmp_path)
+    waits = "; workers that mostly wait may outnumber the processors"
+    assert found.fix == f"num_workers=8, or cheaper items{waits}"
+    (found,) = _found(Loop(cpu_count=8), tmp_path)
     assert found.fix == "num_workers=8, or cheaper items"
 
 

@@ -33,6 +33,7 @@ class Loop:
     count: int = 24
     cpu_share: float = 0.0
     queued_share: float = 0.0
+    beside_share: float = 0.0
     crowd_share: float = 0.0  # of the script's threads
     cpu_count: int = 32
     started_ms: float = 0  # when the first batch begins
@@ -80,6 +81,7 @@ class Loop:
             "batch_ns": int(mean_ms * 1e6),
             "cpu_share": self.cpu_share,
             "queued_share": self.queued_share,
+            "beside_share": self.beside_share,
         }
         if self.functions:
             loader |= {"sampled_ns": 10**9, "sampled_batches": self.count}

@@ -80,6 +80,7 @@ def worker_header(
             round(min(sum(times) / max(work_ns, 1), 1.0), 3)
             for times in ([each.cpu_ns for each in own], [each.queued_ns for each in own])
         )
+        beside_ns = sum(each.beside_ns for each in own)
         pids = sorted({each.pid for each in own})
         seen = [functions[pid] for pid in pids if pid in functions] if functions else []
         loaders.append(
@@ -89,6 +90,7 @@ def worker_header(
                 "batch_ns": work_ns // len(own),
                 "cpu_share": cpu,
                 "queued_share": queued,
+                "beside_share": round(beside_ns / max(work_ns, 1), 3),
                 **(together(seen).header() if seen else {}),
             }
         )

@@ -153,6 +153,7 @@ def _like(batch: WorkerBatch, other: WorkerBatch, later_ns: int) -> WorkerBatch:
         work_ns=other.work_ns,
         cpu_ns=other.cpu_ns,
         queued_ns=other.queued_ns,
+        beside_ns=other.beside_ns,
     )
 
 

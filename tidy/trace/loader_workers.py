@@ -53,6 +53,8 @@ class WorkerGroup:
         num_workers: how many it has, also those that made no batch.
         cpu_share: how much of their work they had a processor, 0 to 1.
         queued_share: how much of it they could have worked but had none.
+        beside_share: how many processors other threads of a worker, and processes that it started,
+            had meanwhile, on average.
         busy: when each worker was at work.
         batch_ns: how long a batch takes on average, in real time also beside a modelled device.
         epochs: those that were recorded, by start.
@@ -62,6 +64,7 @@ class WorkerGroup:
     num_workers: int
     cpu_share: float
     queued_share: float
+    beside_share: float
     busy: tuple[Intervals, ...]
     batch_ns: int
     epochs: tuple[Epoch, ...]
@@ -139,6 +142,7 @@ def find_loader_workers(trace: EventTable) -> LoaderWorkers:
                 num_workers=max(_count(entry.get("num_workers")), len(busy)),
                 cpu_share=_share(entry.get("cpu_share")),
                 queued_share=_share(entry.get("queued_share")),
+                beside_share=_positive(entry.get("beside_share")),
                 busy=tuple(busy),
                 batch_ns=_count(entry.get("batch_ns")) or int(trace.duration_ns[own].mean()),
                 epochs=epochs,
@@ -183,7 +187,11 @@ def _count(value: object) -> int:
 
 
 def _share(value: object) -> float:
-    return min(value, 1.0) if type(value) is float and value >= 0 else 0.0
+    return min(_positive(value), 1.0)
+
+
+def _positive(value: object) -> float:
+    return value if type(value) is float and 0 <= value < 2**62 else 0.0
 
 
 def _groups(

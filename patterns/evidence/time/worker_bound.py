@@ -35,6 +35,8 @@ _RECEIVES, _SHORT_NS = 0.5, 5_000_000
 _TURN_NS = 1_000_000
 # From this share of processor time on the work of a worker needs a processor of its own.
 _COMPUTES = 0.5
+# The same of processes that it waits for: how long these waited for a processor is not known.
+_HAS_COMPUTED = 0.25
 _MOST_WORKERS = 64
 # Where workers wait for a processor from this part of their work on, so does all else, and when
 # something happened tells little.
@@ -69,6 +71,7 @@ class WorkerBound:
         waits_for: what most of the wait is for.
         cpu_share: how much of its work a worker had a processor.
         queued_share: how much of it it could have worked but had none.
+        beside_share: how many processors its other threads and its own processes had meanwhile.
         crowd_share: how much of the time threads of the script waited for a processor, all
             together.
         cpu_count: how many there are.
@@ -82,6 +85,7 @@ class WorkerBound:
     waits_for: WaitsFor
     cpu_share: float
     queued_share: float
+    beside_share: float
     crowd_share: float
     cpu_count: int | None
 
@@ -104,9 +108,25 @@ class WorkerBound:
     def _most(self) -> int:
         # A worker that waited for its turn may have wanted it for little.
         alone = max(1 - self.queued_share, self.cpu_share, 1e-9)
-        if self.cpu_count is None or self.cpu_share < _COMPUTES * alone:
+        computes = self.processors >= _COMPUTES * alone or self.waits_for_its_own
+        if self.cpu_count is None or not computes:
             return _MOST_WORKERS
-        return max(self.cpu_count - 1, 1)
+        return max(int((self.cpu_count - 1) / max(self.processors, 1)), 1)
+
+    @property
+    def processors(self) -> float:
+        """Return how many processors a worker's work takes, with what it waits for of its own."""
+        return self.cpu_share + self.beside_share
+
+    @property
+    def waits_for_its_own(self) -> bool:
+        """Tell whether a worker waits for threads or processes of its own that compute."""
+        return self.beside_share >= max(_HAS_COMPUTED, self.cpu_share)
+
+    @property
+    def outnumber_processors(self) -> bool:
+        """Tell whether enough workers are more than there are processors."""
+        return self.cpu_count is not None and self.enough > self.cpu_count
 
     @property
     def enough(self) -> int:
@@ -122,7 +142,7 @@ class WorkerBound:
             return min(wait_ns / max(self.wait_ns, 1), 1.0)
 
         # What needs a processor is not made faster than all but one of them can.
-        least_ns = self.batch_ns * self.cpu_share / max((self.cpu_count or _MOST_WORKERS) - 1, 1)
+        least_ns = self.batch_ns * self.processors / max((self.cpu_count or _MOST_WORKERS) - 1, 1)
         worst_ns = max(self.batch_ns / (_WORST_YIELD * workers), least_ns)
         return stays(max(self.batch_ns / workers, least_ns)), stays(worst_ns)
 
@@ -153,8 +173,11 @@ def judge(
     if not len(rows) or not fetches.loaders or is_unseen:
         return None
     weights = [loader.batch_count for loader in fetches.loaders]
-    batch_ns, cpu, queued = np.average(
-        [(each.batch_ns, each.cpu_share, each.queued_share) for each in fetches.loaders],
+    batch_ns, cpu, queued, beside = np.average(
+        [
+            (each.batch_ns, each.cpu_share, each.queued_share, each.beside_share)
+            for each in fetches.loaders
+        ],
         axis=0,
         weights=weights,
     ).tolist()
@@ -195,6 +218,7 @@ def judge(
         waits_for=waits_for,
         cpu_share=cpu,
         queued_share=queued,
+        beside_share=beside,
         crowd_share=crowd,
         cpu_count=workers.cpu_count,
     )

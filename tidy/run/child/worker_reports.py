@@ -21,8 +21,8 @@ from .kept import os, time
 
 FOLDER = "workers"
 # Worker, how many there are, seed of the iterator, batch, start, end, time on a processor, time
-# waiting for one.
-RECORD = struct.Struct("<8q")
+# waiting for one, time of the worker's other threads and of its child processes on processors.
+RECORD = struct.Struct("<9q")
 _MOST_RECORDS = 20_000
 
 
@@ -76,7 +76,7 @@ class _Reports:
     def begin(self, task: Any) -> None:
         self._batch = task[0] if type(task) is tuple and type(task[0]) is int else -1
         self._start_ns = time.time_ns()
-        self._started = time.thread_time_ns(), processor_ns("thread-self")[1]
+        self._started = time.thread_time_ns(), processor_ns("thread-self")[1], beside_ns()
         if self._lines is not None and self._batch >= 0:
             self._lines.begin(self._loop)
 
@@ -86,9 +86,9 @@ class _Reports:
             self._lines.end()
 
     def end(self, answer: Any) -> None:
-        end_ns, (ran_ns, waited_ns) = time.time_ns(), self._started
+        end_ns, (ran_ns, waited_ns, others_ns) = time.time_ns(), self._started
         queued_ns = processor_ns("thread-self")[1] - waited_ns
-        on_processor = time.thread_time_ns() - ran_ns, queued_ns
+        on_processor = time.thread_time_ns() - ran_ns, queued_ns, max(beside_ns() - others_ns, 0)
         self.rest()
         if self._batch < 0 or not self._left or answer[0] != self._batch:
             return
@@ -114,6 +114,26 @@ def processor_ns(thread: str) -> tuple[int, int]:
         return int(ran_ns), int(waited_ns)
     except (OSError, ValueError):
         return 0, 0
+
+
+def beside_ns() -> int:
+    """Return how long other threads of this process, and processes that this thread started, have
+    had a processor; of processes that still run on Linux alone.
+
+    Workers of tidy.runtime have the same function, as of the one above.
+    """
+    (_, _, children_s, of_system_s, _), ticks = os.times(), 0
+    try:
+        with open("/proc/thread-self/children", "rb", 0) as file:
+            pids = file.read(10_000).split()
+        for pid in pids:
+            with open(b"/proc/%b/stat" % pid, "rb", 0) as file:
+                ticks += sum(map(int, file.read(1000).rpartition(b")")[2].split()[11:15]))
+        children_s += ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        pass
+    threads_ns = time.process_time_ns() - time.thread_time_ns()
+    return threads_ns + round(1e9 * (children_s + of_system_s))
 
 
 class _Door:
