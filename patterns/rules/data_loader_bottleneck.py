@@ -112,7 +112,8 @@ class DataLoaderBottleneck(Pattern):
     def find(self, trace: Trace) -> Matches:
         busy, workers = devices.any_busy(trace), find_loader_workers(trace)
         for fetches in find_fetches(trace, workers):
-            steady = _steady(trace, fetches.rows, fetches.loaders)
+            opens = _opens_an_epoch(trace, fetches.rows, fetches.loaders)
+            steady = _steady(trace, fetches.rows, opens)
             rows = steady[trace.in_window(steady)]
             waits = (trace.time_of(rows) - busy) & trace.step_time
             bound = judge(trace, workers, fetches, rows, waits)
@@ -120,12 +121,18 @@ class DataLoaderBottleneck(Pattern):
             if starting is not None:
                 yield starting[0]
             if starting is None or waits.total_ns > starting[1]:
-                yield from self._too_slow(trace, fetches, rows, bound)
+                counted = fetches.rows[~opens]
+                yield from self._too_slow(trace, fetches, counted, rows, bound)
 
     def _too_slow(
-        self, trace: Trace, fetches: Fetches, steady: Rows, bound: WorkerBound | None
+        self,
+        trace: Trace,
+        fetches: Fetches,
+        counted: Rows,
+        steady: Rows,
+        bound: WorkerBound | None,
     ) -> Iterator[Match]:
-        events = Events(trace, fetches.rows[trace.in_window(fetches.rows)])
+        events = Events(trace, counted[trace.in_window(counted)])
         share = _idle_share(trace, steady)
         if trace.device_is_modelled:
             # What the host computes for the device gives workers time that they would not have.
@@ -277,19 +284,26 @@ def _edit(trace: Trace, events: Sequence[Event], bound: WorkerBound | None) -> E
     return Edit("batches that are ready", host=host, left=(0.0, 1.0), moves=True)
 
 
-def _steady(trace: Trace, rows: Rows, loaders: Sequence[WorkerGroup]) -> Rows:
-    """Those fetches of a place, by start, that open no epoch, but for the one that waits longest.
-
-    The first of all may open one, and those after an iterator was made.
-    """
+def _opens_an_epoch(trace: Trace, rows: Rows, loaders: Sequence[WorkerGroup]) -> NDArray[np.bool_]:
+    """Tell for each fetch of a place, by start, whether it takes a first batch of new workers."""
     ends = trace.end_ns[rows]
     made_ns = trace.end_ns[trace.rows_named(frames.DATA_LOADER + "_get_iterator")]
     made_ns = np.sort(np.append(made_ns, [loader.start_ns for loader in loaders]))
-    opens = np.ones(len(rows), bool)
+    opens = np.zeros(len(rows), bool)
     opens[1:] = np.searchsorted(made_ns, ends[1:]) > np.searchsorted(made_ns, ends[:-1])
     for loader in loaders:  # each worker has a first batch
         first = int(np.searchsorted(ends, loader.start_ns))
         opens[first : first + loader.num_workers] = True
+    return opens
+
+
+def _steady(trace: Trace, rows: Rows, opens: NDArray[np.bool_]) -> Rows:
+    """Those fetches of a place that open no epoch, but for the one that waits longest.
+
+    The first of all may open one that began before the recording.
+    """
+    opens = opens.copy()
+    opens[:1] = True
     steady = rows[~opens & (loops.step_of(trace, trace.start_ns[rows]) >= 0)]
     if len(steady) < _FEWEST:
         return steady[:0]

@@ -56,6 +56,15 @@ def test_neither_the_first_nor_another_single_one(read_events: ReadEvents) -> No
     assert _severities(read_events, _loop([450, 5, 5, 450, 5, 5])) == []
 
 
+def test_new_workers_are_not_what_the_others_wait_for(read_events: ReadEvents) -> None:
+    """The cost is that of batches that keep coming late, not of an iterator's first one."""
+    fetches = [5, 150, 150, 150, 400, 150, 150, 150]
+    made = frame("torch/utils/data/dataloader.py(425): _get_iterator", 4005, 3)
+    (found,) = tidy.check(read_events([*_loop(fetches), made]), select=["TDY102"]).findings
+    assert found.count == 7
+    assert found.cost_ns == (5 + 6 * 150) * 1000 / 8  # a step
+
+
 def test_every_second_batch_is_a_bottleneck(read_events: ReadEvents) -> None:
     """Two workers that take two steps each."""
     assert _severities(read_events, _loop([5, 450] * 4)) == [Severity.WARNING]
