@@ -45,8 +45,8 @@ class MisalignedHalfMatmul(Pattern):
     What it does: It looks at those inner and output sizes of matrix products that can be chosen.
     Rows (batch times sequence), which are the inner size of a weight's gradient, cannot, nor can
     the sizes of batched products (attention). A head of up to four columns is left alone, as
-    padding gains nothing there. It is info on a CPU, on AMD and for bfloat16 before compute
-    capability 8.0.
+    padding gains nothing there. Where the run has no Tensor Cores for the dtype (on a CPU, on AMD,
+    for bfloat16 before compute capability 8.0) it is info, for the day on which it has.
     Why it costs: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes
     slower kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
     Example: `nn.Linear(512, 50257)` in half precision, recorded as
@@ -63,7 +63,7 @@ class MisalignedHalfMatmul(Pattern):
     code = "TDY503"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
     triggers = frozenset(_MATRIX)
-    why_no_edit = "without Tensor Cores there is little to gain"
+    why_no_edit = "what padding gains is known of Tensor Cores alone"
     fix = "pad the sizes to a multiple of 8 (of 64 for the vocabulary)"
     few_columns = Option(
         4, "a head of so few columns is read at the speed of memory, however it is padded"
@@ -93,6 +93,9 @@ class MisalignedHalfMatmul(Pattern):
 
     def severity_of(self, event: Event) -> Severity:
         return Severity.WARNING if _has_tensor_cores(event) else Severity.INFO
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return self.fix if _has_tensor_cores(events[0]) else f"on Tensor Cores: {self.fix}"
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
         """Nothing where the library pads well, at best twice the rate, on sizes that have grown."""

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import tidy
 from tidy.finding import NotApplicable, NotChecked
 
+from ..conftest import ReadEvents
 from ..oracle.shared import ON_A_CPU, load, report
+from ..trace.kineto import op
 
 _OF_A_GPU = (
     "TDY102",
@@ -21,6 +24,15 @@ _OF_A_GPU = (
     "TDY901",
     "TDY903",
 )
+
+
+def test_padding_is_for_tensor_cores(read_events: ReadEvents) -> None:
+    """What has none is not told to pad, but what padding is for."""
+    inputs = {"Input type": ["c10::Half"] * 2, "Input Dims": [[64, 63], [63, 64]]}
+    trace = read_events([op("aten::mm", 0, 90, args=inputs)])
+    (found,) = tidy.check(trace, select=["TDY503"]).findings
+    assert found.fix.startswith("on Tensor Cores: pad the sizes")
+    assert "Tensor Cores alone" in found.correction.why_no_edit
 
 
 @pytest.mark.parametrize("path", ON_A_CPU, ids=lambda path: path.name)
