@@ -115,13 +115,14 @@ class WrongThreadCount(Pattern):
         if threads.are_too_few:
             part = max(threads.all / (threads.all + threads.free), 1 / 4)
             edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
+        set_at = threads_set_at(trace)
+        text = threads.text if set_at is None else f"{threads.text}; their number is set here"
         yield Match(
             Events(trace, rows),
-            message=f"{len(rows)} large products run on {threads.text}",
-            location=None,
+            message=f"large products run on {text}",
+            location=set_at,
             cost=time,
             edit=edit,
-            fix_place=threads_set_at(trace),
         )
 
     def _large_products(self, trace: Trace) -> Rows:

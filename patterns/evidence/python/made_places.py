@@ -48,10 +48,9 @@ def turned_on_at(trace: Trace, mode: Literal["anomaly mode"]) -> FixPlace | None
     return None if place is None else FixPlace("it is turned on", place)
 
 
-def threads_set_at(trace: Trace) -> FixPlace | None:
+def threads_set_at(trace: Trace) -> Location | None:
     """Where the number of threads is set, if the script does so in one place."""
-    place = made_place(trace, "threads", None)
-    return None if place is None else FixPlace("their number is set", place)
+    return made_place(trace, "threads", None)
 
 
 def _place_of_modules(
