@@ -20,7 +20,7 @@ from ..evidence.device.repeats import repeated_ops
 from ..evidence.fixes import edits
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, VIEWS
-from ..evidence.time.rounds import Rounds, with_backward
+from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Fires, Quiet, joined, under
 from ..option import EASY_WARNING, Option, share
 
@@ -140,6 +140,7 @@ class ForLoopIndexing(Pattern):
             if walks[0].is_views and (trace.step_share(time) or 0.0) < self.views_from:
                 continue
             rounds = with_backward(trace, [walk.rows for walk in walks])
+            count = sum(walk.rounds for walk in walks)
             has_products = walks[0].has_products
             may_be_needed = has_products or any(walk.is_carried for walk in walks)
             said = "element by element"
@@ -147,7 +148,7 @@ class ForLoopIndexing(Pattern):
                 said = _BATCH_THEM if has_products else _CARRIED
             yield Match(
                 [walk.first for walk in walks],
-                f"{sum(walk.rounds for walk in walks)} rounds index a tensor {said}",
+                f"{count_text(trace, count, 'rounds', walks[0].first.row)} index a tensor {said}",
                 severity=Severity.INFO if may_be_needed else Severity.WARNING,
                 location=walks[0].location,
                 cost=rounds.time,

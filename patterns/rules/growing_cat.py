@@ -20,6 +20,7 @@ from ..evidence.device.autograd import called_by_script
 from ..evidence.device.launches import has_name, ops_in_no_op
 from ..evidence.fixes import edits
 from ..evidence.python import frames, op_names, places
+from ..evidence.time.rounds import count_text
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, under
 from ..option import Option, share
 
@@ -76,9 +77,10 @@ class GrowingCat(Pattern):
         for chains in places.parts(found, lambda chain: chain[0].location, itemgetter(0)):
             events = [cat for chain in chains for cat in chain]
             rounds = min(map(len, chains))  # one copy of all rows, or of as much as a few rounds
+            times = count_text(trace, len(events), "times", events[0].row)
             yield Match(
                 events,
-                f"{len(events)} times torch.cat copies a tensor to make it longer",
+                f"{times} torch.cat copies a tensor to make it longer",
                 trace.time_of(cat.row for cat in events),
                 edits.without_ops(trace, events, "one torch.cat", (1 / rounds, 4 / rounds)),
             )

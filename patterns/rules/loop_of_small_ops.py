@@ -21,7 +21,7 @@ from ..evidence.fixes.sample_loops import loops_over_rows
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, aten
 from ..evidence.time.rare_work import in_most_steps
-from ..evidence.time.rounds import with_backward
+from ..evidence.time.rounds import count_text, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import Option, word_share
 
@@ -126,11 +126,12 @@ class LoopOfSmallOps(Pattern):
             rounds = with_backward(trace, [loop.ops for loop in same])
             idle = rounds.time - devices.any_busy(trace)
             if (trace.step_share(idle) or 0.0) >= self.worth_a_word:
-                count = sum(loop.rounds for loop in same)
+                count, first = sum(loop.rounds for loop in same), int(same[0].ops[0])
+                rounds_text = count_text(trace, count, "rounds", first)
                 called = _named(trace, same[0])
                 yield Match(
                     [first_of(loop) for loop in same],
-                    f"{count} rounds of a loop call {called}, a little work each",
+                    f"{rounds_text} of a loop call {called}, a little work each",
                     rounds.time,
                     location=same[0].location,
                 )

@@ -20,7 +20,7 @@ from ..evidence.fixes.sample_loops import (
     loops_over_slices,
 )
 from ..evidence.python import frames, op_names, places
-from ..evidence.time.rounds import Rounds, with_backward
+from ..evidence.time.rounds import Rounds, count_text, with_backward
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, under
 from ..option import Option, share
 
@@ -133,11 +133,12 @@ class PerSampleLoop(Pattern):
         found = [*slices, *rows]
         for walks in places.parts(found, lambda loop: (loop.location, is_info(loop)), first_of):
             rounds = with_backward(trace, [walk.ops for walk in walks])
-            samples, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
+            count, maybe = sum(walk.rounds for walk in walks), is_info(walks[0])
+            samples = count_text(trace, count, "samples", int(walks[0].ops[0]))
             what = ": batch them if none needs the one before" if maybe else ""
             yield Match(
                 list(map(first_of, walks)),
-                f"{samples} samples are taken from a batch and worked on one by one{what}",
+                f"{samples} are taken from a batch and worked on one by one{what}",
                 severity=Severity.INFO if maybe else Severity.WARNING,
                 cost=rounds.time,
                 location=walks[0].location,

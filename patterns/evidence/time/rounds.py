@@ -1,4 +1,4 @@
-"""The cost of a loop's rounds: their own time, and that of their backward."""
+"""A loop's rounds: how many there are, and what they cost with their backward."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ class Rounds:
     def time(self) -> Intervals:
         """Return the time in which any thread is in them."""
         return reduce(or_, self.host.values(), Intervals())
+
+
+def count_text(trace: Trace, count: int, what: str, first: int) -> str:
+    """`16 rounds a step`, the mean over the window; of what is outside of it `48 rounds`, in all.
+
+    Args:
+        first: a row of what is counted, all of it in the window or all outside.
+    """
+    window = trace.window
+    a_step = count / window.step_count if trace.in_window([first])[0] else 0.0
+    if a_step < 1 or window.unit == "run":
+        return f"{count:,} {what}"
+    digits = 0 if a_step >= 10 or a_step == round(a_step) else 1
+    return f"{a_step:,.{digits}f} {what} a {window.unit}"
 
 
 def with_backward(trace: Trace, loops: Sequence[Rows]) -> Rounds:
