@@ -128,10 +128,10 @@ class Assembled:
         if is_paced:
             self.notes.append(_PACED.format(len(light.steps)))
             return
-        compared = "" if disturbed else f", light {by_light:.2f}"
-        scaled = f", scaled to {len(steps)} with nothing recorded"
+        compared = _and_light(by_full, by_light) if has_both else ""
+        scaled = f", scaled to those of {len(steps)} steps with nothing recorded"
         if bare_ns is None:
-            compared, scaled = " than light did", _BUSY if is_busy and not disturbed else ""
+            compared, scaled = " than light recording", _BUSY if is_busy and not disturbed else ""
         said = _TIMED.format(_slower(by_full), compared, len(light.steps), scaled)
         why = _SCALED if light.has_device else _QUICKEST if self.quickest else _DISTURBED
         self.notes.append(said + (why if disturbed else ""))
@@ -247,3 +247,11 @@ def _slower(ratio: float) -> str:
     if ratio < _SLOWER:
         return "did not make the steps slower"
     return f"made the steps {ratio:.1f} times slower"
+
+
+def _and_light(by_full: float, by_light: float) -> str:
+    """`, light recording 1.06 times`, behind what `_slower` says of full recording."""
+    if by_light < _SLOWER:
+        return ", nor did light recording" if by_full < _SLOWER else ", light recording did not"
+    made_them = " made them" if by_full < _SLOWER else ""
+    return f", light recording{made_them} {by_light:.2f} times" + " slower" * bool(made_them)
