@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidy.finding import Obstacle, Severity
+from tidy.finding import FixPlace, Obstacle, Severity
 from tidy.savings import Edit
 from tidy.trace import Capability, Event, EventKind, Rows, Trace, rows_of
 
@@ -16,6 +17,7 @@ from ..evidence.device import copies, devices, launches
 from ..evidence.device.obstacles import other_accelerator, without_device
 from ..evidence.fixes import edits
 from ..evidence.python import places
+from ..evidence.python.float64_sources import float64_comes_in_at
 from ..evidence.python.made_places import float64_made_at
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, launch, on_gpu, steps, under
 from ..option import WORTH_A_WARNING, warning_share, word_share
@@ -43,7 +45,9 @@ class Float64Compute(Pattern):
     What it does: It finds products and convolutions of double tensors on a GPU, and other ops on
     them where those of one line take 5 % of the step. A Python number, which is recorded as a
     double without dims, makes no tensor float64 and does not count. In a run on the CPU products of
-    one line that take 5 % of the step are info.
+    one line that take 5 % of the step are info. It names where the float64 comes from: the line
+    that converts the module or sets the default, or else the first one of the step that makes a
+    float64 tensor of such sizes of an array, by a cast or by an operator of float32 and float64.
     Why it costs: There are twice the bytes of float32, and the rate of float64 is half on NVIDIA's
     largest GPUs and on CPUs, and 1/32 or 1/64 on all other GPUs.
     Example: `model(torch.from_numpy(array).to("cuda"))`, recorded as
@@ -93,7 +97,7 @@ class Float64Compute(Pattern):
                 if (trace.step_share(trace.time_of(rows_of(part))) or 0.0) >= self.worth_a_word:
                     edit = edits.without_ops(trace, part, "in float32", (0.5, 0.7))
                     said = "float64 products or convolutions"
-                    made = float64_made_at(trace, part)
+                    made = _made_at(trace, part)
                     yield Match(part, said, edit=edit, severity=Severity.INFO, fix_place=made)
 
     def _on_a_gpu(self, trace: Trace) -> Matches:
@@ -108,8 +112,13 @@ class Float64Compute(Pattern):
             for part in places.by_window(events):
                 rows = [row for event in part for row in kernels_of[event]]
                 edit = _in_float32(trace, rows, product)
-                made = float64_made_at(trace, part)
+                made = _made_at(trace, part)
                 yield Match(part, f"float64 {what} on the GPU", rows, edit, fix_place=made)
+
+
+def _made_at(trace: Trace, ops: Sequence[Event]) -> FixPlace | None:
+    """Where these ops get their float64 from: a module or a default, or else what comes in."""
+    return float64_made_at(trace, ops) or float64_comes_in_at(trace, ops)
 
 
 def _in_float32(trace: Trace, kernels: list[int], product: bool) -> Edit | None:

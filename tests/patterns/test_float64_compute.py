@@ -10,7 +10,9 @@ import pytest
 import tidy
 from tidy import Severity
 from tidy.finding import Checked
+from tidy.patterns.examples import steps
 from tidy.trace import Trace
+from tidy.trace.outline import parse_outline
 
 from ..conftest import ReadEvents
 from ..oracle.shared import TRACES, findings, path_of, raw_events
@@ -76,6 +78,37 @@ def test_elementwise_ops_count_from_a_share_on(
     ]
     trace = _read(read_events, events)
     assert bool(tidy.check(trace, select=["TDY505"]).findings) is said
+
+
+_WEIGHT = "aten::mm 90us @train.py(9): train | double[8, 4], double[4, 6]"
+_FLOAT = "aten::relu @train.py(3): train | float[8, 4]"
+_ARRAY = "aten::lift_fresh @train.py(5): train | double[8, 4]"
+_FROM_NUMPY = "<built-in method from_numpy of type object at 0x7f> @train.py(6): train"
+_CAST = "aten::_to_copy @train.py(7): train | float[8, 4], =7"
+_MIXED = "aten::mul @train.py(8): train | double[4, 8], float[8, 4]"
+_OTHER = "aten::lift_fresh @train.py(4): train | double[5, 5]"
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ((_FLOAT, _ARRAY), 5),
+        ((_FLOAT, _FROM_NUMPY), 6),
+        ((_FLOAT, _CAST), 7),
+        ((_FLOAT, _MIXED), 8),
+        ((_OTHER, _ARRAY, _MIXED), 5),
+        ((_OTHER, _FLOAT), None),  # of other sizes
+        ((_ARRAY.replace("(5)", "(9)"),), None),  # the line that is named anyhow
+        ((_CAST.replace("=7", "=6"),), None),
+    ],
+)
+def test_where_float64_comes_in(before: tuple[str, ...], line: int | None) -> None:
+    for text in (steps(*before, _WEIGHT), "\n".join((*before, _WEIGHT, ""))):
+        trace = parse_outline(text)
+        (found,) = tidy.check(trace, select=["TDY505"]).findings
+        last = 8 if "ProfilerStep" not in text and _MIXED in before else line
+        said = None if last is None else f"float64 comes in at train.py:{last}"
+        assert (found.fix_place and str(found.fix_place)) == said
 
 
 def _has_doubles(path: Path) -> bool:
