@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +13,19 @@ from tidy.finding import Severity
 from tidy.trace import Event, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
-from ..evidence.device import autograd, walks
+from ..evidence.device import autograd, launches, walks
 from ..evidence.device.autograd import NODE
+from ..evidence.fixes import edits
 from ..evidence.python import loops, places
+from ..evidence.time.rounds import count_text
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
 _FEW = 0.2
+# What each call of torch.autograd.grad() makes that is given no gradient of its output, a scalar.
+_GIVEN = "aten::ones_like"
+_LEFT = (0.0, 0.1)
+_ONE_CALL = "ask for all at once: torch.autograd.grad(loss, list(parameters))"
 
 
 def _forward(count: int = 12) -> str:
@@ -29,12 +36,18 @@ def _backward(
     line: int = 7, count: int = 12, inside: str = "aten::mm 9us", accumulates: bool = True
 ) -> str:
     nodes = (
-        under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1", inside.format(n + 50))
+        under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={n}/1 | float[]", inside.format(n + 50))
         for n in range(count, 0, -1)
     )
     gradient = under(f"{NODE}{walks.ACCUMULATE}", walks.ACCUMULATE)
     above = f"train.py({line}): train > torch/_tensor.py(600): backward"
     return under(above, *nodes, *([gradient] if accumulates else ()))
+
+
+def _grad(line: int = 7, root: int = 12) -> str:
+    """A call of torch.autograd.grad(), for an input that is far from the output."""
+    walk = _backward(line, root, accumulates=False)
+    return f"{_GIVEN} @train.py({line}): train | float[]\n" + walk
 
 
 _DERIVED = "aten::mm 9us seq={}"
@@ -49,7 +62,9 @@ class RepeatedBackward(Pattern):
     What it does: It finds six or more nodes of the autograd graph that run a second time, known by
     their operators' sequence numbers, whose first runs take 5 % of the steps. First runs that make
     a graph themselves (`create_graph=True`) do not count, as a derivative of them is asked for, nor
-    do those that accumulate no gradient, as of `torch.autograd.grad`.
+    do those that accumulate no gradient, as of `torch.autograd.grad`. Of these it finds three or
+    more a step that one line asks for, each from the same node of one loss; they are a warning,
+    since one call gives the gradients of all inputs.
     Why it costs: Each walk computes all gradients of what it passes. `retain_graph=True`, which a
     second walk needs, also keeps all activations. Where a state is carried from step to step, each
     backward walks all the steps before, and a step takes longer than the one before.
@@ -58,10 +73,13 @@ class RepeatedBackward(Pattern):
         AddmmBackward0    Sequence number 41, Fwd thread id 1
         AddmmBackward0    Sequence number 41, Fwd thread id 1      and so on
 
-    Instead: Add the losses and call `backward()` once. Detach what a loss shall not reach: a
+    Instead: Add the losses and call `backward()` once. Give `torch.autograd.grad` all inputs at
+    once. Detach what a loss shall not reach: a
     generator's images for the discriminator, a recurrent state between steps.
     Cannot see: Whether the gradients of each loss are needed on their own, as methods do that weigh
-    tasks by them. That is why it is info.
+    tasks by them. That is why it is info. Calls of `torch.autograd.grad` that are given
+    `grad_outputs` are left alone: they may be rows of a Jacobian. Those of tidy.runtime do not show
+    whether they were, nor does a recording without shapes.
     """
 
     code = "TDY703"
@@ -70,6 +88,7 @@ class RepeatedBackward(Pattern):
     why_no_edit = "the trace does not tell which gradients are needed on their own"
     fewest_nodes = Option(6, "fewer nodes are the end of a loss, which several losses share")
     worth_a_word = word_share(LARGE_INFO, "first walks")
+    fewest_calls = Option(3, "two calls of torch.autograd.grad may be two derivatives", least=2)
     examples = (
         Fires("two-losses", steps(_forward() + _backward() + _backward(9)), 3, AT),
         Fires("a-state-of-steps-before", _forward() + steps(_backward()), 2, AT),
@@ -79,6 +98,11 @@ class RepeatedBackward(Pattern):
             "a-derivative-of-it",
             steps(_forward() + _backward(inside=_DERIVED) + _backward(9) + _OF_IT),
         ),
+        Fires("one-input-a-call", steps(_forward() + _grad() * 4), 12, AT, Severity.WARNING),
+        Quiet("two-inputs", steps(_forward() + _grad() * 2)),
+        Quiet("of-other-losses", steps(_forward() + "".join(_grad(root=n) for n in (12, 11, 10)))),
+        Quiet("of-several-lines", steps(_forward() + "".join(_grad(n) for n in (7, 8, 9)))),
+        Quiet("rows-of-a-jacobian", steps(_forward() + _grad().partition("\n")[2] * 4)),
         Quiet("asked-for", steps(_forward() + _backward(accumulates=False) + _backward(9))),
         Quiet("little", steps(_backward() * 2, "aten::mm 90000us", lasts_us=None)),
         Abstains("no-ops", FRAME),
@@ -97,6 +121,75 @@ class RepeatedBackward(Pattern):
                 count = max(len(nodes_of[first]) for first in same)
                 what = f"{count} nodes of the graph are walked again by a later backward"
                 yield Match(same, what, time, location=place_of[same[0]])
+        yield from self._of_one_loss(trace)
+
+    def _of_one_loss(self, trace: Trace) -> Matches:
+        """The calls of torch.autograd.grad() for one input after the other."""
+        by_loss = places.grouped(
+            _calls_of_grad(trace), lambda call: (call.given.location, call.loss)
+        )
+        many = [call for same in by_loss if len(same) >= self.fewest_calls for call in same]
+        for line in places.parts(many, lambda call: call.given.location, attrgetter("given")):
+            longest = {call.loss: call for call in sorted(line, key=attrgetter("time_ns"))}
+            needless = [call.nodes for call in line if call is not longest[call.loss]]
+            if not needless:
+                continue
+            nodes = np.concatenate(needless)
+            time = trace.time_of(nodes)
+            if (trace.step_share(time) or 0.0) < self.worth_a_word:
+                continue
+            calls = count_text(trace, len(line), "calls", line[0].given.row)
+            yield Match(
+                [call.given for call in line],
+                f"{calls} of torch.autograd.grad walk the graph of one loss, for one input each",
+                time,
+                edits.without_ops(trace, list(trace.events(nodes)), "one call", _LEFT),
+                severity=Severity.WARNING,
+            )
+
+    def fix_of(self, events: Sequence[Event]) -> str:
+        return _ONE_CALL if events[0].name == _GIVEN else self.fix
+
+
+class _CallOfGrad(NamedTuple):
+    """A walk that accumulates no gradient, from an output whose gradient is one.
+
+    Attributes:
+        given: the operator that makes this gradient, at the line of the call.
+        loss: the step, and the node that the walk begins with.
+    """
+
+    given: Event
+    loss: tuple[int, ...]
+    nodes: Rows
+    time_ns: int
+
+
+def _calls_of_grad(trace: Trace) -> Iterator[_CallOfGrad]:
+    given = launches.by_start(trace, launches.tree_rows(trace, _GIVEN))
+    alike, which = np.unique(trace.inputs_id[given], return_inverse=True)
+    is_number = [trace.inputs.shapes(each)[:1] == ((),) for each in alike.tolist()]
+    given = given[np.array(is_number, bool)[which.ravel()]]
+    found = [walk for walk in walks.walks(trace) if len(walk.nodes)]
+    found.sort(key=lambda walk: int(trace.start_ns[walk.nodes[0]]))
+    ops = autograd.backward_ops(trace)
+    ops = ops[np.isin(trace.parent[ops], [int(walk.nodes[0]) for walk in found])]
+    op_of = dict(zip(trace.parent[ops].tolist(), ops.tolist(), strict=True))
+    ended_ns = 0
+    for walk in found:
+        start_ns, op = int(trace.start_ns[walk.nodes[0]]), op_of.get(int(walk.nodes[0]), -1)
+        at = int(np.searchsorted(trace.start_ns[given], start_ns)) - 1
+        is_own = at >= 0 and trace.start_ns[given[at]] >= ended_ns
+        ended_ns = int(trace.end_ns[walk.nodes[-1]])
+        if not is_own or op < 0 or walk.gradients or trace.sequence_nr[op] < 0:
+            continue
+        # Of a node with several outputs, such as unbind's, each may be another loss.
+        if len(trace.inputs.shapes(int(trace.inputs_id[op]))) != 1:
+            continue
+        root = (int(column[op]) for column in (trace.sequence_nr, trace.forward_thread))
+        (step,) = loops.step_of(trace, [start_ns]).tolist()
+        time_ns = int(trace.duration_ns[walk.nodes].sum())
+        yield _CallOfGrad(trace.event(int(given[at])), (step, *root), walk.nodes, time_ns)
 
 
 def _first_walks(trace: Trace) -> Iterator[Rows]:

@@ -56,6 +56,12 @@ for _ in range(8):
 """
 )
 _SEPARATE = "out.sum().backward(retain_graph=True)  #!\n    out.square().sum().backward()"
+_ROWS = """rows = torch.eye(4)
+    for row in rows:
+        torch.autograd.grad(out.sum(1), model[0].weight, row, retain_graph=True)
+    for value in out.sum(1):
+        torch.autograd.grad(value, model[0].weight, retain_graph=True)
+    out.sum().backward()"""
 
 _FROZEN = (
     _HEAD
@@ -329,6 +335,7 @@ GRADIENT_LOOK_ALIKES = [
         ),
         {"AddmmBackward0": 96},
     ),
+    LookAlike("TDY703", "rows-of-a-jacobian", _LOSSES.format(_ROWS), {"AddmmBackward0": 864}),
     LookAlike(
         "TDY704",
         "two-optimizers",
