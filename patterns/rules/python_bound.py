@@ -41,6 +41,7 @@ _SCRIPT = """
     aten::mm 100us @train.py(12): <module>
     """
 
+_NEXT_LINE = "aten::mm @train.py(9): train", "work 900us", "aten::relu @train.py(12): train"
 _IN_PARTS = under(
     "train.py(7): sample 1910us",
     "train.py(8): <listcomp> 900us",
@@ -102,6 +103,7 @@ class PythonBound(Pattern):
         Fires("on-the-cpu", _run("aten::mm", _LONG, "aten::mm 100us", gpu=""), 3, "train.py:3"),
         Fires("in-the-script-itself", _run(_SCRIPT, gpu=""), events=3, at="train.py:12"),
         Fires("in-a-comprehension-and-around-it", _run(_IN_PARTS, gpu=""), 6, "train.py:8"),
+        Fires("in-no-function", _run(*_NEXT_LINE, gpu=""), 3, "train.py:12"),
         Quiet("in-the-capture-of-a-graph", _run(_OP, _CAPTURE)),
         Quiet("in-one-step", on_gpu(under("ProfilerStep#1", _ONE), _NEXT)),
         Quiet("in-the-engine", _run(_NODE, "[memory] 900us 8B", _NODE)),
@@ -208,11 +210,15 @@ def _function(stretch: Stretch) -> Event | None:
 
 
 def _line(function: Event | None, after: Event | None) -> Location | None:
-    """Tell where to look: of a script itself, whose first line tells nothing, at what is next."""
+    """Tell where to look: at what is next, of a script itself, whose first line tells nothing, and
+    where no function is known.
+    """
     place = function.location if function is not None else None
     line = after.location if after is not None else None
-    if place is None or line is None or place.is_call_line or not line.is_call_line:
+    if line is None or not line.is_call_line or (place is not None and place.is_call_line):
         return place
+    if place is None:
+        return line
     is_script = place.function == line.function == "<module>" and line.file == place.file
     return line if is_script else place
 
