@@ -100,6 +100,8 @@ _OTHER = "aten::lift_fresh @train.py(4): train | double[5, 5]"
         ((_OTHER, _FLOAT), None),  # of other sizes
         ((_ARRAY.replace("(5)", "(9)"),), None),  # the line that is named anyhow
         ((_CAST.replace("=7", "=6"),), None),
+        ((_MIXED.replace("mul", "copy_"),), None),  # to float32
+        (("aten::_to_copy @train.py(7): train",), None),
     ],
 )
 def test_where_float64_comes_in(before: tuple[str, ...], line: int | None) -> None:

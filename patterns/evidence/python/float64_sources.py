@@ -16,6 +16,7 @@ import numpy as np
 
 from tidy.finding import FixPlace
 from tidy.trace import Event, Rows, Trace
+from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
 from .loops import step_of
@@ -57,7 +58,7 @@ def _sources(trace: Trace, rows: Rows, sizes: set[Sizes]) -> Rows:
     calls = np.isin(trace.name_id[rows], trace.names_fitting(_FROM_NUMPY))
     alike = np.stack([trace.name_id[rows], trace.inputs_id[rows]])
     kinds, kind = np.unique(alike, axis=1, return_inverse=True)
-    makes = np.array([_makes(trace, *each, sizes) for each in kinds.T.tolist()], bool)
+    makes = np.array([_makes(trace, op, inputs, sizes) for op, inputs in kinds.T.tolist()], bool)
     has = np.array([_has(trace, inputs, sizes) for inputs in kinds[1].tolist()], bool)
     makes, has = makes[kind.ravel()], has[kind.ravel()]
     first_use = int(np.flatnonzero(has & ~calls)[0]) if (has & ~calls).any() else len(rows)
@@ -71,10 +72,12 @@ def _makes(trace: Trace, name: int, inputs: int, sizes: set[Sizes]) -> bool:
     if trace.names[name] == "aten::lift_fresh":
         return _has(trace, inputs, sizes)
     dtypes = trace.inputs.dtypes(inputs)
-    given = [_key(dims) for dims in trace.inputs.shapes(inputs)]
+    given = {_key(dims) for dims in trace.inputs.shapes(inputs)[:1]}
     if trace.names[name] == "aten::_to_copy":
         concrete = trace.inputs.concrete(inputs)
-        return concrete[1:2] == (_DOUBLE,) and dtypes[:1] != ("double",) and given[0] in sizes
+        return concrete[1:2] == (_DOUBLE,) and dtypes[:1] != ("double",) and bool(given & sizes)
+    if trace.names[name] == "aten::copy_":  # into a tensor that is there, as a cast to float32 does
+        return False
     return "float" in _tensors(trace, inputs) and _has(trace, inputs, sizes)
 
 
@@ -98,5 +101,4 @@ def _tensors(trace: Trace, inputs: int) -> dict[str, list[Sizes]]:
 
 def _key(dims: object) -> Sizes:
     """Return dims in order of size, since a product may take a transposed matrix."""
-    is_dims = isinstance(dims, tuple) and all(type(each) is int for each in dims)
-    return tuple(sorted(dims)) if is_dims else ()  # type: ignore[arg-type]
+    return tuple(sorted(dims)) if is_dims(dims) else ()
