@@ -11,6 +11,7 @@ A trace has no names of tensors, so that one is known by its sizes, in any order
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,6 @@ def _tensors(trace: Trace, inputs: int) -> dict[str, list[Sizes]]:
     return found
 
 
-def _key(dims: object) -> Sizes:
+def _key(dims: Any) -> Sizes:
     """Return dims in order of size, since a product may take a transposed matrix."""
     return tuple(sorted(dims)) if is_dims(dims) else ()
