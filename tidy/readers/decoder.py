@@ -19,6 +19,7 @@ _BLANKS = re.compile(rb"[ \t\r\n,]*")
 _NOTHING, _NULL = Raw(b""), b"null"
 _NO_NUMBER = Decimal(NO_NUMBER)
 _LIMIT = 1 << 62
+_GROUP = 32  # elements
 _LOST = "values of a wrong type or size"
 
 
@@ -59,27 +60,43 @@ class EventDecoder:
             self._nothing.decode(b'{"":%b}' % array)
             self._lost["elements that are no events"] += array.count(b",") + 1
             return []
-        events: list[ExactFileEvent] = []
-        lost = Counter[str]()
-        for element in self._raw.decode(array):
-            try:
-                events.append(self._one.decode(element))
-            except msgspec.ValidationError:  # noqa: PERF203
-                event = _coerce_event(element, lost)
-                if event is None:
-                    lost["elements that are no events"] += 1
-                else:
-                    events.append(event)
-        self._lost.update(lost)
+        elements = self._raw.decode(array)
         if not self._is_exact:
-            fast = [
-                FileEvent(**asdict(e) | {"ts": to_float(e.ts), "dur": to_float(e.dur)})
-                for e in events
-            ]
-            self._is_exact = needs_decimals(fast)
-            if not self._is_exact:
-                return fast  # type: ignore[return-value]
-        return events  # type: ignore[return-value]
+            events, lost = self._in_groups(elements, self._fast)
+            self._is_exact = needs_decimals(events)
+        if self._is_exact:
+            events, lost = self._in_groups(elements, self._exact)
+        self._lost.update(lost)
+        return events
+
+    def _in_groups(
+        self, elements: list[Raw], decoder: msgspec.json.Decoder[Any]
+    ) -> tuple[list[Any], Counter[str]]:
+        """Decode groups of elements, and one by one those of a group in which one does not fit."""
+        events: list[Any] = []
+        lost = Counter[str]()
+        for first in range(0, len(elements), _GROUP):
+            group = elements[first : first + _GROUP]
+            try:
+                events += decoder.decode(b"[%b]" % b",".join(group))
+            except msgspec.ValidationError:
+                exact = [event for each in group if (event := self._any(each, lost)) is not None]
+                events += exact if decoder is self._exact else map(_to_fast, exact)
+        return events, lost
+
+    def _any(self, element: Raw, lost: Counter[str]) -> ExactFileEvent | None:
+        """The event in one element, coerced where it does not fit; None where there is none."""
+        try:
+            return self._one.decode(element)
+        except msgspec.ValidationError:
+            event = _coerce_event(element, lost)
+        if event is None:
+            lost["elements that are no events"] += 1
+        return event
+
+
+def _to_fast(event: ExactFileEvent) -> FileEvent:
+    return FileEvent(**asdict(event) | {"ts": to_float(event.ts), "dur": to_float(event.dur)})
 
 
 def _in_brackets(text: bytes | memoryview) -> bytes:
