@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace.kinds import ACCELERATORS, DEVICE_KINDS, KIND_OF_CATEGORY, EventKind
-from ..trace.raw_columns import Interner, RawColumns, Strings, Track
+from ..trace.raw_columns import Column, Interner, RawColumns, Strings, Track
 from .schema import AnyEvent, Args, ExactFileEvent
 from .times import Clock
 
@@ -18,6 +20,7 @@ _SPANS = ("trace", "iteration")  # of Kineto itself
 # The autograd profiler of 2020 wrote no categories; its two "processes" tell.
 _KIND_OF_LEGACY_PID = {"CPU functions": EventKind.TorchOp, "CUDA functions": EventKind.Kernel}
 _ESCAPES = str.maketrans({"\n": "/n", "\t": "/t", "\f": "/f", "\b": "/b", "\r": "/r"})
+_BETWEEN = b"\0"  # parts of a key; no JSON holds it
 _BEGIN_END = "begin or end events (ph B, E), which no PyTorch profiler writes"
 
 
@@ -54,7 +57,8 @@ class RowWriter:
         self._track_ids = _NumberOf(lambda pair: strings.tracks[Track(*map(_plain, pair))])
         # Dims, types, concrete inputs and strides as JSON; none where no inputs were recorded.
         self._signatures = _NumberOf(
-            lambda parts: signatures[tuple(texts[text] for text in parts)], {(b"",) * 4: -1}
+            lambda key: signatures[tuple(texts[text] for text in key.split(_BETWEEN))],
+            {_BETWEEN * 3: -1},
         )
         self._name_ids = _NumberOf(lambda text: strings.names[_meant(text)])
         self._stack_ids = _NumberOf(lambda text: strings.stacks[_meant(text)])
@@ -80,32 +84,53 @@ class RowWriter:
                     self.unknown[category] += len(same)
                 else:
                     self.known_count += len(same)
-        for kind, group in kinds.items():
-            self._add_kind(kind, group)
+        self._add_complete(kinds)
         self._add_memory([e for e in other if e.name in _MEMORY and e.ph in ("i", "I")])
         self._add_arrows([e for e in other if e.ph in ("s", "f")])
         if unpaired := sum(e.ph in ("B", "E") for e in other):
             self.lost[_BEGIN_END] += unpaired
 
-    def _add_kind(self, kind: EventKind, events: list[AnyEvent]) -> None:
-        events, starts, durations = self._clock.read(events)
-        if not events:
+    def _add_complete(self, kinds: Mapping[EventKind, list[AnyEvent]]) -> None:
+        """Append the events of each kind: what all have at once, then what is a kind's own."""
+        events = list(chain.from_iterable(kinds.values()))
+        kept, starts, durations = self._clock.read(events)
+        if len(kept) < len(events):
+            known = set(map(id, kept))
+            kinds = {kind: [e for e in group if id(e) in known] for kind, group in kinds.items()}
+        if not kept:
             return
-        args = [event.args for event in events]
-        columns = {"start_ns": starts, "duration_ns": durations, **self._identity(events)}
+        first, identity = self.raw.row_count, self._identity(kept)
+        track_ids = np.array(identity.pop("track_id"), np.int32)
+        kind_column = np.repeat(np.array(list(kinds), np.uint8), [*map(len, kinds.values())])
+        self._append(
+            kept,
+            kind=kind_column,
+            start_ns=starts,
+            duration_ns=durations,
+            track_id=track_ids,
+            **identity,
+        )
+        last = 0
+        for kind, group in kinds.items():
+            if group:
+                at, last = last, last + len(group)
+                args = [event.args for event in group]
+                self.raw.fill(first + at, len(group), **self._own(kind, args, track_ids[at:last]))
+
+    def _own(self, kind: EventKind, args: list[Args], track_ids: Column) -> dict[str, Any]:
+        """The columns that events of this kind have beside those that all have."""
         if kind in (EventKind.TorchOp, EventKind.Annotation):
-            columns |= self._op_columns(args)
+            columns = self._op_columns(args)
         elif kind == EventKind.PyCall:
-            columns["tie"] = _indexes(args)
-            columns |= self._stack_column(args)
+            columns = {"tie": _indexes(args), **self._stack_column(args)}
         else:
-            columns["external_id"] = [a.external_id or a.external_id_2021 for a in args]
-            columns["correlation"] = [a.correlation for a in args]
+            correlations = [a.correlation for a in args]
+            columns = {"external_id": _external_ids(args), "correlation": correlations}
             if kind == EventKind.Runtime:
                 columns |= self._stack_column(args)
         if kind in DEVICE_KINDS:
-            columns |= self._device_columns(args, columns["track_id"])
-        self._append(events, kind=kind, **columns)
+            columns |= self._device_columns(args, track_ids)
+        return columns
 
     def _append(self, events: list[AnyEvent], **columns: Any) -> None:
         self.event_count += len(events)
@@ -114,15 +139,10 @@ class RowWriter:
             self.in_order += events
 
     def _op_columns(self, args: list[Args]) -> dict[str, Any]:
-        signatures = self._signatures
+        signatures, key = self._signatures, _BETWEEN.join
+        forward_threads = np.array([a.forward_thread for a in args], np.int64)
         inputs_id = [
-            signatures[
-                bytes(a.dims or a.dims_2021),
-                bytes(a.types),
-                bytes(a.concrete),
-                bytes(a.strides),
-            ]
-            for a in args
+            signatures[key((a.dims or a.dims_2021, a.types, a.concrete, a.strides))] for a in args
         ]
         for number, a in enumerate(args):
             if a.collective:
@@ -130,9 +150,9 @@ class RowWriter:
         columns: dict[str, Any] = {
             "inputs_id": inputs_id,
             "tie": _indexes(args),
-            "external_id": [a.external_id or a.external_id_2021 for a in args],
+            "external_id": _external_ids(args),
             "sequence_nr": [a.sequence_nr for a in args],
-            "forward_thread": [_small(a.forward_thread, 0) for a in args],
+            "forward_thread": _all_small(forward_threads, 0),
         }
         return columns | self._stack_column(args)
 
@@ -143,23 +163,27 @@ class RowWriter:
             args.group_description, args.group_ranks, args.group_size, args.seq,
         )  # fmt: skip
         text = b"[%b]" % b",".join(bytes(each) or b"null" for each in said)
-        parts = bytes(args.dims), bytes(args.types), bytes(args.concrete), bytes(args.strides), text
-        return self._signatures[parts]
+        parts = args.dims, args.types, args.concrete, args.strides, text
+        return self._signatures[_BETWEEN.join(parts)]
 
     def _stack_column(self, args: list[Args]) -> dict[str, Any]:
-        if not any(a.call_stack for a in args):
+        if not any([a.call_stack for a in args]):  # noqa: C419 - a list is faster
             return {}
         stacks = self._stack_ids
         return {"stack_id": [stacks[a.call_stack] if a.call_stack else -1 for a in args]}
 
-    def _device_columns(self, args: list[Args], track_ids: list[int]) -> dict[str, Any]:
-        tracks = list(self.raw.strings.tracks)
-        places = [(a, tracks[track_id]) for a, track_id in zip(args, track_ids, strict=True)]
-        return {
-            "device": [_small(a.device if a.device >= 0 else t.pid, 0) for a, t in places],
-            "stream": [a.stream if a.stream >= 0 else _stream_of(t.tid) for a, t in places],
-            "nbytes": [a.nbytes for a in args],
-        }
+    def _device_columns(self, args: list[Args], track_ids: Column) -> dict[str, Any]:
+        device = np.array([a.device for a in args], np.int64)
+        stream = np.array([a.stream for a in args], np.int64)
+        if device.min() < 0 or stream.min() < 0:
+            tracks = list(self.raw.strings.tracks)
+            used, place = np.unique(track_ids, return_inverse=True)
+            pids = np.array([_small(tracks[each].pid, 0) for each in used.tolist()])
+            streams = np.array([_stream_of(tracks[each].tid) for each in used.tolist()])
+            device = np.where(device >= 0, device, pids[place])
+            stream = np.where(stream >= 0, stream, streams[place])
+        device = _all_small(device, 0)
+        return {"device": device, "stream": stream, "nbytes": [a.nbytes for a in args]}
 
     def _add_memory(self, events: list[AnyEvent]) -> None:
         self.known_count += len(events)
@@ -226,8 +250,18 @@ def _by_kind(category: str, events: list[AnyEvent]) -> Iterator[tuple[EventKind,
         yield _KIND_OF_LEGACY_PID.get(str(event.pid), EventKind.Other), [event]
 
 
-def _indexes(args: list[Args]) -> list[int]:
-    return [a.index if a.index >= 0 else a.index_2022 for a in args]
+def _indexes(args: list[Args]) -> NDArray[np.int64]:
+    found = np.array([a.index for a in args], np.int64)
+    if found.min() < 0:
+        return np.array([a.index if a.index >= 0 else a.index_2022 for a in args], np.int64)
+    return found
+
+
+def _external_ids(args: list[Args]) -> NDArray[np.int64]:
+    found = np.array([a.external_id for a in args], np.int64)
+    if not found.all():
+        return np.array([a.external_id or a.external_id_2021 for a in args], np.int64)
+    return found
 
 
 def _plain(identity: Any) -> int | str:
@@ -247,3 +281,7 @@ def _stream_of(tid: int | str) -> int:
 def _small(value: int | str, default: int) -> int:
     """The value where it is a number that fits 32 bits, else the default."""
     return value if isinstance(value, int) and abs(value) < 1 << 31 else default
+
+
+def _all_small(values: NDArray[np.int64], default: int) -> NDArray[np.int64]:
+    return np.where(np.abs(values) < 1 << 31, values, default)

@@ -1,7 +1,6 @@
 """Raw columns: what a reader hands over, one row an event in any order.
 
-A reader appends blocks of rows that share a kind; columns that a block leaves out take their
-default. `concatenate` gives each column as one array and frees its blocks on the way, so the peak
+A reader appends blocks of rows; columns that a block leaves out take their default. `concatenate` gives each column as one array and frees its blocks on the way, so the peak
 is the table plus one column.
 """
 
@@ -18,7 +17,9 @@ from .memory import MEMORY_COLUMNS
 
 Column = NDArray[Any]
 Rows = NDArray[np.int64]
-Blocks = dict[str, list[Column]]
+# The first row and the number of rows, with their values, or the one value that all of them have.
+Block = tuple[int, int, Column]
+Blocks = dict[str, list[Block]]
 
 # name -> (dtype, default). Units stand in names; identifiers have none.
 COLUMNS: Mapping[str, tuple[type[np.generic], int]] = {
@@ -88,9 +89,11 @@ class RawColumns:
 
     def __init__(self, strings: Strings | None = None) -> None:
         self.strings = Strings() if strings is None else strings
-        self._counts: list[int] = []
-        self._flow_counts: list[int] = []
-        # A block is an array, or the one value that all its rows have.
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows; the texts stay."""
+        self._count = self._flow_count = self._memory_count = 0
         self._blocks: Blocks = {name: [] for name in COLUMNS}
         self._flow_blocks: Blocks = {name: [] for name in FLOW_COLUMNS}
         self._memory_blocks: Blocks = {name: [] for name in MEMORY_COLUMNS}
@@ -98,79 +101,76 @@ class RawColumns:
     @property
     def row_count(self) -> int:
         """How many rows there are; the next row to be appended has this number."""
-        return sum(self._counts)
+        return self._count
 
     def append(self, count: int, **columns: ArrayLike) -> None:
         """Add `count` rows; a scalar stands for all of them, a missing column for its default."""
-        for name, (dtype, default) in COLUMNS.items():
-            self._blocks[name].append(np.asarray(columns.get(name, default), dtype))
-        self._counts.append(count)
+        self._count += count
+        self.fill(self._count - count, count, **columns)
+
+    def fill(self, first: int, count: int, **columns: ArrayLike) -> None:
+        """Set columns of the `count` rows from `first` on, which were appended without them."""
+        for name, column in columns.items():
+            self._blocks[name].append((first, count, np.asarray(column, COLUMNS[name][0])))
 
     def append_flows(self, **columns: ArrayLike) -> None:
         """Add ends of arrows; every column of FLOW_COLUMNS, shape (n,)."""
+        count = np.size(columns["flow_id"])
         for name, dtype in FLOW_COLUMNS.items():
-            self._flow_blocks[name].append(np.asarray(columns[name], dtype))
-        self._flow_counts.append(len(self._flow_blocks["flow_id"][-1]))
+            block = np.asarray(columns[name], dtype)
+            self._flow_blocks[name].append((self._flow_count, count, block))
+        self._flow_count += count
 
     def append_memory(self, row: ArrayLike, **columns: ArrayLike) -> None:
         """Add what memory events say of the totals, each of a row here; see `MemoryTable`."""
-        rows = np.asarray(row, np.int64)
+        count = np.size(row)
         for name, default in MEMORY_COLUMNS.items():
-            column = rows if name == "row" else np.asarray(columns.get(name, default), np.int64)
-            self._memory_blocks[name].append(np.broadcast_to(column, rows.shape))
-
-    def clear(self) -> None:
-        """Forget all rows; the texts stay."""
-        self._counts, self._flow_counts = [], []
-        tables = self._blocks, self._flow_blocks, self._memory_blocks
-        for blocks in (blocks for table in tables for blocks in table.values()):
-            blocks.clear()
+            block = np.asarray(row if name == "row" else columns.get(name, default), np.int64)
+            self._memory_blocks[name].append((self._memory_count, count, block))
+        self._memory_count += count
 
     def shift(self, by_ns: int) -> None:
         """Add `by_ns` to every start, and to the time of every arrow."""
-        for block in (*self._blocks["start_ns"], *self._flow_blocks["time_ns"]):
+        for _, _, block in (*self._blocks["start_ns"], *self._flow_blocks["time_ns"]):
             np.add(block, np.int64(by_ns), out=block)
 
     def map_kinds(self, kind_of: NDArray[np.uint8]) -> None:
         """Replace each row's kind by `kind_of[kind, name_id]`; shape (kinds, names)."""
-        names = self._blocks["name_id"]
-        kinds = self._blocks["kind"]
-        self._blocks["kind"] = [kind_of[k, n] for k, n in zip(kinds, names, strict=True)]
+        kinds, names = self._whole("kind"), self._whole("name_id")
+        self._blocks["kind"] = [(0, self._count, kind_of[kinds, names])]
 
     def join(self) -> tuple[dict[str, Column], dict[str, Column]]:
         """Every column of the rows and of the arrows as one array; what is changed there stays."""
-        counts, flow_counts = sum(self._counts), sum(self._flow_counts)
         table, flows = self.concatenate(), self.concatenate_flows()
-        self._blocks = {name: [column] for name, column in table.items()}
-        self._flow_blocks = {name: [column] for name, column in flows.items()}
-        self._counts, self._flow_counts = [counts], [flow_counts]
+        self._blocks = {name: [(0, self._count, column)] for name, column in table.items()}
+        self._flow_blocks = {name: [(0, self._flow_count, each)] for name, each in flows.items()}
         return table, flows
 
     def concatenate(self) -> dict[str, Column]:
         """Every column as one array; the blocks are gone afterwards."""
-        dtypes = {name: dtype for name, (dtype, _) in COLUMNS.items()}
-        return _concatenate(self._blocks, self._counts, dtypes)
+        return {name: self._whole(name, is_last=True) for name in COLUMNS}
 
     def concatenate_flows(self) -> dict[str, Column]:
         """Every column of the arrows as one array; the blocks are gone afterwards."""
-        return _concatenate(self._flow_blocks, self._flow_counts, FLOW_COLUMNS)
+        return {
+            name: _joined(self._flow_blocks.pop(name), self._flow_count, dtype)
+            for name, dtype in FLOW_COLUMNS.items()
+        }
 
     def concatenate_memory(self) -> dict[str, Column]:
         """Every column of what memory events say; the blocks are gone afterwards."""
-        dtypes = dict.fromkeys(MEMORY_COLUMNS, np.int64)
-        counts = [len(block) for block in self._memory_blocks["row"]]
-        return _concatenate(self._memory_blocks, counts, dtypes)
+        return {
+            name: _joined(self._memory_blocks.pop(name), self._memory_count, np.int64)
+            for name in MEMORY_COLUMNS
+        }
+
+    def _whole(self, name: str, is_last: bool = False) -> Column:
+        blocks = self._blocks.pop(name) if is_last else self._blocks[name]
+        return _joined(blocks, self._count, *COLUMNS[name])
 
 
-def _concatenate(
-    blocks: Blocks, counts: list[int], dtypes: Mapping[str, type[np.generic]]
-) -> dict[str, Column]:
-    table: dict[str, Column] = {}
-    for name, dtype in dtypes.items():
-        column: Column = np.empty(sum(counts), dtype)
-        first = 0
-        for count, block in zip(counts, blocks.pop(name), strict=True):
-            column[first : first + count] = block
-            first += count
-        table[name] = column
-    return table
+def _joined(blocks: list[Block], count: int, dtype: type[np.generic], default: int = 0) -> Column:
+    column: Column = np.full(count, default, dtype)
+    for first, size, block in blocks:
+        column[first : first + size] = block
+    return column
