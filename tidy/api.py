@@ -26,19 +26,27 @@ Rule = str | os.PathLike[str] | type[Pattern] | Pattern
 Rules = Rule | Iterable[Rule]
 
 
-def load(path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> Trace:
+def load(
+    path: str | os.PathLike[str],
+    progress: Callable[[int], None] | None = None,
+    *,
+    jobs: int = 1,
+) -> Trace:
     """Read a trace that `torch.profiler` recorded (JSON, plain or in gzip or zip).
 
     Args:
         path: the file, or "-" for standard input.
         progress: called with the number of bytes read so far.
+        jobs: how many worker processes read a file with much text, up to 4; the trace is the same.
+            Where they cannot be forked (macOS, Windows, beside threads) they import the main module
+            again, so that a script needs its `if __name__ == "__main__":`.
 
     Raises:
         TraceFormatError: the file is not a trace, or cannot be read.
     """
     from . import averages  # noqa: F401 - gives traces `key_averages()` and `table()`
 
-    return read_trace(path, progress)
+    return read_trace(path, progress, jobs)
 
 
 def _cell_of(trace: Trace) -> str:

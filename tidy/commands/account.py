@@ -31,9 +31,10 @@ def run_account(
     rows: int,
     width: int | None = None,
     step: str | None = None,
+    jobs: int | None = None,
 ) -> int:
     """Read, account and print, as the options of the command say; gives the exit code."""
-    inputs = find_files(traces)
+    inputs = find_files(traces, jobs)
     check_output(output, sources=[path for path, _ in inputs.files])
     read = [of_step(each, step) for each in inputs.read()]
     accountants = [

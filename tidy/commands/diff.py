@@ -70,7 +70,7 @@ def _side(path: str, options: ReportOptions) -> tuple[Side, Sequence[CheckedTrac
             return side_of_report(path, content), []
         except ValueError as error:
             raise UsageError(f"{path}: {error}") from None
-    inputs = find_files([path])
+    inputs = find_files([path], options.jobs)
     rules = options.rules()
     # Comments that accept findings are not read: the sources of at least one side have changed.
     settings = CheckSettings(rules, options.settings.path_ignores, savings=options.savings)

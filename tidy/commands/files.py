@@ -14,6 +14,7 @@ from typing import IO
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading, say
 from ..readers import read_trace
+from ..readers.workers import default_jobs
 from ..trace import Trace
 from .wrong_kind import not_a_trace
 
@@ -29,12 +30,14 @@ class InputFiles:
         asked: the paths of the files that were given themselves.
         unreadable: what was asked for and could not be read: the problem by path.
         skipped: how many files of each folder are not traces.
+        jobs: how many worker processes read a large file; 1 for none.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
     unreadable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
+    jobs: int = 1
 
     def read(self) -> Iterator[Trace]:
         """Read one file after the other; on a terminal a bar shows how far it is."""
@@ -42,7 +45,7 @@ class InputFiles:
         with reading([path for path, _ in self.files]) as start:
             for path, folder in self.files:
                 try:
-                    trace = read_trace(path, start(path))
+                    trace = read_trace(path, start(path), self.jobs)
                 except TraceFormatError as error:
                     foreign = folder and path not in self.asked
                     if foreign and not isinstance(error, UnreadableFile):
@@ -65,9 +68,14 @@ class InputFiles:
             say(f"{path}: {problem}")
 
 
-def find_files(traces: Sequence[str]) -> InputFiles:
-    """The files that were given, and all files in the given folders that may be traces."""
-    inputs = InputFiles()
+def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
+    """The files that were given, and all files in the given folders that may be traces.
+
+    Args:
+        traces: files, folders, or "-" for standard input.
+        jobs: how many worker processes read a large file; None for as many as can work at a time.
+    """
+    inputs = InputFiles(jobs=default_jobs() if jobs is None else jobs)
     files: dict[str, str] = {}
     for given in dict.fromkeys(traces):
         folder = Path(given)

@@ -16,12 +16,13 @@ def run_flame(
     all_frames: bool,
     output: str | None,
     step: str | None = None,
+    jobs: int | None = None,
 ) -> int:
     """Read and write, as the options of the command say; gives the exit code.
 
     Of several traces each path begins with that of its file.
     """
-    inputs = find_files(traces)
+    inputs = find_files(traces, jobs)
     check_output(output, sources=[path for path, _ in inputs.files])
     read = [of_step(each, step) for each in inputs.read()]
     inputs.say_what_is_missing()

@@ -47,6 +47,12 @@ WIDTH = number_option(
     "Columns of the text; by default those of the terminal or of COLUMNS, else 80.",
     least=40,
 )
+JOBS = number_option(
+    "--jobs",
+    "Read a large trace in N worker processes (of 20 MB of text or more, up to 4); 1 for none. By"
+    " default as many as there are processors for tidy. The report is the same.",
+    least=1,
+)
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)
 _STEP = click.option(
     "--step", metavar="N|slowest", help="Of one step alone: a number, or the slowest that counts."
@@ -210,6 +216,7 @@ verify_options = together(
 # What `account` shows.
 account_options = together(
     _STEP,
+    JOBS,
     _PRINTED,
     flag_option("--by-step", "Also an account of each step."),
     flag_option("--by-line", "Also the lines of source that take most time."),
@@ -218,6 +225,7 @@ account_options = together(
 # What `open` shows.
 open_options = together(
     _STEP,
+    JOBS,
     _PAGE_STEPS,
     codes_option("--select", "Run only these rules."),
     codes_option("--ignore", "Leave these rules out."),
@@ -227,6 +235,7 @@ open_options = together(
 # What `flame` writes.
 flame_options = together(
     _STEP,
+    JOBS,
     flag_option("--device of_device", "Time of devices, by what launched their work."),
     flag_option("--all-frames", "Also frames of libraries, and marks of steps."),
     path_option("--output -o", "Write the lines there, not to the terminal."),
@@ -267,6 +276,7 @@ diff_options = together(
     ),
     number_option("--top", "Show the N ops and findings that matter most; 0 shows all.", 20),
     WIDTH,
+    JOBS,
     CONFIG,
 )
 # What `table` shows.
@@ -287,6 +297,7 @@ table_options = together(
     format_option("text", "json", "csv", text="For people or for programs (docs/table.md)."),
     OUTPUT,
     WIDTH,
+    JOBS,
 )
 # Traces, or with --recover folders that killed runs left.
 report_traces = together(
@@ -295,6 +306,7 @@ report_traces = together(
         "--recover", "TRACE is a folder that a killed tidy run left; without one, the latest."
     ),
     _STEP,
+    JOBS,
 )
 # A place for which a configuration holds, and how to show it.
 config_options = together(
@@ -314,6 +326,7 @@ baseline_options = together(
         " tidy-baseline.json in the folder of the project.",
     ),
     flag_option("--prune", "Take out what is gone, and put in nothing new."),
+    JOBS,
     codes_option("--select", "Run only these rules."),
     codes_option("--ignore", "Leave these rules out."),
     PATTERNS,

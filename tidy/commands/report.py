@@ -59,7 +59,7 @@ def run_report(
         is_recorded: whether the traces are of a run that this command itself has recorded.
     """
     rules = options.rules()
-    inputs = find_files([each for each in traces if isinstance(each, str)])
+    inputs = find_files([each for each in traces if isinstance(each, str)], options.jobs)
     sources = [path for path, _ in inputs.files]
     for each in options.outputs:
         check_output(each.path, sources=sources)

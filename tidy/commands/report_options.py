@@ -58,6 +58,7 @@ class ReportOptions:
         rules_url: where the page of the rules is published; None where nobody says so.
         page_steps: the steps that the timeline of a page shows.
         perfetto: a file for the trace with findings in it; None for none.
+        jobs: how many worker processes read a large trace; None for one a processor.
         settings: the configuration that holds, for options of rules and ignored paths.
     """
 
@@ -84,6 +85,7 @@ class ReportOptions:
     rules_url: str | None = None
     page_steps: Sequence[str] = USUAL_STEPS
     perfetto: str | None = None
+    jobs: int | None = None
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:

@@ -59,7 +59,12 @@ class TableChoice:
 
 
 def run_table(
-    traces: Sequence[str], form: str, output: str | None, width: int | None = None, **options: Any
+    traces: Sequence[str],
+    form: str,
+    output: str | None,
+    width: int | None = None,
+    jobs: int | None = None,
+    **options: Any,
 ) -> int:
     """Read, average and print, as `TableChoice` and the options of all forms say."""
     choice = TableChoice(**options)
@@ -67,7 +72,7 @@ def run_table(
         choice.asked_for()
     except ValueError as error:
         raise UsageError(f"--sort-by: {error}") from error
-    inputs = find_files(traces)
+    inputs = find_files(traces, jobs)
     check_output(output, sources=[path for path, _ in inputs.files])
     with opened(output) as file:
         _write(inputs, choice, form, file, width)

@@ -20,7 +20,12 @@ _DATABASES = (".sqlite", ".sqlite3", ".nvprof", ".nvvp")
 _TEXT_OR_PACKED = (b"{", b"[", b"\x1f\x8b", b"PK", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
-def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -> Trace:
+def read_trace(
+    path: str | os.PathLike[str],
+    progress: Progress | None = None,
+    jobs: int = 1,
+    method: str | None = None,
+) -> Trace:
     """Read a trace of PyTorch's profiler: JSON, also in gzip, zip or tar; "-" is standard input.
 
     An SQLite file is read as a profile of nvprof or Nsight Systems.
@@ -28,6 +33,9 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
     Args:
         path: the file.
         progress: called with the number of bytes read so far.
+        jobs: how many worker processes read a file with much text; 1 for none. The trace is the
+            same.
+        method: how they are started, "fork" or "spawn"; None for what is quick and safe.
 
     Raises:
         TraceFormatError: there is no such file, or it is not a trace.
@@ -37,15 +45,17 @@ def read_trace(path: str | os.PathLike[str], progress: Progress | None = None) -
         if name == "-":
             if sys.stdin is None:
                 raise UnreadableFile("<stdin>", "cannot be read: it is closed")
-            return _read(sys.stdin.buffer, "<stdin>", progress)
+            return _read(sys.stdin.buffer, "<stdin>", progress, jobs, method)
         with _open(name) as file:
-            return _read(file, name, progress)
+            return _read(file, name, progress, jobs, method)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UnreadableFile(name, f"cannot be read: {reason}") from error
 
 
-def _read(file: IO[bytes], name: str, progress: Progress | None) -> Trace:
+def _read(
+    file: IO[bytes], name: str, progress: Progress | None, jobs: int, method: str | None
+) -> Trace:
     head = file.peek(len(_SQLITE)) if isinstance(file, BufferedReader) else b""
     if head.startswith(_SQLITE):
         return _read_database(file, name, progress)
@@ -58,7 +68,7 @@ def _read(file: IO[bytes], name: str, progress: Progress | None) -> Trace:
         if name.lower().endswith(_DATABASES):
             what = "no SQLite database, whatever its name says (encrypted, or damaged?)"
             raise TraceFormatError(name, f"this is {what}")
-    return read_chrome_trace(file, name, progress)
+    return read_chrome_trace(file, name, progress, jobs, method)
 
 
 def _unpacked(head: bytes) -> bytes:

@@ -24,7 +24,11 @@ _LOST = "values of a wrong type or size"
 
 
 class EventDecoder:
-    """Decodes pieces of a trace; `lost` counts values and elements that cannot be used."""
+    """Decodes pieces of a trace; `lost` counts values and elements that cannot be used.
+
+    Attributes:
+        is_exact: whether a piece was met whose times need decimals; all that follow have them.
+    """
 
     def __init__(self, lost: Counter[str]) -> None:
         self._fast = msgspec.json.Decoder(list[FileEvent])
@@ -32,7 +36,7 @@ class EventDecoder:
         self._one = msgspec.json.Decoder(ExactFileEvent)
         self._raw = msgspec.json.Decoder(list[Raw])
         self._nothing = msgspec.json.Decoder(Nothing)
-        self._is_exact = False
+        self.is_exact = False
         self._lost = lost
 
     def decode(self, text: bytes | memoryview) -> list[AnyEvent]:
@@ -45,11 +49,11 @@ class EventDecoder:
         """
         array = _in_brackets(text)
         try:
-            if not self._is_exact:
+            if not self.is_exact:
                 events = self._fast.decode(array)
                 if not needs_decimals(events):
                     return events  # type: ignore[return-value]  # list is invariant
-                self._is_exact = True
+                self.is_exact = True
             return self._exact.decode(array)  # type: ignore[return-value]
         except msgspec.ValidationError:
             return self._one_by_one(array)
@@ -61,10 +65,10 @@ class EventDecoder:
             self._lost["elements that are no events"] += array.count(b",") + 1
             return []
         elements = self._raw.decode(array)
-        if not self._is_exact:
+        if not self.is_exact:
             events, lost = self._in_groups(elements, self._fast)
-            self._is_exact = needs_decimals(events)
-        if self._is_exact:
+            self.is_exact = needs_decimals(events)
+        if self.is_exact:
             events, lost = self._in_groups(elements, self._exact)
         self._lost.update(lost)
         return events

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import chain
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, pairwise
+from typing import Generic, NamedTuple, TypeVar
 
-from .container import Blocks
+from .container import BLOCK_NBYTES, Blocks
 from .header import ends_document, opens_document
 from .mend import UNDECODABLE
 from .salvage import LONGEST_EVENT_NBYTES, DecodeEvents, Salvage, last_borders
 
 PIECE_NBYTES = 1 << 19
+LONGEST_USUAL_NBYTES = PIECE_NBYTES + BLOCK_NBYTES
 _LONGEST_HEAD_NBYTES = 64 << 20
 _LONGEST_TAIL_NBYTES = 16 << 20
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -30,6 +31,31 @@ _MOST_ENDS = 16
 T = TypeVar("T")
 
 
+class CutPiece(NamedTuple):
+    """A piece that may not decode.
+
+    Attributes:
+        text: all that was read and not used before; the piece ends at the last of the cuts.
+        cuts: the places where it may end.
+        sizes: the sizes of the blocks that were read for it, with which the text ends.
+    """
+
+    text: bytes
+    cuts: list[int]
+    sizes: list[int]
+
+    @property
+    def blocks(self) -> list[bytes]:
+        """The blocks that were read for the piece."""
+        starts = accumulate(self.sizes, initial=len(self.text) - sum(self.sizes))
+        return [self.text[a:b] for a, b in pairwise(starts)]
+
+    @property
+    def content(self) -> memoryview:
+        """The text of the piece."""
+        return memoryview(self.text)[: self.cuts[-1]]
+
+
 class EventText(Generic[T]):
     """The parts of a trace's text: `head`, then lists of events by iterating, then `tail`.
 
@@ -38,6 +64,7 @@ class EventText(Generic[T]):
         tail: text after the bracket that closes the list; None where the text ended before it.
         found_events: whether there is a list of events at all; if not, `head` has the text.
         start: the first kilobytes of the list.
+        is_over: whether all events were given.
     """
 
     def __init__(self, blocks: Blocks, decode: DecodeEvents[T], repairs: Counter[str]) -> None:
@@ -53,6 +80,8 @@ class EventText(Generic[T]):
         self.head, rest = bytes(text[:start]), bytes(text[end:])
         parts = (rest[at : at + PIECE_NBYTES] for at in range(0, len(rest), PIECE_NBYTES))
         self._blocks = chain(parts, self._blocks)
+        self._text, self.is_over = b"", False
+        self._read: list[bytes] = []  # the blocks since the last piece
 
     def _find_list(self, text: bytearray) -> tuple[int, int] | None:
         """Read up to the first event; gives the ends of what opens the list, None without one."""
@@ -79,39 +108,72 @@ class EventText(Generic[T]):
         return first
 
     def __iter__(self) -> Iterator[list[T]]:
-        """The events of each piece."""
-        text, searched = b"", 0
+        """The events of each piece that was not read yet."""
+        while not self.is_over:
+            yield self.read_piece()
+
+    def read_piece(self) -> list[T]:
+        """The events of the next piece."""
+        cuts = self._read_on()
+        if cuts is None:
+            return self._take_last(self._text)
+        return self._take(cuts)
+
+    def cut_piece(self) -> CutPiece | None:
+        """Cut the next piece on trust that it decodes; None where only the end is left.
+
+        `restore` takes it back if it does not.
+        """
+        cuts = self._read_on()
+        if cuts is None:
+            return None
+        piece = CutPiece(self._text, cuts, [len(block) for block in self._read])
+        self._text, self._read = self._text[cuts[-1] :], []
+        return piece
+
+    def restore(self, pieces: Sequence[CutPiece]) -> list[T]:
+        """Take back pieces, the last that were cut, and give the events of the first of them."""
+        first, *others = pieces
+        self._text, read = first.text, self._read
+        self._blocks = chain(*(each.blocks for each in others), read, self._blocks)
+        self._read = []
+        return self._take(first.cuts)
+
+    def _read_on(self) -> list[int] | None:
+        """Read up to where a piece may end; gives the places to try, None where the file ends."""
+        searched = 0
         for block in self._blocks:
-            text += block
+            self._read.append(block)
+            self._text += block
             if not self.start:
                 self.start = block[: 1 << 14]
-            if len(text) < PIECE_NBYTES:
+            if len(self._text) < PIECE_NBYTES:
                 continue
-            cuts = last_borders(text, searched)
-            searched = max(0, len(text) - _OVERLAP)
-            if not cuts and len(text) < LONGEST_EVENT_NBYTES:
-                continue
-            events, text = self._take(text, cuts or [len(text)])
-            yield events
-            if self.tail is not None:
-                self._read_tail(text)
-                return
-            searched = 0
-        yield self._take_last(text)
+            cuts = last_borders(self._text, searched)
+            searched = max(0, len(self._text) - _OVERLAP)
+            if cuts or len(self._text) >= LONGEST_EVENT_NBYTES:
+                return cuts or [len(self._text)]
+        return None
 
-    def _take(self, text: bytes, cuts: list[int]) -> tuple[list[T], bytes]:
-        """The events before the last cut that was right, and the text after it."""
+    def _take(self, cuts: list[int]) -> list[T]:
+        """The events before the last cut that was right."""
+        text, self._read = self._text, []
         for cut in reversed(cuts):
             try:
-                return self._decode(memoryview(text)[:cut]), text[cut:]
-            except UNDECODABLE:  # noqa: PERF203
+                events, self._text = self._decode(memoryview(text)[:cut]), text[cut:]
+            except UNDECODABLE:
                 continue
+            return events
         cut = cuts[-1]
         events = self._salvage.add(text[:cut], is_last=False)
-        self.tail = self._salvage.tail
-        return events, self._salvage.rest + text[cut:]
+        self._text, self.tail = self._salvage.rest + text[cut:], self._salvage.tail
+        if self.tail is not None:
+            self.is_over = True
+            self._read_tail(self._text)
+        return events
 
     def _take_last(self, text: bytes) -> list[T]:
+        self.is_over = True
         end = len(text)
         for _ in range(_MOST_ENDS):
             end = text.rfind(b"]", 0, end)

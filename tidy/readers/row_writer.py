@@ -50,7 +50,7 @@ class RowWriter:
         self.accelerators: set[str] = set()  # those of `ACCELERATORS` that have events
         self.unknown: Counter[str] = Counter()  # categories that no PyTorch profiler writes
         self.known_count = 0  # events of a category, or a name, that PyTorch's profiler does write
-        self._clock = Clock(lost)
+        self.clock = Clock(lost)
         strings = self.raw.strings
         texts, signatures = strings.texts, strings.signatures
         # "25738" and 25738 are one thread.
@@ -70,7 +70,7 @@ class RowWriter:
             first = [isinstance(event, ExactFileEvent) for event in events].index(True)
             self.add(events[:first])
             events = events[first:]
-        self._clock.look_at(events)
+        self.clock.look_at(events)
         complete: defaultdict[str, list[AnyEvent]] = defaultdict(list)
         other: list[AnyEvent] = []
         for event in events:
@@ -93,7 +93,7 @@ class RowWriter:
     def _add_complete(self, kinds: Mapping[EventKind, list[AnyEvent]]) -> None:
         """Append the events of each kind: what all have at once, then what is a kind's own."""
         events = list(chain.from_iterable(kinds.values()))
-        kept, starts, durations = self._clock.read(events)
+        kept, starts, durations = self.clock.read(events)
         if len(kept) < len(events):
             known = set(map(id, kept))
             kinds = {kind: [e for e in group if id(e) in known] for kind, group in kinds.items()}
@@ -187,7 +187,7 @@ class RowWriter:
 
     def _add_memory(self, events: list[AnyEvent]) -> None:
         self.known_count += len(events)
-        events, starts, durations = self._clock.read(events)
+        events, starts, durations = self.clock.read(events)
         if not events:
             return
         args = [event.args for event in events]
@@ -212,7 +212,7 @@ class RowWriter:
         numbered = [event for event in events if isinstance(event.id, int)]
         if len(numbered) < len(events):
             self.lost["arrows whose id is no number"] += len(events) - len(numbered)
-        events, starts, _ = self._clock.read(numbered)
+        events, starts, _ = self.clock.read(numbered)
         if events:
             categories = self.flow_categories
             self.raw.append_flows(

@@ -56,28 +56,33 @@ def base_time(value: Any, warnings: list[str]) -> int:
 
 
 class Clock:
-    """Reads the times of events; `lost` counts the events whose times cannot be read."""
+    """Reads the times of events; `lost` counts the events whose times cannot be read.
+
+    Attributes:
+        latest_us: the latest time that was looked at.
+        unpadded: whether `.5` means 5 ns; None until a piece with exact times was looked at.
+    """
 
     def __init__(self, lost: Counter[str]) -> None:
         self._lost = lost
-        self._latest_us = 0.0
-        self._unpadded: bool | None = None
+        self.latest_us = 0.0
+        self.unpadded: bool | None = None
 
     def look_at(self, events: Sequence[AnyEvent]) -> None:
         """Learn from one piece of the file how its times are written."""
         sample = _floats([e.ts for e in events[:: 1 + len(events) // 512]])
         known = sample[sample < LARGEST_US]
-        self._latest_us = max(self._latest_us, float(known.max(initial=0.0)))
-        if self._unpadded is None and events and isinstance(events[0], ExactFileEvent):
+        self.latest_us = max(self.latest_us, float(known.max(initial=0.0)))
+        if self.unpadded is None and events and isinstance(events[0], ExactFileEvent):
             exact = [e for e in events if isinstance(e, ExactFileEvent)]
-            self._unpadded = _has_unpadded_decimals(t for e in exact for t in (e.ts, e.dur))
+            self.unpadded = _has_unpadded_decimals(t for e in exact for t in (e.ts, e.dur))
 
     def read(self, events: list[Any]) -> tuple[list[Any], Nanoseconds, Nanoseconds]:
         """The events whose time is known, their starts and their durations."""
         starts, durations = _floats([e.ts for e in events]), _floats([e.dur for e in events])
         good = np.abs(starts) < LARGEST_US
         # Some broken device events carry 0 while all others have an epoch (kineto issue #109).
-        good &= ~((starts <= 0) & (self._latest_us > EPOCH_US))
+        good &= ~((starts <= 0) & (self.latest_us > EPOCH_US))
         if not good.all():
             self._lost["events without a usable time"] += int(np.count_nonzero(~good))
             events = [event for event, keep in zip(events, good, strict=True) if keep]
@@ -92,7 +97,7 @@ class Clock:
         return events, self._exact(e.ts for e in events), self._exact(spans)
 
     def _exact(self, times_us: Iterable[Decimal]) -> Nanoseconds:
-        if self._unpadded:
+        if self.unpadded:
             return np.fromiter(map(_unpadded_nanoseconds, times_us), np.int64)
         return np.fromiter((round(time * 1000) for time in times_us), np.int64)
 

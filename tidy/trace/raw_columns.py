@@ -1,7 +1,8 @@
 """Raw columns: what a reader hands over, one row an event in any order.
 
-A reader appends blocks of rows; columns that a block leaves out take their default. `concatenate` gives each column as one array and frees its blocks on the way, so the peak
-is the table plus one column.
+A reader appends blocks of rows; columns that a block leaves out take their default. `concatenate`
+gives each column as one array and frees its blocks on the way, so the peak is the table plus one
+column.
 """
 
 from __future__ import annotations
@@ -149,6 +150,10 @@ class RawColumns:
     def concatenate(self) -> dict[str, Column]:
         """Every column as one array; the blocks are gone afterwards."""
         return {name: self._whole(name, is_last=True) for name in COLUMNS}
+
+    def concatenate_given(self) -> dict[str, Column]:
+        """Those columns that do not have their default everywhere; the blocks are gone then."""
+        return {name: self._whole(name, is_last=True) for name in COLUMNS if self._blocks[name]}
 
     def concatenate_flows(self) -> dict[str, Column]:
         """Every column of the arrows as one array; the blocks are gone afterwards."""

@@ -1,0 +1,241 @@
+"""Worker processes that call functions, for what one processor takes long to do.
+
+A worker gets tasks through a pipe and gives results back in order; arrays travel as buffers of
+pickle's protocol 5, without a copy in Python. What a worker cannot do, because it died or the
+function raised, is done by whoever asks for the result, so that errors arise and read as without
+workers. Workers end when their pipe is closed, also if this process is killed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
+_PATIENCE_S = 2.0
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def default_jobs() -> int:
+    """How many processors this process may use, as its affinity and its control group say."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        count = os.cpu_count() or 1
+    return max(1, min(count, _quota()))
+
+
+def _quota() -> int:
+    """The processors that the control group grants, rounded up; many where it sets no limit."""
+    with suppress(OSError, ValueError):
+        quota, period = (_GROUP / "cpu.max").read_text("ascii").split()
+        return -(-int(quota) // int(period))
+    with suppress(OSError, ValueError):
+        names = "cpu.cfs_quota_us", "cpu.cfs_period_us"
+        granted, period_us = (int((_GROUP / "cpu" / name).read_text("ascii")) for name in names)
+        if granted > 0:
+            return -(-granted // period_us)
+    return 1 << 16
+
+
+class Task(Generic[A, R]):
+    """One call of a function in a worker."""
+
+    def __init__(self, function: Callable[[A], R], argument: A) -> None:
+        self._function, self.argument = function, argument
+        self._results: list[R] = []
+        self.is_over = False  # the worker gave a result, or died
+
+    def finish(self, *results: R) -> None:
+        """Take the result, or learn that none will come."""
+        self._results, self.is_over = [*results], True
+
+    def result(self) -> R:
+        """What the function returned; where the worker failed it is called here."""
+        return self._results[0] if self._results else self._function(self.argument)
+
+
+class _Worker:
+    def __init__(self, context: Any, others: list[_Worker]) -> None:
+        self.pipe, theirs = context.Pipe()
+        # A fork has copies of all pipes; those that stay open keep workers alive.
+        is_fork = context.get_start_method() == "fork"
+        foreign = [each.pipe for each in others] + [self.pipe] if is_fork else []
+        self.process = context.Process(target=_work, args=(theirs, foreign), daemon=True)
+        self.tasks: deque[Task[Any, Any]] = deque()
+        self.process.start()
+        theirs.close()
+
+    def lose(self) -> None:
+        """Give up a worker that died."""
+        self.pipe.close()
+        while self.tasks:
+            self.tasks.popleft().finish()
+
+
+class Workers:
+    """Some worker processes; use it as a context manager.
+
+    Args:
+        count: how many. There are fewer where the system starts no more.
+        method: "fork" or "spawn"; None for what is quick and safe here.
+    """
+
+    def __init__(self, count: int, method: str | None = None) -> None:
+        self._alive: list[_Worker] = []
+        self._started: list[_Worker] = []
+        if multiprocessing.current_process().daemon:  # which may not start any
+            return
+        context = multiprocessing.get_context(method or _best_method())
+        if sys.platform != "win32":
+            # All have to share one: that of a worker would free what others still use.
+            resource_tracker.ensure_running()
+        with suppress(OSError), _without_interrupts():
+            for _ in range(count):
+                self._started.append(_Worker(context, self._started))
+        self._alive += self._started
+
+    def __enter__(self) -> Workers:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all workers, whatever they do."""
+        self.close()
+
+    @property
+    def count(self) -> int:
+        """How many are alive, as far as is known."""
+        return len(self._alive)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of those that are alive."""
+        return [each.process.pid for each in self._alive]
+
+    def submit(self, function: Callable[[A], R], argument: A) -> Task[A, R]:
+        """Have a worker call a function of a module, on what can be pickled."""
+        task = Task(function, argument)
+        if not self._alive:
+            task.finish()
+            return task
+        worker = min(self._alive, key=lambda each: len(each.tasks))
+        worker.tasks.append(task)
+        try:
+            _send(worker.pipe, (function, argument))
+        except _GONE:
+            self._lose(worker)
+        return task
+
+    def wait_for(self, task: Task[Any, Any]) -> None:
+        """Take results until this task is over."""
+        while not task.is_over:
+            by_pipe = {each.pipe: each for each in self._alive if each.tasks}
+            for pipe in wait(list(by_pipe)):
+                worker = by_pipe[pipe]
+                try:
+                    is_done, result = _receive(worker.pipe)
+                except (*_GONE, pickle.UnpicklingError):
+                    self._lose(worker)
+                    continue
+                worker.tasks.popleft().finish(*[result] if is_done else [])
+
+    def close(self) -> None:
+        """End all workers, whatever they do."""
+        for each in self._started:
+            each.pipe.close()
+        for each in self._started:
+            each.process.terminate()
+        for each in self._started:
+            each.process.join(_PATIENCE_S)
+            if each.process.is_alive():
+                each.process.kill()
+                each.process.join()
+            each.process.close()
+        self._started, self._alive = [], []
+
+    def _lose(self, worker: _Worker) -> None:
+        self._alive.remove(worker)
+        worker.lose()
+
+
+def _best_method() -> str:
+    """A fork starts at once, but must not happen beside threads, nor on macOS or Windows."""
+    is_safe = sys.platform == "linux" and threading.active_count() == 1
+    return "fork" if is_safe else "spawn"
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes to which Ctrl-C means nothing: who started them ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Connection, foreign: list[Connection]) -> None:
+    """Call what the pipe says until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for each in foreign:
+        each.close()
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    # Both sides may have much to send: tasks are taken in while a result waits to be.
+    threading.Thread(target=_take_in, args=(pipe, tasks), daemon=True).start()
+    with suppress(*_GONE):
+        while (task := tasks.get()) is not None:
+            function, argument = task
+            try:
+                answer = True, function(argument)
+            except Exception:  # it is called again where the error can be told
+                answer = False, None
+            _send(pipe, answer)
+
+
+def _take_in(pipe: Connection, tasks: queue.SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            tasks.put(_receive(pipe))
+    except BaseException:  # nothing that can be read will follow
+        tasks.put(None)
+
+
+def _send(pipe: Connection, what: object) -> None:
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(what, protocol=5, buffer_callback=buffers.append)
+    parts = [each.raw() for each in buffers]
+    pipe.send_bytes(pickle.dumps([part.nbytes for part in parts]))
+    pipe.send_bytes(data)
+    for part in parts:
+        if part.nbytes:
+            pipe.send_bytes(part)
+
+
+def _receive(pipe: Connection) -> Any:
+    sizes = pickle.loads(pipe.recv_bytes())  # noqa: S301 - what we sent ourselves
+    data = pipe.recv_bytes()
+    buffers = [bytearray(size) for size in sizes]
+    for buffer in buffers:
+        if buffer:
+            pipe.recv_bytes_into(buffer)
+    return pickle.loads(data, buffers=buffers)  # noqa: S301 - as above
