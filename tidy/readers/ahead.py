@@ -17,12 +17,13 @@ from .mend import UNDECODABLE
 from .parts import PartOfRows, join_part, part_of
 from .row_writer import RowWriter
 from .schema import AnyEvent
-from .shared_text import SharedText, TextMemory
+from .shared_text import SharedText
 from .times import EPOCH_US
 from .workers import Task, Workers
 
 _PIECES_EACH = 8  # in one task, some 4 MB of text: what sending costs is little beside it
 _TASKS_EACH = 2  # of a worker, so that it need not wait for the next
+_MOST_WORKERS = 4  # one process cuts the text, in a fourth of the time that reading it takes
 _MOST_DAMAGED = 8  # pieces; what is damaged more often is read without workers
 
 
@@ -49,31 +50,30 @@ class _Read(NamedTuple):
     latest_us: float
 
 
+def start_workers(jobs: int, method: str | None = None) -> Workers:
+    """Start what `read_ahead` takes: no more than are of use."""
+    count = min(jobs, _MOST_WORKERS)
+    # While the rows of one task are joined, all others may be out.
+    tasks, nbytes = count * _TASKS_EACH + 1, _PIECES_EACH * LONGEST_USUAL_NBYTES
+    return Workers(count, method, memory_count=tasks, memory_nbytes=nbytes)
+
+
 def read_ahead(
     text: EventText[AnyEvent], decoder: EventDecoder, rows: RowWriter, workers: Workers
 ) -> None:
     """Add the events of all pieces but the last to `rows`, and of none where no worker is left."""
     rows.add(text.read_piece())  # which tells the state for most others
     damaged = 0
-    # While one task's rows are joined, the others may all be out.
-    memory = TextMemory(workers.count * _TASKS_EACH + 1, _PIECES_EACH * LONGEST_USUAL_NBYTES)
-    try:
-        while workers.count and damaged < _MOST_DAMAGED and not text.is_over:
-            left = _read_until_damage(text, decoder, rows, workers, memory)
-            if not left:
-                return
-            damaged += 1
-            rows.add(text.restore(left))
-    finally:
-        memory.close()
+    while workers.count and damaged < _MOST_DAMAGED and not text.is_over:
+        left = _read_until_damage(text, decoder, rows, workers)
+        if not left:
+            return
+        damaged += 1
+        rows.add(text.restore(left))
 
 
 def _read_until_damage(
-    text: EventText[AnyEvent],
-    decoder: EventDecoder,
-    rows: RowWriter,
-    workers: Workers,
-    memory: TextMemory,
+    text: EventText[AnyEvent], decoder: EventDecoder, rows: RowWriter, workers: Workers
 ) -> list[CutPiece]:
     """Read to the end, or give the piece that does not decode, and all that were cut after it."""
     sent: deque[tuple[list[CutPiece], Task[_Pieces, _Read]]] = deque()
@@ -83,7 +83,7 @@ def _read_until_damage(
             cut = _cut_some(text)
             is_end = len(cut) < _PIECES_EACH
             if cut:
-                shared = SharedText([each.content for each in cut], memory.take())
+                shared = SharedText([each.content for each in cut], workers)
                 argument = _Pieces(_state(decoder, rows), shared)
                 sent.append((cut, workers.submit(read_pieces, argument)))
         if not sent:

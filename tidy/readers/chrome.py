@@ -10,7 +10,7 @@ from typing import IO
 
 from ..errors import TraceFormatError
 from ..trace import Trace, TraceInfo, build_trace
-from .ahead import read_ahead
+from .ahead import read_ahead, start_workers
 from .container import Progress, read_blocks
 from .decoder import EventDecoder
 from .event_text import EventText
@@ -27,11 +27,9 @@ from .refusal import (
 )
 from .row_writer import RowWriter
 from .times import base_time
-from .workers import Workers
 
 # Text of this size takes longer to read than workers to start.
 LARGE_NBYTES = 20_000_000
-MOST_JOBS = 4  # one process cuts the text, which takes a fourth of the time of the workers
 _UNPACKS_TO = 12  # times the size of a packed file, at the least usual
 _TEXT_BEGINS = (b"{", b"[", b" ", b"\n", b"\r", b"\t", b"\xef", b"\xff", b"\xfe")
 # Keys beside the events that PyTorch's profiler writes, and tidy's own.
@@ -54,7 +52,7 @@ def read_chrome_trace(
         path: what messages call it.
         progress: called with the number of bytes read so far.
         jobs: how many worker processes read a large file; 1 for none.
-        method: how they are started; see `Workers`.
+        method: how they are started; see `workers.Workers`.
 
     Raises:
         TraceFormatError: the file is not a trace.
@@ -68,7 +66,7 @@ def read_chrome_trace(
     if not text.found_events:
         raise _refusal(path, f"this is {describe(text.head)}", warnings)
     if jobs > 1 and _text_nbytes(file) >= LARGE_NBYTES:
-        with Workers(min(jobs, MOST_JOBS), method) as workers:
+        with start_workers(jobs, method) as workers:
             read_ahead(text, decoder, rows, workers)
     for events in text:
         rows.add(events)

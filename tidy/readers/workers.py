@@ -18,7 +18,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,6 +28,9 @@ R = TypeVar("R")
 _GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
 _PATIENCE_S = 2.0
 _GROUP = Path("/sys/fs/cgroup")
+
+# In a worker: what it shares with the process that started it, there `Workers.memory`.
+memory_of_worker: list[memoryview] = []
 
 
 def default_jobs() -> int:
@@ -71,12 +73,12 @@ class Task(Generic[A, R]):
 
 
 class _Worker:
-    def __init__(self, context: Any, others: list[_Worker]) -> None:
+    def __init__(self, context: Any, others: list[_Worker], arrays: list[Any]) -> None:
         self.pipe, theirs = context.Pipe()
         # A fork has copies of all pipes; those that stay open keep workers alive.
         is_fork = context.get_start_method() == "fork"
         foreign = [each.pipe for each in others] + [self.pipe] if is_fork else []
-        self.process = context.Process(target=_work, args=(theirs, foreign), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, foreign, arrays), daemon=True)
         self.tasks: deque[Task[Any, Any]] = deque()
         self.process.start()
         theirs.close()
@@ -94,20 +96,31 @@ class Workers:
     Args:
         count: how many. There are fewer where the system starts no more.
         method: "fork" or "spawn"; None for what is quick and safe here.
+        memory_count, memory_nbytes: how often and how much memory all share.
+
+    Attributes:
+        memory: what the workers share with this process, by number.
     """
 
-    def __init__(self, count: int, method: str | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        method: str | None = None,
+        memory_count: int = 0,
+        memory_nbytes: int = 0,
+    ) -> None:
         self._alive: list[_Worker] = []
         self._started: list[_Worker] = []
+        self.memory: list[memoryview] = []
+        self._taken = 0
         if multiprocessing.current_process().daemon:  # which may not start any
             return
         context = multiprocessing.get_context(method or _best_method())
-        if sys.platform != "win32":
-            # All have to share one: that of a worker would free what others still use.
-            resource_tracker.ensure_running()
+        arrays = [context.RawArray("B", memory_nbytes) for _ in range(memory_count)]
+        self.memory = [memoryview(each).cast("B") for each in arrays]
         with suppress(OSError), _without_interrupts():
             for _ in range(count):
-                self._started.append(_Worker(context, self._started))
+                self._started.append(_Worker(context, self._started, arrays))
         self._alive += self._started
 
     def __enter__(self) -> Workers:
@@ -127,6 +140,13 @@ class Workers:
     def pids(self) -> list[int]:
         """The process ids of those that are alive."""
         return [each.process.pid for each in self._alive]
+
+    def take_memory(self, nbytes: int) -> int | None:
+        """The number of the memory that was taken longest ago; None where so much fits in none."""
+        if not self.memory or nbytes > self.memory[0].nbytes:
+            return None
+        self._taken = (self._taken + 1) % len(self.memory)
+        return self._taken
 
     def submit(self, function: Callable[[A], R], argument: A) -> Task[A, R]:
         """Have a worker call a function of a module, on what can be pickled."""
@@ -168,6 +188,7 @@ class Workers:
                 each.process.join()
             each.process.close()
         self._started, self._alive = [], []
+        self.memory = []
 
     def _lose(self, worker: _Worker) -> None:
         self._alive.remove(worker)
@@ -193,8 +214,9 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, foreign: list[Connection]) -> None:
+def _work(pipe: Connection, foreign: list[Connection], arrays: list[Any]) -> None:
     """Call what the pipe says until it is closed."""
+    memory_of_worker[:] = [memoryview(each).cast("B") for each in arrays]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for each in foreign:
