@@ -85,17 +85,21 @@ def _replay(
 ) -> tuple[array[int], array[int]]:
     """`parent` (-1: a root) and `subtree_end` of the events of one thread, by start."""
     count = len(starts)
-    parents, closed = array("i", [-1]) * count, array("i", [0]) * count
+    parents = array("i", [-1]) * count
+    closed = array("i", range(1, count + 1))
     # What ended before this is over; on a coarse clock also what ends where a longer one starts.
     lasting = ends > starts
     limits = starts + lasting if coarse else starts
+    # What is over when the next one starts can be nobody's parent either.
+    lasting[:-1] &= ends[:-1] >= limits[1:]
+    lasting[-1:] = False
     stack: list[tuple[int, int]] = []  # what lies below the top: (row, earliest end)
     top, top_end = -1, _NEVER
-    row = 0
-    for chunk in range(0, count, _CHUNK):
-        part = slice(chunk, chunk + _CHUNK)
+    for first in range(0, count, _CHUNK):
+        part = slice(first, first + _CHUNK)
+        rows = range(first, min(first + _CHUNK, count))
         columns = (ends[part].tolist(), limits[part].tolist(), lasting[part].tolist())
-        for end, limit, lasts in zip(*columns, strict=True):
+        for row, end, limit, lasts in zip(rows, *columns, strict=True):
             while top_end < limit:
                 closed[top] = row
                 top, top_end = stack.pop()
@@ -105,9 +109,6 @@ def _replay(
                 top = row
                 if end < top_end:  # noqa: PLR1730 - a call of min would be a fifth of the loop
                     top_end = end
-            else:
-                closed[row] = row + 1
-            row += 1
     while stack:
         closed[top] = count
         top, _ = stack.pop()
