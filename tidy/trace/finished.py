@@ -19,10 +19,12 @@ from .event_table import EventTable
 from .intervals import Intervals
 from .steps import Step
 
-# The devices are behind where they finish a step later than the host by more than this part of all
-# steps, and work for most of the time. Less is the tail of a last kernel. The last step alone does
-# not tell: a host that waits as it ends has no more ahead of it.
+# The devices are behind where they finish the last step later than the host by more than this part
+# of all steps, and work for most of the time. Less is the tail of a last kernel.
 _BEHIND, _BUSY = 0.02, 0.5
+# A host that waits as the last step ends is ahead in others. Then half of the steps take the devices
+# this part of the mean or more: where one step has nearly all the work they only catch up with it.
+_EVEN = 0.5
 
 
 def finished_by_devices(trace: EventTable, steps: Sequence[Step]) -> list[tuple[int, int]] | None:
@@ -44,7 +46,10 @@ def finished_by_devices(trace: EventTable, steps: Sequence[Step]) -> list[tuple[
     began = np.where(before > 0, np.maximum(finished[before - 1], starts), starts)
     ended = np.where(upto > 0, np.maximum(finished[upto - 1], ends), ends)
     ended = np.maximum(ended, began)
-    if int((ended - ends).max()) <= _BEHIND * int((ends - starts).sum()):
+    behind_ns, least_ns = ended - ends, _BEHIND * int((ends - starts).sum())
+    lengths = ended - began
+    is_even = float(np.median(lengths)) >= _EVEN * float(lengths.mean())
+    if behind_ns[-1] <= least_ns and not (is_even and behind_ns.max() > least_ns):
         return None
     time = Intervals(began, ended)
     if trace.devices_busy_ns(time) < _BUSY * time.total_ns * len(trace.devices_used):
