@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .info import TraceInfo
-from .intervals import Intervals
+from .intervals import Intervals, repeated
 from .kinds import DEVICE_WORK, EventKind
 from .links import grouped
 from .memory import MemoryTable
@@ -246,6 +246,16 @@ class EventTable:
         """Rows of kernels, copies and fills launched from a tree row or its descendants."""
         return self._under(row, *self._device_by_op)
 
+    def device_rows_under_any(self, rows: Rows) -> Rows:
+        """The same of any of these tree rows, ascending and each once; other rows have none."""
+        return self._under_any(rows, *self._device_by_op)
+
+    def launch_work(self, rows: Rows) -> NDArray[np.bool_]:
+        """For each tree row whether it or a descendant launched a kernel, a copy or a fill."""
+        _, ops = self._device_by_op
+        found = np.searchsorted(ops, self.subtree_end[rows]) > np.searchsorted(ops, rows)
+        return np.asarray(found, bool)
+
     @cached_property
     def _calls_by_op(self) -> tuple[Rows, Rows]:
         calls = self.rows_of_kind(EventKind.Runtime)
@@ -257,9 +267,20 @@ class EventTable:
         """Rows of CUDA or HIP calls made in a tree row or its descendants."""
         return self._under(row, *self._calls_by_op)
 
+    def runtime_rows_under_any(self, rows: Rows) -> Rows:
+        """The same of any of these tree rows, ascending and each once; other rows have none."""
+        return self._under_any(rows, *self._calls_by_op)
+
     def _under(self, row: int, rows: Rows, ops: Rows) -> Rows:
         first, last = np.searchsorted(ops, (row, int(self.subtree_end[row])))
         return rows[first:last]
+
+    def _under_any(self, above: Rows, rows: Rows, ops: Rows) -> Rows:
+        above = above[above < self.tree_count]
+        below = Intervals(above, self.subtree_end[above])
+        first = np.searchsorted(ops, below.starts_ns)
+        _, at = repeated(np.searchsorted(ops, below.ends_ns) - first, first)
+        return np.sort(rows[at], kind="stable")
 
     # -- time -------------------------------------------------------------------------------------
 

@@ -156,9 +156,7 @@ def work_or_op(op: Event) -> list[int]:
 
 def work_or_ops(trace: Trace, ops: Rows) -> Rows:
     """The same of several ops, ascending."""
-    work = trace.device_rows
-    inside = work[below(trace, ops).contains(trace.launching_ops(work))]
-    return np.append(ops[~launches_any(trace, ops, work)], inside)
+    return np.append(ops[~trace.launch_work(ops)], trace.device_rows_under_any(ops))
 
 
 def ops_around(trace: Trace, rows: Rows) -> Rows:

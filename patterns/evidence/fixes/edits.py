@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from tidy.savings import Edit
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, rows_of
-
-from ..device.launches import below
+from tidy.trace.kinds import DEVICE_WORK
 
 # What stays of calls and copies that a fix removes: memory that is kept has to be looked up, and
 # a value that is not copied has to be made.
@@ -32,16 +31,18 @@ def host_time(trace: Trace, rows: ArrayLike) -> dict[int, Intervals]:
 
 def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
     """The device work that these ops, and all that they call, launch, or the work itself."""
-    rows, work = rows_of(events), trace.device_rows
-    inside = below(trace, rows).contains(trace.launching_ops(work)) | np.isin(work, rows)
-    return np.sort(work[inside], kind="stable")
+    rows = rows_of(events)
+    own = rows[np.isin(trace.kind[rows], DEVICE_WORK)]
+    work: Rows = np.union1d(own, trace.device_rows_under_any(rows))
+    return work
 
 
 def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
     """The calls of the driver in these events, or the events themselves where they are calls."""
-    calls, rows = trace.rows_of_kind(EventKind.Runtime), rows_of(events)
-    inside = below(trace, rows).contains(trace.caller[calls]) | np.isin(calls, rows)
-    return calls[inside]
+    rows = rows_of(events)
+    own = rows[trace.kind[rows] == EventKind.Runtime]
+    calls: Rows = np.union1d(own, trace.runtime_rows_under_any(rows))
+    return calls
 
 
 def without_waits(trace: Trace, events: Iterable[Event]) -> Edit:
