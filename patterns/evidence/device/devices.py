@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidy.trace import DeviceProperties, Intervals, Trace
+from tidy.trace import DeviceProperties, Intervals, Rows, Trace
+from tidy.trace.intervals import repeated
 from tidy.trace.kept import kept
 
 # A device that works for less than this part of what the busiest does sets no pace.
@@ -28,6 +30,25 @@ def any_busy(trace: Trace) -> Intervals:
     """Return the time in which at least one device of the run had work."""
     rows = trace.device_rows
     return Intervals(trace.start_ns[rows], trace.end_ns[rows])
+
+
+def busy_with_others(trace: Trace, time: Intervals, rows: Rows) -> Intervals:
+    """Return the time in which device work other than these rows reaches into `time`."""
+    work = trace.device_rows
+    starts_ns, latest_ns = _edges_of_work(trace)
+    last = np.searchsorted(starts_ns, time.ends_ns)
+    first = np.searchsorted(latest_ns, time.starts_ns, side="right")
+    # What lasts long reaches into several stretches, and counts once.
+    first = np.maximum(first, np.append(0, last)[:-1])
+    _, at = repeated(np.maximum(last - first, 0), first)
+    return trace.time_of(work[at][~np.isin(work[at], rows)])
+
+
+@kept
+def _edges_of_work(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When device work starts, ascending, and the latest end of all up to each."""
+    rows = trace.device_rows
+    return trace.start_ns[rows], np.maximum.accumulate(trace.end_ns[rows])
 
 
 @kept

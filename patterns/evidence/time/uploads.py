@@ -11,13 +11,14 @@ from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, number_text
 
 from ..device.copies import ASKED, PAGEABLE, PINNED, fill_copied_by, nbytes_of
+from ..device.devices import busy_with_others
 from ..device.launches import below, has_name, outermost_op_rows
 from ..device.lookups import index_made_for
 from ..device.obstacles import without_device
 from ..python import places
 from ..python.frames import MOVES_A_MODULE
 from .timing import Cost
-from .waits import synchronizing_calls
+from .waits import SYNCHRONIZE
 
 _BACK_TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)*"
 _APPLY = "*torch/nn/modules/module.py(*): _apply"
@@ -94,11 +95,10 @@ def cost_of_uploads(trace: Trace, copies: Iterable[Upload], warning_from: float)
     what the devices did, because the profiler had just begun.
     """
     rows = _blocked_rows(trace, copies)
-    others = np.setdiff1d(trace.device_rows, np.asarray(rows, np.int64))
-    busy = Intervals(trace.start_ns[others], trace.end_ns[others])
     first_ns = int(trace.start_ns[trace.device_rows].min())
     known = Intervals([first_ns], [first_ns + trace.span_ns])
-    time = (trace.time_of(rows) & known & trace.step_time) - busy
+    time = trace.time_of(rows) & known & trace.step_time
+    time = time - busy_with_others(trace, time, rows)
     return Cost(time, matters=time.total_ns >= warning_from * trace.window.time_ns)
 
 
@@ -153,17 +153,16 @@ def by_window(
         yield events, cost_of_uploads(trace, part, warning_from), places.within_range(events)
 
 
-def _blocked_rows(trace: Trace, copies: Iterable[Upload]) -> Sequence[int]:
+def _blocked_rows(trace: Trace, copies: Iterable[Upload]) -> Rows:
     """Rows of the copies and of the calls in which the host waits for them."""
-    waits = set(synchronizing_calls(trace).tolist())
-    rows: set[int] = set()
-    for each in copies:
-        rows.add(each.work.row)
-        call = each.work.parent
-        if call is not None and call.kind == EventKind.Runtime:
-            rows.add(call.row)
-        rows.update(waits.intersection(trace.runtime_rows_under(each.copy.row).tolist()))
-    return sorted(rows)
+    pairs = np.array([(each.work.row, each.copy.row) for each in copies], np.int64).reshape(-1, 2)
+    work, ops = pairs.T
+    calls = trace.caller[work]
+    calls = calls[(calls >= 0) & (trace.kind[calls] == EventKind.Runtime)]
+    inside = trace.runtime_rows_under_any(ops)
+    waits = inside[has_name(trace, *SYNCHRONIZE)[trace.name_id[inside]]]
+    rows: Rows = np.unique(np.concatenate([work, calls, waits]))
+    return rows
 
 
 def unknown_memory(trace: Trace) -> Obstacle | None:
