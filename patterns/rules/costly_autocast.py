@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.account import OpWork, rates_of
-from tidy.account.work_kinds import PRODUCTS, TENSOR_CORES, kernel_kind
+from tidy.account.work_kinds import PRODUCTS, TENSOR_CORES, kernel_kinds
 from tidy.finding import NotApplicable, Obstacle
 from tidy.savings import Edit
 from tidy.trace import Capability, EventKind, Events, Rows, Trace, range_text, time_text
@@ -185,7 +185,8 @@ def _saved_by_half(trace: Trace, casts: Rows) -> _Saved:
     most = np.maximum(_TIMES * spent_ns, needs_ns / _REACHED[0])
     # Of products without known sizes all may be operations.
     ids, which = np.unique(trace.name_id[rows], return_inverse=True)
-    multiplies = [kernel_kind(trace.names[each]) in (TENSOR_CORES, PRODUCTS) for each in ids]
+    kinds = kernel_kinds(trace.names[each] for each in ids.tolist())
+    multiplies = [kind in (TENSOR_CORES, PRODUCTS) for kind in kinds]
     is_open = np.array(multiplies, bool)[which] & (needs_ns == 0) | ~is_told
     most = np.where(is_open, max(_TIMES, half / other) * spent_ns, most)
     least = np.maximum(spent_ns, needs_ns / _REACHED[1])

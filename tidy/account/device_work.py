@@ -15,7 +15,7 @@ from ..trace.kept import kept
 from . import work_kinds
 from .closures import closures
 from .pieces import NO_STRETCHES, Stretches, joined
-from .work_kinds import convolves, kernel_kind, op_kind
+from .work_kinds import convolve, kernel_kinds, op_kind
 
 COPIES, FILLS = "copies", "fills"
 CONVOLUTIONS_ON_TENSOR_CORES = "convolutions on Tensor Cores"
@@ -67,10 +67,13 @@ def kinds_by_name(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int8]:
 def _kinds_of_names(trace: Trace) -> NDArray[np.int8]:
     """For each name that work of devices has what it says; shape (names,)."""
     by_name = np.zeros(len(trace.names), np.int8)
-    for name in np.flatnonzero(np.bincount(trace.name_id[trace.device_rows])).tolist():
-        text = trace.names[name]
-        is_copy = text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy"))
-        by_name[name] = CODE_OF[COPIES if is_copy else kernel_kind(text)]
+    used = np.flatnonzero(np.bincount(trace.name_id[trace.device_rows]))
+    texts = [trace.names[name] for name in used.tolist()]
+    kinds = [
+        COPIES if text.startswith(("MEMORY_COPY_", "__amd_rocclr_copy")) else kind
+        for text, kind in zip(texts, kernel_kinds(texts), strict=True)
+    ]
+    by_name[used] = [CODE_OF[kind] for kind in kinds]
     return by_name
 
 
@@ -115,7 +118,7 @@ def _convolves(trace: Trace, rows: NDArray[np.int64], op: NDArray[np.int64]) -> 
     by_name = np.zeros(len(trace.names) + 1, bool)  # the last is where no operator is known
     op_name = np.where(op >= 0, trace.name_id[op], -1)
     used = np.flatnonzero(np.bincount(np.append(trace.name_id[rows], op_name[op_name >= 0])))
-    by_name[used] = [convolves(trace.names[name]) for name in used.tolist()]
+    by_name[used] = convolve(trace.names[name] for name in used.tolist())
     either: NDArray[np.bool_] = by_name[trace.name_id[rows]] | by_name[op_name]
     return either
 

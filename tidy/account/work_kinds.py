@@ -8,7 +8,9 @@ Triton as torch.compile writes them (triton_poi, triton_red, triton_tem), FlashA
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterable
+
+from .first_fitting import FirstFitting
 
 TENSOR_CORES = "products on Tensor Cores"
 ORDINARY = "products on ordinary cores"
@@ -20,30 +22,9 @@ OPTIMIZER = "optimizer"
 OTHER = "other work"
 COMMUNICATION = "communication"
 
-
-class _AnyOf:
-    """Whether a name holds one of the alternatives of a pattern, in capitals or not.
-
-    Most alternatives are plain words. Looking for each of them by itself, and for the others as
-    expressions of their own, is many times faster than one expression with all: kernels' names are
-    long, and there are hundreds.
-    """
-
-    def __init__(self, pattern: str) -> None:
-        parts = re.findall(r"(?:[^|()]|\([^()]*\))+", pattern.lower())
-        self.words = [part for part in parts if re.fullmatch(r"[\w:]+", part)]
-        self.expressions = [re.compile(part) for part in parts if part not in self.words]
-
-    def __call__(self, lower: str) -> bool:
-        """Whether one fits a name in small letters."""
-        return any(word in lower for word in self.words) or any(
-            expression.search(lower) for expression in self.expressions
-        )
-
-
 # The first that fits decides.
 _KINDS = tuple(
-    (kind, _AnyOf(pattern))
+    (kind, pattern.lower())
     for kind, pattern in (
         # torch.compile's say of what sort they are, then which operators are fused in them: of
         # those of flex attention older versions name none.
@@ -87,25 +68,34 @@ _KINDS = tuple(
 )  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 14)
-def kernel_kind(name: str) -> str:
-    """The kind of a kernel by its name."""
+_FIRST = FirstFitting([pattern for _, pattern in _KINDS])
+
+
+def kernel_kinds(names: Iterable[str]) -> list[str]:
+    """The kind of each kernel by its name."""
     # FBGEMM has embeddings beside its products, and FlashInfer norms beside its attention.
-    lower = name.lower().replace("fbgemm_gpu", "").replace("flashinfer", "")
-    return next((kind for kind, any_of in _KINDS if any_of(lower)), OTHER)
+    lower = [name.lower().replace("fbgemm_gpu", "").replace("flashinfer", "") for name in names]
+    kinds = [*(kind for kind, _ in _KINDS), OTHER]
+    return [kinds[rank] for rank in _FIRST.find(lower)]
+
+
+def kernel_kind(name: str) -> str:
+    """The kind of one kernel by its name."""
+    return kernel_kinds([name])[0]
 
 
 # Of products those that are a convolution's, by the name of the kernel or of the operator.
-_CONVOLVES = re.compile(
-    r"conv(?!ert)|fprop|[dw]grad|scudnn|winograd|igemm_|implicit_gemm|depthwise|fft\w*(r2c|c2r)"
-    r"|flip_filter|cudnn::gemm",
-    re.IGNORECASE,
+_CONVOLVES = FirstFitting(
+    [
+        r"conv(?!ert)|fprop|[dw]grad|scudnn|winograd|igemm_|implicit_gemm|depthwise"
+        r"|fft\w*(r2c|c2r)|flip_filter|cudnn::gemm"
+    ]
 )
 
 
-def convolves(name: str) -> bool:
-    """Whether a kernel or an operator that is a product, by its name, is one of a convolution."""
-    return _CONVOLVES.search(name) is not None
+def convolve(names: Iterable[str]) -> list[bool]:
+    """For each kernel or operator that is a product whether it is one of a convolution."""
+    return [rank == 0 for rank in _CONVOLVES.find([name.lower() for name in names])]
 
 
 # The same of operators that compute on the CPU; the first that fits decides.

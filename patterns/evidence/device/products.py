@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidy.account.device_work import KINDS, kinds_by_name
 from tidy.account.work_kinds import (
     ATTENTION,
     ORDINARY,
     PRODUCTS,
     TENSOR_CORES,
-    convolves,
+    convolve,
     kernel_kind,
 )
 from tidy.trace import EventKind, Events, Rows, Trace
@@ -54,10 +54,14 @@ class Precision(Enum):
 _ON_TENSOR_CORES = (Precision.TF32, Precision.LOWER, Precision.OPEN)
 
 
-@lru_cache(maxsize=1 << 14)
 def precision_of(kernel: str) -> Precision | None:
     """Tell in what a kernel of NVIDIA's multiplies; None for others, or where it is open."""
-    kind, lower = kernel_kind(kernel), kernel.lower()
+    return _precision_of(kernel, kernel_kind(kernel))
+
+
+def _precision_of(kernel: str, kind: str) -> Precision | None:
+    """The same where the kind of the kernel is known."""
+    lower = kernel.lower()
     if kind in (TENSOR_CORES, ATTENTION, PRODUCTS):
         if _HALF.search(lower):
             return Precision.LOWER
@@ -71,8 +75,10 @@ def precision_of(kernel: str) -> Precision | None:
 def kernels_by_precision(trace: Trace) -> dict[Precision, NDArray[np.int64]]:
     """Rows of the kernels that multiply in a known precision, by that."""
     rows = trace.rows_of_kind(EventKind.Kernel)
-    names, which = np.unique(trace.name_id[rows], return_inverse=True)
-    known = np.array([precision_of(trace.names[name]) for name in names.tolist()], object)
+    names, first, which = np.unique(trace.name_id[rows], return_index=True, return_inverse=True)
+    kinds = [KINDS[code] for code in kinds_by_name(trace, rows[first]).tolist()]
+    texts = [trace.names[name] for name in names.tolist()]
+    known = np.array(list(map(_precision_of, texts, kinds)), object)
     return {each: rows[(known == each)[which]] for each in Precision}
 
 
@@ -168,7 +174,7 @@ def _of_compiled_code(trace: Trace) -> dict[Precision, Rows]:
     kernels = trace.rows_of_kind(EventKind.Kernel)
     names = [trace.names[each] for each in np.unique(trace.name_id[kernels]).tolist()]
     ranges = launches.below(trace, trace.rows_named(*launches.COMPILED))
-    if len(trace.rows_named("aten::*conv*")) or any(map(convolves, names)):
+    if len(trace.rows_named("aten::*conv*")) or any(convolve(names)):
         return dict.fromkeys(known, kernels[:0])
     is_op = launches.has_name(trace, "*::*")
 
