@@ -55,8 +55,10 @@ class NameTable:
         if first:
             begin, end = bisect_left(self._sorted, first), bisect_right(self._sorted, first + _LAST)
             some = self._sorted[begin:end]
+            is_told = pattern == f"{first}*"
         else:
             # Most names hold none of it, which the longest part tells soonest.
             longest = max(pattern.split("*"), key=len)
             some = [name for name in ids if longest in name]
-        return [ids[name] for name in matching(some, [pattern])]
+            is_told = pattern == f"*{longest}*"
+        return [ids[name] for name in (some if is_told else matching(some, [pattern]))]
