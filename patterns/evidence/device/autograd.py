@@ -127,8 +127,11 @@ def without_backward(trace: Trace, fewest_nodes: int) -> Iterator[Event]:
         spans = [span for span in spans if span[1] < last_ns]
     else:
         spans = [(trace.start_ns_first, int(starts[~in_vain][-1]))]
-    for start_ns, end_ns in spans:
-        first, last = np.searchsorted(starts, (start_ns, end_ns))
+    bounds = np.searchsorted(starts, np.array(spans, np.int64).reshape(-1, 2))
+    so_far = np.append(0, np.cumsum(in_vain))
+    # Few steps have so many nodes in vain at all.
+    enough = so_far[bounds[:, 1]] - so_far[bounds[:, 0]] > fewest_nodes
+    for first, last in bounds[enough].tolist():
         # Of ops with one number the last makes the node.
         own, vain = forward[first:last][::-1], in_vain[first:last][::-1]
         _, at = np.unique(trace.sequence_nr[own], return_index=True)
