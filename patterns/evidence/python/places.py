@@ -58,8 +58,24 @@ def place_of(event: Event) -> Hashable:
     location = event.location
     if location is not None:
         return location, event.name
-    above = (each.name for each in event.ancestors())
-    return event.name, *(name for name in above if not _NUMBERED_STEP.fullmatch(name))
+    above = event.parent
+    return event.name, *(_names_from(event.trace, above.row) if above is not None else ())
+
+
+def _names_from(trace: Trace, row: int) -> tuple[str, ...]:
+    """The names of an event and its ancestors, without the numbers of steps."""
+    known = _known_names(trace)
+    if row not in known:
+        event = trace.event(row)
+        names = (event.name, *(above.name for above in event.ancestors()))
+        known[row] = tuple(name for name in names if not _NUMBERED_STEP.fullmatch(name))
+    return known[row]
+
+
+@kept
+def _known_names(_: Trace) -> dict[int, tuple[str, ...]]:
+    """By row what `_names_from` has found: many events have one parent."""
+    return {}
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:

@@ -97,7 +97,10 @@ def asked_for(trace: Trace) -> Iterator[Wait]:
     ops = trace.rows_of_kind(EventKind.TorchOp)
     working = set(np.unique(trace.track_id[ops]).tolist())
     last_op_ns = int(trace.start_ns[ops].max())
-    for event in trace.events(synchronizing_calls(trace)):
+    calls = synchronizing_calls(trace)
+    above = trace.caller[calls]
+    in_op = (above >= 0) & (trace.kind[above] == EventKind.TorchOp)
+    for event in trace.events(calls[~in_op]):
         if event.parent is None and event.start_ns > last_op_ns:
             continue  # the profiler's own, as the recording ends
         if int(trace.track_id[event.row]) in working and _is_asked_for(event):
