@@ -142,9 +142,12 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
         copies = _first_in(trace, first[casts], copying)
         calls = (np.where(x >= 0, trace.inputs_id[x], -1).tolist() for x in (first[casts], copies))
         for number, of_cast, of_copy in zip(casts.tolist(), *calls, strict=True):
-            cast, op = dtypes(of_cast, of_copy), trace.event(rows[number])
+            cast = dtypes(of_cast, of_copy)
+            if cast is None:
+                continue
+            op = trace.event(rows[number])
             moves = (each for each in op.kernels if each.kind == EventKind.Memcpy)
-            if cast is not None and all("DtoD" in each.name for each in moves):
+            if all("DtoD" in each.name for each in moves):
                 before = int(rows[number - 1]) if number else -1
                 after = int(rows[number + 1]) if number + 1 < len(rows) else -1
                 yield _Cast(op, *cast, before, after)

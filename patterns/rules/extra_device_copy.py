@@ -73,10 +73,9 @@ class ExtraDeviceCopy(DevicePattern):
 
     def find(self, trace: Trace) -> Matches:
         ops = trace.rows_named(*self.triggers)
-        moved = trace.events(
-            ops[launches.launches_any(trace, ops, copies.copy_rows(trace, "HtoD"))]
-        )
-        return self.by_place(filter(self.match, moved))
+        ops = ops[copies.follow_fills(trace, ops)]
+        moved = launches.launches_any(trace, ops, copies.copy_rows(trace, "HtoD"))
+        return self.by_place(filter(self.match, trace.events(ops[moved])))
 
     def message(self, events: object) -> str:
         return "filled on the CPU, then copied to the GPU"

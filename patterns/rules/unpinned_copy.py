@@ -7,10 +7,10 @@ from operator import attrgetter
 
 from tidy.finding import Obstacle, Severity
 from tidy.savings import Edit
-from tidy.trace import Capability, Event, EventKind, Trace
+from tidy.trace import Capability, Event, EventKind, Trace, rows_of
 
 from ..base import DevicePattern, Match, Matches
-from ..evidence.device import copies
+from ..evidence.device import copies, launches
 from ..evidence.fixes import edits
 from ..evidence.python import loops
 from ..evidence.time import uploads
@@ -88,7 +88,10 @@ class UnpinnedCopy(DevicePattern):
         return any(loop.repeated([op.start_ns for op in large]))
 
     def fix_of(self, events: Sequence[Event]) -> str:
-        goes_back = any(copies.is_copy(work, "DtoH") for op in events for work in op.kernels)
+        trace = events[0].trace
+        work = trace.device_rows_under_any(rows_of(events))
+        work = work[trace.kind[work] == EventKind.Memcpy]
+        goes_back = launches.has_name(trace, "*DtoH*")[trace.name_id[work]].any()
         return _BOTH_WAYS if goes_back else self.fix
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -61,6 +62,11 @@ class Inputs:
         self._texts: list[bytes] = list(strings.texts)
         self._signatures: list[tuple[int, ...]] = list(strings.signatures)
         self._decoded: dict[tuple[int, int], Shape] = {}
+
+    @cached_property
+    def dtype_texts(self) -> NDArray[np.int64]:
+        """A number for each `inputs_id`: where it is the same the dtypes are."""
+        return np.array([signature[1] for signature in self._signatures], np.int64)
 
     def shapes(self, inputs_id: int) -> Shape:
         """The dims of each input: ((4, 3), (), ((2,), (2,))).

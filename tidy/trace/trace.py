@@ -15,7 +15,7 @@ from .event import Event, Events
 from .event_table import EventTable
 from .first_calls import first_calls
 from .info import Capability, DeviceProperties, read_devices
-from .inputs import Inputs
+from .inputs import Inputs, Shape
 from .intervals import Intervals
 from .kinds import DEVICE_WORK, EventKind
 from .location import Location, is_user_file, parse_call_stack, parse_frame
@@ -210,6 +210,13 @@ class Trace(EventTable):
         values = map(value, (self.names[name] for name in names), inputs)
         known = np.array([min(each, _MOST) for each in values], np.int64)
         return known[inverse]
+
+    def by_dtypes(self, rows: Rows, value: Callable[[Shape], bool]) -> NDArray[np.bool_]:
+        """`value(dtypes)` for each tree row, computed once for dtypes that are alike."""
+        texts = np.append(self.inputs.dtype_texts, -1)[self.inputs_id[rows]]  # -1: no inputs
+        _, first, inverse = np.unique(texts, return_index=True, return_inverse=True)
+        some = self.inputs_id[rows[first]].tolist()
+        return np.array([value(self.inputs.dtypes(each)) for each in some], bool)[inverse]
 
     @cached_property
     def _locations(self) -> dict[int, Location | None]:

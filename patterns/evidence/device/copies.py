@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
 
 from ..python.op_names import LOOK_UP_INSIDE, aten
-from .launches import outermost_op
+from .launches import has_name, outermost_op
 
 PAGEABLE = "Memcpy HtoD (Pageable -> *"
 PINNED = "Memcpy HtoD (Pinned -> *"
@@ -39,8 +40,8 @@ def is_copy(work: Event, direction: str) -> bool:
 def copy_rows(trace: Trace, direction: str) -> Rows:
     """All copies in a direction ("HtoD", "DtoH", "PtoP")."""
     rows = trace.rows_of_kind(EventKind.Memcpy)
-    named = [i for i, name in enumerate(trace.names) if direction in name]
-    return rows[np.isin(trace.name_id[rows], named)]
+    found: Rows = rows[has_name(trace, f"*{direction}*")[trace.name_id[rows]]]
+    return found
 
 
 def nbytes_of(work: Event, copy: Event) -> int:
@@ -48,9 +49,12 @@ def nbytes_of(work: Event, copy: Event) -> int:
 
     0 where neither is known. On AMD, for example, copies have no bytes.
     """
+    nbytes = work.nbytes
+    if nbytes:
+        return nbytes
     shapes, dtypes = copy.input_shapes[1:2], copy.input_dtypes[1:2]
-    if work.nbytes or not shapes or not dtypes:
-        return work.nbytes
+    if not shapes or not dtypes:
+        return 0
     return prod(shapes[0]) * ITEM_NBYTES.get(dtypes[0], 0) if is_dims(shapes[0]) else 0
 
 
@@ -86,6 +90,24 @@ def fill_copied_by(op: Event) -> Event | None:
         return None
     fills = (each for each in ran_before(op) if each.name in _FILLS)
     return next((each for each in fills if _fills_what_is_copied(each, copy, moved)), None)
+
+
+def follow_fills(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
+    """For each tree row whether `ran_before` gives an op that fills a tensor."""
+    above = ops.astype(np.int64)
+    for _ in range(3):
+        parent = trace.parent[above]
+        above = np.where((trace.previous_sibling[above] < 0) & (parent >= 0), parent, above)
+    before = trace.previous_sibling[above]
+    # All last children of what ran before hold the row above.
+    fills, found = has_name(trace, *_FILLS)[trace.name_id], np.zeros(len(ops), bool)
+    rising = np.flatnonzero(before >= 0)
+    row = above[rising] - 1
+    while len(rising):
+        found[rising] |= fills[row]
+        goes_on = row != before[rising]
+        rising, row = rising[goes_on], trace.parent[row[goes_on]]
+    return found
 
 
 def ran_before(event: Event) -> Iterator[Event]:

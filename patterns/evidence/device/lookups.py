@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidy.trace import Event, EventKind, Trace
+import numpy as np
+from numpy.typing import NDArray
+
+from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import is_dims
 
 from ..python.op_names import LOOK_UP, LOOK_UP_INSIDE, VIEWS
 from . import copies
-from .launches import ops_after, outermost_op
+from .launches import has_name, ops_after, outermost_op, outermost_op_rows
 
 _OF_INDEXES = frozenset({"long int", "long", "int", "bool", "unsigned char"})
 
@@ -26,12 +29,15 @@ class Lookup(NamedTuple):
 def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
     """All of them; where another op brings the index, those of more bytes than that."""
     rows = copies.unpinned(trace)
-    ops = trace.launching_ops(rows)
-    for row, launched in zip(rows.tolist(), ops.tolist(), strict=True):
-        copy = trace.event(launched) if launched >= 0 else None
-        if copy is None or copy.name != "aten::copy_":
-            continue
-        op = outermost_op(copy)
+    made_by = trace.launching_ops(rows)
+    is_copy = (made_by >= 0) & has_name(trace, "aten::copy_")[trace.name_id[made_by]]
+    rows, made_by = rows[is_copy], made_by[is_copy]
+    ops = outermost_op_rows(trace, made_by)
+    looks_up = has_name(trace, *LOOK_UP_INSIDE)[trace.name_id[ops]]
+    some = looks_up | may_be_indexes(trace, made_by)
+    columns = (each[some].tolist() for each in (rows, made_by, ops))
+    for row, *of in zip(*columns, strict=True):
+        copy, op = map(trace.event, of)
         is_mask = "bool" in copy.input_dtypes[1:2]
         if op.name in LOOK_UP_INSIDE:
             upload = _moved_by(copy, op)
@@ -41,6 +47,11 @@ def lookups(trace: Trace, least_nbytes: int) -> Iterator[Lookup]:
             lookup = index_made_for(op, copy)
             if lookup is not None and copies.fill_copied_by(op) is None:
                 yield Lookup(lookup, op, is_mask)
+
+
+def may_be_indexes(trace: Trace, made_by: Rows) -> NDArray[np.bool_]:
+    """For each `aten::copy_` whether what it copies has a dtype of indexes or masks."""
+    return trace.by_dtypes(made_by, lambda dtypes: not _OF_INDEXES.isdisjoint(dtypes[1:2]))
 
 
 def _moved_by(copy: Event, op: Event) -> Event | None:

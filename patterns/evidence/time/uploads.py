@@ -10,10 +10,10 @@ import numpy as np
 from tidy.finding import NotChecked, Obstacle
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace, number_text
 
-from ..device.copies import ASKED, PAGEABLE, PINNED, fill_copied_by, nbytes_of
+from ..device.copies import ASKED, PAGEABLE, PINNED, fill_copied_by, follow_fills, nbytes_of
 from ..device.devices import busy_with_others
 from ..device.launches import below, has_name, outermost_op_rows
-from ..device.lookups import index_made_for
+from ..device.lookups import index_made_for, may_be_indexes
 from ..device.obstacles import without_device
 from ..python import places
 from ..python.frames import MOVES_A_MODULE
@@ -52,10 +52,15 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
     ]
     asked = has_name(trace, *ASKED)[trace.name_id[ops]]
     asked &= ~below(trace, trace.rows_of_names(moves)).contains(ops)
-    for each in _uploads(trace, copies[asked], ops[asked]):
-        if fill_copied_by(each.op):
+    copies, ops = copies[asked], ops[asked]
+    filled = follow_fills(trace, ops).tolist()
+    indexes = may_be_indexes(trace, trace.launching_ops(copies)).tolist()
+    for each, is_filled, is_index in zip(
+        _uploads(trace, copies, ops), filled, indexes, strict=True
+    ):
+        if is_filled and fill_copied_by(each.op):
             continue
-        if name != PAGEABLE or not index_made_for(each.op, each.copy):
+        if name != PAGEABLE or not is_index or not index_made_for(each.op, each.copy):
             yield each
 
 
