@@ -144,8 +144,10 @@ def _double_kernels(trace: Trace) -> dict[Event, list[int]]:
 
 def _have_doubles(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
     """For each op whether an input is a double tensor with dims."""
-    alike, which = np.unique(trace.inputs_id[ops], return_inverse=True)
-    return np.array([_has_double(trace, each) for each in alike.tolist()], bool)[which]
+    found = trace.by_dtypes(ops, lambda dtypes: "double" in dtypes)
+    alike, which = np.unique(trace.inputs_id[ops[found]], return_inverse=True)
+    found[found] = np.array([_has_double(trace, each) for each in alike.tolist()], bool)[which]
+    return found
 
 
 def _has_double(trace: Trace, inputs_id: int) -> bool:

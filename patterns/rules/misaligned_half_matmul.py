@@ -85,7 +85,10 @@ class MisalignedHalfMatmul(Pattern):
         return _dtype(event) in _HALF and bool(self._odd(event))
 
     def find(self, trace: Trace) -> Matches:
-        for match in self.by_place(launches.innermost(self.matched_events(trace))):
+        rows = trace.rows_named(*self.triggers)
+        rows = rows[trace.by_dtypes(rows, lambda dtypes: not _HALF.keys().isdisjoint(dtypes))]
+        odd = [event for event in trace.events(rows) if self.match(event)]
+        for match in self.by_place(launches.innermost(odd)):
             yield replace(match, fix_place=module_made_at(trace, match.events))
 
     def cost_rows(self, event: Event) -> Iterable[int]:

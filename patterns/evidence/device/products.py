@@ -18,6 +18,7 @@ from tidy.account.work_kinds import (
     kernel_kind,
 )
 from tidy.trace import EventKind, Events, Rows, Trace
+from tidy.trace.inputs import Shape
 from tidy.trace.kept import kept
 
 from . import devices, launches
@@ -26,6 +27,7 @@ from . import devices, launches
 MATRIX_PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})
 _FIRST_WITH_TENSOR_CORES, FIRST_WITH_BFLOAT16 = (7, 0), (8, 0)
 _FIRST_WITH_TF32 = (8, 0)
+_FLOATS = ("float", "float")
 # TF32 is no faster than float32 on GeForce cards and the L40, by NVIDIA's data sheets.
 _NO_GAIN_OF_TF32 = re.compile(r"GeForce|\bL40$")
 _NO_TENSOR_CORES = re.compile(r"GTX 16")
@@ -87,10 +89,10 @@ def takes_dtype(trace: Trace, kernels: Rows, dtype: str) -> NDArray[np.bool_]:
     ops = trace.launching_ops(kernels)
     result, known = np.zeros(len(ops), bool), np.flatnonzero(ops >= 0)
 
-    def takes(_: str, inputs_id: int) -> bool:
-        return any(each.startswith(dtype) for each in trace.inputs.dtypes(inputs_id))
+    def takes(dtypes: Shape) -> bool:
+        return any(each.startswith(dtype) for each in dtypes)
 
-    result[known] = trace.by_call(ops[known], takes)
+    result[known] = trace.by_dtypes(ops[known], takes)
     return result
 
 
@@ -187,9 +189,7 @@ def _of_compiled_code(trace: Trace) -> dict[Precision, Rows]:
 
 def _are_float(trace: Trace, products: Rows) -> NDArray[np.bool_]:
     """Tell whether both factors are float32. Under autocast the bias of a wrapper may be, alone."""
-
-    def are_float(name: str, inputs_id: int) -> bool:
-        first = "add" in name
-        return trace.inputs.dtypes(inputs_id)[first : first + 2] == ("float", "float")
-
-    return trace.by_call(products, are_float).astype(bool)
+    first_two = trace.by_dtypes(products, lambda dtypes: dtypes[:2] == _FLOATS)
+    next_two = trace.by_dtypes(products, lambda dtypes: dtypes[1:3] == _FLOATS)
+    adds = launches.has_name(trace, "*add*")[trace.name_id[products]]
+    return np.where(adds, next_two, first_two)
