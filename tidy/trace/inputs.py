@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import cached_property
+from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ ITEM_NBYTES = {
 }  # fmt: skip
 
 _MOST_ELEMENTS = 1 << 62
+# Lists of numbers, and lists of such: in nearly all files all shapes and strides are that.
+_NUMBERS, _LISTS = {int}, {list}
+_SCAN = json.JSONDecoder().raw_decode
 _DECODER = json.JSONDecoder(object_hook=str)  # objects would not hash
 
 
@@ -74,19 +78,19 @@ class Inputs:
         An input that is not a tensor has (), and a list of tensors a tuple of dims. So has what can
         be no shape: a damaged file may hold anything there.
         """
-        return self._part(inputs_id, 0, _shape)
+        return self._part(inputs_id, 0, _shapes)
 
     def dtypes(self, inputs_id: int) -> Shape:
         """The C++ type name of each input, "" for None: ("float", "Scalar", "")."""
-        return self._part(inputs_id, 1, str)
+        return self._part(inputs_id, 1, _dtypes)
 
     def concrete(self, inputs_id: int) -> Shape:
         """The text of each input that is not a tensor, "" for tensors: ("", "0", "True")."""
-        return self._part(inputs_id, 2)
+        return self._part(inputs_id, 2, _values)
 
     def strides(self, inputs_id: int) -> Shape:
         """The strides of each input, () for what is not a tensor."""
-        return self._part(inputs_id, 3, _shape)
+        return self._part(inputs_id, 3, _shapes)
 
     def collective(self, inputs_id: int) -> CollectiveArgs | None:
         """What `record_param_comms` says of its collective, None for all other operators."""
@@ -102,15 +106,14 @@ class Inputs:
         used = np.unique(inputs_ids[inputs_ids >= 0]).tolist()
         return any(re.search(rb"\d", self._texts[self._signatures[i][0]]) for i in used)
 
-    def _part(
-        self, inputs_id: int, part: int, each: Callable[[Any], Any] = lambda value: value
-    ) -> Shape:
+    def _part(self, inputs_id: int, part: int, decode: Callable[[bytes], Shape]) -> Shape:
         if inputs_id < 0:
             return ()
-        text = self._signatures[inputs_id][part]
-        if (text, part) not in self._decoded:
-            self._decoded[text, part] = _decode(self._texts[text], each)
-        return self._decoded[text, part]
+        key = self._signatures[inputs_id][part], part
+        known = self._decoded.get(key)
+        if known is None:
+            known = self._decoded[key] = decode(self._texts[key[0]])
+        return known
 
 
 def _collective(text: bytes) -> CollectiveArgs | None:
@@ -142,13 +145,44 @@ def _count(value: Any) -> int:
 
 def is_dims(shape: object) -> bool:
     """Whether a shape is that of one tensor (or (), which is also what other inputs have)."""
-    return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)
+    # It is asked so often that a generator would count.
+    return isinstance(shape, tuple) and all(map(int.__instancecheck__, shape))
 
 
-def _decode(text: bytes, each: Callable[[Any], Any]) -> Shape:
+def _shapes(text: bytes) -> Shape:
+    try:
+        value, end = _SCAN(text.decode(), 0)
+        if end == len(text) and type(value) is list:
+            return tuple([_dims_or_list(each) for each in value])
+    except (TypeError, ValueError, RecursionError):
+        pass  # numbers between the lists, or damage
+    return tuple(map(_shape, _values(text)))
+
+
+def _dims_or_list(value: list[Any]) -> Shape:
+    """The same as `_shape` of a list of numbers, or of such lists.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if type(value) is not list:
+        raise TypeError
+    kinds = set(map(type, value))
+    if kinds <= _NUMBERS:
+        return tuple(value) if abs(prod(value)) < _MOST_ELEMENTS else ()
+    if kinds == _LISTS and set(map(type, chain.from_iterable(value))) <= _NUMBERS:
+        return tuple([_dims(tuple(each)) for each in value])
+    raise TypeError
+
+
+def _dtypes(text: bytes) -> Shape:
+    return tuple(map(str, _values(text)))
+
+
+def _values(text: bytes) -> Shape:
     try:
         value = _json(text) if text else []
-        return tuple(map(each, _tuples(value))) if isinstance(value, list) else ()
+        return _tuples(value) if isinstance(value, list) else ()
     except (ValueError, RecursionError):
         return ()
 
