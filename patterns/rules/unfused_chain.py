@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -203,13 +202,25 @@ def _chains(trace: Trace, fewest_elements: int, fewest_ops: int) -> Iterator[_Ch
     in_step = trace.time_of(steps[steps < trace.tree_count]).contains(trace.start_ns[ops])
     size[in_step] = _BREAK
     new_track = np.append(True, np.diff(trace.track_id[ops]) != 0)
+    calls = np.stack([trace.name_id[ops], trace.inputs_id[ops]], 1)
+    known = dict[bytes, list[_ChainOfCalls]]()  # layers have the same operators
     for low, high in _without_breaks(size, new_track, fewest_ops):
-        for first, last in _stretches(size[low:high].tolist(), low, fewest_elements):
-            if last - first < fewest_ops:
-                continue
-            own = [kernels[slice(*each)].tolist() for each in pairwise(bounds[first : last + 1])]
-            part = slice(first, last)
-            yield from _made(trace, ops[part], own, size[part], moves, fewest_ops)
+        same = calls[low:high].tobytes()
+        if same not in known:
+            sizes = size[low:high].tolist()
+            named = [(trace.names[name], inputs) for name, inputs in calls[low:high].tolist()]
+            known[same] = list(_parts(named, sizes, moves, fewest_elements, fewest_ops))
+        for each in known[same]:
+            first, last = low + each.first, low + each.last
+            rows = kernels[bounds[first] : bounds[last]].tolist()
+            yield _Chain(
+                tuple(ops[first:last].tolist()),
+                tuple(rows),
+                each.names,
+                each.dims,
+                each.nbytes,
+                each.fused_nbytes,
+            )
 
 
 def _member(trace: Trace, name: str, inputs_id: int) -> Moved | None:
@@ -237,48 +248,53 @@ def _without_breaks(
     yield from bounds[bounds[:, 1] - bounds[:, 0] >= fewest_ops].tolist()
 
 
-def _stretches(size: list[int], low: int, fewest_elements: int) -> Iterator[tuple[int, int]]:
-    """[first, last) of neighbours over one size, with smaller ones among them, from `low` on."""
+def _stretches(size: list[int], fewest_elements: int) -> Iterator[tuple[int, int]]:
+    """[first, last) of neighbours over one size, with smaller ones among them."""
     first, whole = -1, 0
-    for at, elements in enumerate(size, low):
+    for at, elements in enumerate(size):
         if first >= 0 and (elements == whole or 2 * elements <= whole):
             continue
         if first >= 0:
             yield first, at
         first, whole = (at, elements) if elements >= fewest_elements else (-1, 0)
     if first >= 0:
-        yield first, low + len(size)
+        yield first, len(size)
 
 
-def _made(
-    trace: Trace,
-    ops: Rows,
-    kernels: list[list[int]],
-    size: Rows,
+class _ChainOfCalls(NamedTuple):
+    """A chain, by the numbers [first, last) of its operators among their neighbours."""
+
+    first: int
+    last: int
+    names: tuple[str, ...]
+    dims: tuple[int, ...]
+    nbytes: int
+    fused_nbytes: int
+
+
+def _parts(
+    calls: list[_Call],
+    size: list[int],
     moves: dict[_Call, Moved | None],
+    fewest_elements: int,
     fewest_ops: int,
-) -> Iterator[_Chain]:
-    """The chains of a stretch; of a loop over tensors of one size that of each round."""
-    sizes = size.tolist()
-    whole = sizes[0]
-    last = len(sizes) - sizes[::-1].index(whole)
-    if not fewest_ops <= last <= _MOST_OPS:
-        return
-    names = [trace.names[each] for each in trace.name_id[ops[:last]].tolist()]
-    inputs = trace.inputs_id[ops[:last]].tolist()
-    period = _period(names)
-    if period < fewest_ops:
-        return
-    for start in range(0, last, period):
-        part = slice(start, min(start + period, last))
-        if sizes[part].count(whole) < fewest_ops:
+) -> Iterator[_ChainOfCalls]:
+    """The chains among neighbours; of a loop over tensors of one size that of each round."""
+    for first, end in _stretches(size, fewest_elements):
+        sizes, whole = size[first:end], size[first]
+        last = len(sizes) - sizes[::-1].index(whole)
+        names = [name for name, _ in calls[first : first + last]]
+        if not fewest_ops <= last <= _MOST_OPS or (period := _period(names)) < fewest_ops:
             continue
-        calls = zip(names[part], inputs[part], strict=True)
-        known = [move for call in calls if (move := moves.get(call)) is not None]
-        rows = tuple(row for own in kernels[part] for row in own)
-        short = tuple(name.removeprefix("aten::") for name in names[part])
-        nbytes = sum(move.nbytes for move in known), _fused_nbytes(known)
-        yield _Chain(tuple(ops[part].tolist()), rows, short, known[0].dims, *nbytes)
+        for start in range(0, last, period):
+            part = slice(start, min(start + period, last))
+            if sizes[part].count(whole) < fewest_ops:
+                continue
+            own = slice(first + start, first + part.stop)
+            known = [move for call in calls[own] if (move := moves.get(call)) is not None]
+            short = tuple(name.removeprefix("aten::") for name in names[part])
+            nbytes = sum(move.nbytes for move in known), _fused_nbytes(known)
+            yield _ChainOfCalls(own.start, own.stop, short, known[0].dims, *nbytes)
 
 
 def _period(names: Sequence[str]) -> int:
