@@ -132,6 +132,8 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
     is_cast = launches.has_name(trace, "aten::to", "aten::_to_copy", "aten::type_as")
     is_view = launches.has_name(trace, *_VIEWS)
     dtypes = cache(partial(_dtypes, trace))
+    moves = trace.rows_of_kind(EventKind.Memcpy)
+    moves = moves[~launches.has_name(trace, "*DtoD*")[trace.name_id[moves]]]
     for track in np.unique(trace.track_id[inner]).tolist():
         ops = launches.ops_in_no_op(trace, track)
         first = _first_in(trace, ops, inner)
@@ -139,18 +141,16 @@ def _casts(trace: Trace) -> Iterator[_Cast]:
         computes = ~is_view[trace.name_id[ops]] | holds
         rows, first = ops[computes], first[computes]
         casts = np.flatnonzero(holds[computes])
+        casts = casts[~launches.launches_any(trace, rows[casts], moves)]
         copies = _first_in(trace, first[casts], copying)
         calls = (np.where(x >= 0, trace.inputs_id[x], -1).tolist() for x in (first[casts], copies))
         for number, of_cast, of_copy in zip(casts.tolist(), *calls, strict=True):
             cast = dtypes(of_cast, of_copy)
             if cast is None:
                 continue
-            op = trace.event(rows[number])
-            moves = (each for each in op.kernels if each.kind == EventKind.Memcpy)
-            if all("DtoD" in each.name for each in moves):
-                before = int(rows[number - 1]) if number else -1
-                after = int(rows[number + 1]) if number + 1 < len(rows) else -1
-                yield _Cast(op, *cast, before, after)
+            before = int(rows[number - 1]) if number else -1
+            after = int(rows[number + 1]) if number + 1 < len(rows) else -1
+            yield _Cast(trace.event(int(rows[number])), *cast, before, after)
 
 
 def _first_in(trace: Trace, ops: Rows, rows: Rows) -> Rows:
