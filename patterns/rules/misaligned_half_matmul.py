@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -87,6 +88,7 @@ class MisalignedHalfMatmul(Pattern):
     def find(self, trace: Trace) -> Matches:
         rows = trace.rows_named(*self.triggers)
         rows = rows[trace.by_dtypes(rows, lambda dtypes: not _HALF.keys().isdisjoint(dtypes))]
+        rows = rows[trace.by_call(rows, partial(self._may_be_odd, trace)) > 0]
         odd = [event for event in trace.events(rows) if self.match(event)]
         for match in self.by_place(launches.innermost(odd)):
             yield replace(match, fix_place=module_made_at(trace, match.events))
@@ -121,12 +123,20 @@ class MisalignedHalfMatmul(Pattern):
         Rows are batch times sequence, and the sizes of attention are sequence lengths, which nobody
         can choose. A head of a few columns is read at the speed of memory, however it is padded.
         """
-        if event.name in _BATCHED:
-            return []
-        odd = [n for n in _matrices(event)[1] if n % _MULTIPLE and n > self.few_columns]
+        odd = self._odd_sizes(event.trace, event.name, int(event.trace.inputs_id[event.row]))
         if not odd or not _in_backward(event.trace).contains([event.row])[0]:
             return odd
         return [size for size in odd if size in _chosen(event.trace)]
+
+    def _may_be_odd(self, trace: Trace, name: str, inputs_id: int) -> bool:
+        return bool(self._odd_sizes(trace, name, inputs_id))
+
+    def _odd_sizes(self, trace: Trace, name: str, inputs_id: int) -> list[int]:
+        """The inner and the output size of a call, where they are odd."""
+        if name in _BATCHED:
+            return []
+        right = _matrices(trace, name, inputs_id)[1]
+        return [n for n in right if n % _MULTIPLE and n > self.few_columns]
 
 
 @kept
@@ -154,9 +164,9 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[-2:] if is_dims(shape) else ()
 
 
-def _matrices(event: Event) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    first = _MATRIX[event.name]
-    shapes = event.input_shapes[first : first + 2]
+def _matrices(trace: Trace, name: str, inputs_id: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    first = _MATRIX[name]
+    shapes = trace.inputs.shapes(inputs_id)[first : first + 2]
     left, right = (_sizes(shape) for shape in shapes) if len(shapes) == 2 else ((), ())
     return left, right
 
@@ -176,5 +186,7 @@ def _has_tensor_cores(event: Event) -> bool:
 
 def _describe(event: Event) -> str:
     """`float16 product [64, 63] x [63, 64]`."""
-    sizes = " x ".join(str(list(each)) for each in _matrices(event))
+    trace = event.trace
+    matrices = _matrices(trace, event.name, int(trace.inputs_id[event.row]))
+    sizes = " x ".join(str(list(each)) for each in matrices)
     return f"{_HALF[_dtype(event)]} product {sizes}"

@@ -33,16 +33,16 @@ def work_of(trace: Trace, events: Iterable[Event]) -> Rows:
     """The device work that these ops, and all that they call, launch, or the work itself."""
     rows = rows_of(events)
     own = rows[np.isin(trace.kind[rows], DEVICE_WORK)]
-    work: Rows = np.union1d(own, trace.device_rows_under_any(rows))
-    return work
+    work = trace.device_rows_under_any(rows)
+    return np.union1d(own, work) if len(own) else work
 
 
 def calls_in(trace: Trace, events: Iterable[Event]) -> Rows:
     """The calls of the driver in these events, or the events themselves where they are calls."""
     rows = rows_of(events)
     own = rows[trace.kind[rows] == EventKind.Runtime]
-    calls: Rows = np.union1d(own, trace.runtime_rows_under_any(rows))
-    return calls
+    calls = trace.runtime_rows_under_any(rows)
+    return np.union1d(own, calls) if len(own) else calls
 
 
 def without_waits(trace: Trace, events: Iterable[Event]) -> Edit:

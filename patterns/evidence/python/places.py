@@ -23,11 +23,14 @@ def is_step(event: Event) -> bool:
 
 def owner_of(event: Event) -> Owner:
     """Tell whose code an event belongs to; the user's where nothing says otherwise."""
-    frames = event.trace.call_stack(event.row).split(";")
-    of_frames = filter(None, map(owner_by_name, map(str.strip, frames)))
+    stack = event.trace.call_stack(event.row)
+    if stack:
+        of_frames = map(owner_by_name, map(str.strip, stack.split(";")))
+        owner = next(filter(None, of_frames), None)
+        if owner is not None:
+            return owner
     above = event.parent
-    owner = next(of_frames, None) or (_owner_at(above) if above is not None else None)
-    return owner or Owner.USER
+    return (_owner_at(above) if above is not None else None) or Owner.USER
 
 
 def _owner_at(event: Event) -> Owner | None:
