@@ -38,12 +38,13 @@ def _kept_for(
     @wraps(make)
     def give(trace: Table, /, *args: P.args, **kwargs: P.kwargs) -> T:
         known: dict[object, tuple[object, T]] = trace.__dict__.setdefault("_kept", {})
-        key, state = (make, args, *kwargs.items()), state_of(trace)
-        if key not in known or known[key][0] is not state:
+        key: object = (make, args, *kwargs.items()) if args or kwargs else make
+        state, found = state_of(trace), known.get(key)
+        if found is None or found[0] is not state:
             made = make(trace, *args, **kwargs)
             if isinstance(made, np.ndarray):
                 made.setflags(write=False)  # many are given it
-            known[key] = state, made
-        return known[key][1]
+            found = known[key] = state, made
+        return found[1]
 
     return give
