@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class MisalignedHalfMatmul(Pattern):
     )
 
     def match(self, event: Event) -> bool:
-        return _dtype(event) in _HALF and bool(self._odd(event))
+        return _product(event).dtype in _HALF and bool(self._odd(event))
 
     def find(self, trace: Trace) -> Matches:
         rows = trace.rows_named(*self.triggers)
@@ -112,7 +113,7 @@ class MisalignedHalfMatmul(Pattern):
         return Edit("sizes that Tensor Cores tile", work=work, left=left) if len(work) else None
 
     def message(self, events: Sequence[Event]) -> str:
-        (text, count) = Counter(map(_describe, events)).most_common(1)[0]
+        (text, count) = Counter(_product(each).text for each in events).most_common(1)[0]
         more = len(events) - count
         others = f" and {more:,} other{'s' * (more > 1)}" if more else ""
         return f"{text}{others}: sizes are no multiples of {_MULTIPLE}"
@@ -123,26 +124,65 @@ class MisalignedHalfMatmul(Pattern):
         Rows are batch times sequence, and the sizes of attention are sequence lengths, which nobody
         can choose. A head of a few columns is read at the speed of memory, however it is padded.
         """
-        odd = self._odd_sizes(event.trace, event.name, int(event.trace.inputs_id[event.row]))
-        if not odd or not _in_backward(event.trace).contains([event.row])[0]:
+        odd = self._odd_sizes(_product(event))
+        if not odd or event.row not in _products_in_backward(event.trace):
             return odd
         return [size for size in odd if size in _chosen(event.trace)]
 
     def _may_be_odd(self, trace: Trace, name: str, inputs_id: int) -> bool:
-        return bool(self._odd_sizes(trace, name, inputs_id))
+        return bool(self._odd_sizes(_product_of(trace, name, inputs_id)))
 
-    def _odd_sizes(self, trace: Trace, name: str, inputs_id: int) -> list[int]:
-        """The inner and the output size of a call, where they are odd."""
-        if name in _BATCHED:
-            return []
-        right = _matrices(trace, name, inputs_id)[1]
-        return [n for n in right if n % _MULTIPLE and n > self.few_columns]
+    def _odd_sizes(self, product: _Product) -> list[int]:
+        return [n for n in product.sizes if n % _MULTIPLE and n > self.few_columns]
+
+
+class _Product(NamedTuple):
+    """What all calls with the same inputs share.
+
+    Attributes:
+        dtype: of the matrices; under autocast the bias of a wrapper may have another.
+        sizes: the inner and the output size, where they can be padded.
+        text: `float16 product [64, 63] x [63, 64]`.
+    """
+
+    dtype: str
+    sizes: tuple[int, ...]
+    text: str
+
+
+def _product(event: Event) -> _Product:
+    trace = event.trace
+    return _product_of(trace, event.name, int(trace.inputs_id[event.row]))
+
+
+def _product_of(trace: Trace, name: str, inputs_id: int) -> _Product:
+    known, first = _known_products(trace), _MATRIX[name]
+    if (name, inputs_id) not in known:
+        shapes = trace.inputs.shapes(inputs_id)[first : first + 2]
+        left, right = (_sizes(shape) for shape in shapes) if len(shapes) == 2 else ((), ())
+        dtype = str((*trace.inputs.dtypes(inputs_id)[first : first + 1], "")[0])
+        text = f"{_HALF.get(dtype, dtype)} product {list(left)} x {list(right)}"
+        known[name, inputs_id] = _Product(dtype, () if name in _BATCHED else right, text)
+    return known[name, inputs_id]
+
+
+@kept
+def _known_products(_: Trace) -> dict[tuple[str, int], _Product]:
+    """By name and inputs what `_product_of` has found."""
+    return {}
 
 
 @kept
 def _in_backward(trace: Trace) -> Intervals:
     """The rows of a backward's nodes, and all below them."""
     return launches.below(trace, launches.tree_rows(trace, f"{NODE}*"))
+
+
+@kept
+def _products_in_backward(trace: Trace) -> frozenset[int]:
+    """The rows of products in it."""
+    rows = launches.tree_rows(trace, *_MATRIX)
+    return frozenset(rows[_in_backward(trace).contains(rows)].tolist())
 
 
 @kept
@@ -164,29 +204,13 @@ def _sizes(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[-2:] if is_dims(shape) else ()
 
 
-def _matrices(trace: Trace, name: str, inputs_id: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    first = _MATRIX[name]
-    shapes = trace.inputs.shapes(inputs_id)[first : first + 2]
-    left, right = (_sizes(shape) for shape in shapes) if len(shapes) == 2 else ((), ())
-    return left, right
-
-
-def _dtype(event: Event) -> str:
-    """Of the matrices: under autocast the bias of a wrapper may have another."""
-    first = _MATRIX[event.name]
-    return str((*event.input_dtypes[first : first + 1], "")[0])
-
-
 def _has_tensor_cores(event: Event) -> bool:
     """Tell whether the GPUs of the run have Tensor Cores for the dtype of `event`."""
-    first = (8, 0) if _HALF[_dtype(event)] == "bfloat16" else (7, 0)
-    nvidia = devices.used_devices(event.trace, "nvidia")
+    return _has_cores_for(event.trace, _HALF[_product(event).dtype])
+
+
+@kept
+def _has_cores_for(trace: Trace, dtype: str) -> bool:
+    first = (8, 0) if dtype == "bfloat16" else (7, 0)
+    nvidia = devices.used_devices(trace, "nvidia")
     return any((device.compute or (8, 0)) >= first for device in nvidia)
-
-
-def _describe(event: Event) -> str:
-    """`float16 product [64, 63] x [63, 64]`."""
-    trace = event.trace
-    matrices = _matrices(trace, event.name, int(trace.inputs_id[event.row]))
-    sizes = " x ".join(str(list(each)) for each in matrices)
-    return f"{_HALF[_dtype(event)]} product {sizes}"
