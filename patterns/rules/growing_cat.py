@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from operator import itemgetter
 
@@ -13,7 +13,6 @@ import numpy as np
 from tidy.trace import Capability, Event, Rows, Trace
 from tidy.trace.inputs import is_dims
 from tidy.trace.intervals import any_within
-from tidy.trace.links import grouped
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device.autograd import called_by_script
@@ -101,8 +100,9 @@ def _growing(trace: Trace, fewest_rounds: int, read_share: float) -> Iterator[li
 def _grown(trace: Trace, cats: Rows, fewest: int) -> Iterator[list[tuple[Event, _Dims]]]:
     """Calls of which each takes what the one before gave, and the dims of what each gives."""
     open_ = defaultdict[_Dims, deque[list[tuple[Event, _Dims]]]](deque)  # the oldest first
-    for cat in trace.events(cats.tolist()):
-        sizes, given = _sizes(cat)
+    sizes_of = cache(partial(_sizes, trace))
+    for cat, inputs_id in zip(trace.events(cats), trace.inputs_id[cats].tolist(), strict=True):
+        sizes, given = sizes_of(inputs_id)
         taken = next((dims for dims in sizes if open_.get(dims) and dims != given), None)
         chain = open_[taken].popleft() if taken is not None else []
         if given:
@@ -114,9 +114,9 @@ def _grown(trace: Trace, cats: Rows, fewest: int) -> Iterator[list[tuple[Event, 
     yield from (chain for chains in open_.values() for chain in chains if len(chain) >= fewest)
 
 
-def _sizes(cat: Event) -> tuple[list[_Dims], _Dims]:
+def _sizes(trace: Trace, inputs_id: int) -> tuple[list[_Dims], _Dims]:
     """The dims of the tensors that are concatenated and of what that gives; () if not known."""
-    shapes, values = cat.input_shapes, cat.concrete_inputs
+    shapes, values = trace.inputs.shapes(inputs_id), trace.inputs.concrete(inputs_id)
     tensors = [dims for dims in shapes[0] if is_dims(dims)] if shapes else []
     if len(tensors) < 2 or len(values) < 2 or not str(values[1]).lstrip("-").isdigit():
         return [], ()
@@ -139,25 +139,28 @@ class _Readers:
         self._known = dict[_Dims, Rows]()
 
     @cached_property
-    def _rows_of_inputs(self) -> dict[int, Rows]:
-        return {
-            number: self._ops[own]
-            for number, own in grouped(self._trace.inputs_id[self._ops]).items()
-        }
+    def _by_inputs(self) -> tuple[Rows, list[int], list[int]]:
+        """Their rows by inputs, the inputs that there are, and where the rows of each begin."""
+        inputs = self._trace.inputs_id[self._ops]
+        order = np.argsort(inputs, kind="stable")
+        known, first = np.unique(inputs[order], return_index=True)
+        return self._ops[order], known.tolist(), [*first.tolist(), len(order)]
 
     @cached_property
     def _inputs_with(self) -> dict[object, list[int]]:
+        """By dims which of the inputs that there are have them."""
         found = defaultdict[object, list[int]](list)
-        for number in self._rows_of_inputs:
-            for dims in set(self._trace.inputs.shapes(number)):
+        for number, inputs_id in enumerate(self._by_inputs[1]):
+            for dims in set(self._trace.inputs.shapes(inputs_id)):
                 found[dims].append(number)
         return found
 
     def of(self, dims: _Dims) -> Rows:
         """Their rows, ascending."""
         if dims not in self._known:
-            rows = [self._rows_of_inputs[each] for each in self._inputs_with.get(dims, ())]
-            self._known[dims] = np.sort(np.concatenate([self._ops[:0], *rows]))
+            rows, _, first = self._by_inputs
+            own = [rows[first[each] : first[each + 1]] for each in self._inputs_with[dims]]
+            self._known[dims] = np.sort(np.concatenate(own))
         return self._known[dims]
 
     def count(self, chain: list[tuple[Event, _Dims]]) -> int:
@@ -165,4 +168,5 @@ class _Readers:
         return sum(
             any_within(self.of(dims), int(self._trace.subtree_end[cat.row]), after.row)
             for (cat, dims), (after, _) in pairwise(chain)
+            if dims in self._inputs_with
         )
