@@ -7,6 +7,7 @@ inputs broadcast, its dtype that of the widest input, and an operator in place w
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -83,7 +84,7 @@ def moved(name: str, inputs: Inputs, inputs_id: int) -> Moved | None:
     size = max(each[1] for each in tensors)
     if _plain(name) in _COMPARISONS:
         size = 1
-    if _IN_PLACE.fullmatch(name):
+    if _plain(name) != name:
         size = tensors[0][1]
     if name in _FILLS or name == _COPY:
         tensors = tensors[1:]
@@ -97,6 +98,7 @@ def _stored(dims: tuple[int, ...], strides: object) -> int:
     return prod(size for size, stride in zip(dims, strides, strict=True) if stride or not size)
 
 
+@lru_cache(maxsize=1 << 12)
 def _plain(name: str) -> str:
     """The name without the underscore that says that it works in place."""
     in_place = _IN_PLACE.fullmatch(name)
@@ -105,6 +107,8 @@ def _plain(name: str) -> str:
 
 def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
     """The dims of all broadcast together; None where they do not fit."""
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     rank = max(map(len, shapes))
     result = [1] * rank
     for shape in shapes:
