@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from tidy.finding import NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, Location, Trace
+from tidy.trace import Capability, Location, Trace
 
 from ..base import DevicePattern, Match, Matches
 from ..evidence.device import copies, launches, obstacles
@@ -168,14 +169,20 @@ def _copies(trace: Trace, least_nbytes: int) -> Iterator[_Copy]:
     steps_of_ops = loops.step_of(trace, trace.start_ns[np.maximum(ops, 0)])
     known = (ops >= 0) & (steps_of_ops >= 0)
     is_download = np.isin(rows, down)
-    columns = (each[known].tolist() for each in (rows, ops, is_download, steps_of_ops))
-    for row, op, downwards, step in zip(*columns, strict=True):
-        tensor = _tensor(trace.event(row), trace.event(op))
+    rows, ops = rows[known], ops[known]
+    is_copy = launches.has_name(trace, "aten::copy_")[trace.name_id[ops]]
+    inputs = np.where(is_copy, trace.inputs_id[ops], -1)
+    of_ops = is_download[known], steps_of_ops[known]
+    columns = rows, ops, *of_ops, trace.device[rows], trace.nbytes[rows], inputs
+    copied = cache(partial(_copied, trace))
+    for row, op, downwards, step, device, nbytes, inputs_id in zip(
+        *(each.tolist() for each in columns), strict=True
+    ):
+        tensor = device, nbytes, *copied(inputs_id)
         yield _Copy(row, op, downwards, step, trace.location(op), tensor)
 
 
-def _tensor(work: Event, op: Event) -> tuple[object, ...]:
-    """(device, bytes), and the shape and dtype of what is copied where they were recorded."""
-    if op.name == "aten::copy_" and len(op.input_shapes) > 1 and len(op.input_dtypes) > 1:
-        return work.device, work.nbytes, op.input_shapes[1], op.input_dtypes[1]
-    return work.device, work.nbytes
+def _copied(trace: Trace, inputs_id: int) -> tuple[object, ...]:
+    """The shape and the dtype of what `aten::copy_` copies, where they were recorded."""
+    shapes, dtypes = trace.inputs.shapes(inputs_id), trace.inputs.dtypes(inputs_id)
+    return (shapes[1], dtypes[1]) if len(shapes) > 1 and len(dtypes) > 1 else ()
