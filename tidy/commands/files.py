@@ -73,7 +73,7 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
 
     Args:
         traces: files, folders, or "-" for standard input.
-        jobs: how many worker processes read a large file; None for as many as can work at a time.
+        jobs: how many worker processes read a large file; None for as many as find a processor.
     """
     inputs = InputFiles(jobs=default_jobs() if jobs is None else jobs)
     files: dict[str, str] = {}

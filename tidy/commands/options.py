@@ -50,7 +50,7 @@ WIDTH = number_option(
 JOBS = number_option(
     "--jobs",
     "Read a large trace in N worker processes (of 20 MB of text or more, up to 4); 1 for none. By"
-    " default as many as there are processors for tidy; where others use them, 1 is faster. The"
+    " default one less than there are processors for tidy; where others use them, 1 is faster. The"
     " report is the same.",
     least=1,
 )

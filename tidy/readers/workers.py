@@ -34,12 +34,15 @@ memory_of_worker: list[memoryview] = []
 
 
 def default_jobs() -> int:
-    """How many processors this process may use, as its affinity and its control group say."""
+    """How many workers find a processor beside this process: one less than it may use, or 1.
+
+    Its affinity and its control group say how many that are.
+    """
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
         count = os.cpu_count() or 1
-    return max(1, min(count, _quota()))
+    return max(1, min(count, _quota()) - 1)
 
 
 def _quota() -> int:

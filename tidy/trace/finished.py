@@ -22,7 +22,7 @@ from .steps import Step
 # The devices are behind where they finish the last step later than the host by more than this part
 # of all steps, and work for most of the time. Less is the tail of a last kernel.
 _BEHIND, _BUSY = 0.02, 0.5
-# A host that waits as the last step ends is ahead in others. Then half of the steps take the devices
+# A host that waits as the last step ends is ahead in others. Then half of the steps take devices
 # this part of the mean or more: where one step has nearly all the work they only catch up with it.
 _EVEN = 0.5
 

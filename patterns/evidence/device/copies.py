@@ -97,12 +97,12 @@ def follow_fills(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
     above = ops.astype(np.int64)
     for _ in range(3):
         parent = trace.parent[above]
-        above = np.where((trace.previous_sibling[above] < 0) & (parent >= 0), parent, above)
-    before = trace.previous_sibling[above]
-    # All last children of what ran before hold the row above.
+        above = np.where((_rows_before(trace, above) < 0) & (parent >= 0), parent, above)
+    before = _rows_before(trace, above)
+    # All last children of what ran before hold its last row.
     fills, found = has_name(trace, *_FILLS)[trace.name_id], np.zeros(len(ops), bool)
     rising = np.flatnonzero(before >= 0)
-    row = above[rising] - 1
+    row = trace.subtree_end[before[rising]] - 1
     while len(rising):
         found[rising] |= fills[row]
         goes_on = row != before[rising]
@@ -122,6 +122,18 @@ def ran_before(event: Event) -> Iterator[Event]:
     while previous is not None:
         yield previous
         previous = previous.last_child
+
+
+def _rows_before(trace: Trace, rows: Rows) -> Rows:
+    """The same as `_before` of each tree row; -1 for none."""
+    before: Rows = trace.previous_sibling[rows].astype(np.int64)
+    for _ in range(_MOST_EMPTY):
+        is_empty = (before >= 0) & (trace.kind[before] == EventKind.PyCall)
+        is_empty &= trace.subtree_end[before] == before + 1
+        if not is_empty.any():
+            break
+        before = np.where(is_empty, trace.previous_sibling[before], before)
+    return before
 
 
 def _before(event: Event) -> Event | None:
