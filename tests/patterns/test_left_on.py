@@ -64,7 +64,7 @@ def test_what_a_launch_would_cost_stays(read_events: ReadEvents) -> None:
     ("events", "why"),
     [
         (_launches(call_us=6, kernel_us=100), "launches return at once"),
-        (_launches(call_us=12, kernel_us=5), "a kernel is shorter than its launch"),
+        (_launches(call_us=12, kernel_us=4), "a kernel is shorter than its launch"),
         (_launches(call_us=90, kernel_us=100, delay_us=40), "the queue is full"),
         (_launches(call_us=110, kernel_us=100, delay_us=-9), "the clocks are off"),
         (_launches(call_us=110, kernel_us=100, count=10), "too few to tell"),
