@@ -244,7 +244,7 @@ def _asked_to_follow(trace: Trace, work: Rows, launched: Rows) -> Rows:
     call, tracks = trace.caller[waits].astype(np.int64), trace.track_id[work]
     asked = np.where(call >= 0, trace.start_ns[np.maximum(call, 0)], trace.start_ns[waits])
     number = np.arange(len(work))
-    before = _previous(tracks, number)  # in the order of launches
+    before = _previous(tracks.astype(np.int64), number)  # in the order of launches
     last_launch = np.where(before >= 0, launched[np.maximum(before, 0)], _LONG_AGO)
     # The last one on another stream than that of the one before it, or on which the last one was.
     switched = np.append(True, tracks[1:] != tracks[:-1])
