@@ -39,6 +39,7 @@ _UNMATCHED = NotChecked(
 
 _MOST_LINES = 1_000
 _MOST_OF_LATE = 0.5  # a line at which so much of the time goes is the reason
+_LITTLE_OF_LATE = 0.1  # work that differs by less than this part of it is none
 
 _SECOND = "# device 1 NVIDIA A100 8.0"
 _REDUCE = "c10d::allreduce_"
@@ -186,16 +187,18 @@ class LateRank(Pattern):
             return f"other {rank.word}s, which come last by turns"
         last = rank.in_window.last
         times = f"{np.count_nonzero(last == late)} of {len(last)} collectives"
-        by = f", by {time_text(of_each[late].late_ns(late))} a {rank.trace.window.unit}"
-        why = self._why(of_each[late], rank.waits, late)
+        # One that is queued behind another is late by the same time once more.
+        late_ns = min(of_each[late].late_ns(late), rank.waits_ns(late))
+        by = f", by {time_text(late_ns)} a {rank.trace.window.unit}"
+        why = self._why(of_each[late], rank, late, late_ns)
         said = f"{rank.word} {late}, which comes last to {times}{by}{why}"
         world = rank.trace.info.world_size or 1
         some = rank.word == "rank" and len(of_each) < world
         return f"{said} (of {len(of_each)} of {world} ranks)" if some else said
 
-    def _why(self, late: _Rank, waits: RankWaits, number: int) -> str:
-        """Tell whether the late one's device still computes then, or its host launches late."""
-        trace, rows = late.trace, late.waits.rows
+    def _why(self, late: _Rank, other: _Rank, number: int, late_ns: float) -> str:
+        """Tell whether the late one's device computes for longer, or its host launches late."""
+        trace, rows, waits = late.trace, late.waits.rows, other.waits
         calls = trace.caller[rows].astype(np.int64)
         mine = (late.waits.last == number) & (calls >= 0) & (trace.device[rows] >= 0)
         mine &= trace.in_window(rows)
@@ -206,7 +209,12 @@ class LateRank(Pattern):
         at_once = weight[idle[mine]].sum() / max(weight.sum(), 1)
         if at_once >= self.most_of_waiting:
             return ": its host launches them late"
-        return ": its GPU still computes" if at_once <= 1 - self.most_of_waiting else ""
+        if at_once > 1 - self.most_of_waiting:
+            return ""
+        more_ns = late.works_ns - other.works_ns
+        if more_ns >= _MOST_OF_LATE * late_ns:
+            return f": its GPU computes for {time_text(more_ns)} longer"
+        return ": its GPU gets its work late" if more_ns <= _LITTLE_OF_LATE * late_ns else ""
 
 
 @dataclass(frozen=True)
@@ -241,6 +249,22 @@ class _Rank:
     @property
     def _on_device(self) -> bool:
         return bool((self.trace.device[self.waits.rows] >= 0).all())
+
+    def waits_ns(self, late: int) -> float:
+        """For how long of a step its device does nothing but wait for another one."""
+        waits = self.in_window.at(self.in_window.last == late)
+        starts = self.trace.start_ns[waits.rows]
+        exposed = self._exposed(starts, starts + waits.waiting_ns)
+        return exposed.total_ns / self.trace.window.step_count
+
+    @cached_property
+    def works_ns(self) -> float:
+        """For how long of a step its device does other work than what was matched."""
+        rows = np.setdiff1d(self.trace.device_rows, self.waits.rows)
+        if self.word != "rank":  # of one process, only its own
+            rows = rows[self.trace.device[rows] == self.trace.device[self.waits.rows[:1]]]
+        work = self.trace.time_of(rows) & self.trace.step_time
+        return work.total_ns / self.trace.window.step_count
 
     def late_ns(self, number: int) -> float:
         """By how much it comes later than the others, in each step with a collective."""

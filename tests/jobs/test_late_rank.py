@@ -1,0 +1,50 @@
+"""What TDY902 says of jobs whose late rank is known, and of one in which none is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from job_maker import JobOptions, make_job
+
+import tidy
+from tidy.patterns.rules.late_rank import LateRank
+from tidy.patterns.runner import run_on_ranks
+
+_UNITS_NS = {"us": 1e3, "ms": 1e6}
+
+
+def _said(folder: Path) -> list[str]:
+    traces = [tidy.load(path) for path in sorted(folder.glob("rank-*.json.gz"))]
+    outcomes = run_on_ranks(traces, [LateRank()])
+    return [found.message for each in outcomes for found in each["TDY902"].findings]
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        ("slow-loader", "its GPU gets its work late"),
+        ("slow-host", "its host launches them late"),
+        ("slow-gpu", "its GPU computes for [0-9.]+ [mu]s longer"),
+        ("more-work", "its GPU computes for [0-9.]+ [mu]s longer"),
+    ],
+)
+def test_the_late_rank_is_named_with_the_time_and_the_reason(
+    plant: str, why: str, tmp_path: Path
+) -> None:
+    truth = make_job(tmp_path, JobOptions(ranks=4, plant=plant, seed=3))
+    (late,) = truth["plant"]["ranks"]
+    said = _said(tmp_path)
+    assert len(said) == 3
+    for each in said:
+        assert f"waits for rank {late}, which comes last" in each
+        assert re.search(why, each)
+        amount, unit = re.findall(r", by ([0-9.]+) ([mu]s) a step", each)[0]
+        true_ns = truth["step_ns"] - truth["without_step_ns"]
+        assert 0.6 <= float(amount) * _UNITS_NS[unit] / true_ns <= 1.5
+
+
+def test_nobody_is_named_where_nobody_is_late(tmp_path: Path) -> None:
+    make_job(tmp_path, JobOptions(ranks=4, seed=3))
+    assert not [each for each in _said(tmp_path) if "which comes last to" in each]
