@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from operator import itemgetter
@@ -25,6 +25,7 @@ from ..option import LARGE_INFO, Option, word_share
 # Operator -> which of its inputs is the number of rows of the table.
 _ROWS_AT = {"aten::embedding_dense_backward": 2, "aten::_embedding_bag_dense_backward": 5}
 _Key = tuple[Location | None, tuple[int, int]]  # the place of lookups, and dims
+_NEARLY_ALL = 0.9  # of what is updated in one call: its time is the table's
 # The rows that were looked up, and the others' part of what costs as much as there are rows.
 _LEFT = (0.02, 0.2)
 
@@ -34,6 +35,13 @@ _UPDATE = under("Optimizer.step#SGD.step", "aten::add_ 90us | float[{0}, 4], flo
 
 def _steps(rows: int) -> str:
     return steps(under(FRAME, (_GRADIENT + _UPDATE).replace("{0}", str(rows))))
+
+
+def _steps_in_one_call(rows: int) -> str:
+    """The gradient takes little, and what the optimizer does for all of its tensors much."""
+    tensors = f"TensorList[{rows}, 4; 1, 4]"
+    update = under("Optimizer.step#SGD.step", f"aten::_foreach_add_ 90us | {tensors}, {tensors}")
+    return steps(under(FRAME, _GRADIENT.replace("{0}", str(rows)).replace("90us", "5us") + update))
 
 
 class DenseEmbeddingGradient(Pattern):
@@ -54,8 +62,8 @@ class DenseEmbeddingGradient(Pattern):
     with SGD, Adagrad or SparseAdam, in a separate optimizer. With momentum or weight decay that is
     another method: rows that were not looked up stay as they are. A table that makes the scores of
     a model as well (tied weights) has a dense gradient anyway.
-    Cannot see: What optimizers do on all parameters in one call (`foreach`, `fused`) is not in the
-    cost.
+    Cannot see: What optimizers do on all parameters in one call (`foreach`, `fused`) is in the cost
+    only where the table is nearly all of them, and its shape was recorded.
     """
 
     code = "TDY605"
@@ -66,6 +74,7 @@ class DenseEmbeddingGradient(Pattern):
     worth_a_word = word_share(LARGE_INFO, "such gradients and their use")
     examples = (
         Fires("large-table", _steps(4000), events=3, at=AT),
+        Fires("by-a-call-for-all", _steps_in_one_call(4000), events=3, at=AT),
         Quiet("small-table", _steps(40)),
         Quiet("makes-the-scores-too", _steps(4000) + "aten::mm | float[8, 4], float[4, 4000]"),
         Quiet("little", _steps(4000) + steps("aten::mm 90000us", lasts_us=None)),
@@ -140,6 +149,20 @@ def _table(gradient: Event) -> _Lookup | None:
     return _Lookup(gradient, int(values[at]), int(shapes[0][-1]), max(prod(shapes[1]), 1))
 
 
+def _tensors_of(shapes: Sequence[object]) -> set[tuple[int, ...]]:
+    """The dims of tensors that an op works on; of a list of them those that are most of it."""
+    found = {each for each in shapes if is_dims(each)}
+    for each in shapes:
+        if isinstance(each, tuple) and each and all(map(is_dims, each)):
+            sizes = [prod(dims) for dims in each]
+            found |= {
+                dims
+                for dims, size in zip(each, sizes, strict=True)
+                if size >= _NEARLY_ALL * sum(sizes)
+            }
+    return found
+
+
 def _multiplied(trace: Trace) -> set[tuple[int, ...]]:
     """The dims of what products take: a table too, where it makes a language model's scores."""
     rows = launches.tree_rows(trace, *(PRODUCTS - {"aten::embedding"}))
@@ -152,7 +175,7 @@ def _updates(trace: Trace, tables: Iterable[_Key]) -> dict[_Key, Rows]:
     """What optimizers do with tensors of each table's dims, shared by tables of the same dims."""
     rows = updates.ops_of_optimizers(trace)
     distinct, which = np.unique(trace.inputs_id[rows], return_inverse=True)
-    shapes = [set(filter(is_dims, trace.inputs.shapes(each) or ())) for each in distinct.tolist()]
+    shapes = [_tensors_of(trace.inputs.shapes(each) or ()) for each in distinct.tolist()]
     found = dict[_Key, Rows]()
     for alike in places.grouped(tables, itemgetter(1)):
         holds = np.array([alike[0][1] in each for each in shapes], bool)
