@@ -65,7 +65,7 @@ class ExposedCommunication(DevicePattern):
     def find(self, trace: Trace) -> Matches:
         found = collectives.communications(trace)
         worst = max(found, key=lambda each: each.exposed.total_ns, default=None)
-        share = worst.exposed.total_ns / trace.step_time.total_ns if worst else 0.0
+        share = (trace.step_share(worst.exposed) or 0.0) if worst else 0.0
         if worst is None or share < self.worth_a_word:
             return
         hidden = 1 - worst.exposed.total_ns / worst.time.total_ns

@@ -59,7 +59,9 @@ class ExtraDeviceCopy(DevicePattern):
     examples = (
         Fires("zeros-to", on_gpu(_CALLED_ZEROS, _CALLED_TO, frame=FRAME), at=AT),
         Fires("without-stacks", on_gpu(_ONES, _copied(_UP))),
-        Fires("after-a-line-of-python", on_gpu(_ONES, "train.py(1): train", _copied(_UP))),
+        Fires("after-a-line", on_gpu(_ONES, f"{FRAME} 20us", _copied(_UP), frame=FRAME), at=AT),
+        Quiet("after-a-call", on_gpu(_ONES, "train.py(20): pad 20us", _copied(_UP), frame=FRAME)),
+        Quiet("after-a-long-line", on_gpu(_ONES, f"{FRAME} 900us", _copied(_UP), frame=FRAME)),
         Quiet("another-tensor", on_gpu(_ONES, _copied(_UP.replace("32B", "512B"), "float[128]"))),
         Quiet("of-another-dtype", on_gpu(_ONES, _copied(_UP.replace("32B", "64B"), "double[8]"))),
         Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),

@@ -198,14 +198,14 @@ class LateRank(Pattern):
 
     def _why(self, late: _Rank, other: _Rank, number: int, late_ns: float) -> str:
         """Tell whether the late one's device computes for longer, or its host launches late."""
-        trace, rows, waits = late.trace, late.waits.rows, other.waits
+        trace, rows = late.trace, late.waits.rows
         calls = trace.caller[rows].astype(np.int64)
         mine = (late.waits.last == number) & (calls >= 0) & (trace.device[rows] >= 0)
         mine &= trace.in_window(rows)
-        if not mine.any() or len(rows) != len(waits.rows):
+        if not mine.any():
             return ""
         idle = trace.start_ns[rows] - trace.end_ns[np.maximum(calls, 0)] < self.at_once_ns
-        weight = waits.waiting_ns[mine]
+        weight = late.waits.late_ns[mine]
         at_once = weight[idle[mine]].sum() / max(weight.sum(), 1)
         if at_once >= self.most_of_waiting:
             return ": its host launches them late"

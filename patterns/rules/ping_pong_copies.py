@@ -19,6 +19,7 @@ from ..evidence.python import frames, loops, places
 from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, on_gpu, steps
 from ..option import WORTH_A_WARNING, Option, warning_share
 
+_MOST_SENT = 1_000  # of what is sent before the steps the last copies are looked at
 _NAMELESS = 2  # (device, bytes) alone, without shape and dtype
 _OFFLOADING = re.compile(r"offload|save_on_cpu|pack_to_cpu", re.IGNORECASE)
 
@@ -37,8 +38,8 @@ class PingPongCopies(DevicePattern):
     from the same thread in the same step, at the same two places, in two steps. A place that also
     sends data which was not fetched before, such as the next batch, does not count. Neither does a
     batch that a loader fetched in between, nor data that came to pageable memory and is sent from
-    pinned memory, nor what a line above in the same function sends, in the loop's next round. The
-    trace does not hold the data: that it is the same follows from its size.
+    pinned memory, nor a place that sent data before the steps, when none had come back. The trace
+    does not hold the data: that it is the same follows from its size.
     Without shapes and stacks it is info.
     Why it costs: There are two copies over the bus, and the GPU waits for what the CPU does between
     them.
@@ -48,9 +49,8 @@ class PingPongCopies(DevicePattern):
         aten::copy_  => Memcpy HtoD    of as many bytes, of the same shape and dtype
 
     Instead: Use the torch function for what NumPy does there, or compute it once, before the loop.
-    Cannot see: Data that comes back in another shape or dtype, or in a loop's next round.
-    Offloading (`save_on_cpu`, parameters kept on the CPU) is meant to do this and is left out where
-    names show it.
+    Cannot see: Data that comes back in another shape or dtype. Offloading (`save_on_cpu`,
+    parameters kept on the CPU) is meant to do this and is left out where names show it.
     """
 
     code = "TDY202"
@@ -85,6 +85,8 @@ class PingPongCopies(DevicePattern):
         known = list(_uploads(trace, self.least_nbytes))
         alone = {(up.place, up.tensor) for down, up in known if down is None}
         pairs = [(down, up) for down, up in known if down is not None]
+        sent = _sent_before(trace, self.least_nbytes) if pairs else set()
+        pairs = [(down, up) for down, up in pairs if up.place not in sent]
         for same in places.grouped(pairs, _places):
             is_once = len({down.step for down, _ in same}) < loops.FEWEST_STEPS
             if is_once or any((up.place, up.tensor) in alone for _, up in same):
@@ -131,7 +133,6 @@ def _uploads(trace: Trace, least_nbytes: int) -> Iterator[tuple[_Copy | None, _C
 
     Both are in one step and on one thread, and a copy is taken once. Where a loader fetched a batch
     between them the second sends that batch, and what is in pinned memory did not come from other.
-    Results of one round of a loop are not the batch of the next.
     """
     fetched_ns = np.sort(trace.start_ns[trace.rows_named(frames.FETCH)])
     pageable = set(trace.rows_named("Memcpy DtoH (* -> Pageable)*").tolist())
@@ -146,18 +147,18 @@ def _uploads(trace: Trace, least_nbytes: int) -> Iterator[tuple[_Copy | None, _C
             down = same.pop() if same else None
             if down is not None:
                 before, after = np.searchsorted(fetched_ns, trace.start_ns[[down.op, each.op]])
-                is_other = down.row in pageable and each.row in pinned
-                if after > before or is_other or _is_next_round(down.place, each.place):
+                if after > before or (down.row in pageable and each.row in pinned):
                     down = None
             yield down, each
 
 
-def _is_next_round(down: Location | None, up: Location | None) -> bool:
-    """Tell whether a loop's next round has begun between two calls: the second stands above."""
-    if down is None or up is None or not (down.is_call_line and up.is_call_line):
-        return False
-    same_function = (down.file, down.function) == (up.file, up.function)
-    return same_function and up.line < down.line
+def _sent_before(trace: Trace, least_nbytes: int) -> set[Location | None]:
+    """The places that sent data before any had come back, outside of the steps: data of its own."""
+    down, up = copies.copy_rows(trace, "DtoH"), copies.copy_rows(trace, "HtoD")
+    first_ns, up = trace.start_ns[down].min(), up[trace.nbytes[up] >= least_nbytes]
+    up = up[(trace.start_ns[up] < first_ns) & ~trace.step_time.contains(trace.start_ns[up])]
+    ops = trace.launching_ops(up)
+    return {trace.location(op) for op in ops[ops >= 0][-_MOST_SENT:].tolist()} - {None}
 
 
 def _copies(trace: Trace, least_nbytes: int) -> Iterator[_Copy]:

@@ -141,7 +141,7 @@ class RepeatedBackward(Pattern):
             calls = count_text(trace, len(line), "calls", line[0].given.row)
             yield Match(
                 [call.given for call in line],
-                f"{calls} of torch.autograd.grad walk the graph of one loss, for one input each",
+                f"{calls} of torch.autograd.grad walk the graph of one loss again",
                 time,
                 edits.without_ops(trace, list(trace.events(nodes)), "one call", _LEFT),
                 severity=Severity.WARNING,

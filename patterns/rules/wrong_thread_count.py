@@ -116,7 +116,9 @@ class WrongThreadCount(Pattern):
             part = max(threads.all / (threads.all + threads.free), 1 / 4)
             edit = Edit("more threads", host=edits.host_time(trace, rows), left=(part, _MOST_LEFT))
         set_at = threads_set_at(trace)
-        text = threads.text if set_at is None else f"{threads.text}; their number is set here"
+        text = (
+            threads.text if set_at is None else f"{threads.text}; the number of threads is set here"
+        )
         yield Match(
             Events(trace, rows),
             message=f"large products run on {text}",

@@ -86,7 +86,7 @@ def test_the_line_that_sets_the_number_is_named(tmp_path: Path) -> None:
     assert isinstance(outcome, Checked)
     (finding,) = outcome.findings
     assert str(finding.location) == "script.py:2"
-    assert finding.message.endswith("; their number is set here")
+    assert finding.message.endswith("; the number of threads is set here")
     assert finding.fix_place is None
 
 

@@ -57,19 +57,11 @@ def test_there_and_back(read_events: ReadEvents) -> None:
     assert "train.py:20" in finding.message
 
 
-def _called_from(written: list[Written], lines: Sequence[int]) -> list[Written]:
-    """The copies called from lines of one function, in turns, whose numbers are known."""
-    ops = [each for each in written if each["name"] == "aten::copy_"]
-    for number, each in enumerate(ops):
-        each["args"]["Call stack"] = f"train.py({lines[number % len(lines)]}): <module>"
-    return [each for each in written if each["cat"] != "python_function"]
-
-
-@pytest.mark.parametrize(("lines", "count"), [((8, 20), 1), ((8, 8), 1), ((20, 8), 0)])
-def test_a_line_above_is_of_the_next_round(
-    read_events: ReadEvents, lines: tuple[int, int], count: int
-) -> None:
-    written = _called_from(_steps(3, [(_DOWN, 1, {}), (_UP, 1, {})]), lines)
+@pytest.mark.parametrize(("line", "count"), [(20, 0), (9, 1)])
+def test_what_was_sent_before_any_came_back(read_events: ReadEvents, line: int, count: int) -> None:
+    """A batch that is sent before the first step is no result, nor are those of later steps."""
+    sent = _copy(999, -200, _UP, line, 4)
+    written = sent + _steps(3, [(_DOWN, 8, {}), (_UP, 20, {})])
     assert len(_found(read_events, written)) == count
 
 

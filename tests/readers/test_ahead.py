@@ -20,7 +20,7 @@ import pytest
 import tidy
 from tidy.errors import TraceFormatError
 from tidy.readers import chrome, container, event_text, read_trace
-from tidy.readers.workers import Task, Workers, default_jobs
+from tidy.readers.workers import Task, Workers
 from tidy.trace import Trace
 
 from ..environment import SOAK
@@ -237,5 +237,4 @@ def test_two_threads_read_at_a_time() -> None:
 
 
 def test_what_the_command_line_says_is_what_is_read() -> None:
-    assert 1 <= default_jobs() <= (os.cpu_count() or 1)
     assert all_of(tidy.load(EXAMPLE, jobs=2)) == all_of(tidy.load(EXAMPLE))

@@ -40,6 +40,7 @@ _ENDS_TOGETHER_NS = 200_000
 ENDS_TOGETHER_ON_HOST_NS = 10_000_000
 _LONG = np.iinfo(np.int64).max
 _ANY_TIME = np.iinfo(np.int64).min // 2
+_NONE = np.empty(0, np.int64)
 _Key = tuple[int, str, int]
 _NUMBERED = -2  # stands for the step of what has a number in its group
 
@@ -190,7 +191,44 @@ def _alike(trace: Trace) -> Iterator[list[int]]:
 
 
 def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
-    keys = [key for key in ranks[0].rows if _on_all(key, ranks)]
+    found = [list[RankWaits]() for _ in ranks]
+    for members, keys in _by_members(ranks).items():
+        waits = _matched([ranks[each] for each in members], keys)
+        for member, mine in zip(members, waits, strict=True):
+            found[member].append(mine)
+    return [
+        RankWaits(
+            *(
+                np.concatenate([_NONE, *(getattr(one, each.name) for one in mine)])
+                for each in fields(RankWaits)
+            )
+        )
+        for mine in found
+    ]
+
+
+def _by_members(ranks: Sequence[_Collectives]) -> dict[tuple[int, ...], list[_Key]]:
+    """The keys of collectives by which ranks, two or more, are told to have each.
+
+    A number in a group is the same collective on all that have it: the members of the group, but
+    for one whose recording lacks it. Without numbers all ranks need as many of a kind.
+    """
+    have = defaultdict[_Key, list[int]](list)
+    for number, rank in enumerate(ranks):
+        for key in rank.rows:
+            if key[0] == _NUMBERED:
+                have[key].append(number)
+    found = defaultdict[tuple[int, ...], list[_Key]](list)
+    for key, members in have.items():
+        if len(members) > 1:
+            found[tuple(members)].append(key)
+    everyone = tuple(range(len(ranks)))
+    found[everyone] += [key for key in ranks[0].rows if key[0] != _NUMBERED and _on_all(key, ranks)]
+    return found
+
+
+def _matched(ranks: Sequence[_Collectives], keys: Sequence[_Key]) -> list[RankWaits]:
+    """How long each of these ranks waits in the collectives that all of them have."""
     rows = np.array([[rank.rows[key] for key in keys] for rank in ranks], np.int64)
     rows = rows.reshape(len(ranks), len(keys))
     of_each = list(zip(ranks, rows, strict=True))
@@ -227,8 +265,6 @@ def _of_job(ranks: Sequence[_Collectives]) -> list[RankWaits]:
 def _on_all(key: _Key, ranks: Sequence[_Collectives]) -> bool:
     """Whether all ranks have a collective: as many in its step, and of the same size."""
     step, operation, _ = key
-    if step == _NUMBERED:
-        return all(key in rank.rows for rank in ranks)
     counts = {rank.counts.get((step, operation), 0) for rank in ranks}
     own_size = any(word in operation for word in _OWN_SIZE)
     return len(counts) == 1 and (own_size or len({rank.sizes[key] for rank in ranks}) == 1)

@@ -163,7 +163,10 @@ class _Scale:
             low_ns = 0
         elif (low_ns + high_ns) / 2 >= worth_ns and not self._recurs((low + high) / 2):
             often = int(np.count_nonzero(low + high >= 2 * self.warn_from * self.lengths))
-            low_ns, why = 0, f"only in {often:,} of {len(self.lengths):,} {self.trace.window.unit}s"
+            low_ns, why = (
+                0,
+                f"so much in only {often:,} of {len(self.lengths):,} {self.trace.window.unit}s",
+            )
         if high_ns < worth_ns:
             hidden, why = why_little(self.trace, edit, self.waiting)
         saving = Saving(low_ns, high_ns, self.step_ns, edit.model, why, hidden)

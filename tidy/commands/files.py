@@ -14,7 +14,6 @@ from typing import IO
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading, say
 from ..readers import read_trace
-from ..readers.workers import default_jobs
 from ..trace import Trace
 from .wrong_kind import not_a_trace
 
@@ -73,9 +72,9 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
 
     Args:
         traces: files, folders, or "-" for standard input.
-        jobs: how many worker processes read a large file; None for as many as find a processor.
+        jobs: how many worker processes read a large file; 1 or None for none.
     """
-    inputs = InputFiles(jobs=default_jobs() if jobs is None else jobs)
+    inputs = InputFiles(jobs=jobs or 1)
     files: dict[str, str] = {}
     for given in dict.fromkeys(traces):
         folder = Path(given)

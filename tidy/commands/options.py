@@ -49,9 +49,8 @@ WIDTH = number_option(
 )
 JOBS = number_option(
     "--jobs",
-    "Read a large trace in N worker processes (of 20 MB of text or more, up to 4); 1 for none. By"
-    " default one less than there are processors for tidy; where others use them, 1 is faster. The"
-    " report is the same.",
+    "Read traces of 20 MB of text or more in N worker processes, 4 at the most. That is faster if"
+    " as many processors have nothing else to do; the report is the same.  [default: 1, for none]",
     least=1,
 )
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)

@@ -42,7 +42,7 @@ class Chain:
 def chain_of(matched: Matched) -> Chain:
     """Find what each member follows on its rank."""
     count = len(matched.place)
-    before, after_end = np.full(count, -1), np.zeros(count, bool)
+    before, after_end = np.full(count, -1, np.int64), np.zeros(count, bool)
     if not count:
         return Chain(before, after_end, after_end, before, before)
     order = np.lexsort((matched.end_ns, matched.start_ns, matched.place))
@@ -71,7 +71,7 @@ def _last_ended(matched: Matched, some: Bools) -> tuple[Ints, Bools]:
     """Find for each member which of some on its rank ended last before it starts, if any did."""
     at = np.flatnonzero(some)
     if not len(at):
-        return np.full(len(some), -1), np.zeros(len(some), bool)
+        return np.full(len(some), -1, np.int64), np.zeros(len(some), bool)
     at = at[np.lexsort((matched.end_ns[at], matched.place[at]))]
     # Ranks of times within all times, so that place and time are one number that ascends.
     times = np.unique(np.concatenate([matched.end_ns, matched.start_ns]))

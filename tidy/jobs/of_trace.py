@@ -56,7 +56,7 @@ def collectives_of(trace: Trace) -> Collectives:
         on_device=np.full(len(rows), on_device),
         source=source,
         target=target,
-        exposed_ns=_exposed_ns(trace, rows) if on_device else np.full(len(rows), -1),
+        exposed_ns=_exposed_ns(trace, rows) if on_device else np.full(len(rows), -1, np.int64),
         groups=groups,
         operations=operations,
         world_size=trace.info.world_size or 0,
@@ -95,7 +95,7 @@ def _operations(trace: Trace, named: Rows) -> tuple[tuple[str, ...], Ints, Ints,
 def _steps(trace: Trace, launched_ns: Rows) -> Ints:
     steps = sorted((each.start_ns, each.end_ns, min(each.number, _MOST)) for each in trace.steps)
     if not steps:
-        return np.full(len(launched_ns), -1)
+        return np.full(len(launched_ns), -1, np.int64)
     starts, ends, numbers = (np.array(each, np.int64) for each in zip(*steps, strict=True))
     at = np.searchsorted(starts, launched_ns, side="right") - 1
     return np.where((at >= 0) & (launched_ns < ends[at]), numbers[at], -1)
@@ -105,7 +105,7 @@ def _nbytes(trace: Trace, named: Rows, said: list[CollectiveArgs], said_of: Ints
     inputs = trace.inputs_id[named].astype(np.int64)
     used, number = np.unique(inputs, return_inverse=True)
     by_inputs = np.array([_size(trace, each) for each in used.tolist()], np.int64)
-    of_inputs = by_inputs[number.reshape(-1)] if len(used) else np.full(len(named), -1)
+    of_inputs = by_inputs[number.reshape(-1)] if len(used) else np.full(len(named), -1, np.int64)
     of_said = [min(each.elements * _NBYTES.get(each.dtype, 0), _MOST) or -1 for each in said]
     by_said = np.array([*of_said, -1], np.int64)[said_of]
     return np.where(by_said > 0, by_said, of_inputs)
@@ -131,7 +131,7 @@ def _elements(shape: Shape) -> int:
 
 def _exposed_ns(trace: Trace, rows: Rows) -> Ints:
     """How much of each kernel no other work of its device hides."""
-    result = np.full(len(rows), -1)
+    result = np.full(len(rows), -1, np.int64)
     if trace.info.is_thinned:
         return result
     devices: NDArray[np.int32] = trace.device[rows]

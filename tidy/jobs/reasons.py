@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -43,8 +44,9 @@ def reason_of(parts: Mapping[str, Floats], place: int, late_ns: float) -> LateRe
     more = {
         name: float(ns[place] - np.nanmedian(np.delete(ns, place)))
         for name, ns in parts.items()
-        if len(ns) > 1
+        if len(ns) > 1 and np.isfinite(np.delete(ns, place)).any()
     }
+    more = {name: ns for name, ns in more.items() if isfinite(ns)}
     if not more:
         return None
     part = max(more, key=lambda name: more[name])

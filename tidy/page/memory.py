@@ -65,18 +65,19 @@ def _in_range(trace: Trace, start_ns: int, end_ns: int, most: int) -> list[dict[
 def _of_device(
     trace: Trace, device: int, start_ns: int, end_ns: int, most: int
 ) -> dict[str, Any] | None:
-    """Say what is in use in a stretch of time; None if nothing changes in it.
+    """Say what is in use in a stretch of time; None if nothing was recorded of the device.
 
     `points` has the most in use in each of so many pieces of the stretch, as (ns, bytes).
     """
     curve = _curve(trace, device)
     first, last = np.searchsorted(curve.at_ns, (start_ns, end_ns))
-    if first == last:
+    if not len(curve.at_ns):
         return None
     # What was in use when the stretch began counts, too.
     before = int(curve.nbytes[first - 1]) if first else curve.before_nbytes
     at_ns = np.append(0, curve.at_ns[first:last] - start_ns)
     in_use = np.append(max(before, 0), curve.nbytes[first:last])
+    reserved = curve.reserved_nbytes[max(first - 1, 0) : max(last, 1)]
     peak, length_ns = int(np.argmax(in_use)), end_ns - start_ns
     piece = at_ns * most // max(length_ns, 1)
     firsts = np.flatnonzero(np.diff(piece, prepend=-1))
@@ -87,7 +88,7 @@ def _of_device(
         "is_known": curve.is_known,
         "length_ns": length_ns,
         "total_nbytes": memory.total_nbytes(trace, device),
-        "reserved_nbytes": max(int(curve.reserved_nbytes[first:last].max()), 0),
+        "reserved_nbytes": max(int(reserved.max()), 0),
         "peak_nbytes": peak_nbytes,
         "peak_at_ns": peak_at_ns,
         "points": np.stack([at_ns[firsts], np.maximum.reduceat(in_use, firsts)], axis=1),

@@ -205,7 +205,7 @@ class StepSlices:
             starts = pieces.start_ns[firsts]
             columns = {
                 "start_ns": starts - self._step.start_ns,
-                "duration_ns": pieces.end_ns[np.append(firsts[1:], len(cause)) - 1] - starts,
+                "duration_ns": pieces.end_ns[np.append(firsts, len(cause))[1:] - 1] - starts,
                 "cause": cause[firsts],
             }
             label = "what the host does" if device is None else f"{device_name(trace, device)} idle"

@@ -28,7 +28,7 @@ from .refusal import (
 from .row_writer import RowWriter
 from .times import base_time
 
-# Text of this size takes longer to read than workers to start.
+# Less text is read before workers have started.
 LARGE_NBYTES = 20_000_000
 _UNPACKS_TO = 12  # times the size of a packed file, at the least usual
 _TEXT_BEGINS = (b"{", b"[", b" ", b"\n", b"\r", b"\t", b"\xef", b"\xff", b"\xfe")
@@ -59,13 +59,13 @@ def read_chrome_trace(
     """
     warnings: list[str] = []
     repairs, lost = Counter[str](), Counter[str]()
-    rows = RowWriter(lost)
+    rows, is_large = RowWriter(lost), jobs > 1 and _text_nbytes(file) >= LARGE_NBYTES
     blocks = read_blocks(file, path, warnings.append, progress)
     decoder = EventDecoder(lost)
     text = EventText(blocks, decoder.decode, repairs)
     if not text.found_events:
         raise _refusal(path, f"this is {describe(text.head)}", warnings)
-    if jobs > 1 and _text_nbytes(file) >= LARGE_NBYTES:
+    if is_large:
         with start_workers(jobs, method) as workers:
             read_ahead(text, decoder, rows, workers)
     for events in text:
@@ -96,7 +96,7 @@ def read_chrome_trace(
 
 
 def _text_nbytes(file: IO[bytes]) -> int:
-    """About how much text a file holds; 0 for a pipe."""
+    """About how much text a file holds that is at its beginning; 0 for a pipe."""
     try:
         nbytes = os.fstat(file.fileno()).st_size
     except (OSError, ValueError):

@@ -8,8 +8,8 @@ workers. Workers end when their pipe is closed, also if this process is killed.
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
-import os
 import pickle
 import queue
 import signal
@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
@@ -27,35 +26,9 @@ R = TypeVar("R")
 
 _GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
 _PATIENCE_S = 2.0
-_GROUP = Path("/sys/fs/cgroup")
 
 # In a worker: what it shares with the process that started it, there `Workers.memory`.
 memory_of_worker: list[memoryview] = []
-
-
-def default_jobs() -> int:
-    """How many workers find a processor beside this process: one less than it may use, or 1.
-
-    Its affinity and its control group say how many that are.
-    """
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        count = os.cpu_count() or 1
-    return max(1, min(count, _quota()) - 1)
-
-
-def _quota() -> int:
-    """The processors that the control group grants, rounded up; many where it sets no limit."""
-    with suppress(OSError, ValueError):
-        quota, period = (_GROUP / "cpu.max").read_text("ascii").split()
-        return -(-int(quota) // int(period))
-    with suppress(OSError, ValueError):
-        names = "cpu.cfs_quota_us", "cpu.cfs_period_us"
-        granted, period_us = (int((_GROUP / "cpu" / name).read_text("ascii")) for name in names)
-        if granted > 0:
-            return -(-granted // period_us)
-    return 1 << 16
 
 
 class Task(Generic[A, R]):
@@ -119,8 +92,13 @@ class Workers:
         if multiprocessing.current_process().daemon:  # which may not start any
             return
         context = multiprocessing.get_context(method or _best_method())
-        arrays = [context.RawArray("B", memory_nbytes) for _ in range(memory_count)]
-        self.memory = [memoryview(each).cast("B") for each in arrays]
+        arrays: list[mmap.mmap] = []
+        # Memory without a file is inherited by a fork alone. Files of shared memory are few in a
+        # container, and those of a training beside this process.
+        if context.get_start_method() == "fork":
+            with suppress(OSError, ValueError):
+                arrays += [mmap.mmap(-1, memory_nbytes) for _ in range(memory_count)]
+        self.memory = [memoryview(each) for each in arrays]
         with suppress(OSError), _without_interrupts():
             for _ in range(count):
                 self._started.append(_Worker(context, self._started, arrays))
@@ -219,7 +197,7 @@ def _without_interrupts() -> Iterator[None]:
 
 def _work(pipe: Connection, foreign: list[Connection], arrays: list[Any]) -> None:
     """Call what the pipe says until it is closed."""
-    memory_of_worker[:] = [memoryview(each).cast("B") for each in arrays]
+    memory_of_worker[:] = [memoryview(each) for each in arrays]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for each in foreign:

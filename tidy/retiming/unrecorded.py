@@ -16,6 +16,7 @@ from ..savings.graph import build_graph
 from ..savings.simulate import Simulator, Times
 from ..trace import Trace, TraceInfo, build_trace
 from ..trace.finished import finished_by_devices
+from ..trace.intervals import Intervals
 from ..trace.raw_columns import RawColumns
 from ..trace.steps import Step
 from .light import BareStep, LightSteps, typical_ns
@@ -23,6 +24,8 @@ from .moments import HostTimes, Numbers, host_times, step_of
 from .parts import Middle, Parts, common_parts
 from .stopped_clock import MOST_NS, PRECISION_NS, StoppedClock, calibrate, laid_out
 
+# Devices that work for so much of the time set the pace; else they wait for the host, too.
+_PACED = 0.9
 # What calibrating could take off a step with a device at the least for its result to tell anything.
 _TELLING = 0.02
 
@@ -31,8 +34,14 @@ def is_paced_by_devices(light: LightSteps) -> bool:
     """Tell whether the host runs ahead of devices, so that its times do not decide on a step's."""
     if not light.has_device:
         return False
+    trace = _traced(light)
     steps = [Step(number, *bounds) for number, bounds in enumerate(light.recorded)]
-    return finished_by_devices(_traced(light), steps) is not None
+    finished = finished_by_devices(trace, steps)
+    if finished is None:
+        return False
+    time = Intervals(*np.array(finished, np.int64).T)
+    devices = len(trace.devices_used)
+    return trace.devices_busy_ns(time) >= _PACED * time.total_ns * devices
 
 
 def _traced(light: LightSteps) -> Trace:

@@ -48,7 +48,7 @@ _FEW = (
 )
 _TIMED = "full recording {}{}; times are those of {} lightly recorded steps{}"
 _PACED = (
-    "times are those of {} lightly recorded steps; the host runs ahead of the GPU, so that"
+    "times are those of {} lightly recorded steps; the host runs ahead of the GPU, so that light"
     " recording hardly makes the steps longer"
 )
 _QUICKEST = "; each part of a step is as long as in the quickest steps"

@@ -259,5 +259,6 @@ def _asked_to_follow(trace: Trace, work: Rows, launched: Rows) -> Rows:
         own = (given >= 0) & (tracks[np.maximum(given, 0)] == track)
         given = np.where(own, of_run[np.maximum(given, 0)] - 1, given)
         known = (given >= 0) & (trace.end_ns[work[given]] <= trace.start_ns[work[mine]])
+        known &= trace.device[work[given]] == trace.device[work[mine]]
         result[mine[known]] = given[known]
     return result

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tidy.trace import Event, EventKind, Rows, Trace
 from tidy.trace.inputs import ITEM_NBYTES, is_dims
+from tidy.trace.location import parse_frame
 
 from ..python.op_names import LOOK_UP_INSIDE, aten
 from .launches import has_name, outermost_op
@@ -19,7 +20,9 @@ PAGEABLE = "Memcpy HtoD (Pageable -> *"
 PINNED = "Memcpy HtoD (Pinned -> *"
 # Ops by which one copies. In others it is a side effect, as in indexing with indexes on the CPU.
 ASKED = aten("to _to_copy copy_")
-_MOST_EMPTY = 8  # such as lines of Python that `tidy run` noted because they took long
+# Lines of the function itself that `tidy run` noted because they took long, but not so long that
+# they did something else besides, such as NumPy's work on a view.
+_MOST_EMPTY, _LONGEST_EMPTY_NS = 8, 200_000
 _NON_BLOCKING = 2  # of aten::copy_(self, src, non_blocking)
 _FILLS = aten(
     "fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ "
@@ -112,7 +115,7 @@ def follow_fills(trace: Trace, ops: Rows) -> NDArray[np.bool_]:
 
 def ran_before(event: Event) -> Iterator[Event]:
     """Yield what ran last before `event`: the sibling before it (or before what only wraps it) and
-    the last child of each level below that. Calls of Python in which nothing ran do not count.
+    the last child of each level below that. Lines of Python in which nothing ran do not count.
     """
     previous, above = _before(event), event
     for _ in range(3):
@@ -130,17 +133,32 @@ def _rows_before(trace: Trace, rows: Rows) -> Rows:
     for _ in range(_MOST_EMPTY):
         is_empty = (before >= 0) & (trace.kind[before] == EventKind.PyCall)
         is_empty &= trace.subtree_end[before] == before + 1
+        is_empty[is_empty] = [_is_own_line(trace, row) for row in before[is_empty].tolist()]
         if not is_empty.any():
             break
         before = np.where(is_empty, trace.previous_sibling[before], before)
     return before
 
 
+def _is_own_line(trace: Trace, row: int) -> bool:
+    """Tell whether a frame is a line of the function around it, and short."""
+    if trace.duration_ns[row] > _LONGEST_EMPTY_NS:
+        return False
+    names = (trace.names[trace.name_id[each]] for each in (row, trace.parent[row]) if each >= 0)
+    own, *above = map(parse_frame, names)
+    return own is not None and any(
+        each is not None and (each.file, each.function) == (own.file, own.function)
+        for each in above
+    )
+
+
 def _before(event: Event) -> Event | None:
-    """The sibling before an event, over some calls of Python that are empty."""
+    """The sibling before an event, over some lines of Python that are empty."""
     before = event.previous_sibling
     for _ in range(_MOST_EMPTY):
         if before is None or before.kind != EventKind.PyCall or before.last_child is not None:
+            break
+        if not _is_own_line(event.trace, before.row):
             break
         before = before.previous_sibling
     return before

@@ -11,6 +11,7 @@ A trace has no names of tensors, so that one is known by its sizes, in any order
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,13 @@ from tidy.trace.inputs import is_dims
 from tidy.trace.kept import kept
 
 from .loops import step_of
+from .op_names import aten
 
 Sizes = tuple[int, ...]
+_NO_ROWS = np.empty(0, np.int64)
 _FROM_NUMPY = "<built-in method from_numpy*"
+_COMPARISONS = aten("eq ne lt le gt ge isclose equal allclose logical_and logical_or logical_xor")
+_CASTS_LIKE = aten("type_as to")
 _DOUBLE = "7"  # at::ScalarType::Double, as `Concrete Inputs` has it
 
 
@@ -35,10 +40,8 @@ def float64_comes_in_at(trace: Trace, ops: Sequence[Event]) -> FixPlace | None:
     first = min(ops, key=lambda op: op.start_ns)
     sizes = {each for op in ops for each in _of_dtype(trace, op.row, "double")}
     (step,) = step_of(trace, [first.start_ns]).tolist()
-    rows = _candidates(trace)
-    rows = rows[trace.start_ns[rows] <= first.start_ns]
-    rows = rows[trace.track_id[rows] == trace.track_id[first.row]]
-    rows = rows[step_of(trace, trace.start_ns[rows]) == step]
+    rows = _candidates(trace).get((int(trace.track_id[first.row]), step), _NO_ROWS)
+    rows = rows[: np.searchsorted(trace.start_ns[rows], first.start_ns, side="right")]
     sources = _sources(trace, rows, sizes)
     if not len(sources):
         return None
@@ -49,19 +52,30 @@ def float64_comes_in_at(trace: Trace, ops: Sequence[Event]) -> FixPlace | None:
 
 
 @kept
-def _candidates(trace: Trace) -> Rows:
+def _candidates(trace: Trace) -> dict[tuple[int, int], Rows]:
+    """The ops and calls of each thread in each step, by start."""
     rows = trace.rows_named("aten::*", _FROM_NUMPY)
-    return rows[rows < trace.tree_count]
+    rows = rows[rows < trace.tree_count]
+    steps = step_of(trace, trace.start_ns[rows])
+    order = np.lexsort((trace.start_ns[rows], steps, trace.track_id[rows]))
+    rows, steps = rows[order], steps[order]
+    tracks = trace.track_id[rows]
+    begins = np.flatnonzero((np.diff(tracks, prepend=-1) != 0) | (np.diff(steps, prepend=-9) != 0))
+    return {
+        (int(tracks[first]), int(steps[first])): rows[first:last]
+        for first, last in pairwise([*begins.tolist(), len(rows)])
+    }
 
 
 def _sources(trace: Trace, rows: Rows, sizes: set[Sizes]) -> Rows:
     """Return those of these rows that float64 tensors of these sizes come from."""
     calls = np.isin(trace.name_id[rows], trace.names_fitting(_FROM_NUMPY))
-    alike = np.stack([trace.name_id[rows], trace.inputs_id[rows]])
-    kinds, kind = np.unique(alike, axis=1, return_inverse=True)
-    makes = np.array([_makes(trace, op, inputs, sizes) for op, inputs in kinds.T.tolist()], bool)
-    has = np.array([_has(trace, inputs, sizes) for inputs in kinds[1].tolist()], bool)
-    makes, has = makes[kind.ravel()], has[kind.ravel()]
+    alike = (trace.name_id[rows].astype(np.int64) << 32) + trace.inputs_id[rows]
+    _, of_each, kind = np.unique(alike, return_index=True, return_inverse=True)
+    kinds = [(int(trace.name_id[row]), int(trace.inputs_id[row])) for row in rows[of_each].tolist()]
+    makes = np.array([_makes(trace, op, inputs, sizes) for op, inputs in kinds], bool)
+    has = np.array([_has(trace, inputs, sizes) for _, inputs in kinds], bool)
+    makes, has = makes[kind], has[kind]
     first_use = int(np.flatnonzero(has & ~calls)[0]) if (has & ~calls).any() else len(rows)
     from_numpy = np.flatnonzero(calls[:first_use])
     found: Rows = rows[np.unique(np.append(np.flatnonzero(makes), from_numpy[-1:]))]
@@ -77,9 +91,22 @@ def _makes(trace: Trace, name: int, inputs: int, sizes: set[Sizes]) -> bool:
     if trace.names[name] == "aten::_to_copy":
         concrete = trace.inputs.concrete(inputs)
         return concrete[1:2] == (_DOUBLE,) and dtypes[:1] != ("double",) and bool(given & sizes)
-    if trace.names[name] == "aten::copy_":  # into a tensor that is there, as a cast to float32 does
+    if not _gives_float64(trace.names[name], dtypes):
         return False
     return "float" in _tensors(trace, inputs) and _has(trace, inputs, sizes)
+
+
+def _gives_float64(name: str, dtypes: Sequence[str]) -> bool:
+    """Tell whether an op of float32 and float64 may have a result of float64.
+
+    One that writes into a tensor that is there keeps its dtype, a cast has that of what it is cast
+    to, and comparisons have truth values.
+    """
+    if name.endswith("_"):
+        return dtypes[:1] == ("double",) and name != "aten::copy_"
+    if name in _CASTS_LIKE:
+        return dtypes[1:2] == ("double",)
+    return name not in _COMPARISONS
 
 
 def _has(trace: Trace, inputs: int, sizes: set[Sizes]) -> bool:

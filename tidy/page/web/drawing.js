@@ -26,7 +26,7 @@ export function layout(slices) {
   const tracks = slices.data.tracks.map((track, at) => ({ ...track, at, size: slices.lanes[at].reduce((sum, lane) => sum + lane.length, 0) }));
   const hosts = tracks.filter((track) => track.device === null).sort((one, other) => other.size - one.size);
   // Devices first: they take a few lines each, and threads many.
-  const devices = [...new Set(tracks.map((track) => track.device))].filter((device) => device !== null);
+  const devices = [...new Set([tracks, slices.causes, slices.memory].flat().map((each) => each.device))].filter((device) => device !== null);
   for (const device of devices.sort((one, other) => one - other)) {
     for (const cause of causes(device)) add({ cause, title: cause.label }, HEADER + LINE + 4);
     tracks.filter((track) => track.device === device).forEach((track) => addTrack(track.at));

@@ -55,7 +55,7 @@ function jobView(job, rules) {
   const made = el("article", {},
     heading(job),
     job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select),
-      whole.length < job.ranks.length ? el("span", { class: "quiet" }, ` ${whole.length} of ${countText(job.ranks.length, "rank")} have a timeline: the first, those with the longest, the median and the shortest ${job.unit}s, and those with the costliest findings`) : null) : null,
+      whole.length < job.ranks.length ? el("span", { class: "quiet" }, ` ${whole.length} of ${countText(job.ranks.length, "rank")} have a timeline: the first, those with the longest, the median and the shortest ${job.unit}s, those with the costliest findings, and the next by number`) : null) : null,
     afterAll(job),
     guarded(ranksView, job, (number) => { select.value = number; chooseRank(number); }),
     perRank,

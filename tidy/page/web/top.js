@@ -77,7 +77,9 @@ export function stepsView(rank, unit, choose) {
     const inside = el("span", { style: height });
     const data = { class: `step ${kind}`, title: text, "data-number": step.number, "data-duration-ns": step.duration_ns };
     if (at === undefined) {
-      data.title += `; --page-steps ${step.number} shows it in the timeline`;
+      if (shown.size && !steps.some((other, place) => shown.has(place) && other.number === step.number)) {
+        data.title += `; --page-steps ${step.number} shows it in the timeline`;
+      }
       return el("li", data, inside, el("span", { class: "hidden" }, text));
     }
     return el("li", data, el("button", { type: "button", "aria-label": `show ${text}`, onclick: () => choose(at) }, inside));
