@@ -180,19 +180,21 @@ class Trace(EventTable):
     def in_window(self, rows: Iterable[int]) -> NDArray[np.bool_]:
         """For each row whether some of its time (its start, if it has none) is in the window.
 
-        Where the host runs ahead, what it runs of steps that count is in the window as well.
+        Where the host runs ahead, what it runs is if that is in steps that count, as it runs them.
         All are where the window is empty.
         """
         index = rows if isinstance(rows, np.ndarray) else np.array(list(rows), np.int64)
         if not len(self.step_time):
             return np.ones(len(index), bool)
-        starts, ends = self.start_ns[index], self.end_ns[index]
-        result: NDArray[np.bool_] = self.step_time.contains(starts)
-        result |= self.step_time.covered_ns(starts, ends) > 0
+        result = self._reaches_into(self.step_time, index)
         if self.window.finished is not None:  # the host ran what counts before the devices did
-            first, last = np.array(self.window.step_ranges, np.int64).T
-            result |= Intervals(first, last).contains(starts)
+            host_time = Intervals(*np.array(self.window.step_ranges, np.int64).T)
+            result = np.where(self.device[index] < 0, self._reaches_into(host_time, index), result)
         return result
+
+    def _reaches_into(self, time: Intervals, rows: Rows) -> NDArray[np.bool_]:
+        starts, ends = self.start_ns[rows], self.end_ns[rows]
+        return np.asarray(time.contains(starts) | (time.covered_ns(starts, ends) > 0))
 
     # -- inputs, places, abilities ----------------------------------------------------------------
 
