@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,6 +152,36 @@ class Fix:
     place: FixPlace | None = None
 
 
+class Described(Protocol):
+    """What a finding says of itself, with its events at hand or without; see `Finding`."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def severity(self) -> Severity: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def location(self) -> Location | None: ...
+    @property
+    def fix_place(self) -> FixPlace | None: ...
+
+
+def line_of(finding: Described, run: str = "") -> str:
+    """The finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning: ...`.
+
+    Args:
+        run: what stands for the location where that is not known.
+    """
+    where = str(finding.location or run)
+    what = f"{finding.code} {finding.name} {finding.severity.label}: {finding.message}"
+    if finding.fix_place is not None:
+        what += f"; {finding.fix_place}"
+    return f"{where}: {what}" if where else what
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One anti-pattern at one location of the user's source, as its rule describes it.
@@ -209,16 +239,8 @@ class Finding:
         return len(self.events)
 
     def line(self, run: str = "") -> str:
-        """The finding as compilers have it: `train.py:38: TDY404 for-loop-indexing warning: ...`.
-
-        Args:
-            run: what stands for the location where that is not known.
-        """
-        where = str(self.location or run)
-        what = f"{self.code} {self.name} {self.severity.label}: {self.message}"
-        if self.fix_place is not None:
-            what += f"; {self.fix_place}"
-        return f"{where}: {what}" if where else what
+        """The finding as compilers have it; see `line_of`."""
+        return line_of(self, run)
 
     def __str__(self) -> str:
         return self.line()

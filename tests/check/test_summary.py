@@ -19,7 +19,7 @@ _LAUNCH = """
 
 def _summary(outline: str) -> RunSummary:
     trace = parse_outline(outline)
-    return RunSummary(trace, make_accounts(trace))
+    return RunSummary.of(trace, make_accounts(trace))
 
 
 def _step(number: int, lasts_us: int, *kernels_us: int) -> str:

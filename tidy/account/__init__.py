@@ -29,7 +29,7 @@ from .flame import FlameGraph
 from .host_time import HostTime, main_track
 from .idle_time import host_in_window
 from .pieces import Stretches
-from .ranks import RankWaits, jobs_of, waits_for_devices, waits_for_ranks
+from .ranks import OfJob, RankWaits, jobs_of, waits_for_devices, waits_for_ranks
 
 __all__ = [
     "MOST_DEVICES",
@@ -39,6 +39,7 @@ __all__ = [
     "FlameGraph",
     "HostTime",
     "LineTime",
+    "OfJob",
     "OpWork",
     "Part",
     "PartName",

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Intervals, Rows, Trace, TraceInfo
+from ..trace import Intervals, Rows, Trace
 from ..trace.kinds import COLLECTIVES_ON_HOST
 from . import work_kinds
 from .collective_args import said_of_collectives
@@ -91,7 +92,16 @@ class _Collectives:
     sizes: dict[_Key, object]
 
 
-def is_rank_of(info: TraceInfo, others: Sequence[TraceInfo]) -> bool:
+class OfJob(Protocol):
+    """What says which rank of a job something is of: the header of a trace, or a summary."""
+
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def world_size(self) -> int | None: ...
+
+
+def is_rank_of(info: OfJob, others: Sequence[OfJob]) -> bool:
     """Whether a trace is a further rank of a job: as large a world, and a rank not yet seen."""
     if info.rank is None or (info.world_size or 1) < 2:
         return False
@@ -99,7 +109,7 @@ def is_rank_of(info: TraceInfo, others: Sequence[TraceInfo]) -> bool:
     return same_world and info.rank not in [other.rank for other in others]
 
 
-def jobs_of(infos: Sequence[TraceInfo]) -> list[list[int]]:
+def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
     """The numbers of the traces of each job, in order of the traces given."""
     jobs: list[list[int]] = []
     for number, info in enumerate(infos):

@@ -76,7 +76,7 @@ class CheckedTrace:
     @cached_property
     def summary(self) -> RunSummary:
         """The facts about the run and its recording."""
-        return RunSummary(self.trace, self.accounts, self.title, self.notes)
+        return RunSummary.of(self.trace, self.accounts, self.title, self.notes)
 
     def _of(self, kind: type[Kind]) -> dict[str, Kind]:
         return {code: o for code, o in self.outcomes.items() if isinstance(o, kind)}

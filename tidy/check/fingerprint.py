@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import PurePosixPath
 
-from ..finding import Finding
+from ..finding import Described
 from .places import SourcePlace
 
 _NUMBER = re.compile(r"\d+(,\d{3})*(\.\d+)?( (s|ms|us|[KMG]i?B|bytes)\b)?")
@@ -26,7 +26,7 @@ def without_numbers(message: str) -> str:
     return _NUMBER.sub("#", message)
 
 
-def fingerprint_at(finding: Finding, where: SourcePlace) -> str:
+def fingerprint_at(finding: Described, where: SourcePlace) -> str:
     """Return the fingerprint of a finding at a location; of outside files the name alone counts."""
     function = finding.location.function if finding.location else ""
     path = where.path if where.in_project else PurePosixPath(where.path.replace("\\", "/")).name

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from ..account import MOST_DEVICES, Account
-from ..trace import Capability, Trace, count_text, time_text
+from ..trace import Capability, LeftOut, Trace, Window, count_text, time_text
 
 # Fewer events than this within less than this are no more than a call or two.
 _FEW_EVENTS, _SHORT_NS = 20, 1_000_000
@@ -15,6 +17,7 @@ _MODELLED = " (modelled)"
 MODELLED_NOTE = "device times are modelled, not measured"
 
 
+@dataclass(frozen=True)
 class RunSummary:
     """The facts about a run and its recording, under its title or else its path.
 
@@ -22,29 +25,26 @@ class RunSummary:
 
     Attributes:
         path: the name of the trace, most often the path of its file.
+        rank, world_size: of the job that it was a part of; None where the header does not say.
+        framework: what ran, such as `PyTorch 2.13.0`; "" where that is not known.
+        warnings: notes about the recording, and what its reader had to leave out or doubts.
+        event_count: how many events the trace holds.
+        first_ns: the start of the first event.
+        span_ns: time from the first event to the last.
+        recorded: what the profiler was asked to keep, as `Capability` names it.
+        has_shares: whether enough is recorded for a share of the window to say anything.
+        how_to_record_stacks: what to do so that the next recording has Python stacks.
+        is_cpu_run: whether no device took part.
+        window: the time that all shares are of.
+        device_is_modelled: whether the times of the devices were computed and not measured.
         devices: (name, number of devices with that name) of the devices that were busy; the names
             of modelled devices end with "(modelled)".
-        device_is_modelled: whether the times of the devices were computed and not measured.
-        step_count: how many steps (or iterations that repeat) were recorded.
-        counted: how many of them are in the window.
-        unit: "step", "round" or "run": what the window is made of.
-        step_ns: how long a step of the window takes, in the mean; None where it has none.
-        median_ns: how long the median step takes; None where it has none.
-        window_ns: the time of the window, which all shares are of.
-        left_out: what the window leaves out, by start.
-        span_ns: time from the first event to the last.
+        device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
         busy_share: part of the window in which the average device was busy, 0 to 1; None where no
             device was. Waiting for other ranks is not, where their traces tell it.
         communication_share: part of that time in which devices only communicated, 0 to 1.
         busy_is_lower_bound: whether device activity may be missing in the trace.
-        recorded: what the profiler was asked to keep, as `Capability` names it.
-        has_shares: whether enough is recorded for a share of the window to say anything.
-        how_to_record_stacks: what to do so that the next recording has Python stacks.
-        device_sort: what a report calls the devices: "GPU", "MTIA", "accelerator".
-        warnings: notes about the recording, and what its reader had to leave out or doubts.
-        framework: what ran, such as `PyTorch 2.13.0`; "" where that is not known.
-        steps_ns: duration of each step of the window.
-        timed_steps: how many of them were measured, where the others repeat these; None for all.
+        timed_steps: how many steps were measured, where the others repeat these; None for all.
         times: how steps got their times: "recorded", "light" (they are those of lightly recorded
             steps) or "unrecorded" (scaled to steps with nothing recorded).
         light_slowdown: how many times longer light recording made steps; None where not known.
@@ -52,57 +52,116 @@ class RunSummary:
             the machine kept the script waiting, or it was asked for.
     """
 
-    def __init__(
-        self,
+    path: str
+    rank: int | None
+    world_size: int | None
+    framework: str
+    warnings: tuple[str, ...]
+    event_count: int
+    first_ns: int
+    span_ns: int
+    recorded: tuple[str, ...]
+    has_shares: bool
+    how_to_record_stacks: str
+    is_cpu_run: bool
+    window: Window
+    device_is_modelled: bool
+    devices: tuple[tuple[str, int], ...]
+    device_sort: str
+    busy_share: float | None
+    communication_share: float
+    busy_is_lower_bound: bool
+    timed_steps: int | None
+    times: str
+    light_slowdown: float | None
+    is_quickest: bool
+
+    @classmethod
+    def of(
+        cls,
         trace: Trace,
         accounts: Sequence[Account],
         title: str | None = None,
         notes: Sequence[str] = (),
-    ) -> None:
-        info, window = trace.info, trace.window
-        self.path = info.path if title is None else title
-        self.rank = info.rank
-        self.world_size = info.world_size
-        self.framework = info.framework
-        self.warnings = (*notes, *info.warnings, *_own_notes(trace))
-        self.event_count = len(trace)
-        self.span_ns = trace.span_ns
+    ) -> RunSummary:
+        """Gather the facts about a trace, given its accounts."""
+        info = trace.info
         kept = (Capability.SHAPES, Capability.STACKS, Capability.MEMORY)
-        self.recorded = tuple(each.value for each in kept if each in trace.capabilities)
-        self.has_shares = not is_next_to_nothing(trace)
-        self.how_to_record_stacks = info.remedy(Capability.STACKS)
-        self.is_cpu_run = trace.is_cpu_run
-
-        self.unit = window.unit
-        self.window_ns = window.time_ns
-        self.left_out = window.left_out
-        self.steps_ns = tuple(end - start for start, end in window.finished_ranges)
-        self.counted = len(self.steps_ns)
-        self.step_count = self.counted + len(window.left_out) if self.counted else 0
-        self.step_ns = window.step_ns if self.counted else None
-        self.median_ns = int(median(self.steps_ns)) if self.counted else None
-
-        self.device_is_modelled = trace.device_is_modelled
         labels = (trace.devices[index].label for index in trace.devices_used)
         if trace.device_is_modelled:
             labels = (label.removesuffix(_MODELLED) + _MODELLED for label in labels)
-        self.devices = tuple(sorted(Counter(labels).items()))
-        self.device_sort = next((trace.devices[each].sort for each in trace.devices_used), "GPU")
         of_devices = [each for each in accounts if each.device is not None]
         window_ns = sum(each.window.time_ns for each in of_devices)
         busy_ns = sum(each.busy_ns for each in of_devices)
         transfer_ns = sum(p.time_ns for a in of_devices for p in a.parts if p.cause == "transfer")
-        self.busy_share = busy_ns / window_ns if window_ns else None
-        self.communication_share = transfer_ns / busy_ns if busy_ns else 0.0
-        self.busy_is_lower_bound = trace.may_lack_work
-
         keys = ("timed_steps", "times", "light_slowdown")
         timed, times, slowdown = (info.header.get(f"tidy_{key}") for key in keys)
-        self.timed_steps = timed if isinstance(timed, int) and timed > 0 else None
-        self.times = times if times in ("light", "unrecorded") else "recorded"
         is_slower = isinstance(slowdown, (int, float)) and slowdown > 0
-        self.light_slowdown = slowdown if is_slower else None
-        self.is_quickest = info.header.get("tidy_quickest") is True
+        return cls(
+            path=info.path if title is None else title,
+            rank=info.rank,
+            world_size=info.world_size,
+            framework=info.framework,
+            warnings=(*notes, *info.warnings, *_own_notes(trace)),
+            event_count=len(trace),
+            first_ns=trace.start_ns_first,
+            span_ns=trace.span_ns,
+            recorded=tuple(each.value for each in kept if each in trace.capabilities),
+            has_shares=not is_next_to_nothing(trace),
+            how_to_record_stacks=info.remedy(Capability.STACKS),
+            is_cpu_run=trace.is_cpu_run,
+            window=trace.window,
+            device_is_modelled=trace.device_is_modelled,
+            devices=tuple(sorted(Counter(labels).items())),
+            device_sort=next((trace.devices[each].sort for each in trace.devices_used), "GPU"),
+            busy_share=busy_ns / window_ns if window_ns else None,
+            communication_share=transfer_ns / busy_ns if busy_ns else 0.0,
+            busy_is_lower_bound=trace.may_lack_work,
+            timed_steps=timed if isinstance(timed, int) and timed > 0 else None,
+            times=times if times in ("light", "unrecorded") else "recorded",
+            light_slowdown=slowdown if is_slower else None,
+            is_quickest=info.header.get("tidy_quickest") is True,
+        )
+
+    @property
+    def unit(self) -> str:
+        """What the window is made of: "step", "round" or "run"."""
+        return self.window.unit
+
+    @property
+    def window_ns(self) -> int:
+        """The time of the window, which all shares are of."""
+        return self.window.time_ns
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What the window leaves out, by start."""
+        return self.window.left_out
+
+    @cached_property
+    def steps_ns(self) -> tuple[int, ...]:
+        """How long each step of the window takes."""
+        return tuple(end - start for start, end in self.window.finished_ranges)
+
+    @property
+    def counted(self) -> int:
+        """How many steps are in the window."""
+        return len(self.steps_ns)
+
+    @property
+    def step_count(self) -> int:
+        """How many steps (or iterations that repeat) were recorded."""
+        return self.counted + len(self.left_out) if self.counted else 0
+
+    @property
+    def step_ns(self) -> int | None:
+        """How long a step of the window takes, in the mean; None where it has none."""
+        return self.window.step_ns if self.counted else None
+
+    @cached_property
+    def median_ns(self) -> int | None:
+        """How long the median step takes; None where there is none."""
+        return int(median(self.steps_ns)) if self.counted else None
 
 
 def is_next_to_nothing(trace: Trace) -> bool:

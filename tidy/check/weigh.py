@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..account import RankWaits, main_track
-from ..finding import Finding, Judged, Saving, Severity
+from ..finding import Described, Finding, Judged, Saving, Severity
 from ..patterns.evidence.fixes.edits import host_time
 from ..savings import Edit, Fidelity, Savings, why_little
 from ..trace import EventKind, Intervals, Location, Rows, Trace
@@ -224,12 +224,11 @@ def _without(trace: Trace, rows: Rows) -> Edit:
 
 
 def _ordered(findings: Sequence[Judged]) -> tuple[Judged, ...]:
-    return tuple(sorted(findings, key=lambda each: importance(each, each.cost_ns)))
+    return tuple(sorted(findings, key=lambda each: importance(each, each.saving, each.cost_ns)))
 
 
-def importance(finding: Judged, cost_ns: int) -> tuple[float | str, ...]:
+def importance(finding: Described, saving: Saving | None, cost_ns: int) -> tuple[float | str, ...]:
     """A key that sorts errors first, then what saves most, or costs most if no saving is known."""
-    saving = finding.saving
     matters = saving.middle_ns if saving is not None else cost_ns
     return (
         -(finding.severity == Severity.ERROR),

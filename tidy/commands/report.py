@@ -79,7 +79,7 @@ def run_report(
     if any(each.form == "html" for each in options.outputs):
         from ..page.steps import missing_steps_text
 
-        missing = missing_steps_text(reports, options.page_steps)
+        missing = missing_steps_text([each.summary for each in reports], options.page_steps)
         if missing is not None and not is_recorded:
             raise UsageError(missing)
         if missing is not None:  # the run is not lost: its page has the steps that there are

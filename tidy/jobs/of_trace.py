@@ -21,7 +21,9 @@ _MOST = 1 << 62  # what fits a column, with room to compute in
 _POINT_TO_POINT = re.compile(r"\b(send|recv)", re.IGNORECASE)
 _NBYTES = {
     "Float": 4, "Double": 8, "Half": 2, "BFloat16": 2, "Int": 4, "Long": 8, "Byte": 1, "Char": 1,
-    "Bool": 1, "Short": 2, "ComplexFloat": 8, "ComplexDouble": 16,
+    "Bool": 1, "Short": 2, "ComplexHalf": 4, "ComplexFloat": 8,
+    "ComplexDouble": 16, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1,
+    "Float8_e5m2fnuz": 1,
 }  # fmt: skip
 
 

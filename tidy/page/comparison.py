@@ -8,6 +8,7 @@ from typing import Any
 from ..check.checked_trace import CheckedTrace
 from ..diff import Comparison, wording
 from ..report.json_report import written_by
+from ..summary import summary_of
 from ..trace import printable, time_text
 from .content import rank_to_json
 from .document import document
@@ -94,4 +95,4 @@ def _pane(name: str, report: CheckedTrace) -> dict[str, Any]:
     steps = [each for each in shown_steps(trace.window) if each.why != "slowest"]
     steps = steps or shown_steps(trace.window)
     slices = [StepSlices(trace, each) for each in steps] if len(trace) else []
-    return {**rank_to_json(report, slices, most_steps_of(1)), "name": name}
+    return {**rank_to_json(summary_of(report), slices, most_steps_of(1)), "name": name}

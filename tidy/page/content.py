@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..account import Account
 from ..check.checked_trace import CheckedTrace
 from ..finding import Saving
@@ -29,7 +31,8 @@ from ..report.json_report import account_to_json, written_by
 from ..report.results import Results
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import location_text, share_text
-from ..trace import Capability, printable, rows_of, time_text
+from ..summary import Summary
+from ..trace import Capability, Rows, printable, rows_of, time_text
 from . import USUAL_STEPS
 from .flame import flame_to_json
 from .memory import memory_to_json
@@ -38,6 +41,7 @@ from .slices import StepSlices, matches_to_json
 from .sources import sources_to_json
 from .steps import shown_steps, steps_to_json
 
+_NO_TRACE = "made of a summary: its timeline and flame graph need the trace"
 _WIDEST = 200  # of a place, in columns
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -67,7 +71,8 @@ def page_content(results: Results, steps: Sequence[str] = USUAL_STEPS) -> dict[s
 
 def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
     run = section.runs[0]
-    whole = {number: _timelines(section.reports[number], steps) for number in whole_ranks(section)}
+    sources = [report.source for report in section.reports]
+    whole = {number: _timelines(sources[number], steps) for number in whole_ranks(section)}
     most_steps = most_steps_of(len(section.reports))
     return {
         "paths": [printable(each.path) for each in section.runs],
@@ -77,7 +82,7 @@ def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
         "ranks": [
             rank_to_json(report, whole[number], most_steps)
             if number in whole
-            else steps_to_json(report, most_steps)
+            else steps_to_json(report.run, most_steps)
             for number, report in enumerate(section.reports)
         ],
         "after_all": _after_all(section),
@@ -110,25 +115,33 @@ def _notes(section: Section) -> list[str]:
     ):
         remedy = section.runs[0].how_to_record_stacks
         notes.append(f"Locations are unknown: no Python stacks recorded; {remedy}")
+    for report in section.reports:
+        if report.source is None:
+            whose = f"rank {report.run.rank}: " if section.rank_count > 1 else ""
+            notes.append(f"{whose}{_NO_TRACE}")
     return notes
 
 
-def _timelines(report: CheckedTrace, steps: Sequence[str]) -> list[StepSlices]:
-    if not len(report.trace):
+def _timelines(report: CheckedTrace | None, steps: Sequence[str]) -> list[StepSlices]:
+    if report is None or not len(report.trace):
         return []
     return [StepSlices(report.trace, step) for step in shown_steps(report.trace.window, steps)]
 
 
 def rank_to_json(
-    report: CheckedTrace, timelines: Sequence[StepSlices], most_steps: int
+    report: Summary, timelines: Sequence[StepSlices], most_steps: int
 ) -> dict[str, Any]:
-    """Return all that the page shows of one trace: account, steps, timelines and flame graph."""
+    """Return all that the page shows of one trace: account, steps, timelines and flame graph.
+
+    The last two are those of a trace that is at hand.
+    """
+    source = report.source
     return {
-        **steps_to_json(report, most_steps),
+        **steps_to_json(report.run, most_steps),
         "accounts": [_account(account) for account in report.accounts],
-        "timelines": [each.to_json(report.accountant) for each in timelines],
-        "flame": flame_to_json(report) if timelines else None,
-        "memory": memory_to_json(report) if timelines else [],
+        "timelines": [each.to_json(source.accountant) for each in timelines] if source else [],
+        "flame": flame_to_json(source) if source and timelines else None,
+        "memory": memory_to_json(source) if source and timelines else [],
     }
 
 
@@ -163,10 +176,10 @@ def _after_all(section: Section) -> dict[str, Any] | None:
     text = wording.after_all_text(section)
     if text is None:
         return None
-    weighed = wording.slowest_after_all(section).weighed
-    assert weighed.step_ns_after is not None
-    low_ns, high_ns = weighed.step_ns_after
-    step_ns = weighed.step_ns
+    replay = wording.slowest_after_all(section).replay
+    assert replay.step_ns_after is not None
+    low_ns, high_ns = replay.step_ns_after
+    step_ns = replay.step_ns
     return {"text": text, "step_ns": step_ns, "after_low_ns": low_ns, "after_high_ns": high_ns}
 
 
@@ -174,8 +187,9 @@ def _finding(
     section: Section, place: PlaceOnRanks, timelines: Mapping[int, Sequence[StepSlices]]
 ) -> dict[str, Any]:
     finding = place.finding
+    traces = [report.source for report in section.reports]
     matches = [
-        {"rank": number, **matches_to_json(timelines[number], rows_of(each.events))}
+        {"rank": number, **matches_to_json(timelines[number], _rows(traces[number], each.number))}
         for number, each in place.alike
         if number in timelines
     ]
@@ -192,11 +206,16 @@ def _finding(
         "count": place.count,
         "is_small": place.is_small,
         "saving": _saving(finding.saving, wording.on_rank(section, place.rank)),
-        "why_no_saving": "" if finding.saving else finding.correction.why_no_edit,
+        "why_no_saving": "" if finding.saving else finding.why_no_edit,
         "accepted": finding.acceptance
         and printable(f"{finding.acceptance.by}: {finding.acceptance.where}"),
         "matches": matches,
     }
+
+
+def _rows(report: CheckedTrace | None, number: int) -> Rows:
+    """The matches of a finding by its place among those of its trace; none of a summary."""
+    return np.zeros(0, np.int64) if report is None else rows_of(report.findings[number].events)
 
 
 def _saving(saving: Saving | None, of_rank: str) -> dict[str, Any] | None:

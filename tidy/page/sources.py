@@ -26,7 +26,9 @@ def sources_to_json(section: Section, root: Path) -> list[dict[str, Any]]:
 
     Of several ranks the times are those of the first.
     """
-    report, sources = section.reports[0], Sources(root)
+    report, sources = section.reports[0].source, Sources(root)
+    if report is None:
+        return []
     window = report.trace.window
     costs = dict[tuple[Path, int], list[float]]()
     for line in report.accountant.by_line(_MOST_LINES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..check.checked_trace import CheckedTrace
+from ..check.summary import RunSummary
 from ..trace import Window, count_text, printable
 from . import USUAL_STEPS
 
@@ -27,12 +27,12 @@ class ShownStep(NamedTuple):
     end_ns: int
 
 
-def steps_to_json(report: CheckedTrace, most: int) -> dict[str, Any]:
+def steps_to_json(run: RunSummary, most: int) -> dict[str, Any]:
     """Return the name of a rank and its first steps by start, as columns.
 
     Of steps that do not count `left_out` has the reason, by their place among the steps.
     """
-    run, steps = report.summary, report.trace.window.all_steps
+    steps = run.window.all_steps
     shown = steps[:most]
     return {
         "label": f"rank {run.rank}" if run.rank is not None else printable(run.path),
@@ -74,12 +74,12 @@ def shown_steps(window: Window, asked: Sequence[str] = USUAL_STEPS) -> list[Show
     return shown
 
 
-def missing_steps_text(reports: Sequence[CheckedTrace], asked: Sequence[str]) -> str | None:
+def missing_steps_text(runs: Sequence[RunSummary], asked: Sequence[str]) -> str | None:
     """Say which of the steps that are asked for none of the traces has; None if there is none."""
-    known = {str(step.number) for each in reports for step, _, _ in each.trace.window.all_steps}
+    known = {str(step.number) for each in runs for step, _, _ in each.window.all_steps}
     missing = [each for each in asked if each not in USUAL_STEPS and each not in known]
-    if not missing or not reports:
+    if not missing or not runs:
         return None
-    has = f"{printable(reports[0].trace.info.path)} has {reports[0].trace.window.steps_text}"
-    others = f"; nor is it in {count_text(len(reports) - 1, 'other trace')}" if reports[1:] else ""
+    has = f"{printable(runs[0].path)} has {runs[0].window.steps_text}"
+    others = f"; nor is it in {count_text(len(runs) - 1, 'other trace')}" if runs[1:] else ""
     return f"--page-steps {','.join(missing)}: {has}{others}"

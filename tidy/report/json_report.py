@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..account import Account, Efficiency, Part
 from ..check.checked_trace import CheckedTrace
-from ..finding import Judged, Severity
+from ..finding import Severity
+from ..summary import FindingSummary, Summary, summary_of
 from .changes import changes_to_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def document(
 
 def results_to_json(results: Results) -> dict[str, Any]:
     """The document that `tidy report --format json` writes."""
-    reports = results.reports
+    reports = results.summaries
     counts = {s.label: sum(report.counts[s] for report in reports) for s in Severity}
     return document(
         SCHEMA_VERSION,
@@ -57,9 +58,13 @@ def results_to_json(results: Results) -> dict[str, Any]:
     )
 
 
-def report_to_json(report: CheckedTrace) -> dict[str, Any]:
+def report_to_json(report: CheckedTrace | Summary) -> dict[str, Any]:
     """One trace: the run, the findings, and what could not be checked."""
-    run = report.summary
+    return _report(summary_of(report))
+
+
+def _report(report: Summary) -> dict[str, Any]:
+    run = report.run
     return {
         "path": run.path,
         "rank": run.rank,
@@ -170,22 +175,22 @@ def _efficiency(efficiency: Efficiency) -> dict[str, Any]:
     }
 
 
-def _replay(report: CheckedTrace) -> dict[str, Any] | None:
+def _replay(report: Summary) -> dict[str, Any] | None:
     """Return the errors of the replay, and the length of a step after all fixes."""
-    weighed = report.weighed
-    if weighed.fidelity is None:
+    replay = report.replay
+    if replay.fidelity is None:
         return None
     return {
-        "median_error": weighed.fidelity.median_error,
-        "p90_error": weighed.fidelity.p90_error,
-        "abstained": weighed.fidelity.abstains,
-        "step_ns": weighed.step_ns,
-        "step_ns_after": weighed.step_ns_after and list(weighed.step_ns_after),
-        "is_upper_bound": report.summary.busy_is_lower_bound,
+        "median_error": replay.fidelity.median_error,
+        "p90_error": replay.fidelity.p90_error,
+        "abstained": replay.fidelity.abstains,
+        "step_ns": replay.step_ns,
+        "step_ns_after": replay.step_ns_after and list(replay.step_ns_after),
+        "is_upper_bound": report.run.busy_is_lower_bound,
     }
 
 
-def _finding(finding: Judged) -> dict[str, Any]:
+def _finding(finding: FindingSummary) -> dict[str, Any]:
     where, saving = finding.location, finding.saving
     return {
         "code": finding.code,
@@ -201,11 +206,8 @@ def _finding(finding: Judged) -> dict[str, Any]:
         "on_device": finding.on_device,
         "in_window": finding.in_window,
         "saving": saving and {**asdict(saving), "step_ns_after": list(saving.step_ns_after)},
-        "why_no_saving": None if saving else finding.correction.why_no_edit or None,
+        "why_no_saving": None if saving else finding.why_no_edit or None,
         "suppressed": finding.acceptance and asdict(finding.acceptance),
         "baseline": finding.known and asdict(finding.known),
-        "events": [
-            {"name": e.name, "start_ns": e.start_ns, "duration_ns": e.duration_ns}
-            for e in finding.events
-        ],
+        "events": [asdict(each) for each in finding.events],
     }

@@ -10,6 +10,7 @@ from html import escape
 
 from ..account import Account
 from ..check.checked_trace import CheckedTrace
+from ..summary import summary_of
 from ..trace import Trace, printable, time_text
 from . import wording
 from .account_text import part_text, window_text
@@ -34,7 +35,7 @@ _QUIET = "opacity:.7"
 
 def report_cell(report: CheckedTrace) -> str:
     """Return the report as HTML for a cell."""
-    section = Section([report])
+    section = Section([summary_of(report)])
     lines = [_line(wording.run_line(section), _QUIET)]
     lines += _account(report.accounts[0]) if report.accounts else []
     said = wording.after_all_text(section)
@@ -49,7 +50,7 @@ def report_cell(report: CheckedTrace) -> str:
 
 def trace_cell(trace: Trace) -> str:
     """Return where the time of a trace goes as HTML for a cell."""
-    report = CheckedTrace(trace, {}, [])
+    report = summary_of(CheckedTrace(trace, {}, []))
     lines = [_line(wording.run_line(Section([report])), _QUIET)]
     lines += _account(report.accounts[0]) if report.accounts else []
     lines.append(_line("tidy.check(trace) says what to change", _QUIET))

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..patterns.base import Pattern
+from ..summary import Summary, summary_of
 from .changes import OneOfSeveral
 from .sections import PlaceOnRanks, Section, make_sections
 from .text import summary
@@ -29,7 +30,7 @@ class Results:
         recordings: those of `tidy run --every`, the last of which is what is reported.
     """
 
-    reports: Sequence[CheckedTrace]
+    reports: Sequence[CheckedTrace | Summary]
     rules: Sequence[Pattern]
     root: Path
     unreadable: Mapping[str, str]
@@ -42,14 +43,19 @@ class Results:
     is_recorded: bool = False
 
     @cached_property
+    def summaries(self) -> list[Summary]:
+        """What reports need of each trace."""
+        return list(map(summary_of, self.reports))
+
+    @cached_property
     def sections(self) -> list[Section]:
         """One section for each job, ranks together."""
-        return make_sections(self.reports)
+        return make_sections(self.summaries)
 
     @property
     def summary(self) -> str:
         """`2 warnings, 1 info`."""
-        return summary(self.reports)
+        return summary(self.summaries)
 
     @cached_property
     def places(self) -> list[tuple[Section, PlaceOnRanks]]:

@@ -17,10 +17,11 @@ from typing import Any
 from .._version import __version__
 from ..check.fingerprint import fingerprint_at
 from ..check.places import SourcePlace, Sources
-from ..finding import Judged, Severity
+from ..finding import Severity
 from ..patterns.base import Pattern
 from ..patterns.document import anchor_of, sections_of
 from ..patterns.registry import load_builtin_patterns
+from ..summary import FindingSummary
 from ..trace import count_text, printable
 from .results import Results
 from .sections import PlaceOnRanks, Section
@@ -65,9 +66,7 @@ def _log(results: Results, made: Sequence[Json], lost: int) -> Json:
 
 def _category(results: Results) -> str:
     """Return the id that separates the results of one script or trace from others."""
-    paths = (
-        [results.script] if results.script else sorted({r.summary.path for r in results.reports})
-    )
+    paths = [results.script] if results.script else sorted({r.run.path for r in results.summaries})
     name = PurePath(paths[0]).name if len(paths) == 1 and paths[0] else ""
     return f"tidy/{re.sub(r'[^-.A-Za-z0-9_]', '_', name)}/" if name else "tidy/"
 
@@ -131,7 +130,7 @@ def _results(results: Results) -> list[Json]:
     return made
 
 
-def _suppressions(finding: Judged) -> list[Json]:
+def _suppressions(finding: FindingSummary) -> list[Json]:
     if finding.acceptance is None or finding.acceptance.by != "comment":
         return []
     reason = finding.acceptance.reason
@@ -169,7 +168,7 @@ def _properties(place: PlaceOnRanks) -> Json:
     return known
 
 
-def _location(finding: Judged, where: SourcePlace, sources: Sources) -> Json:
+def _location(finding: FindingSummary, where: SourcePlace, sources: Sources) -> Json:
     """The place to edit: that of the fix, where it is known and another one."""
     at = finding.location
     of_fix = sources.place(finding.fix_place.location) if finding.fix_place else None
@@ -199,11 +198,8 @@ def _related(place: PlaceOnRanks, sources: Sources) -> list[Json]:
     finding = place.finding
     if finding.location is None or not finding.events:
         return []
-    first = finding.events[0]
     said = {finding.location: "the time goes here"} if finding.fix_place is not None else {}
-    for each in (first, *first.ancestors()):
-        if each.location not in (None, finding.location):
-            said.setdefault(each.location, f"called in {each.location.function}")
+    said |= {each: f"called in {each.function}" for each in finding.called_from}
     return [
         {
             "id": number,

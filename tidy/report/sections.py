@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,8 @@ from ..account import Account, jobs_of
 from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..check.weigh import importance
-from ..finding import Crashed, Judged, NotApplicable, NotChecked, Severity
+from ..finding import Crashed, NotApplicable, NotChecked, Severity
+from ..summary import FindingSummary, Summary, summary_of
 
 # An info of less than this part of the window is named in one line with others of its kind.
 SMALL_SHARE = 0.0005
@@ -32,13 +33,13 @@ class PlaceOnRanks:
         alike: all of them, each with the number of its report within the section.
     """
 
-    finding: Judged
+    finding: FindingSummary
     count: int
     cost_ns: int
     cost_share: float | None
     ranks: tuple[int, ...]
     rank: int
-    alike: tuple[tuple[int, Judged], ...] = ()
+    alike: tuple[tuple[int, FindingSummary], ...] = ()
 
     @property
     def is_small(self) -> bool:
@@ -69,12 +70,12 @@ class Section:
         reports: one a trace, by rank.
     """
 
-    reports: Sequence[CheckedTrace]
+    reports: Sequence[Summary]
 
     @cached_property
     def runs(self) -> list[RunSummary]:
         """The summary of each trace."""
-        return [report.summary for report in self.reports]
+        return [report.run for report in self.reports]
 
     @property
     def rank_count(self) -> int:
@@ -128,21 +129,22 @@ class Section:
     @property
     def error(self) -> float | None:
         """The error of the replay that was too far off to say anything; None where none was."""
-        replays = [report.weighed.fidelity for report in self.reports]
+        replays = [report.replay.fidelity for report in self.reports]
         return max((each.median_error for each in replays if each and each.abstains), default=None)
 
 
-def make_sections(reports: Sequence[CheckedTrace]) -> list[Section]:
+def make_sections(reports: Iterable[CheckedTrace | Summary]) -> list[Section]:
     """One section a job, in order of the traces given."""
-    jobs = jobs_of([report.trace.info for report in reports])
-    return [Section(sorted((reports[number] for number in job), key=_rank)) for job in jobs]
+    summaries = list(map(summary_of, reports))
+    jobs = jobs_of([each.run for each in summaries])
+    return [Section(sorted((summaries[number] for number in job), key=_rank)) for job in jobs]
 
 
-def _rank(report: CheckedTrace) -> int:
-    return report.trace.info.rank or 0
+def _rank(report: Summary) -> int:
+    return report.run.rank or 0
 
 
-def _places(job: Sequence[CheckedTrace], *, accepted: bool) -> list[PlaceOnRanks]:
+def _places(job: Sequence[Summary], *, accepted: bool) -> list[PlaceOnRanks]:
     shared: dict[Hashable, list[PlaceOnRanks]] = {}
     for number, report in enumerate(job):
         seen = Counter[Hashable]()
@@ -165,15 +167,17 @@ def _places(job: Sequence[CheckedTrace], *, accepted: bool) -> list[PlaceOnRanks
         )
         for same in shared.values()
     ]
-    return sorted(places, key=lambda place: importance(place.finding, place.cost_ns))
+    return sorted(
+        places, key=lambda place: importance(place.finding, place.finding.saving, place.cost_ns)
+    )
 
 
-def _places_of(report: CheckedTrace, number: int) -> list[PlaceOnRanks]:
+def _places_of(report: Summary, number: int) -> list[PlaceOnRanks]:
     """The findings of one rank; those with the same message at one location are added up.
 
     Findings outside of the window are left out where the window has the same at that location.
     """
-    groups: dict[Hashable, list[Judged]] = {}
+    groups: dict[Hashable, list[FindingSummary]] = {}
     inside = {(f.code, f.location) for f in report.findings if f.in_window}
     for finding in report.findings:
         if (finding.code, finding.location) in inside and not finding.in_window:

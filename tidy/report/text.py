@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..check.checked_trace import CheckedTrace
-from ..finding import Judged, Severity
+from ..finding import Severity
+from ..summary import FindingSummary, Summary
 from ..trace import Capability, count_text, printable
 from . import wording
 from .account_text import idle_text, print_account
@@ -25,20 +26,23 @@ _UNASKED = {"TDY000", "TDY010"}  # rules about things that only some ask for or 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def render(reports: Sequence[CheckedTrace], top: int = 0, width: int = PIPE_WIDTH) -> str:
+def render(reports: Sequence[CheckedTrace | Summary], top: int = 0, width: int = PIPE_WIDTH) -> str:
     """The report as plain text."""
     file = io.StringIO()
     print_report(make_console(file, width), reports, top)
     return file.getvalue()
 
 
-def summary(reports: Sequence[CheckedTrace]) -> str:
+def summary(reports: Sequence[CheckedTrace | Summary]) -> str:
     """The last line of the report, as `2 warnings, 1 info`."""
     return _summary_line(make_sections(reports)).plain
 
 
 def print_report(
-    console: ReportConsole, reports: Sequence[CheckedTrace], top: int = 0, verbose: bool = False
+    console: ReportConsole,
+    reports: Sequence[CheckedTrace | Summary],
+    top: int = 0,
+    verbose: bool = False,
 ) -> None:
     """Print what was found, the `top` findings of each section (0 for all).
 
@@ -50,7 +54,7 @@ def print_report(
     console.show(_summary_line(sections))
 
 
-def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace]) -> None:
+def print_lines(console: ReportConsole, reports: Sequence[CheckedTrace | Summary]) -> None:
     """Print a line for each finding and each rule that crashed, as compilers do; else nothing."""
     for section in make_sections(reports):
         for place in (each for each in section.places if not each.is_small):
@@ -99,7 +103,7 @@ def _print_small(console: ReportConsole, section: Section) -> None:
         console.show()
 
 
-def _title(finding: Judged) -> tuple[str, str, Severity]:
+def _title(finding: FindingSummary) -> tuple[str, str, Severity]:
     return finding.code, finding.name, finding.severity
 
 
@@ -135,8 +139,8 @@ def _print_rule(console: ReportConsole, section: Section, places: Sequence[Place
         message = seen
         if len(places) > 1 and finding.saving is not None:
             console.wrapped(_saved_text(section, place), indent=4)
-        if finding.saving is None and finding.correction.why_no_edit:
-            console.wrapped(f"saving not estimated: {finding.correction.why_no_edit}", indent=4)
+        if finding.saving is None and finding.why_no_edit:
+            console.wrapped(f"saving not estimated: {finding.why_no_edit}", indent=4)
         if finding.saving is not None and finding.saving.why:
             console.wrapped(finding.saving.why, indent=4)
     _print_fix(console, fix)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
+from ..summary import Summary
 from ..trace import count_text, printable, range_text, time_text
 from .sections import PlaceOnRanks, Section
 from .units import ranges_text, share_text
@@ -196,9 +196,9 @@ def replay_is_off_text(error: float, unit: str) -> str:
     return f"{said} {share_text(error)} of a {unit}"
 
 
-def slowest_after_all(section: Section) -> CheckedTrace:
+def slowest_after_all(section: Section) -> Summary:
     """The rank whose step is longest after all fixes."""
-    return max(section.reports, key=lambda each: (each.weighed.step_ns_after or (-1, -1))[1])
+    return max(section.reports, key=lambda each: (each.replay.step_ns_after or (-1, -1))[1])
 
 
 def after_all_text(section: Section) -> str | None:
@@ -207,15 +207,15 @@ def after_all_text(section: Section) -> str | None:
     Of several ranks it is the one whose step is longest then.
     """
     report = slowest_after_all(section)
-    weighed, run = report.weighed, report.summary
-    after, step_ns = weighed.step_ns_after, weighed.step_ns
-    if after is None or weighed.fidelity is None or step_ns - after[0] < _TELLABLE * step_ns:
+    replay, run = report.replay, report.run
+    after, step_ns = replay.step_ns_after, replay.step_ns
+    if after is None or replay.fidelity is None or step_ns - after[0] < _TELLABLE * step_ns:
         return None
     number, unit = time_text(step_ns).rsplit(" ", 1)
     what = "" if run.unit == "run" else f" a {run.unit}"
     where = f" of rank {run.rank}" if section.rank_count > 1 else ""
     ends = range_text(*after, step_ns)
     text = f"With all of this fixed: {number} -> {ends} {unit}{what}{where}"
-    if weighed.fidelity.median_error <= _EXACT:
+    if replay.fidelity.median_error <= _EXACT:
         return text
-    return f"{text}; replayed unchanged, it is off by {share_text(weighed.fidelity.median_error)}"
+    return f"{text}; replayed unchanged, it is off by {share_text(replay.fidelity.median_error)}"
