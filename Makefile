@@ -16,6 +16,7 @@ lint: ## ruff, its formatter, and generated pages up to date
 	$(PYTHON) docs/make_rules.py --check
 	$(PYTHON) docs/make_operators.py --check
 	$(PYTHON) docs/make_picture.py --check
+	$(PYTHON) docs/make_summary_schema.py --check
 
 types: ## mypy --strict, on an installed copy (the checkout's folders are mapped on installing)
 	rm -rf build/typed
@@ -23,10 +24,11 @@ types: ## mypy --strict, on an installed copy (the checkout's folders are mapped
 	cd build/typed && MYPYPATH=. $(PYTHON) -m mypy --config-file ../../pyproject.toml -p tidy
 	rm -rf build/typed *.egg-info
 
-docs: ## write docs/rules.md and docs/runtime.md from the code, docs/report.svg from docs/report.json.gz
+docs: ## write docs/rules.md, runtime.md and summary.schema.json from the code, report.svg from report.json.gz
 	$(PYTHON) docs/make_rules.py
 	$(PYTHON) docs/make_operators.py
 	$(PYTHON) docs/make_picture.py
+	$(PYTHON) docs/make_summary_schema.py
 
 rule: ## make rule NAME=repeated-item CODE=TDY302: a file for a new rule of tidy's own
 	$(PYTHON) -m tidy new-rule $(NAME) --code $(CODE) --folder patterns/rules

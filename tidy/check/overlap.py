@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..trace import Trace
+from ..trace import Step, Trace
 
 # Times before the year 2000 count from the start of something; equal ones say nothing.
 _FIRST_DATE_NS = 946_684_800 * 10**9
 # A rank, and the start and end of a step of it.
-_Stretch = tuple[int | None, int, int]
+Stretch = tuple[int | None, int, int]
 
 
 def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
@@ -17,7 +17,7 @@ def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
 
     A trace whose steps are all in earlier ones is left out; where some are, its window is without.
     """
-    seen: dict[_Stretch, str] = {}
+    seen: dict[Stretch, str] = {}
     for trace in traces:
         mine = _stretches(trace)
         known = [each for each in mine if each in seen]
@@ -37,11 +37,21 @@ def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
         yield trace.without_steps(twice, f"in {first} too")
 
 
-def _stretches(trace: Trace) -> list[_Stretch]:
-    """The steps of a trace, or without steps its whole time; none where times are no dates."""
-    if not len(trace) or trace.start_ns_first < _FIRST_DATE_NS:
+def _stretches(trace: Trace) -> list[Stretch]:
+    start_ns = trace.start_ns_first if len(trace) else None
+    return stretches_of(trace.info.rank, start_ns, trace.span_ns, trace.steps)
+
+
+def stretches_of(
+    rank: int | None, start_ns: int | None, span_ns: int, steps: Iterable[Step]
+) -> list[Stretch]:
+    """The steps of a trace, or without steps its whole time; none where times are no dates.
+
+    Args:
+        start_ns: the start of its first event; None if there is none.
+        span_ns: the time from there to the end of the last one.
+    """
+    if start_ns is None or start_ns < _FIRST_DATE_NS:
         return []
-    start_ns = trace.start_ns_first
-    whole = [(start_ns, start_ns + trace.span_ns)]
-    ranges = [(step.start_ns, step.end_ns) for step in trace.steps] or whole
-    return [(trace.info.rank, *each) for each in ranges]
+    ranges = [(step.start_ns, step.end_ns) for step in steps] or [(start_ns, start_ns + span_ns)]
+    return [(rank, *each) for each in ranges]

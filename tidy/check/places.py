@@ -58,11 +58,11 @@ class SourcePlace:
     def uri(self) -> str:
         """The path as a URI reference."""
         if self.in_project:
-            return quote(self.path)
+            return quote(self.path, errors="replace")
         posix = self.path.replace("\\", "/")
         if PureWindowsPath(self.path).drive or posix.startswith("/"):
-            return "file:///" + quote(posix.lstrip("/"), safe="/:")
-        return quote(posix)
+            return "file:///" + quote(posix.lstrip("/"), safe="/:", errors="replace")
+        return quote(posix, errors="replace")
 
 
 class Sources:

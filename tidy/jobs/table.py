@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class ProcessGroup:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Collectives:
     """The collectives of one rank, a row each, in any order; all columns have shape (n,).
 
@@ -76,6 +76,14 @@ class Collectives:
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collectives) and all(
+            np.array_equal(getattr(self, each.name), getattr(other, each.name))
+            for each in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def has_own_sizes(operation: str) -> bool:
