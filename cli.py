@@ -18,6 +18,7 @@ from tidy.commands.command import Commands, ScriptOrFiles
 from tidy.commands.option_kinds import format_option
 from tidy.commands.options import (
     PATTERNS,
+    SUMMARIES,
     TRACES,
     account_options,
     baseline_options,
@@ -65,6 +66,7 @@ def cli() -> None:
 @cli.command(epilog=exit_codes.REPORT)
 @report_traces
 @report_options
+@SUMMARIES
 def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt: skip
     """Check traces that PyTorch's profiler recorded.
 
@@ -75,7 +77,7 @@ def report(traces: Sequence[str], recover: bool, **options: Any) -> int:  # fmt:
 
     TRACE is a file that export_chrome_trace() or tensorboard_trace_handler() wrote (JSON, plain or
     in gzip, zip or tar), a folder with such files, or - for standard input. The ranks of a
-    distributed job are reported together.
+    distributed job are reported together. Summaries that --summaries wrote stand for traces.
     """  # noqa: D301 - as above
     from tidy.commands.configured import report_options_of
 

@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading, say
 from ..readers import read_trace
 from ..trace import Trace
-from .wrong_kind import not_a_trace
+from .wrong_kind import has_summary, not_a_trace
+
+if TYPE_CHECKING:
+    from ..summary import Summary
 
 _SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
 
@@ -37,6 +40,25 @@ class InputFiles:
     unreadable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     jobs: int = 1
+    _taken: list[tuple[str, str]] = field(default_factory=list)
+
+    def take_summaries(self) -> list[tuple[str, Summary]]:
+        """Read the summaries among the files, each with its path; what is left are traces."""
+        from ..summary import decode
+
+        summaries = []
+        for path, folder in self.files:
+            if not has_summary(path):
+                continue
+            self._taken.append((path, folder))
+            try:
+                summaries.append((path, decode(Path(path).read_bytes(), path)))
+            except TraceFormatError as error:
+                self.unreadable[path] = error.problem
+            except OSError as error:
+                self.unreadable[path] = f"cannot be read: {reason_of(error)}"
+        self.files = [each for each in self.files if each not in self._taken]
+        return summaries
 
     def read(self) -> Iterator[Trace]:
         """Read one file after the other; on a terminal a bar shows how far it is."""
@@ -54,7 +76,7 @@ class InputFiles:
                     continue
                 read.append((path, folder))
                 yield trace
-        self.files = read
+        self.files = [*self._taken, *read]
 
     def say_what_is_missing(self) -> None:
         """Name on stderr what was left out or could not be read. Call it when all are read."""

@@ -299,7 +299,7 @@ table_options = together(
     WIDTH,
     JOBS,
 )
-# Traces, or with --recover folders that killed runs left.
+# Traces or summaries of them, or with --recover folders that killed runs left.
 report_traces = together(
     operands("traces", "TRACE...", required=False),
     flag_option(
@@ -307,6 +307,13 @@ report_traces = together(
     ),
     _STEP,
     JOBS,
+)
+SUMMARIES = path_option(
+    "--summaries",
+    "Also write a summary of each trace, some KB, into this folder: given to tidy report later,"
+    " here or on another machine, they make the same report (docs/summaries.md).",
+    "DIR",
+    completion.folders,
 )
 # A place for which a configuration holds, and how to show it.
 config_options = together(

@@ -26,6 +26,7 @@ from ..whole_file import write_whole
 from .files import check_output, find_files, of_step, opened
 from .project import Project, entry_text
 from .report_options import Output, ReportOptions
+from .summaries import check_folder, refuse_what_needs_traces, summaries_of, write_summaries
 
 _NAMED_EVENT = "TDY000"
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
@@ -61,10 +62,14 @@ def run_report(
     rules = options.rules()
     inputs = find_files([each for each in traces if isinstance(each, str)], options.jobs)
     sources = [path for path, _ in inputs.files]
+    given = inputs.take_summaries()
+    check_folder(options.summaries)
     for each in options.outputs:
         check_output(each.path, sources=sources)
     check_output(options.perfetto, "--perfetto", sources)
     known = (each for each in traces if isinstance(each, Trace))
+    if given:
+        refuse_what_needs_traces(given, options)
     checked = run_rules_once(chain(known, inputs.read()), rules, options.step)
     project = Project(options, rules)
     reports = judge(checked, project.settings)
@@ -73,7 +78,8 @@ def run_report(
     inputs.say_what_is_missing()
     if options.name is not None and checked:
         _say_where_no_name_matches(options.name, checked)
-    codes = [report.exit_code(options.threshold) for report in reports]
+    summaries = summaries_of(reports, given, options, rules)
+    codes = [report.exit_code(options.threshold) for report in summaries]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     exit_code = script_status or exit_code
     if any(each.form == "html" for each in options.outputs):
@@ -90,7 +96,7 @@ def run_report(
         return _write_baseline(reports, project, options, exit_code, script_status)
     before = [check([each], project.settings)[0] for each in earlier or ()]
     results = Results(
-        reports,
+        summaries,
         rules,
         Path.cwd(),
         inputs.unreadable,
@@ -103,10 +109,12 @@ def run_report(
         is_recorded=is_recorded,
     )
     for each in options.outputs:
-        if reports or each.is_for_programs:
+        if summaries or each.is_for_programs:
             _write(results, each, options)
     if options.perfetto is not None and reports:
         _write_perfetto(reports, options.perfetto)
+    if options.summaries is not None:
+        write_summaries(summaries, Path(options.summaries))
     return exit_code
 
 

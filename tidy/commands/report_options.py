@@ -59,6 +59,7 @@ class ReportOptions:
         page_steps: the steps that the timeline of a page shows.
         perfetto: a file for the trace with findings in it; None for none.
         jobs: how many worker processes read a large trace; 1 or None for none.
+        summaries: a folder for a summary of each trace; None for none.
         settings: the configuration that holds, for options of rules and ignored paths.
     """
 
@@ -86,6 +87,7 @@ class ReportOptions:
     page_steps: Sequence[str] = USUAL_STEPS
     perfetto: str | None = None
     jobs: int | None = None
+    summaries: str | None = None
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:

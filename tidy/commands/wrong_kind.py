@@ -11,13 +11,16 @@ import click
 from ..errors import UsageError
 
 _SCRIPTS = {".py", ".pyw"}
+_HEAD_NBYTES = 512
 _PACKED = (b"\x1f\x8b", b"SQLite format 3\0")
 _NOTEBOOK = "a Jupyter notebook, not a {}: `%%tidy` in a cell records it (docs/attach.md)"
 
 
 def not_a_trace(path: str) -> str | None:
-    """What to say of a file that is no trace, where it is a script or notebook; else None."""
+    """What to say of a file that is a script, a notebook or a summary and no trace; else None."""
     suffix = Path(path).suffix.lower()
+    if has_summary(path):
+        return "a summary, which only tidy report takes in place of the trace"
     if suffix == ".ipynb":
         return _NOTEBOOK.format("trace")
     if suffix not in _SCRIPTS:
@@ -27,6 +30,17 @@ def not_a_trace(path: str) -> str | None:
         "" if ctx is None else ctx.info_name or "", "tidy run --trace trace.json"
     )
     return f"a Python script, not a trace: `{record} {shlex.quote(path)}` records one"
+
+
+def has_summary(path: str) -> bool:
+    """Tell whether a file holds the summary of a trace."""
+    from ..summary import is_summary
+
+    try:
+        with Path(path).open("rb") as file:
+            return is_summary(file.read(_HEAD_NBYTES))
+    except (OSError, ValueError):  # the second of a NUL in the name
+        return False
 
 
 def check_script(path: str) -> None:

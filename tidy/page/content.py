@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..account import Account
 from ..check.checked_trace import CheckedTrace
 from ..finding import Saving
@@ -32,7 +30,7 @@ from ..report.results import Results
 from ..report.sections import PlaceOnRanks, Section
 from ..report.units import location_text, share_text
 from ..summary import Summary
-from ..trace import Capability, Rows, printable, rows_of, time_text
+from ..trace import Capability, printable, rows_of, time_text
 from . import USUAL_STEPS
 from .flame import flame_to_json
 from .memory import memory_to_json
@@ -41,7 +39,7 @@ from .slices import StepSlices, matches_to_json
 from .sources import sources_to_json
 from .steps import shown_steps, steps_to_json
 
-_NO_TRACE = "made of a summary: its timeline and flame graph need the trace"
+_NO_TRACE = "No timeline and no flame graph: they need the trace, and this is of its summary."
 _WIDEST = 200  # of a place, in columns
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -115,10 +113,6 @@ def _notes(section: Section) -> list[str]:
     ):
         remedy = section.runs[0].how_to_record_stacks
         notes.append(f"Locations are unknown: no Python stacks recorded; {remedy}")
-    for report in section.reports:
-        if report.source is None:
-            whose = f"rank {report.run.rank}: " if section.rank_count > 1 else ""
-            notes.append(f"{whose}{_NO_TRACE}")
     return notes
 
 
@@ -140,6 +134,7 @@ def rank_to_json(
         **steps_to_json(report.run, most_steps),
         "accounts": [_account(account) for account in report.accounts],
         "timelines": [each.to_json(source.accountant) for each in timelines] if source else [],
+        "no_timeline": _NO_TRACE if source is None else "",
         "flame": flame_to_json(source) if source and timelines else None,
         "memory": memory_to_json(source) if source and timelines else [],
     }
@@ -187,12 +182,12 @@ def _finding(
     section: Section, place: PlaceOnRanks, timelines: Mapping[int, Sequence[StepSlices]]
 ) -> dict[str, Any]:
     finding = place.finding
-    traces = [report.source for report in section.reports]
-    matches = [
-        {"rank": number, **matches_to_json(timelines[number], _rows(traces[number], each.number))}
-        for number, each in place.alike
-        if number in timelines
-    ]
+    matches = []
+    for number, each in place.alike:
+        source = section.reports[number].source
+        if number in timelines and source is not None:
+            rows = rows_of(source.findings[each.number].events)
+            matches.append({"rank": number, **matches_to_json(timelines[number], rows)})
     return {
         "code": finding.code,
         "name": finding.name,
@@ -211,11 +206,6 @@ def _finding(
         and printable(f"{finding.acceptance.by}: {finding.acceptance.where}"),
         "matches": matches,
     }
-
-
-def _rows(report: CheckedTrace | None, number: int) -> Rows:
-    """The matches of a finding by its place among those of its trace; none of a summary."""
-    return np.zeros(0, np.int64) if report is None else rows_of(report.findings[number].events)
 
 
 def _saving(saving: Saving | None, of_rank: str) -> dict[str, Any] | None:

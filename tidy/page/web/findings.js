@@ -67,7 +67,7 @@ function rangeBar({ saving, cost_share: share }) {
 // Steps through the matches that the timeline has.
 function matchesView(finding, show) {
   const total = finding.matches.reduce((sum, each) => sum + each.counts.reduce((one, other) => one + other, 0), 0);
-  if (!total) return el("p", { class: "quiet" }, finding.count ? "Its matches are outside of the steps shown." : "");
+  if (!total) return el("p", { class: "quiet" }, finding.count && finding.matches.length ? "Its matches are outside of the steps shown." : "");
   let number = -1;
   const said = el("span", { class: "quiet", role: "status" }, total === 1 ? "1 match" : `${total.toLocaleString("en-US")} matches`);
   const go = (by) => () => {

@@ -17,13 +17,15 @@ function jobView(job, rules) {
   const memory = el("div");
   // Of many ranks some are there whole, of the others the lengths of their steps.
   const whole = job.ranks.filter((rank) => rank.timelines);
+  const timed = whole.filter((rank) => !rank.no_timeline);
   const chooseRank = (number) => {
     current = number;
     const rank = job.ranks[number];
+    const missing = rank.timelines ? rank.no_timeline : `Of ${rank.label} this page has the lengths of its ${job.unit}s alone; the rest is in a report of its trace. Ranks ${timed.length ? "with a timeline" : "that are here whole"}: ${(timed.length ? timed : whole).map((each) => each.label).join(", ")}.`;
     perRank.replaceChildren(...[
       ...(rank.accounts ?? []).map(accountView),
       stepsView(rank, job.unit, (at) => timeline.show(rank, at)),
-      rank.timelines ? null : el("p", { class: "note" }, `Of ${rank.label} this page has the lengths of its ${job.unit}s alone; the rest is in a report of its trace. Ranks with a timeline: ${whole.map((each) => each.label).join(", ")}.`),
+      missing ? el("p", { class: "note" }, missing) : null,
     ].filter(Boolean));
     const timelines = rank.timelines ?? [];
     const usual = timelines.findIndex((each) => each.why === "median");
@@ -55,7 +57,7 @@ function jobView(job, rules) {
   const made = el("article", {},
     heading(job),
     job.ranks.length > 1 ? el("p", {}, el("label", {}, "Rank ", select),
-      whole.length < job.ranks.length ? el("span", { class: "quiet" }, ` ${whole.length} of ${countText(job.ranks.length, "rank")} have a timeline: the first, those with the longest, the median and the shortest ${job.unit}s, those with the costliest findings, and the next by number`) : null) : null,
+      whole.length < job.ranks.length ? el("span", { class: "quiet" }, ` ${whole.length} of ${countText(job.ranks.length, "rank")} ${timed.length === whole.length ? "have a timeline" : "are here whole"}: the first, those with the longest, the median and the shortest ${job.unit}s, those with the costliest findings, and the next by number`) : null) : null,
     afterAll(job),
     guarded(ranksView, job, (number) => { select.value = number; chooseRank(number); }),
     perRank,
@@ -72,7 +74,8 @@ function jobView(job, rules) {
 function rankGroups(ranks) {
   const all = ranks.map((rank, at) => [rank, at]);
   return [
-    ["with a timeline", all.filter(([rank]) => rank.timelines)],
+    ["with a timeline", all.filter(([rank]) => rank.timelines && !rank.no_timeline)],
+    ["without a timeline", all.filter(([rank]) => rank.no_timeline)],
     ["lengths of steps alone", all.filter(([rank]) => !rank.timelines)],
   ].filter(([, group]) => group.length);
 }
