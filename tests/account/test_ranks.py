@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tidy
-from tidy.account import Accountant, RankWaits, waits_for_ranks
+from tidy.account import Accountant, RankWaits, jobs_of, waits_for_ranks
 from tidy.check.pipeline import among_ranks
 from tidy.check.weigh import weigh
 from tidy.finding import CostOfFinding, Finding, Fix, Saving, Severity
 from tidy.savings import Edit
-from tidy.trace import Intervals, Trace
+from tidy.trace import Intervals, Trace, TraceInfo
 from tidy.trace.outline import parse_outline
 
 from ..oracle.shared import load, path_of
@@ -265,3 +267,27 @@ def test_gloo_on_the_host() -> None:
     assert early.last.tolist() == late.last.tolist() == [1]
     for report in among_ranks([tidy.check(first), tidy.check(second)]):
         assert str(report)
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 0, 1, 2]), st.sampled_from([None, 1, 2, 4]))))
+def test_a_rank_joins_the_first_job_that_lacks_it(
+    ranks: list[tuple[int | None, int | None]],
+) -> None:
+    """Of those with as large a world; what has no rank, or no world, is a job of its own."""
+    infos = [
+        TraceInfo(header={"distributedInfo": {"rank": rank, "world_size": size}})
+        for rank, size in ranks
+    ]
+    jobs: list[list[int]] = []
+    for number, (rank, size) in enumerate(ranks):
+        lacking = (
+            job
+            for job in jobs
+            if ranks[job[0]][1] == size and rank not in [ranks[other][0] for other in job]
+        )
+        job = next(lacking, None) if rank is not None and (size or 1) > 1 else None
+        if job is None:
+            jobs.append([number])
+        else:
+            job.append(number)
+    assert jobs_of(infos) == jobs

@@ -12,7 +12,7 @@ no kernels: what they record of their work on the host takes the place.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Protocol
@@ -101,23 +101,25 @@ class OfJob(Protocol):
     def world_size(self) -> int | None: ...
 
 
-def is_rank_of(info: OfJob, others: Sequence[OfJob]) -> bool:
-    """Whether a trace is a further rank of a job: as large a world, and a rank not yet seen."""
-    if info.rank is None or (info.world_size or 1) < 2:
-        return False
-    same_world = others[0].world_size == info.world_size
-    return same_world and info.rank not in [other.rank for other in others]
-
-
 def jobs_of(infos: Sequence[OfJob]) -> list[list[int]]:
-    """The numbers of the traces of each job, in order of the traces given."""
+    """The numbers of the traces of each job, in order of the traces given.
+
+    A further rank of a job has as large a world, and a rank not yet seen in it.
+    """
     jobs: list[list[int]] = []
+    # Those of a world's size, and how many of them have a rank: it is in the first ones.
+    of_size = defaultdict[int, list[list[int]]](list)
+    having = Counter[tuple[int, int]]()
     for number, info in enumerate(infos):
-        job = next((j for j in jobs if is_rank_of(info, [infos[each] for each in j])), None)
-        if job is None:
+        size, rank = info.world_size or 1, info.rank
+        alike = of_size[size]
+        if rank is None or size < 2 or having[size, rank] == len(alike):
             jobs.append([number])
+            alike.append(jobs[-1])
         else:
-            job.append(number)
+            alike[having[size, rank]].append(number)
+        if rank is not None:
+            having[size, rank] += 1
     return jobs
 
 

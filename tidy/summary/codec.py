@@ -25,8 +25,8 @@ _LEVEL = 6
 _MOST_NBYTES = 1 << 28  # of text; a summary of a trace of 1 GB has about one
 _GZIP = 31  # zlib's word for it
 _ANOTHER = "make it anew with tidy report --summaries"
-_LONG_NUMBER = re.compile(rb"[0-9]{19}")
-_LARGEST = 1 << 62
+_LONG_NUMBER = re.compile(rb"[0-9]{20}")
+_LARGEST = 10**19  # with more digits it is none of a trace
 _PARTS = frozenset(("compute", "communication", "copy", "idle", "host"))
 
 T = TypeVar("T")
