@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -130,6 +132,19 @@ def test_no_file_is_left_half_written(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.code == 2
     assert "no space left on device" in result.err
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """As `tidy report <(ssh host cat trace.json)` has it."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    content = write(tmp_path / "t.json", loop()).read_bytes()
+    writer = Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    result = tidy("report", "pipe.json", "--summaries", "kept", cwd=tmp_path)
+    assert (result.code, result.err) == (1, "")
+    assert tidy("report", "kept", cwd=tmp_path).out == result.out
 
 
 def test_standard_input_has_a_summary_too(tmp_path: Path) -> None:

@@ -46,9 +46,10 @@ class InputFiles:
         """Read the summaries among the files, each with its path; what is left are traces."""
         from ..summary import decode
 
-        summaries = []
+        summaries, others = [], []
         for path, folder in self.files:
             if not has_summary(path):
+                others.append((path, folder))
                 continue
             self._taken.append((path, folder))
             try:
@@ -57,7 +58,7 @@ class InputFiles:
                 self.unreadable[path] = error.problem
             except OSError as error:
                 self.unreadable[path] = f"cannot be read: {reason_of(error)}"
-        self.files = [each for each in self.files if each not in self._taken]
+        self.files = others
         return summaries
 
     def read(self) -> Iterator[Trace]:

@@ -37,6 +37,8 @@ def has_summary(path: str) -> bool:
     from ..summary import is_summary
 
     try:
+        if not Path(path).is_file():  # what is read of a pipe is gone
+            return False
         with Path(path).open("rb") as file:
             return is_summary(file.read(_HEAD_NBYTES))
     except (OSError, ValueError):  # the second of a NUL in the name
