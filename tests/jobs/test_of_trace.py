@@ -80,6 +80,13 @@ def test_what_is_not_said_is_not_known(tmp_path: Path) -> None:
     assert table.nbytes.tolist() == [1024]
 
 
+def test_a_size_in_bytes_is_that_of_the_dtype(tmp_path: Path) -> None:
+    for dtype, nbytes in (("Float8_e4m3fn", 1000), ("ComplexHalf", 4000), ("Double", 8000)):
+        said = _said(1) | {"dtype": dtype}
+        launches = [{"at": 1000, "took": 200, "name": "nccl:all_reduce", "said": said}]
+        assert collectives_of(_trace(tmp_path, 0, launches)).nbytes.tolist() == [nbytes]
+
+
 def test_what_is_said_wrongly_is_not_known(tmp_path: Path) -> None:
     """Types that PyTorch does not write: the trace is read nevertheless."""
     for said in (

@@ -56,10 +56,15 @@ Show = Callable[..., Shown]
 
 @pytest.fixture
 def show(chromium: Any) -> Iterator[Show]:
-    """Open a file in a tab of its own, `width` pixels wide, and wait for its timeline."""
+    """Open a file in a tab of its own, `width` pixels wide, and wait for its timeline.
+
+    What `until` selects is waited for in its place.
+    """
     contexts = []
 
-    def opened(file: Path, width: int = 1440, scheme: str = "light") -> Shown:
+    def opened(
+        file: Path, width: int = 1440, scheme: str = "light", until: str = "canvas.slices"
+    ) -> Shown:
         size = {"width": width, "height": 900}
         context = chromium.new_context(viewport=size, color_scheme=scheme)
         contexts.append(context)
@@ -70,7 +75,7 @@ def show(chromium: Any) -> Iterator[Show]:
         shown.tab.on("dialog", lambda dialog: shown.problems.append(dialog.message))
         shown.tab.on("request", lambda request: shown.requests.append(request.url))
         shown.tab.goto(file.as_uri())
-        shown.tab.wait_for_selector("canvas.slices")
+        shown.tab.wait_for_selector(until)
         return shown
 
     yield opened

@@ -55,6 +55,40 @@ def test_a_rank_without_a_timeline_shows_none(show: Show, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_ranks_of_summaries_have_accounts_and_no_timeline(show: Show, tmp_path: Path) -> None:
+    """Of ten ranks eight are there whole, in a page of their summaries as in one of their traces;
+    in one of both that is said of the rank whose trace is gone.
+    """
+    page = _written_ranks(tmp_path, 10, 4)
+    whole = [at for at, rank in enumerate(_job(page)["ranks"]) if "timelines" in rank]
+    tidy("report", tmp_path, "--summaries", tmp_path / "kept")
+    (tmp_path / "rank0.json").unlink()
+    tidy("report", tmp_path / "kept", "-o", tmp_path / "kept.html")
+    tidy("report", tmp_path, "-o", tmp_path / "both.html")
+    assert [
+        at for at, r in enumerate(_job(tmp_path / "kept.html")["ranks"]) if "accounts" in r
+    ] == (whole)
+    needs = "they need the trace, and this is of its summary"
+    shown = show(tmp_path / "kept.html", until=".account")
+    assert shown.tab.locator(".account").is_visible()
+    assert shown.tab.get_by_text(needs).is_visible()
+    assert shown.tab.get_by_text("8 of 10 ranks are here whole").is_visible()
+    assert not shown.tab.locator("canvas.slices").is_visible()
+    choice = shown.tab.get_by_label("rank", exact=True)
+    choice.select_option(str(next(at for at in range(10) if at not in whole)))
+    assert shown.tab.get_by_text("Ranks that are here whole: rank 0, ").is_visible()
+    assert shown.problems == []
+    shown = show(tmp_path / "both.html", until=".account")
+    choice = shown.tab.get_by_label("rank", exact=True)
+    for at, rank in enumerate(_job(tmp_path / "both.html")["ranks"]):
+        choice.select_option(str(at))
+        has_trace = rank["label"] != "rank 0"
+        assert shown.tab.get_by_text(needs).is_visible() != has_trace
+        assert shown.tab.locator("canvas.slices").is_visible() == bool(rank.get("timelines"))
+    assert shown.problems == []
+
+
+@pytest.mark.slow
 def test_many_steps_of_many_ranks_are_shown(show: Show, tmp_path: Path) -> None:
     """More than a call takes arguments."""
     page = content_of(_written_ranks(tmp_path, 2, 3).read_text("utf-8"))
