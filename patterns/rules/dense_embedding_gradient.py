@@ -151,7 +151,7 @@ def _table(gradient: Event) -> _Lookup | None:
 
 def _tensors_of(shapes: Sequence[object]) -> set[tuple[int, ...]]:
     """The dims of tensors that an op works on; of a list of them those that are most of it."""
-    found = {each for each in shapes if is_dims(each)}
+    found: set[tuple[int, ...]] = set(filter(is_dims, shapes))
     for each in shapes:
         if isinstance(each, tuple) and each and all(map(is_dims, each)):
             sizes = [prod(dims) for dims in each]
