@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -149,9 +150,9 @@ def _table(gradient: Event) -> _Lookup | None:
     return _Lookup(gradient, int(values[at]), int(shapes[0][-1]), max(prod(shapes[1]), 1))
 
 
-def _tensors_of(shapes: Sequence[object]) -> set[tuple[int, ...]]:
+def _tensors_of(shapes: Sequence[Any]) -> set[tuple[int, ...]]:
     """The dims of tensors that an op works on; of a list of them those that are most of it."""
-    found: set[tuple[int, ...]] = set(filter(is_dims, shapes))
+    found: set[tuple[int, ...]] = {each for each in shapes if is_dims(each)}
     for each in shapes:
         if isinstance(each, tuple) and each and all(map(is_dims, each)):
             sizes = [prod(dims) for dims in each]
