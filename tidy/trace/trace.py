@@ -189,7 +189,9 @@ class Trace(EventTable):
         result = self._reaches_into(self.step_time, index)
         if self.window.finished is not None:  # the host ran what counts before the devices did
             host_time = Intervals(*np.array(self.window.step_ranges, np.int64).T)
-            result = np.where(self.device[index] < 0, self._reaches_into(host_time, index), result)
+            of_devices = result | host_time.contains(self.start_ns[index])
+            of_host = self._reaches_into(host_time, index)
+            result = np.where(self.device[index] < 0, of_host, of_devices)
         return result
 
     def _reaches_into(self, time: Intervals, rows: Rows) -> NDArray[np.bool_]:
