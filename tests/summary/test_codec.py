@@ -187,7 +187,11 @@ def test_a_later_version_is_refused_with_what_to_do() -> None:
         packed({"tidy_summary": -1}),
         packed({}),
     ],
-)
+    ids=[
+        "empty", "two-bytes", "no-gzip", "cut", "cut-early", "zeros-inside", "deep", "no-text",
+        "list", "version-alone", "version-as-text", "version-below", "no-version",
+    ],
+)  # fmt: skip
 def test_damaged_files_are_refused_in_one_line(content: bytes) -> None:
     with pytest.raises(TraceFormatError, match="summary") as refused:
         decode(content, "a.tidy.json.gz")
