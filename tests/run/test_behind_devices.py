@@ -54,7 +54,6 @@ def checked(tmp_path: Path) -> tidy.Report:
             "steps_ns": [1000 * (start_us + (1 + each) * _STEP_US) for each in range(_STEPS)],
             "steps_before": piece * _STEPS,
             "began_at_step": True,
-            "ended_at_step": True,
             "number": piece,
             "has_lines": False,
         }

@@ -56,7 +56,6 @@ def _assembled(
             "steps_ns": [],
             "steps_before": 0,
             "began_at_step": False,
-            "ended_at_step": False,
             "number": piece,
             "has_lines": bool(lines),
             "codes": [("/home/train.py", "train", 1, USER)],

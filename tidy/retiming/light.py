@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..trace import Trace, TraceInfo, build_trace
 from ..trace.kinds import COLLECTIVES_ON_HOST, DEVICE_WORK
 from ..trace.raw_columns import Column, Interner, RawColumns, Strings, Track
 from .moments import Moments, Numbers, moments_of
@@ -75,6 +76,13 @@ class LightSteps:
     def has_device(self) -> bool:
         """Tell whether a device worked."""
         return bool(np.isin(self.table["kind"], DEVICE_WORK).any())
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The rows as a trace, with their recorded times."""
+        raw = RawColumns(self.strings)
+        raw.append(len(self.table["kind"]), **self.table)
+        return build_trace(raw, TraceInfo())
 
 
 def usual(lengths_ns: ArrayLike) -> NDArray[np.bool_]:

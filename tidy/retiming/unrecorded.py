@@ -14,10 +14,8 @@ import numpy as np
 
 from ..savings.graph import build_graph
 from ..savings.simulate import Simulator, Times
-from ..trace import Trace, TraceInfo, build_trace
 from ..trace.finished import finished_by_devices
 from ..trace.intervals import Intervals
-from ..trace.raw_columns import RawColumns
 from ..trace.steps import Step
 from .light import BareStep, LightSteps, typical_ns
 from .moments import HostTimes, Numbers, host_times, step_of
@@ -34,7 +32,7 @@ def is_paced_by_devices(light: LightSteps) -> bool:
     """Tell whether the host runs ahead of devices, so that its times do not decide on a step's."""
     if not light.has_device:
         return False
-    trace = _traced(light)
+    trace = light.trace
     steps = [Step(number, *bounds) for number, bounds in enumerate(light.recorded)]
     finished = finished_by_devices(trace, steps)
     if finished is None:
@@ -42,12 +40,6 @@ def is_paced_by_devices(light: LightSteps) -> bool:
     time = Intervals(*np.array(finished, np.int64).T)
     devices = len(trace.devices_used)
     return trace.devices_busy_ns(time) >= _PACED * time.total_ns * devices
-
-
-def _traced(light: LightSteps) -> Trace:
-    raw = RawColumns(light.strings)
-    raw.append(len(light.table["kind"]), **light.table)
-    return build_trace(raw, TraceInfo())
 
 
 def unrecorded(light: LightSteps, bare: list[BareStep]) -> LightSteps | None:
@@ -156,7 +148,7 @@ class WithDevice(HostOnly):
 
     def __init__(self, light: LightSteps) -> None:
         super().__init__(light)
-        self._trace = trace = _traced(light)
+        self._trace = trace = light.trace
         names = "name_id", "kind", "track_id", "correlation", "start_ns", "duration_ns"
         self._rows = replace(light, table={name: getattr(trace, name) for name in names})
         main = light.strings.tracks[light.main]

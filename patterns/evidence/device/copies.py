@@ -133,22 +133,30 @@ def _rows_before(trace: Trace, rows: Rows) -> Rows:
     for _ in range(_MOST_EMPTY):
         is_empty = (before >= 0) & (trace.kind[before] == EventKind.PyCall)
         is_empty &= trace.subtree_end[before] == before + 1
-        is_empty[is_empty] = [_is_own_line(trace, row) for row in before[is_empty].tolist()]
+        is_empty[is_empty] = _are_own_lines(trace, before[is_empty])
         if not is_empty.any():
             break
         before = np.where(is_empty, trace.previous_sibling[before], before)
     return before
 
 
-def _is_own_line(trace: Trace, row: int) -> bool:
-    """Tell whether a frame is a line of the function around it, and short."""
-    if trace.duration_ns[row] > _LONGEST_EMPTY_NS:
-        return False
-    names = (trace.names[trace.name_id[each]] for each in (row, trace.parent[row]) if each >= 0)
-    own, *above = map(parse_frame, names)
-    return own is not None and any(
-        each is not None and (each.file, each.function) == (own.file, own.function)
-        for each in above
+def _are_own_lines(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
+    """Tell of each frame whether it is a line of the function around it, and short."""
+    own, parent = trace.name_id[rows].astype(np.int64), trace.parent[rows]
+    above = np.where(parent >= 0, trace.name_id[parent], -1)
+    pairs, which = np.unique(own * (len(trace.names) + 1) + above + 1, return_inverse=True)
+    names = [divmod(pair, len(trace.names) + 1) for pair in pairs.tolist()]
+    is_own = [above > 0 and _is_line_of(trace, line, above - 1) for line, above in names]
+    return np.array(is_own, bool)[which] & (trace.duration_ns[rows] <= _LONGEST_EMPTY_NS)
+
+
+def _is_line_of(trace: Trace, line: int, above: int) -> bool:
+    """Tell whether the frame of one name is a line of the function of another."""
+    own, function = parse_frame(trace.names[line]), parse_frame(trace.names[above])
+    return (
+        own is not None
+        and function is not None
+        and (own.file, own.function) == (function.file, function.function)
     )
 
 
@@ -158,7 +166,7 @@ def _before(event: Event) -> Event | None:
     for _ in range(_MOST_EMPTY):
         if before is None or before.kind != EventKind.PyCall or before.last_child is not None:
             break
-        if not _is_own_line(event.trace, before.row):
+        if not _are_own_lines(event.trace, np.array([before.row]))[0]:
             break
         before = before.previous_sibling
     return before

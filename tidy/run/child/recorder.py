@@ -357,7 +357,6 @@ class Recorder(Harmless):
             "steps_before": self._first_step,
             "steps_anew": self._are_anew,
             "began_at_step": self._began_at_step,
-            "ended_at_step": self._at_step,
             "thread": self._thread.of_steps(),
             "pid": self._pid,
             "header": self._backend.header(),
