@@ -1,10 +1,11 @@
 """The page: what writing takes of reading, how large it is, and how a browser keeps up.
 
-    python benchmarks/bench_page.py trace.json... [--browser]
+    python benchmarks/bench_page.py trace.json... [page.html...] [--browser]
 
 Writing is timed in the process that has read and checked the trace, in seconds of the processor.
 With --browser (needs `pip install '.[browser]'` and chromium on the PATH) it is opened, and its
-timeline moved by 200 steps, with software rendering; times are the machine's.
+timeline moved by 200 steps, with software rendering; times are the machine's. A page that is there
+already, such as one of `tidy diff` or of several ranks, is only opened.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def opened(page: Path) -> None:
         paints: list[dict[str, Any]] = tab.evaluate(
             "performance.getEntriesByType('paint').map((each) => each.toJSON())"
         )
-        tab.locator("canvas.slices").focus()
+        tab.locator("canvas.slices").first.focus()
         for _ in range(3):
             tab.keyboard.press("w")
         rate, slow_ms = tab.evaluate(_PAN)
@@ -102,11 +103,15 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for trace in options.traces:
-            page = Path(folder, "page.html")
-            page.write_text(written(trace), "utf-8")
+            page = trace
+            if trace.suffix == ".html":
+                print(f"{trace.name}: {trace.stat().st_size / 1e6:.2f} MB")
+            else:
+                page = Path(folder, "page.html")
+                page.write_text(written(trace), "utf-8")
             gc.collect()
             if options.browser:
-                opened(page)
+                opened(page.resolve())
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import gzip
 import json
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,14 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cli.command import tidy
+from ..cli.command import Result, tidy
 from ..environment import ROOT
 
 _REAL = "tests/data/packed/real"
-# A CPU, GPUs of three kinds, a modelled device, two ranks of a job, a run without steps.
+# A CPU, two kinds of GPU, a modelled one, two ranks of a job, a run without steps.
 TRACES = {
     "cpu": ["examples/traces/train_cnn.json.gz"],
-    "v100": [f"{_REAL}/misc__zoology__trace.json.gz"],
+    "v100": [
+        f"{_REAL}/kineto__resnet50_num_workers_0__worker0.1623143566756.pt.trace.383a066.json.gz"
+    ],
     "h100": [f"{_REAL}/tracelens__h100__gaunernst_bert-small-uncased__1016001.json.gz"],
     "modelled": ["tests/data/traces/device_training.pt.trace.json.gz"],
     "ranks": [f"{_REAL}/hta__trace_filter__sampled_rank-{rank}.json.gz" for rank in (0, 1)],
@@ -31,9 +38,25 @@ TRACES = {
 
 
 @cache
+def _made() -> list[str]:
+    """Four ranks of a job, of which one has a slow GPU."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    maker = [sys.executable, ROOT / "benchmarks" / "make_job.py", folder, "--ranks", "4"]
+    plant = ["--plant", "slow-gpu", "--rank", "2", "--steps", "4"]
+    subprocess.run([*maker, *plant], check=True, stdout=subprocess.DEVNULL)
+    return sorted(map(str, folder.glob("*.json.gz")))
+
+
+def _report(name: str, form: str) -> Result:
+    traces = _made() if name == "four" else TRACES[name]
+    return tidy("report", *traces, "--format", form, cwd=ROOT)
+
+
+@cache
 def page_of(name: str) -> str:
     """The page that the command writes."""
-    done = tidy("report", *TRACES[name], "--format", "html", cwd=ROOT)
+    done = _report(name, "html")
     assert done.err == ""
     return done.out
 
@@ -57,7 +80,7 @@ def diff_of() -> Any:
 @cache
 def report_of(name: str) -> Any:
     """What the command writes as JSON."""
-    return tidy("report", *TRACES[name], "--format", "json", cwd=ROOT).json()
+    return _report(name, "json").json()
 
 
 def content_of(page: str) -> Any:

@@ -19,7 +19,7 @@ from .making import TRACES, content_of, diff_of, diff_page, page_of, report_of, 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", [*TRACES, "four"])
 def test_a_page_opens_by_itself(show: Show, tmp_path: Path, name: str) -> None:
     file = written(name, tmp_path)
     shown = show(file)
@@ -28,7 +28,7 @@ def test_a_page_opens_by_itself(show: Show, tmp_path: Path, name: str) -> None:
     assert shown.requests == [file.as_uri()]
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("name", [*TRACES, "four"])
 def test_the_account_is_that_of_json(show: Show, tmp_path: Path, name: str) -> None:
     shown = show(written(name, tmp_path))
     trace, content = report_of(name)["traces"][0], content_of(page_of(name))
@@ -100,7 +100,7 @@ def _chosen(shown: Shown) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
-@pytest.mark.parametrize("name", ["cpu", "h100", "modelled", "ranks"])
+@pytest.mark.parametrize("name", ["cpu", "h100", "modelled", "ranks", "four"])
 def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) -> None:
     (job,) = content_of(page_of(name))["jobs"]
     shown = show(written(name, tmp_path))
@@ -117,7 +117,7 @@ def test_every_match_is_reached(show: Show, tmp_path: Path, name: str, by: str) 
             else:
                 button.focus()
                 shown.tab.keyboard.press("Enter")
-            finding.get_by_text(f"{at + 1} of {count:,}").wait_for()
+            finding.get_by_text(f"{at + 1} of {count:,}", exact=True).wait_for()
             shown.tab.wait_for_timeout(60)
             seen.add(_chosen(shown))
         assert seen <= slices
