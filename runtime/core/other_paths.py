@@ -20,10 +20,8 @@ _SAME = (
      r"sparse_adam)", "optim"),
     (r"utils\.data\.(dataloader|dataset|sampler|distributed|_utils(\.\w+)?)", "data"),
     (r"autograd\.(variable|grad_mode|anomaly_mode)", "autograd"),
-    (r"distributions\.(bernoulli|beta|categorical|dirichlet|distribution|exponential|gamma|independent|kl|"
-     r"binomial|cauchy|chi2|geometric|gumbel|half_normal|mixture_same_family|multinomial|pareto|utils|"
-     r"negative_binomial|relaxed_\w+|studentT|transformed_distribution|weibull|"
-     r"laplace|log_normal|multivariate_normal|normal|one_hot_categorical|poisson|uniform)",
+    (r"distributions\.(bernoulli|beta|categorical|dirichlet|distribution|gamma|independent|kl|laplace|"
+     r"mixture_same_family|multivariate_normal|normal|uniform)",
      "distributions"),
     (r"jit", "compiling"),
     (r"utils\._pytree", "core.pytree"),

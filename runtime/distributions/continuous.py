@@ -45,24 +45,6 @@ class Normal(Distribution):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 
-class LogNormal(Normal):
-    mean = property(lambda self: (self.loc + self.scale**2 / 2).exp())
-    mode = property(lambda self: (self.loc - self.scale**2).exp())
-    variance = property(lambda self: (self.scale**2).expm1() * (2 * self.loc + self.scale**2).exp())
-    stddev = Distribution.stddev
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return super().rsample(sample_shape).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        apart = self._valid("positive", value).log() - self.loc
-        found = -(apart**2) / (2 * self.scale**2) - self.scale.log()
-        return found - math.log(math.sqrt(2 * math.pi)) - value.log()
-
-    def entropy(self) -> Tensor:
-        return super().entropy() + self.loc
-
-
 class Uniform(Distribution):
     has_rsample = True
     rules: ClassVar[dict[str, str]] = {"low": "real", "high": "real"}
@@ -94,27 +76,6 @@ class Uniform(Distribution):
 
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()
-
-
-class Exponential(Distribution):
-    has_rsample = True
-    rules: ClassVar[dict[str, str]] = {"rate": "positive"}
-
-    def __init__(self, rate: Any, validate_args: Any = None) -> None:
-        (self.rate,) = tensors(rate)
-        super().__init__(self.rate.shape, (), validate_args)
-
-    mean = stddev = property(lambda self: self.rate.reciprocal())
-    variance = property(lambda self: self.rate**-2)
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return -(-random(self._shaped(sample_shape), self.rate)).log1p() / self.rate
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return self.rate.log() - self.rate * self._valid("nonnegative", value)
-
-    def entropy(self) -> Tensor:
-        return 1.0 - self.rate.log()
 
 
 class Laplace(Normal):

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..core.aten import aten
 from ..engine.hooks import check
-from ..engine.tensor import Size, Tensor, wrap
+from ..engine.tensor import Size, Tensor
 from ..nn import functional as F
 from .base import Distribution, Shape, hold, tensors
 
@@ -106,42 +106,6 @@ class Categorical(_Chances):
     def entropy(self) -> Tensor:
         logits = self.logits.clamp(min=float(np.finfo(self.logits.dtype).min))
         return -(logits * self.probs).sum(-1)
-
-
-class OneHotCategorical(Categorical):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.event_shape = Size(self.param_shape[-1:])
-
-    mean = property(lambda self: self.probs)
-    variance = property(lambda self: self.probs * (1 - self.probs))
-
-    def _drawn(self, sample_shape: Shape) -> Tensor:
-        one = Categorical(logits=self.logits, validate_args=False)
-        return F.one_hot(one.sample(sample_shape), self.param_shape[-1]).to(self.probs.dtype)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        return super().log_prob(value.argmax(-1))
-
-
-class Poisson(Distribution):
-    rules: ClassVar[dict[str, str]] = {"rate": "nonnegative"}
-
-    def __init__(self, rate: Any, validate_args: Any = None) -> None:
-        (self.rate,) = tensors(rate)
-        super().__init__(self.rate.shape, (), validate_args)
-
-    mean = variance = property(lambda self: self.rate)
-
-    def _drawn(self, sample_shape: Shape) -> Tensor:
-        from ..ops.creation import default_generator
-
-        drawn = default_generator.stream.poisson(self.rate.array, self._shaped(sample_shape))
-        return wrap(np.asarray(drawn).astype(self.rate.dtype))
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        value = self._valid("count", value)
-        return aten.xlogy(value, self.rate) - self.rate - (value + 1).lgamma()
 
 
 class Independent(Distribution):

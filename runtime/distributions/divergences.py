@@ -10,8 +10,8 @@ from typing import Any
 from ..core.aten import aten
 from ..engine.tensor import Tensor
 from ..nn import functional as F
-from .continuous import Beta, Dirichlet, Exponential, Gamma, Laplace, MultivariateNormal, Normal
-from .discrete import Bernoulli, Categorical, Independent, Poisson
+from .continuous import Beta, Dirichlet, Gamma, Laplace, MultivariateNormal, Normal
+from .discrete import Bernoulli, Categorical, Independent
 
 _registered: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
@@ -84,7 +84,5 @@ _DIVERGENCES: dict[Any, Callable[[Any, Any], Tensor]] = {
     Beta: lambda p, q: _dirichlets(p._both, q._both),
     Bernoulli: _bernoullis,
     Categorical: lambda p, q: (p.probs * (p.logits - q.logits)).sum(-1),
-    Exponential: lambda p, q: (q.rate / p.rate) - (q.rate / p.rate).log() - 1,
-    Poisson: lambda p, q: p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate),
     MultivariateNormal: _multivariate,
 }

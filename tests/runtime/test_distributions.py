@@ -10,16 +10,12 @@ D = rt.distributions
 MANY = 40_000
 CASES = {
     "normal": lambda: D.Normal(1.0, 2.0),
-    "lognormal": lambda: D.LogNormal(0.2, 0.3),
     "uniform": lambda: D.Uniform(-1.0, 3.0),
-    "exponential": lambda: D.Exponential(2.0),
     "laplace": lambda: D.Laplace(1.0, 2.0),
     "gamma": lambda: D.Gamma(rt.tensor([0.5, 3.0]), rt.tensor([1.0, 2.0])),
     "beta": lambda: D.Beta(rt.tensor([0.5, 2.0]), rt.tensor([1.0, 3.0])),
     "dirichlet": lambda: D.Dirichlet(rt.tensor([1.0, 2.0, 3.0])),
     "bernoulli": lambda: D.Bernoulli(rt.tensor([0.2, 0.9])),
-    "one_hot": lambda: D.OneHotCategorical(rt.tensor([0.2, 0.5, 0.3])),
-    "poisson": lambda: D.Poisson(rt.tensor([0.5, 4.0])),
     "multivariate": lambda: D.MultivariateNormal(
         rt.tensor([1.0, -1.0]), rt.tensor([[2.0, 0.5], [0.5, 1.0]])
     ),
@@ -50,7 +46,6 @@ def test_the_gradient_of_a_mean_is_that_of_its_samples():
         (lambda p: D.Normal(0.0, p), 0.0),
         (lambda p: D.Gamma(p, 2.0), 0.5),
         (lambda p: D.Beta(p, 2.0), 2 / (1.5 + 2) ** 2),
-        (D.Exponential, -1 / 1.5**2),
     ):
         p = rt.tensor(1.5, requires_grad=True)
         make(p).rsample((MANY,)).mean().backward()
