@@ -12,7 +12,6 @@ from typing import Any
 _SAME = (
     (r"nn\.utils\.rnn", "nn.packed"),
     (r"nn\.utils\.parametriz\w+", "nn.parametrize"),
-    (r"nn\.utils\.prune", "nn.prune"),
     (r"nn\.utils\.stateless", "nn.stateless"),
     (r"nn\.utils\.(clip_grad|convert_parameters|fusion|init|(weight|spectral)_norm)", "nn.utils"),
     (r"nn\.(modules(\.\w+)?|parameter|common_types)", "nn"),

@@ -20,7 +20,7 @@ __path__: list[str] = []  # core/other_paths.py knows what is below
 __getattr__ = later(
     __name__,
     {
-        "": "rnn parametrize parametrizations prune stateless",
+        "": "rnn parametrize parametrizations stateless",
         "tidy.runtime.nn.norm_hooks": "weight_norm remove_weight_norm spectral_norm "
         "remove_spectral_norm",
     },

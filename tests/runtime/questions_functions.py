@@ -2,8 +2,6 @@
 
 # ruff: noqa: ARG005
 
-import importlib
-
 import numpy as np
 
 from .raised import raised
@@ -158,57 +156,6 @@ def registries_replaced(lib):
     yield raised(lambda: other.a.nothing)
 
 
-def pruned_weights(lib):
-    prune = importlib.import_module(f"{lib.__name__}.nn.utils.prune")
-    net, x = _Filled(lib).eval(), _tensors(lib)(2, 3)
-    a, b = net.a, net.b
-
-    def names(module):
-        return [n for n, _ in module.named_parameters()], [n for n, _ in module.named_buffers()]
-
-    prune.l1_unstructured(a, "weight", amount=0.3)
-    yield a.weight, a.weight_mask, *names(a)
-    prune.ln_structured(a, "weight", amount=0.5, n=2, dim=0)
-    (hook,) = a._forward_pre_hooks.values()
-    yield a.weight, list(a.state_dict()), len(hook), type(hook).__name__
-    net(x).sum().backward()
-    yield a.weight_orig.grad, prune.is_pruned(net)
-    prune.remove(a, "weight")
-    yield a.weight, names(a), prune.is_pruned(net)
-    prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=0.4)
-    yield a.weight, b.weight
-    prune.custom_from_mask(b, "bias", lib.tensor([1, 0]))
-    prune.identity(a, "bias")
-    yield a.bias, b.bias
-    prune.random_structured(b, "weight", amount=1, dim=1)
-    yield int((b.weight_mask.sum(0) == 0).sum()) >= 1
-
-    class Second(prune.BasePruningMethod):
-        PRUNING_TYPE = "unstructured"
-
-        def compute_mask(self, t, default_mask):
-            mask = default_mask.clone()
-            mask.view(-1)[::2] = 0
-            return mask
-
-    Second.apply(b, "bias")
-    yield b.bias, Second().prune(lib.ones(5))
-    fresh = lib.nn.Linear(3, 2)
-    wrong = (
-        lambda: prune.l1_unstructured(fresh, "bias", amount=1.5),
-        lambda: prune.l1_unstructured(fresh, "bias", amount=-1),
-        lambda: prune.l1_unstructured(fresh, "bias", amount="x"),
-        lambda: prune.l1_unstructured(fresh, "bias", amount=99),
-        lambda: prune.remove(fresh, "bias"),
-        lambda: prune.ln_structured(fresh, "bias", amount=1, n=2, dim=0),
-        lambda: prune.ln_structured(fresh, "weight", amount=1, n=2, dim=5),
-        lambda: prune.custom_from_mask(fresh, "weight", lib.ones(3)),
-        lambda: prune.global_unstructured(3, prune.L1Unstructured, amount=1),
-        lambda: prune.global_unstructured([(fresh, "bias")], prune.LnStructured, amount=1, n=2),
-    )
-    yield [raised(call) for call in wrong]
-
-
 def complex_parameters(lib):
     stream = np.random.default_rng(12)
     start, far = (stream.standard_normal(3) + 1j * stream.standard_normal(3) for _ in range(2))
@@ -240,5 +187,4 @@ SCRIPTS = [
     batches_of_functions,
     modules_with_other_parameters,
     registries_replaced,
-    pruned_weights,
 ]

@@ -1,7 +1,5 @@
 """Learning to learn, doubts about weights, and what is done around the step of an optimizer."""
 
-import importlib
-import itertools
 import math
 
 import numpy as np
@@ -284,14 +282,13 @@ def ensemble_of_functions(torch):
 
 
 def mixture_of_targets(torch):
-    """A mixture density net for values with two branches; small weights are cut on the way."""
+    """A mixture density net for values with two branches."""
     nn, D = torch.nn, torch.distributions  # noqa: N806
-    prune = importlib.import_module(f"{torch.__name__}.nn.utils.prune")
     stream = np.random.default_rng(191)
     net = nn.Sequential(nn.Linear(1, 24), nn.Tanh(), nn.Linear(24, 9))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     yield [net]
-    for number in itertools.count():
+    while True:
         x = stream.uniform(-2, 2, (40, 1))
         y = np.sin(x[:, 0]) * stream.choice([-1, 1], 40) + stream.normal(size=40) * 0.1
         share, loc, spread = net(floats(torch, x)).chunk(3, -1)
@@ -301,6 +298,4 @@ def mixture_of_targets(torch):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if number == 20:
-            prune.l1_unstructured(net[0], "weight", amount=0.25)
         yield 3 + loss.item()
