@@ -14,12 +14,6 @@ _SHELVES = {
     "recurrent": "LSTM GRU RNN LSTMCell GRUCell RNNCell RNNBase RNNCellBase",
     "attention": "MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer "
     "TransformerEncoder TransformerDecoder Transformer",
-    "lazy": "LazyModuleMixin LazyLinear "
-    + " ".join(
-        f"Lazy{name}{n}d"
-        for name in ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")
-        for n in (1, 2, 3)
-    ),
 }
 _HOMES = "parameter module containers init utils layers image_layers embedding losses adaptive"
 

@@ -44,33 +44,3 @@ class Parameter(Tensor):
         copy = self.detach().clone() if storages else wrap(self.array.copy())
         memo[id(self)] = made = type(self)(copy, self._rg)
         return made
-
-
-class UninitializedParameter(Parameter):
-    """One whose shape is known when the first input comes, or a state_dict that has it."""
-
-    __slots__ = ()
-
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(aten.empty(0, device=device, dtype=dtype), requires_grad)
-
-    @property
-    def shape(self) -> Any:  # type: ignore[override]
-        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer.")
-
-    def __repr__(self) -> str:
-        return "<UninitializedParameter>"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._rg, None, self.array.dtype)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
-        memo[id(self)] = made = type(self)(self._rg, dtype=self.array.dtype)
-        return made
-
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become a parameter of that shape, of any values."""
-        requires_grad, dtype = self._rg, self.array.dtype if dtype is None else dtype
-        self._become(aten.empty(tuple(shape), device=device, dtype=dtype))
-        self.requires_grad = requires_grad
-        self.__class__ = Parameter

@@ -1,4 +1,4 @@
-"""Questions about what is built on modules: lazy layers, parametrizations, containers, hooks."""
+"""Questions about what is built on modules: parametrizations, containers, hooks."""
 
 # ruff: noqa: ARG005
 
@@ -138,39 +138,6 @@ def own_parametrizations(lib):
     yield [raised(call) for call in calls]
 
 
-def lazy_layers(lib):
-    nn = lib.nn
-    every = (
-        ("LazyLinear(2)", (4, 3)),
-        ("LazyConv1d(2, 2)", (1, 3, 4)),
-        ("LazyConv2d(4, 3, padding=1, bias=False)", (2, 3, 4, 4)),
-        ("LazyConv2d(4, 3)", (2, 4, 4)),
-        ("LazyConvTranspose2d(2, 3, stride=2)", (1, 2, 3, 3)),
-        ("LazyBatchNorm1d()", (4, 3)),
-        ("LazyBatchNorm2d(affine=False, momentum=0.3)", (2, 3, 2, 2)),
-        ("LazyInstanceNorm2d()", (2, 3, 2, 2)),
-    )
-    for text, shape in every:
-        module = eval(f"nn.{text}", {"nn": nn})  # noqa: S307
-        before = [repr(module), list(module.state_dict()), module.has_uninitialized_params()]
-        learned = list(module.parameters())
-        yield before, [raised(lambda p=p: p.shape) for p in learned]
-        twin = eval(f"nn.{text}", {"nn": nn}).double()  # noqa: S307
-        x = image(lib, *shape)
-        module(x)
-        yield described(module), type(module).__name__
-        yield all(p is q for p, q in zip(learned, module.parameters(), strict=True))
-        yield trained(lib, filled(lib, module), x)
-        if "Instance" in text:
-            continue  # PyTorch counts none of its channels after that
-        yield (
-            repr(twin.load_state_dict(module.state_dict())),
-            repr(twin),
-            twin(x.detach().double()).float(),
-        )
-        yield str(next(iter([*twin.parameters(), x.double()])).dtype)[-7:]
-
-
 def parameter_containers(lib):
     nn = lib.nn
     held = nn.ParameterList([lib.ones(2, 3), nn.Parameter(lib.zeros(2)), 3, "word"])
@@ -288,7 +255,6 @@ SCRIPTS = [
     parametrized_norms,
     hooked_norms,
     own_parametrizations,
-    lazy_layers,
     parameter_containers,
     state_hooks,
     further_methods,

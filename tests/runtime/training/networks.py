@@ -164,16 +164,15 @@ def compared_series(torch):
 
 
 def acted(torch):
-    """An actor and its critic on lazy layers, with a dict of parameters."""
+    """An actor and its critic, with a dict of parameters."""
     nn = torch.nn
     body = nn.Sequential(
-        nn.LazyConv2d(6, 3, stride=2),
-        nn.LazyBatchNorm2d(),
+        nn.Conv2d(3, 6, 3, stride=2),
+        nn.BatchNorm2d(6),
         nn.ELU(),
         nn.Flatten(),
-        nn.LazyLinear(8),
+        nn.Linear(54, 8),
     ).double()
-    body(normal(torch, 0, 2, 3, 8, 8))
     actor, critic = nn.Linear(8, 2).double(), nn.Linear(8, 1).double()
     held = nn.ParameterDict({"log_std": torch.zeros(2, dtype=torch.float64)})
     modules = [body, actor, critic, held]
