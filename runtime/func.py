@@ -11,7 +11,7 @@ from .derivatives.transforms import (
     vjp,
     vmap,
 )
-from .nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .nn.stateless import functional_call, stack_module_state
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp"]
-__all__ += ["linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
+__all__ += ["linearize", "stack_module_state", "vjp", "vmap"]

@@ -93,12 +93,3 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
             stacked[name] = one.detach().requires_grad_(first.requires_grad)
         found.append(stacked)
     return found[0], found[1]
-
-
-def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Batch norms keep no running statistics from then on, so that they can be in `vmap`."""
-    for module in root.modules():
-        if hasattr(module, "running_mean") and hasattr(module, "track_running_stats"):
-            module.running_mean = module.running_var = module.num_batches_tracked = None
-            module.track_running_stats = False
-    return root

@@ -32,41 +32,6 @@ def _gradients(module: Any) -> list[Any]:
     return [[name, each.grad] for name, each in sorted(module.named_parameters())]
 
 
-def adaptive_softmax(lib: Any) -> list[Any]:
-    layer = _filled(lib, lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [3, 7], div_value=2.0))
-    x = lib.tensor(_array(6, 16), requires_grad=True)
-    target = lib.tensor([0, 2, 3, 6, 7, 11])
-    out, loss = layer(x, target)
-    loss.backward()
-    alone = layer(x.detach()[0], target[0])
-    return [
-        out, loss, x.grad, *_gradients(layer), layer.log_prob(x.detach()),
-        layer.predict(x.detach()), alone.output, alone.loss,
-        raised(lambda: layer(x, target + 1)), raised(lambda: layer(x, target[:3])),
-        raised(lambda: lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [7, 3])),
-        raised(lambda: lib.nn.AdaptiveLogSoftmaxWithLoss(16, 12, [3, 12])),
-    ]  # fmt: skip
-
-
-def orthogonal(lib: Any) -> list[Any]:
-    """What the map makes of one weight, and its gradient; it starts where the weight is."""
-    answers = []
-    for how in ("matrix_exp", "cayley", "householder"):
-        for shape in ((5, 5), (3, 6), (6, 3)):
-            layer = lib.nn.Linear(shape[1], shape[0], bias=False).double()
-            layer.weight.data = lib.tensor(np.linalg.qr(_array(6, 6))[0][: shape[0], : shape[1]])
-            lib.nn.utils.parametrizations.orthogonal(layer, orthogonal_map=how)
-            held = layer.parametrizations.weight.original
-            held.data = held.data + lib.tensor(_array(*held.shape, seed=3) / 5)
-            weight = layer.weight
-            tall = weight if shape[0] >= shape[1] else weight.T
-            product = tall.T @ tall
-            weight.square().mul(lib.tensor(_array(*shape, seed=5))).sum().backward()
-            is_random = shape[0] != shape[1]  # a base is completed to a square one
-            answers.append([product.round(decimals=9), *([] if is_random else [weight, held.grad])])
-    return answers
-
-
 def sync_batch_norm(lib: Any) -> list[Any]:
     """In one process it is a batch norm; models are converted, and keep what they know."""
     norm = _filled(lib, lib.nn.BatchNorm2d(3))
@@ -138,7 +103,7 @@ def further_paths(lib: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     "ask",
-    [adaptive_softmax, orthogonal, sync_batch_norm, data_sets, registration_hooks, further_paths],
+    [sync_batch_norm, data_sets, registration_hooks, further_paths],
 )
 def test_as_with_pytorch(ask: Callable[[Any], list[Any]]) -> None:
     torch = pytest.importorskip("torch")
