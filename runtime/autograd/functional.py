@@ -1,5 +1,5 @@
 """torch.autograd.functional's names."""
 
-from ..derivatives.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+from ..derivatives.functional import hessian, jacobian
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__all__ = ["hessian", "jacobian"]

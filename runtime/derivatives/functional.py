@@ -1,7 +1,7 @@
 """torch.autograd.functional: derivatives of functions from tensors to tensors.
 
-A function's inputs, its outputs and the vectors `v` are each a tensor or a tuple of tensors, and
-what is returned is nested alike. With `create_graph` it can be differentiated; with `strict` an
+A function's inputs and its outputs are each a tensor or a tuple of tensors, and what is returned
+is nested alike. With `create_graph` it can be differentiated; with `strict` an
 output that does not depend on an input is an error. Source: torch/autograd/functional.py.
 """
 
@@ -24,26 +24,16 @@ Tensors = tuple[Tensor, ...]
 def _tuple(value: Any) -> Tensors:
     tensors = value if isinstance(value, tuple) else (value,)
     fits = all(isinstance(x, Tensor) for x in tensors)
-    check(fits, "inputs, outputs and v must be a Tensor or a tuple of Tensors", TypeError)
+    check(fits, "inputs and outputs must be a Tensor or a tuple of Tensors", TypeError)
     return tensors
 
 
-def _fresh(tensors: Any, create_graph: bool, needs: bool = True) -> Tensors:
+def _fresh(tensors: Any, create_graph: bool) -> Tensors:
     """New tensors with the same values: what the function captured itself is held constant."""
     return tuple(
-        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(needs)
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
         for x in _tuple(tensors)
     )
-
-
-def _vector(v: Any, like: Tensors, create_graph: bool) -> Tensors:
-    """`v` as a tuple; left out, 1 for a single number."""
-    one = len(like) == 1 and like[0].numel() == 1
-    check(v is not None or one, "The vector v can only be None if it is for a single element.")
-    vector = (aten.ones_like(like[0]),) if v is None else _fresh(v, create_graph, needs=False)
-    fits = [x.shape for x in vector] == [x.shape for x in like]
-    check(fits, f"v should be of the sizes {[list(x.shape) for x in like]}")
-    return vector
 
 
 def _grad(outputs: Tensors, inputs: Tensors, v: Tensors, graph: bool, strict: bool) -> Tensors:
@@ -76,26 +66,6 @@ def _evaluate(func: Function, inputs: Any, create_graph: bool) -> tuple[Tensors,
     return at, result, _tuple(result)
 
 
-def vjp(
-    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> Any:
-    """`func(*inputs)`, and `v` (of the outputs' shapes) times the Jacobian."""
-    at, result, outputs = _evaluate(func, inputs, create_graph)
-    product = _grad(outputs, at, _vector(v, outputs, create_graph), create_graph, strict)
-    return _nested(outputs, create_graph, result), _nested(product, create_graph, inputs)
-
-
-def jvp(
-    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> Any:
-    """`func(*inputs)`, and the Jacobian times `v` (of the inputs' shapes), by two backwards."""
-    at, result, outputs = _evaluate(func, inputs, create_graph)
-    weights = tuple(aten.zeros_like(o, requires_grad=True) for o in outputs)
-    linear = _grad(outputs, at, weights, True, strict)  # in the weights
-    product = _grad(linear, weights, _vector(v, at, create_graph), create_graph, strict)
-    return _nested(outputs, create_graph, result), _nested(product, create_graph, result)
-
-
 def jacobian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
@@ -114,12 +84,11 @@ def jacobian(
     return _nested(jacobians, create_graph, result, inputs)
 
 
-def _gradient(func: Function, inputs: Any, strict: bool, seen: list[Tensor], *at: Tensor) -> Any:
-    """The gradient of `func` at `at`, nested as `inputs`; the value is added to `seen`."""
+def _gradient(func: Function, inputs: Any, strict: bool, *at: Tensor) -> Any:
+    """The gradient of `func` at `at`, nested as `inputs`."""
     output = func(*at)
     single = isinstance(output, Tensor) and output.numel() == 1
     check(single, "The function should return a single Tensor with a single element")
-    seen.append(output)
     return _nested(_grad((output,), at, (aten.ones_like(output),), True, strict), True, inputs)
 
 
@@ -127,18 +96,5 @@ def hessian(
     func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, **how: Any
 ) -> Any:
     """For each two inputs the second derivatives of `func`, of shape (*first, *second)."""
-    gradient = partial(_gradient, func, inputs, strict, [])
+    gradient = partial(_gradient, func, inputs, strict)
     return jacobian(gradient, inputs, create_graph, strict, **how)
-
-
-def vhp(
-    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
-) -> Any:
-    """`func(*inputs)`, one number, and `v` (of the inputs' shapes) times its Hessian."""
-    seen: list[Tensor] = []
-    gradient = partial(_gradient, func, inputs, strict, seen)
-    product = vjp(gradient, inputs, v, create_graph, strict)[1]
-    return _nested(seen[0], create_graph), product
-
-
-hvp = vhp  # the Hessian is symmetric

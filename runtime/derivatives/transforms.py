@@ -122,56 +122,6 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     return wrapper
 
 
-def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """`func(*primals)`, and a function that multiplies a vector with the Jacobian."""
-    outside = is_grad_enabled()
-    with enable_grad():
-        new = tree_map(_lifted, primals)
-        output, aux = _with_aux(func(*new), has_aux)
-    at, spec = tree_flatten(new)
-    outputs, wanted = tree_flatten(output)
-    fits = bool(outputs) and all(isinstance(x, Tensor) for x in outputs)
-    check(fits, "vjp(f, *primals): Expected f to return tensors")
-
-    def product(cotangents: Any, **_: Any) -> Any:
-        vectors, given = tree_flatten(cotangents)
-        check(given == wanted, "vjp: the cotangents are not nested as the outputs are")
-        mode = is_grad_enabled()
-        with enable_grad():
-            found = tree_unflatten(_product(outputs, at, vectors), spec)
-        return _settled(mode, at, found)
-
-    shown, aux = _settled(outside, at, output, aux)
-    return (shown, product, aux) if has_aux else (shown, product)
-
-
-def jvp(
-    func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
-    """`func(*primals)`, and the Jacobian times the tangents, by two backwards."""
-    check(isinstance(primals, tuple), "jvp: Expected primals to be a tuple")
-    vectors, given = tree_flatten(tangents)
-    check(given == tree_flatten(primals)[1], "jvp: tangents are not nested as the primals are")
-    outside = is_grad_enabled()
-    with enable_grad():
-        new = tree_map(_lifted, primals)
-        output, aux = _with_aux(func(*new), has_aux)
-        at = tree_flatten(new)[0]
-        fits = all(x.shape == v.shape for x, v in zip(at, vectors, strict=True))
-        check(fits, "jvp: tangents have other shapes than the primals")
-        outputs, spec = tree_flatten(output)
-        weights = [aten.zeros_like(o, requires_grad=True) for o in outputs]
-        linear = _product(outputs, at, weights)
-        found = tree_unflatten(_product(linear, weights, vectors), spec)
-    output, found, aux = _settled(outside, [*at, *weights], output, found, aux)
-    return (output, found, aux) if has_aux else (output, found)
-
-
-def linearize(func: Function, *primals: Any) -> Any:
-    """`func(*primals)`, and a function that multiplies the Jacobian with tangents."""
-    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
-
-
 def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any) -> Function:
     """A function that gives the Jacobian, a row at a time: of shape (*output, *input)."""
 
@@ -201,12 +151,9 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, **_: Any)
     return wrapper
 
 
-jacfwd = jacrev  # the same numbers in the same containers
-
-
 def hessian(func: Function, argnums: Any = 0) -> Function:
     """A function that gives the second derivatives of `func`."""
-    return jacfwd(jacrev(func, argnums), argnums)
+    return jacrev(jacrev(func, argnums), argnums)
 
 
 def vmap(
