@@ -21,7 +21,7 @@ _KINDS = "Half Float Double Char Short Int Long Byte Bool"
 __getattr__ = later(
     __name__,
     {
-        "": "amp nccl comm nvtx profiler",
+        "": "amp nvtx profiler",
         ".typed": " ".join(f"{kind}Tensor" for kind in _KINDS.split()),
         "..modelled.configuration": "configure",
         "..modelled.streams": "Stream ExternalStream Event=StreamEvent synchronize",

@@ -17,16 +17,13 @@ Its layers, from what stands alone to what puts all together. Each imports those
     kernel_launch, transfer     kernels, and copies, put on a stream
     to_device                   `tensor.to(device)`
     cuda_graphs, captured_nodes       work taken up once and run again
-    collectives, communication        work of several devices together
     operator_kinds, dispatch    every operator on its way to numpy
     backward_streams            the engine's rules about streams
     modelled_accelerator        what the runtime asks of devices (accelerator.py), answered
     configuration               configure(): makes the devices and opens the door
 
-`parallel/` has modules on several devices (torch.nn.parallel), on top of all but the last three.
-
 The names below are for those who record what devices do. Everything else of the runtime comes here
-by accelerator.py or by the faces (`cuda/`, `nn/parallel/`).
+by accelerator.py or by the face `cuda/`.
 """
 
 from . import clock

@@ -30,7 +30,6 @@ _SLEEP = ("synchronous_loader", "too_few_workers")
 _LOADING = "data-loading"
 _WAITING = ("idle/device-wait", "compute/elementwise")
 _PYTHON = "python"
-_COMMUNICATION = ("communication/transfer",)
 _COPIES = ("copy/copy", "idle/device-wait")
 _SCENARIOS = (
     Scenario("synchronous_loader", "a100", (f"idle/{_LOADING}",)),
@@ -41,7 +40,6 @@ _SCENARIOS = (
     Scenario("launch_bound", "a100", ("idle/launching",), ("--no-stack",)),
     Scenario("preprocessing_on_the_cpu", "a100", ("idle/cpu-op",)),
     Scenario("unpinned_copies", "t4", _COPIES),
-    Scenario("exposed_all_reduce", "t4:2", _COMMUNICATION, ("--no-stack",)),
     Scenario("allocator_churn", "a100", ("idle/allocator",), ("--no-stack",)),
     Scenario("python_bound", "a100", (f"idle/{_PYTHON}",)),
     Scenario("python_bound", "", (f"host/{_PYTHON}",)),
@@ -112,6 +110,12 @@ def test_why_recorded_devices_idle(start: str, cause: str) -> None:
     for account in make_accounts(load(path_of(start))):
         idle = [part for part in account.parts if part.part == "idle"]
         assert idle[0].cause == cause
+
+
+def test_an_exposed_all_reduce_of_two_devices() -> None:
+    folder = Path(__file__).parents[1] / "data" / "several_devices"
+    accounts = make_accounts(tidy.load(folder / "one_large_bucket.json.gz"))
+    assert {_largest(account) for account in accounts} == {"communication/transfer"}
 
 
 def test_an_exposed_all_reduce() -> None:

@@ -1,4 +1,7 @@
-"""Programs for modelled devices, with tidy.runtime; each configures what it runs on."""
+"""Programs for modelled devices, with tidy.runtime; each configures what it runs on.
+
+traces/device_parallel has one more, of nn.DataParallel on two devices, which the runtime had then.
+"""
 
 from __future__ import annotations
 
@@ -54,18 +57,4 @@ def device_graph() -> None:
     cuda.synchronize()
 
 
-def device_parallel() -> None:
-    """A batch that is spread over two devices, and gradients that come back from both."""
-    cuda.configure("a100", 2)
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 4)).cuda()
-    model = nn.DataParallel(module)
-    for number in range(2):
-        with torch.record_function(f"ProfilerStep#{number}"):
-            model(torch.ones(64, 32).cuda()).sum().backward()
-    cuda.synchronize()
-
-
-DEVICE_WORKLOADS = {
-    work.__name__: work for work in (device_training, device_streams, device_graph, device_parallel)
-}
+DEVICE_WORKLOADS = {work.__name__: work for work in (device_training, device_streams, device_graph)}

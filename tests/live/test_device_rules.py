@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tidy as package
-from tidy.runtime import nn
 
 from ..cli.command import tidy
 from ..environment import SOAK
@@ -27,7 +25,7 @@ from .scripts import recorded_in_steps
 
 _ON_CPU_TIME = Path(__file__).with_name("on_cpu_time.py")
 _QUICK = ("TDY103", "TDY501")
-_OF_THEIR_OWN = {"exposed", "loader", "sync-item", "unused"}
+_OF_THEIR_OWN = {"loader", "sync-item"}
 
 
 def _params() -> Iterator[Any]:
@@ -38,9 +36,6 @@ def _params() -> Iterator[Any]:
             continue
         is_slow = each.case.code not in _QUICK
         marks = [pytest.mark.slow] if is_slow else []
-        if each in PARALLEL_CASES:
-            known = hasattr(nn, "DataParallel") and find_spec("tidy.runtime.nn.parallel")
-            marks.append(pytest.mark.skipif(not known, reason="no data parallelism here"))
         yield pytest.param(each, marks=marks, id=each.name)
         seen.add(each.case.code)
 

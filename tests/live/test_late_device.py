@@ -1,60 +1,24 @@
-"""A modelled data-parallel job with a slowed device: as one process, and as two ranks of it.
+"""A recorded data-parallel job with a slowed device: as one process, and as two ranks of it.
 
 Waiting is told from transfer, and the late device or rank is named.
 """
 
 from __future__ import annotations
 
-import gc
+import gzip
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tidy as package
-import tidy.runtime as rt
 from tidy.account import waits_for_ranks
 from tidy.check.pipeline import among_ranks
-from tidy.profiler import ProfilerAction, profile
-from tidy.runtime import cuda, nn
-from tidy.runtime.nn.parallel import DistributedDataParallel
 
 from ..cli.command import tidy
-
-_STEPS = 3
-
-
-@pytest.fixture
-def two_devices() -> Iterator[None]:
-    cuda.configure("t4", 2)
-    yield
-    gc.collect()
-    cuda.configure(None)
-
-
-def _recorded(path: Path, *, late: int | None) -> None:
-    """Train on both devices; before each backward, one of them computes something else first."""
-    rt.manual_seed(0)
-    model = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8)).to("cuda")
-    parallel = DistributedDataParallel(model, device_ids=[0, 1], gather_outputs=False)
-    optimizer = rt.optim.SGD(parallel.parameters(), lr=0.01)
-    inputs = rt.randn(64, 64, device="cuda")
-    beside = rt.ones(2048, 2048, dtype=rt.float64, device=f"cuda:{late or 0}")
-    with profile(schedule=lambda _: ProfilerAction.RECORD, record_shapes=True) as prof:
-        for _ in range(_STEPS):
-            optimizer.zero_grad()
-            losses = [each.sum() for each in parallel(inputs)]
-            if late is not None:
-                beside @ beside
-            rt.autograd.backward(losses)
-            optimizer.step()
-            cuda.synchronize(0)
-            cuda.synchronize(1)
-            prof.step()
-    prof.export_chrome_trace(path)
+from .test_several_devices import FOLDER
 
 
 def _rank_of(whole: dict[str, Any], rank: int) -> dict[str, Any]:
@@ -81,9 +45,9 @@ def _exposed(report: Any, device: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_the_late_device_and_rank_are_named(two_devices: None, late: int, tmp_path: Path) -> None:
-    _recorded(tmp_path / "whole.json", late=late)
-    trace = package.load(tmp_path / "whole.json")
+def test_the_late_device_and_rank_are_named(late: int, tmp_path: Path) -> None:
+    recorded = FOLDER / f"late_{late}.json.gz"
+    trace = package.load(recorded)
     (report,) = among_ranks([package.check(trace, select=["TDY902"])])
     (found,) = report.findings
     assert found.message.startswith(f"GPU {1 - late} waits for GPU {late}, which comes last")
@@ -95,7 +59,7 @@ def test_the_late_device_and_rank_are_named(two_devices: None, late: int, tmp_pa
     # Where the host is slower than the device, the order of the launches decides: microseconds.
     assert 10 * _exposed(report, late).get("rank-wait", 0) < steps * found.cost_ns
 
-    whole = json.loads((tmp_path / "whole.json").read_text("utf-8"))
+    whole = json.loads(gzip.decompress(recorded.read_bytes()))
     for rank in (0, 1):
         text = json.dumps(_rank_of(whole, rank))
         (tmp_path / f"rank{rank}.json").write_text(text, "utf-8")
@@ -114,7 +78,6 @@ def test_the_late_device_and_rank_are_named(two_devices: None, late: int, tmp_pa
     assert told["message"].startswith(f"rank {1 - late} waits for rank {late}, which comes last")
 
 
-def test_quiet_where_both_are_as_fast(two_devices: None, tmp_path: Path) -> None:
-    _recorded(tmp_path / "whole.json", late=None)
-    trace = package.load(tmp_path / "whole.json")
+def test_quiet_where_both_are_as_fast() -> None:
+    trace = package.load(FOLDER / "none_late.json.gz")
     assert package.check(trace, select=["TDY902"]).findings == ()

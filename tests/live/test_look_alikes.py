@@ -23,6 +23,7 @@ from .look_alikes import LOOK_ALIKES, LookAlike
 from .parallel_look_alikes import PARALLEL_LOOK_ALIKES
 from .pytorch_look_alikes import PYTORCH_LOOK_ALIKES
 from .scripts import recorded_by_pytorch, recorded_in_steps
+from .test_several_devices import RECORDED_LOOK_ALIKES
 
 _ON_A_CPU = (*LOOK_ALIKES, *GRADIENT_LOOK_ALIKES, *INPUT_LOOK_ALIKES)
 _ON_THE_RUNTIME = (*THREAD_LOOK_ALIKES, *DEVICE_LOOK_ALIKES, *PARALLEL_LOOK_ALIKES)
@@ -39,7 +40,7 @@ def test_each_rule_has_some() -> None:
     scripts = {(one.code, one.script, one.option) for one in _ALL}
     assert len(scripts) == len({(one.code, one.name) for one in _ALL}) == len(_ALL)
     counts = Counter(code for code, each in CONTROLS.items() for _ in set(each.traces))
-    counts.update(one.code for one in _ALL)
+    counts.update(one.code for one in (*_ALL, *RECORDED_LOOK_ALIKES))
     assert counts.keys() == {rule.code for rule in OWN_RULES} - _OF_SOURCES
     assert {code: count for code, count in counts.items() if count < _FEWEST} == {}
 

@@ -4,7 +4,7 @@ from tests.imports import SOURCES, Import, all_imports, circles, module_name
 
 RUNTIME = "tidy.runtime"
 MACHINE = f"{RUNTIME}.modelled"
-FACES = [f"{RUNTIME}.{n}" for n in "autograd cuda amp linalg fft utils nn.parallel".split()]
+FACES = [f"{RUNTIME}.{n}" for n in "autograd cuda amp linalg fft utils".split()]
 
 
 def _is_in(module: str, *packages: str) -> bool:

@@ -9,9 +9,9 @@ memory_bound.py and copy_times.py have a formula each, and docs/modelled-device.
 they come to recorded times. Nothing in this folder knows a Tensor, a stream or the host.
 """
 
-from .copy_times import all_reduce_ns, copy_ns, memset_ns
+from .copy_times import copy_ns, memset_ns
 from .kernel_plan import KernelPlan, Operand, names_of, occupancy
 from .operator_plan import plan
 
-__all__ = ["KernelPlan", "Operand", "all_reduce_ns", "copy_ns", "memset_ns"]
+__all__ = ["KernelPlan", "Operand", "copy_ns", "memset_ns"]
 __all__ += ["names_of", "occupancy", "plan"]

@@ -1,4 +1,4 @@
-"""What copies, fills and reductions among devices take: a latency, and bytes over a bandwidth."""
+"""What copies and fills take: a latency, and bytes over a bandwidth."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from .memory_bound import MEMORY_EFFICIENCY
 KINDS = ("HtoD pageable", "HtoD pinned", "DtoH pageable", "DtoH pinned", "DtoD", "PtoP")
 _HOST_LATENCY_NS = 1500
 _PEER_LATENCY_NS = 2500
-# What a step round the ring takes beside its bytes, and what of the link NCCL reaches.
-_STEP_NS = 6000
-_BUS_EFFICIENCY = 0.8
+_BUS_EFFICIENCY = 0.8  # of a link between devices
 _MEMSET_NS = 800
 
 
@@ -35,11 +33,3 @@ def copy_ns(nbytes: int, kind: str, spec: DeviceSpec) -> int:
 def memset_ns(nbytes: int, spec: DeviceSpec) -> int:
     """A `cudaMemsetAsync`."""
     return _MEMSET_NS + int(nbytes / (spec.memory_bytes_per_s * MEMORY_EFFICIENCY) * 1e9)
-
-
-def all_reduce_ns(nbytes: int, count: int, spec: DeviceSpec) -> int:
-    """Among `count` devices in a ring: each sends its part 2 (count - 1) times."""
-    if count < 2:
-        return 0
-    rate = spec.peer_bytes_per_s * _BUS_EFFICIENCY
-    return int(2 * (count - 1) * (nbytes / count / rate * 1e9 + _STEP_NS))

@@ -12,27 +12,26 @@ Dims = tuple[int, int, int]
 
 
 class DtypeNames(NamedTuple):
-    """The size of a dtype, and what it is called in C++, in NCCL's kernels, and by Kineto."""
+    """The size of a dtype, and what it is called in C++ and by Kineto."""
 
     nbytes: int
     c_type: str
-    nccl: str
     kineto: str
 
 
 _DTYPES = {
-    "bool": DtypeNames(1, "bool", "u8", "Bool"),
-    "int8": DtypeNames(1, "signed char", "u8", "Char"),
-    "uint8": DtypeNames(1, "unsigned char", "u8", "Byte"),
-    "int16": DtypeNames(2, "short", "f32", "Short"),
-    "int32": DtypeNames(4, "int", "u32", "Int"),
-    "int64": DtypeNames(8, "long", "u64", "Long"),
-    "float16": DtypeNames(2, "c10::Half", "f16", "Half"),
-    "bfloat16": DtypeNames(2, "c10::BFloat16", "bf16", "BFloat16"),
-    "float32": DtypeNames(4, "float", "f32", "Float"),
-    "float64": DtypeNames(8, "double", "f64", "Double"),
-    "complex64": DtypeNames(8, "c10::complex<float>", "f32", "complex64"),
-    "complex128": DtypeNames(16, "c10::complex<double>", "f32", "complex128"),
+    "bool": DtypeNames(1, "bool", "Bool"),
+    "int8": DtypeNames(1, "signed char", "Char"),
+    "uint8": DtypeNames(1, "unsigned char", "Byte"),
+    "int16": DtypeNames(2, "short", "Short"),
+    "int32": DtypeNames(4, "int", "Int"),
+    "int64": DtypeNames(8, "long", "Long"),
+    "float16": DtypeNames(2, "c10::Half", "Half"),
+    "bfloat16": DtypeNames(2, "c10::BFloat16", "BFloat16"),
+    "float32": DtypeNames(4, "float", "Float"),
+    "float64": DtypeNames(8, "double", "Double"),
+    "complex64": DtypeNames(8, "c10::complex<float>", "complex64"),
+    "complex128": DtypeNames(16, "c10::complex<double>", "complex128"),
 }
 
 
@@ -43,7 +42,7 @@ def names_of(dtype: str) -> DtypeNames:
         dtype: numpy's name.
     """
     known = _DTYPES.get(dtype)
-    return known or DtypeNames(1 if dtype.startswith("float8") else 4, "float", "f32", dtype)
+    return known or DtypeNames(1 if dtype.startswith("float8") else 4, "float", dtype)
 
 
 class Operand(NamedTuple):
