@@ -41,22 +41,6 @@ def later(face: str, homes: dict[str, str]) -> Callable[[str], Any]:
     return find
 
 
-def refusing(face: str, why: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose functions can be named, and say why when called."""
-
-    def find(name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"module {face!r} has no attribute {name!r}")
-
-        def refused(*args: Any, **kwargs: Any) -> Any:
-            raise NotImplementedError(f"{face}.{name}: {why}")
-
-        refused.__name__ = name
-        return refused
-
-    return find
-
-
 def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """All arguments of a call in their order, with the defaults of those that are not given."""
     import inspect  # slow to load

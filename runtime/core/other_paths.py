@@ -9,6 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from .faces import WHY, face
+
 _SAME = (
     (r"nn\.utils\.rnn", "nn.packed"),
     (r"nn\.utils\.parametriz\w+", "nn.parametrize"),
@@ -24,8 +26,6 @@ _SAME = (
      "distributions"),
     (r"jit", "compiling"),
     (r"utils\._pytree", "core.pytree"),
-    (r"(mps|xpu|mtia)", "absent_devices"),
-    (r"cuda\.(nvtx|profiler)", "cuda.marks"),
     (r"sparse", "ops.sparse"),
     (r"(random|functional|types|_tensor|tensor)", ""),
 )  # fmt: skip
@@ -33,6 +33,8 @@ _SAME = (
 
 def home_of(inner: str) -> str | None:
     """Which module has what PyTorch has at this path; None for a path that is no further one."""
+    if inner in WHY:
+        return "core.faces"
     return next((home for pattern, home in _SAME if re.fullmatch(pattern, inner)), None)
 
 
@@ -53,6 +55,10 @@ class OtherPaths:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         made, home = ModuleType(spec.name), str(spec.loader_state)
+        inner = spec.name.removeprefix(f"{self._package}.")
+        if inner in WHY:
+            made.__getattr__ = face(inner)  # type: ignore[method-assign]
+            return made
 
         def find(name: str) -> Any:
             if name.startswith("__"):

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.later import refusing
+from ..core.faces import WHY, refusing
 from .module import Module
-
-_refused = refusing("torch.nn.parallel", "tidy.runtime computes on one device, in one process")
 
 
 class DataParallel(Module):
@@ -30,4 +28,4 @@ class DistributedDataParallel(Module):
     """Can be imported and asked for; to make one needs processes that are joined."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refused("DistributedDataParallel")()
+        refusing("torch.nn.parallel.DistributedDataParallel", WHY["distributed"])()

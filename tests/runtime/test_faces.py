@@ -11,7 +11,10 @@ import pytest
 import tidy.runtime as rt
 
 
-@pytest.mark.parametrize("name", ["torch.onnx.export", "torch.hub.load", "torch.jit.save"])
+NAMED = ["torch.onnx.export", "torch.hub.load", "torch.jit.save", "torch.distributed.barrier"]
+
+
+@pytest.mark.parametrize("name", NAMED)
 def test_what_is_not_here_can_be_named_and_says_so_when_called(name):
     _, module, function = name.split(".")
     with pytest.raises(NotImplementedError, match=module):
@@ -46,7 +49,7 @@ def test_types_and_marks_of_devices():
     assert not isinstance(rt.ones(2), rt.cuda.FloatTensor)
     with pytest.raises(RuntimeError):
         rt.cuda.LongTensor([1])
-    with rt.cuda.nvtx.range("forward"):
+    with rt.cuda.nvtx.range("forward"), rt.cuda.profiler.profile():
         rt.cuda.nvtx.range_push("inner")
         rt.cuda.nvtx.range_pop()
     rt.cuda.set_rng_state_all(rt.cuda.get_rng_state_all())
