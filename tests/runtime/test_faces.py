@@ -10,7 +10,6 @@ import pytest
 
 import tidy.runtime as rt
 
-
 NAMED = ["torch.onnx.export", "torch.hub.load", "torch.jit.save", "torch.distributed.barrier"]
 
 
@@ -111,12 +110,6 @@ def test_backends_of_attention_are_taken():
         assert rt.equal(rt.nn.functional.scaled_dot_product_attention(q, q, q), plain)
     with pytest.raises(AssertionError):
         attention.sdpa_kernel("math").__enter__()
-
-
-def test_benchmark_timer_gives_times():
-    found = rt.utils.benchmark.Timer("x + 1", globals={"x": rt.ones(2)}).timeit(3)
-    assert len(found.times) == 1
-    assert found.mean > 0
 
 
 def test_marked_functions_cast_their_inputs_and_remember_the_mode():
