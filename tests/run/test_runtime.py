@@ -117,6 +117,9 @@ def test_torch_by_another_name(tmp_path: Path) -> None:
             assert re.search(rf"{code} .*\n  train\.py:{number} ", found.out)
 
 
+_OFFER = "not in tidy.runtime (docs/runtime.md lists what is); --framework torch runs on PyTorch\n"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "missing"),
@@ -138,9 +141,7 @@ def test_what_the_runtime_lacks(line: str, missing: str, tmp_path: Path) -> None
     script = write_script(tmp_path, text)
     found = tidy_run("--framework", "runtime", script, cwd=tmp_path)
     assert found.code == 1
-    assert found.err == (
-        f"tidy: train.py:4: {missing} is not in tidy.runtime (docs/runtime.md lists what is)\n"
-    )
+    assert found.err == f"tidy: train.py:4: {missing} is {_OFFER}"
 
 
 _LACKING = """
@@ -167,8 +168,7 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     found = tidy_run("--framework", "runtime", script, cwd=tmp_path)
     assert found.code == 1
     assert found.err == (
-        "tidy: train.py:4: torch.nn.NoSuchLayer, train.py:5: torch.no_such_module are not in"
-        " tidy.runtime (docs/runtime.md lists what is)\n"
+        "tidy: train.py:4: torch.nn.NoSuchLayer, train.py:5: torch.no_such_module are " + _OFFER
     )
 
 
@@ -179,7 +179,7 @@ def test_what_is_missing_is_said_before_the_script_trains(tmp_path: Path) -> Non
     assert found.out.startswith("trained Linear DataLoader\n")
     assert found.err == (
         "tidy: train.py:6: torch.nn.NoSuchLayer, train.py:6: torch.nn.functional.nope,"
-        " train.py:6: torch.no_such are not in tidy.runtime (docs/runtime.md lists what is)\n"
+        " train.py:6: torch.no_such are " + _OFFER
     )
 
 

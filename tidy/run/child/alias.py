@@ -174,7 +174,10 @@ def _say_what_is_missing(
 
 def _say(what: str, count: int) -> None:
     verb = "is" if count == 1 else "are"
-    sys.stderr.write(f"tidy: {what} {verb} not in tidy.runtime (docs/runtime.md lists what is)\n")
+    sys.stderr.write(
+        f"tidy: {what} {verb} not in tidy.runtime (docs/runtime.md lists what is);"
+        " --framework torch runs on PyTorch\n"
+    )
 
 
 def _missing(error: BaseException) -> str | None:
