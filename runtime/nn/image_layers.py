@@ -114,28 +114,6 @@ class _Response(Layer):
     shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
 
 
-class _Fractional(Layer):
-    """Windows at random places, as many as `output_size` says, or a share of the input."""
-
-    shown = ""
-
-    def setup(self, **factory: Any) -> None:
-        samples, n = self.__dict__.pop("_random_samples"), self.ndim
-        for name, kind in (("kernel_size", int), ("output_size", int), ("output_ratio", float)):
-            value = getattr(self, name)
-            setattr(self, name, (value,) * n if isinstance(value, kind) else value)
-        self.register_buffer("_random_samples", samples)
-        told = "specify either an output_size or an output_ratio"
-        check((self.output_size is None) != (self.output_ratio is None), told, ValueError)
-        inside = all(0 < ratio < 1 for ratio in self.output_ratio or ())
-        check(inside, f"output_ratio must be between 0 and 1 (got {self.output_ratio})", ValueError)
-
-    def forward(self, input: Any) -> Any:
-        pool = F.fractional_max_pool2d if self.ndim == 2 else F.fractional_max_pool3d
-        how = (self.output_size, self.output_ratio, self.return_indices, self._random_samples)
-        return pool(input, self.kernel_size, *how)
-
-
 class SyncBatchNorm(_BatchNorm, args=_NORM.replace(_FACTORY, ", process_group=None" + _FACTORY)):
     """Batch norm of any number of dimensions; there are no other processes to be in step with."""
 
@@ -239,8 +217,6 @@ def _in_each(kind: type[Layer], name: str, call: str, args: str) -> Iterator[Any
 _UNPOOL = "input, indices, output_size=None -> "
 _UNPOOL += "F.max_unpool{n}d(input, indices, self.kernel_size, self.stride, self.padding, "
 _UNPOOL += "output_size)"
-_FRACTIONAL = "kernel_size, output_size=None, output_ratio=None, return_indices=False, "
-_FRACTIONAL += "_random_samples=None"
 _CONSTANT = "F.pad(input, self.padding, 'constant', self.value)"
 _ROWS: Any = (
     (_Conv, "Conv3d", _CALL, _CONV),
@@ -275,7 +251,6 @@ _ROWS: Any = (
     (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
     (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
     (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),
-    *[*_in_each(_Fractional, "FractionalMaxPool", "", _FRACTIONAL)][1:],
     (Layer, "ChannelShuffle", "channel_shuffle", "groups"),
     *(
         (

@@ -16,13 +16,12 @@ from ..core.aten import aten
 from ..core.dtypes import get_default_dtype  # noqa: F401  (a row uses it)
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .elementwise import _logaddexp
 from .indexing import _along
 from .joining import _at_least  # noqa: F401  (a row uses it)
 from .joining import _some as _any  # noqa: F401
-from .make import declare, dimension, sizes, zeros_beside  # noqa: F401  (so do rows)
+from .make import declare, dimension, sizes  # noqa: F401  (so do rows)
 from .make.table import PUBLIC
-from .reduction import _extreme, _ordered, _real, _some, at_index  # noqa: F401  (rows use them)
+from .reduction import _extreme, _real, _some, at_index  # noqa: F401  (rows use them)
 
 
 def _at_most(self: Tensor, dims: int) -> Tensor:
@@ -77,41 +76,6 @@ def _quantile(self: Tensor, q: Any, dim: Any, keepdim: bool, how: str, skip: boo
     return found if q.array.ndim else found.squeeze(0)
 
 
-def _renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    check(self.array.ndim > 1, "renorm: input needs at least 2 dimensions")
-    others = tuple(d for d in range(self.array.ndim) if d != dimension(dim, self.array.ndim))
-    norms = self.norm(p, others, True)
-    return self * aten.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
-
-
-def _running(grow: Any, self: Any, dim: int) -> Any:
-    check(self.dtype.kind != "c", "not implemented for complex numbers", NotImplementedError)
-    if not self.ndim:
-        return self.copy(), np.zeros((), np.int64)
-    values = grow.accumulate(self, dim)
-    shape = [-1 if d == dim else 1 for d in range(self.ndim)]
-    place = np.arange(self.shape[dim]).reshape(shape)
-    here = np.where((self == values) | np.isnan(self), place, 0)
-    return values, np.maximum.accumulate(here, dim)
-
-
-def _turned(self: Tensor, quarters: int, dims: Any) -> Tensor:
-    n = self.array.ndim
-    fits = len(dims) == 2 and n > 1 and dims[0] % n != dims[1] % n
-    check(fits, f"rot90 expects two different dimensions, got {dims} of {n}")
-    if quarters % 2 == 0:
-        return self.flip(dims) if quarters else self.clone()
-    return self.flip(dims[1:] if quarters == 1 else dims[:1]).transpose(*dims)
-
-
-def _kth(self: Any, k: int, dim: int) -> Any:
-    size = self.shape[dim] if self.ndim else 1
-    check(1 <= k <= size, "kthvalue(): selected number k out of range for dimension")
-    if not self.ndim:
-        return np.zeros((), np.int64)
-    return np.take(np.argsort(self, dim, kind="stable"), k - 1, dim)
-
-
 def _commonest(self: Any, dim: int) -> Any:
     """Where along `dim` the smallest of the most frequent values stands last."""
     if not self.ndim:
@@ -122,29 +86,6 @@ def _commonest(self: Any, dim: int) -> Any:
     runs = place - np.maximum.accumulate(np.where(new, place, 0), -1)
     top = np.take_along_axis(order, runs.argmax(-1)[..., None], -1)
     return last.shape[-1] - 1 - np.argmax((last == top)[..., ::-1], -1)
-
-
-def _summed(self: Any, dim: int) -> Any:
-    check(self.dtype.kind in "fc", f"logcumsumexp is not implemented for {self.dtype}", ValueError)
-    if not self.ndim or self.dtype.kind == "f":
-        return np.logaddexp.accumulate(self, dim) if self.ndim else self.copy()
-    rows = np.moveaxis(self, dim, 0)
-    return np.moveaxis(np.stack([*itertools.accumulate(rows, _logaddexp)]), 0, dim)
-
-
-def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    """A scan from behind of logarithms: of the gradient raised above 0, less what raised it."""
-
-    def scanned(weights: Tensor) -> Tensor:
-        scan = aten.logcumsumexp((weights.log() - result).flip(dim), dim).flip(dim)
-        return (scan + self).exp()
-
-    if self.is_complex():
-        self, result = self.conj(), result.conj()
-        return scanned(grad)
-    more = 2 * float(np.abs(grad.array).max(initial=0)) or 1.0
-    raised: Any = grad + more
-    return scanned(raised) - scanned(aten.full_like(self, more))
 
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum}
@@ -200,20 +141,6 @@ def _scattered_back(
     return [shared * mine if own else kept, shared.gather(dim, index) * hit]
 
 
-def _scattered_by(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    check(mask.array.dtype.kind == "b", "masked_scatter_ only supports boolean masks")
-    alike = self.array.dtype == source.array.dtype
-    check(alike, "masked_scatter: expected self and source to have same dtypes")
-    shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
-    place = np.nonzero(np.broadcast_to(mask.array, shape))
-    count = len(place[0]) if place else int(mask.array)
-    check(source.array.size >= count, "masked_scatter: source has fewer elements than mask is true")
-    if not place:
-        return source.reshape(-1)[0] if count else self.clone()
-    made = self.expand(shape).clone(memory_format="contiguous_format")
-    return made.index_put(tuple(map(wrap, place)), source.reshape(-1)[:count])
-
-
 def _parts(self: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     check(self.array.ndim > 0, "tensor_split expected at least a 1-dimensional tensor")
     given = given.tolist() if isinstance(given, Tensor) else given
@@ -227,41 +154,11 @@ def _parts(self: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     return tuple(self.narrow(dim, start, length) for start, length in spans)
 
 
-def _unlike_before(self: Tensor, inverse: bool, counts: bool, dim: Any) -> Any:
-    x = self.array.reshape(-1) if dim is None else np.moveaxis(self.array, dim, 0)
-    apart = (x[1:] != x[:-1]).reshape(max(len(x) - 1, 0), math.prod(x.shape[1:])).any(1)
-    new = np.concatenate((np.ones(min(len(x), 1), bool), apart))
-    values = np.ascontiguousarray(x[new])
-    values = values if dim is None else np.moveaxis(values, 0, dim)
-    place = (np.cumsum(new) - 1).reshape(self.array.shape if dim is None else -1)
-    times = np.diff(np.append(np.flatnonzero(new), len(x)))
-    wanted = [values, *([place] if inverse else []), *([times] if counts else [])]
-    found = tuple(map(wrap, wanted))
-    return found[0] if len(found) == 1 else found
-
-
-def _areas(y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
-    size = y.array.shape[dim] - 1
-    pair = y.narrow(dim, 1, size) + y.narrow(dim, 0, size)
-    if x is None:
-        return pair * (dx / 2)
-    if x.array.ndim == 1:
-        x = x.reshape([-1 if d == dim % y.array.ndim else 1 for d in range(y.array.ndim)])
-    return pair * aten.diff(x, 1, dim) / 2
-
-
 def _extremes(self: Tensor, dim: Any, keepdim: bool) -> Any:
     made = PUBLIC["torch"]
     if dim is None:
         return made["amin"](self), made["amax"](self)
     return made["amin"](self, dim, keepdim), made["amax"](self, dim, keepdim)
-
-
-def _product_of(tensors: Any) -> Tensor:
-    if len(tensors) == 1:
-        return tensors[0]
-    grids = PUBLIC["torch"]["meshgrid"](*tensors, indexing="ij")
-    return aten.stack([g.reshape(-1) for g in grids], 1)
 
 
 def _window(length: int, periodic: bool, weights: Any, dtype: Any, more: Any) -> Tensor:
@@ -278,19 +175,9 @@ _MORE = "dtype = None, device = None, requires_grad: bool = False, layout = None
 _GIVEN = "dtype, dict(device=device, requires_grad=requires_grad)"
 _ROWS = rf"""
 [torch tensor contiguous]
-cummax(self, dim: dim) -> (values, indices) = _running(np.maximum, self, dim)
-    self: at_index(grads[0], self_shape, indices, dim)
-cummin(self, dim: dim) -> (values, indices) = _running(np.minimum, self, dim)
-    self: at_index(grads[0], self_shape, indices, dim)
-kthvalue(self, k: int, dim: dim = -1, keepdim: bool = False) -> (values, indices)
-    = _extreme(self, _kth(_some(_ordered(self), dim), k, dim), dim, keepdim)
-    self: at_index(grads[0], self_shape, indices, dim, keepdim)
 mode(self, dim: dim = -1, keepdim: bool = False) -> (values, indices)
     = _extreme(self, _commonest(_some(_real(self), dim), dim), dim, keepdim)
     self: at_index(grads[0], self_shape, indices, dim, keepdim)
-[torch tensor wide contiguous quiet]
-logcumsumexp(self, dim: dim) = _summed(self, dim)
-    self: _logcumsumexp_back(grad, self, result, dim)
 [torch tensor]
 scatter_reduce(self, dim: dim, index, src, reduce: str, *, include_self: bool = True)
     = _scattered(self, dim, index, src, reduce, include_self)
@@ -307,25 +194,13 @@ diff(self, n: int = 1, dim: int = -1, prepend = None, append = None)
 dist(self, other, p: float = 2) := norm(self - other, p)
 fliplr(self) := flip(_at_most(self, 2), 1)
 flipud(self) := flip(_at_most(self, 1), 0)
-masked_scatter(self, mask, source) := _scattered_by(self, mask, source)
-nanquantile(self, q, dim = None, keepdim: bool = False, *, interpolation: str = "linear")
-    := _quantile(self, q, dim, keepdim, interpolation, True)
 quantile(self, q, dim = None, keepdim: bool = False, *, interpolation: str = "linear")
     := _quantile(self, q, dim, keepdim, interpolation, False)
 ravel(self) := self.contiguous().view(-1)
-renorm(self, p: float, dim: int, maxnorm: float) := _renorm(self, p, dim, maxnorm)
-rot90(self, k: int = 1, dims = (0, 1)) := _turned(self, k % 4, dims)
 split_with_sizes(self, split_sizes, dim: int = 0) := split(self, split_sizes, dim)
 tensor_split(self, indices_or_sections, dim: int = 0) := _parts(self, indices_or_sections, dim)
-unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim = None)
-    := _unlike_before(self, return_inverse, return_counts, dim)
 [torch]
-cartesian_prod(*tensors) := _product_of(tensors)
 column_stack(tensors) := hstack([x if x.array.ndim > 1 else x.reshape(-1, 1) for x in tensors])
-combinations(self, r: int = 2, with_replacement: bool = False)
-    := self[wrap(np.array([*(itertools.combinations_with_replacement if with_replacement
-    else itertools.combinations)(range(len(self)), r)], np.int64).reshape(-1, r))]
-cumulative_trapezoid(y, x = None, *, dx = 1, dim: int = -1) := cumsum(_areas(y, x, dx, dim), dim)
 dstack(tensors) := cat([_at_least(3, [x]) for x in _any(tensors)], 2)
 atleast_3d(*tensors) := _at_least(3, tensors)
 hann_window(length: int, periodic: bool = True, *, {_MORE})
@@ -339,7 +214,6 @@ isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = Fal
 scalar_tensor(value, *, dtype = None, device = None, requires_grad: bool = False)
     := full((), value, dtype=get_default_dtype() if dtype is None else dtype, device=device,
     requires_grad=requires_grad)
-trapezoid(y, x = None, *, dx = 1, dim: int = -1) := sum(_areas(y, x, dx, dim), dim)
 [torch pair]
 polar(self, other) := complex(self * cos(other), self * sin(other))
 [special]

@@ -19,9 +19,7 @@ from ..observe.arrangement import active, show_calls
 from . import conversion, indexing
 from .make import PUBLIC, as_tensors, device_like, same_kind, sizes
 
-_OTHERS = (
-    "activation composed convolution creation elementwise embedding foreach further grids joining"
-)
+_OTHERS = "activation composed convolution creation elementwise embedding foreach grids joining"
 _MORE = "linalg loss margin matrix matrix_functions norms normalization reduction resampling"
 _LAST = "searching softmax sparse special spectrum typed_tensors views windows"
 for _name in f"{_OTHERS} {_MORE} {_LAST}".split():
@@ -324,7 +322,7 @@ _WRITERS = (
     "addbmm addmm addmv addr baddbmm atan2 clamp_max clamp_min copysign cumprod cumsum eq ne "
 )
 _WRITERS += "lt le gt ge float_power gcd lcm hypot ldexp logit "
-_WRITERS += "masked_scatter nan_to_num renorm scatter_reduce xlogy"
+_WRITERS += "nan_to_num scatter_reduce xlogy"
 _METHODS |= {f"{name}_": _in_place(name) for name in _WRITERS.split()}
 _METHODS |= {f"{name}_": _turned(name) for name in "squeeze unsqueeze transpose t swapaxes".split()}
 
@@ -351,7 +349,7 @@ _ALIASES = (
     "multiply:mul absolute:abs concat:cat divide:div true_divide:div subtract:sub negative:neg "
     "greater:gt less:lt clip:clamp arctan2:atan2 arcsin:asin arccos:acos arctan:atan arcsinh:asinh "
     "arccosh:acosh arctanh:atanh fix:trunc greater_equal:ge less_equal:le not_equal:ne "
-    "moveaxis:movedim concatenate:cat trapz:trapezoid true_divide_:div_ arctan2_:atan2_ "
+    "moveaxis:movedim concatenate:cat true_divide_:div_ arctan2_:atan2_ "
     "conj_physical:conj less_:lt_ greater_:gt_ swapdims_:swapaxes_ "
     "swapdims:swapaxes ger:outer row_stack:vstack negative_:neg_ multiply_:mul_ clip_:clamp_ "
     "subtract_:sub_ divide_:div_ absolute_:abs_"

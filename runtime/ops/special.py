@@ -1,4 +1,4 @@
-"""Special functions: gamma and its kin, the error function's inverse, entropies.
+"""Special functions: gamma and its kin, the error function and its inverse.
 
 Source: aten/src/ATen/native/Math.h, derivatives.yaml.
 """
@@ -37,11 +37,6 @@ def _real(a: Any) -> Any:
     return a
 
 
-def _precise(a: Any) -> Any:
-    check(a.dtype.kind == "f" and a.itemsize > 2, f"not implemented for {a.dtype}", ValueError)
-    return a
-
-
 def _lgamma(a: Any) -> Any:
     return _mapped(_lgamma_of, a)
 
@@ -73,24 +68,6 @@ def _zeta(s: Any, a: Any) -> Any:
         total = total + bernoulli / math.factorial(2 * k) * factor * far ** (1 - s - 2 * k)
         factor = factor * (s + 2 * k - 1) * (s + 2 * k)
     return total
-
-
-def _erfcx(a: Any) -> Any:
-    """exp(x * x) erfc(x): the product, and from 5 on a continued fraction."""
-    x = a.astype(np.float64)
-    near, far = np.minimum(x, 5), np.maximum(x, 5)
-    tail = far
-    for k in range(30, 0, -1):
-        tail = far + k / 2 / tail
-    product = np.exp(near * near) * _mapped(math.erfc, near)
-    return np.where(x > 5, 1 / (math.sqrt(math.pi) * tail), product).astype(a.dtype)
-
-
-def _log_ndtr(a: Any) -> Any:
-    x = a.astype(np.float64) * math.sqrt(0.5)
-    left = np.log(_erfcx(-np.minimum(x, -0.7)) / 2) - x * x
-    right = np.log1p(-_mapped(math.erfc, np.maximum(x, -0.7)) / 2)
-    return np.where(x < -0.7, left, right).astype(a.dtype)
 
 
 def _polygamma(n: int, a: Any) -> Any:
@@ -176,10 +153,6 @@ polygamma(n: int, self) = _polygamma(n, _real(to_float(self))) => grad * polygam
 xlogy(self, other) = _xlogy(self, other)
     self: grad * xlogy((self != 0).to(grad.dtype), other)
     other: grad * self / other
-[special float quiet]
-erfcx(self) = _erfcx(_precise(self)) => grad * (self * result * 2 - 1.1283791670955126)
-log_ndtr(self) = _log_ndtr(_precise(self))
-    self: grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654
 [torch quiet wide]
 _standard_gamma(self, generator: any = None) = _drawn_gamma(self, _draws(generator))
     self: grad * _standard_gamma_grad(self, result)

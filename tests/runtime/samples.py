@@ -39,11 +39,8 @@ SAMPLES = [
     *[S(f"torch.{n}(x, y)", TWO) for n in ("copysign", "fmax", "fmin", "logaddexp2")],
     S("torch.xlogy(x, y)", TWO, lo=0.3),
     S("torch.nextafter(x, y)", TWO, numeric=False),
-    *[S(f"torch.special.{n}(x * 4)", lo=-0.5, rtol=1e-8) for n in ("erfcx", "log_ndtr")],
-    *[S(f"torch.{n}(x, 1)[0]") for n in ("cummax", "cummin", "mode")],
-    *[S(c, rtol=1e-8) for c in ("torch.kthvalue(x, 2).values", "torch.logcumsumexp(x, 1)")],
+    S("torch.mode(x, 1)[0]"),
     *[S(f"x.scatter_reduce(1, x.argsort(1) // 2, y, '{how}')", TWO, lo=0.3) for how in SCATTERED],
-    *[S(f"torch.{n}(x)", ((3, 3),), rtol=1e-6) for n in ("linalg.pinv", "matrix_exp")],
     *[
         S(c)
         for c in ("F.hardshrink(x, 0.7)", "F.softshrink(x, 0.7)", "x.as_strided((2, 2), (1, 2))")
