@@ -21,7 +21,7 @@ from .make import PUBLIC, as_tensors, device_like, same_kind, sizes
 
 _OTHERS = "activation composed convolution creation elementwise embedding foreach grids joining"
 _MORE = "linalg loss margin matrix matrix_functions norms normalization reduction resampling"
-_LAST = "searching softmax sparse special spectrum typed_tensors views windows"
+_LAST = "searching softmax sparse special typed_tensors views windows"
 for _name in f"{_OTHERS} {_MORE} {_LAST}".split():
     importlib.import_module(f"{__package__}.{_name}")
 
@@ -322,7 +322,7 @@ _WRITERS = (
     "addbmm addmm addmv addr baddbmm atan2 clamp_max clamp_min copysign cumprod cumsum eq ne "
 )
 _WRITERS += "lt le gt ge float_power gcd lcm hypot ldexp logit "
-_WRITERS += "nan_to_num scatter_reduce xlogy"
+_WRITERS += "nan_to_num xlogy"
 _METHODS |= {f"{name}_": _in_place(name) for name in _WRITERS.split()}
 _METHODS |= {f"{name}_": _turned(name) for name in "squeeze unsqueeze transpose t swapaxes".split()}
 

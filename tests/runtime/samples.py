@@ -26,7 +26,6 @@ class Sample(NamedTuple):
 S = Sample
 TWO = ((3, 4), (3, 4))
 UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu erf square clone positive sgn sinc"
-SCATTERED = "sum mean prod amax amin".split()
 POSITIVE = "log log2 log10 log1p sqrt rsqrt reciprocal"
 SAMPLES = [
     *[S(f"torch.{n}(x)") for n in UNARY.split()],
@@ -40,7 +39,6 @@ SAMPLES = [
     S("torch.xlogy(x, y)", TWO, lo=0.3),
     S("torch.nextafter(x, y)", TWO, numeric=False),
     S("torch.mode(x, 1)[0]"),
-    *[S(f"x.scatter_reduce(1, x.argsort(1) // 2, y, '{how}')", TWO, lo=0.3) for how in SCATTERED],
     *[
         S(c)
         for c in ("F.hardshrink(x, 0.7)", "F.softshrink(x, 0.7)", "x.as_strided((2, 2), (1, 2))")
