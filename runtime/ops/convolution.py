@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import declare, in_layout_of, zeros_beside
+from .make import declare, in_layout_of, laid_as, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -85,7 +85,7 @@ def _conv(x: Any, w: Any, bias: Any, *how: Any) -> Any:
     found = (w.reshape(groups, w.shape[0] // groups, -1) @ columns).reshape(-1, w.shape[0], *out)
     if bias is not None:
         found += bias.reshape(-1, *(1,) * len(out))
-    return found
+    return laid_as(found, x, w)
 
 
 def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
@@ -97,7 +97,7 @@ def _conv_input(g: Any, w: Any, shape: Ints, *how: Any) -> Any:
     wide, inner = _wide(shape, padding, g)
     for k, part in enumerate(_parts(kernel, out, stride, dilation)):
         wide[part] += columns[:, :, k]
-    return np.ascontiguousarray(inner)
+    return laid_as(np.ascontiguousarray(inner), g, w)
 
 
 def _conv_weight(g: Any, x: Any, shape: Ints, *how: Any) -> Any:
@@ -200,7 +200,7 @@ def _avg_pool(x: Any, *how: Any) -> Any:
     total: Any = sum(wide[p] for p in parts)
     if x.dtype.kind in "iu":
         return np.trunc(total / count).astype(x.dtype)
-    return total * np.asarray(1 / count, x.dtype)
+    return laid_as(np.ascontiguousarray(total * np.asarray(1 / count, x.dtype)), x)
 
 
 def _avg_pool_back(g: Any, shape: Ints, *how: Any) -> Any:
@@ -302,7 +302,7 @@ avg_pool{n}d(self, kernel_size, stride = None, padding = 0, ceil_mode: bool = Fa
     divisor_override)
 adaptive_avg_pool{n}d(self, output_size) := _adaptive({n}, self, output_size).contiguous()"""
 _ROWS = r"""
-[wide contiguous]
+[wide]
 convolution(self, weight, bias: number, *how: any) = _conv(self, weight, bias, *how)
     self: convolution_backward_input(grad, conj(weight), self_shape, *how)
         || _conv_input(grad, conj(weight), self_shape, *how)
@@ -313,6 +313,7 @@ convolution_backward.input(grad_output, weight, shape: any, *how: any)
     = _conv_input(grad_output, weight, shape, *how)
     grad_output: _first(convolution(grad, conj(weight), None, *how), grad_output_shape)
     weight: convolution_backward_weight(conj(grad_output), grad, weight_shape, *how)
+[wide contiguous]
 convolution_backward.weight(grad_output, self, shape: any, *how: any)
     = _conv_weight(grad_output, self, shape, *how)
     grad_output: _first(convolution(conj(self), grad, None, *how), grad_output_shape)
@@ -320,9 +321,10 @@ convolution_backward.weight(grad_output, self, shape: any, *how: any)
 []
 max_pool2d_with_indices(self, *how: any) -> (values, indices) = _max_pool(self, *how)
     self: _max_pool_back(grads[0], self_shape, indices, *how)
-[wide contiguous]
+[wide]
 avg_pool2d.nd(self, *how: any) = _avg_pool(self, *how)
     self: avg_pool2d_backward(grad, self_shape, *how) || _avg_pool_back(grad, self_shape, *how)
+[wide contiguous]
 avg_pool2d_backward(grad_output, shape: any, *how: any) = _avg_pool_back(grad_output, shape, *how)
     grad_output: avg_pool2d_nd(grad, *how)
 """

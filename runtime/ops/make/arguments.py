@@ -20,8 +20,9 @@ from ...engine.tensor import Tensor, bump_version, wrap
 
 __all__ = [
     "as_mask", "as_tensors", "axes", "conj", "device_like", "dimension", "divisor", "failed",
-    "in_format", "in_layout_of", "into", "legacy_reduction",
-    "not_tensors", "on_cpu", "refused", "same_kind", "sizes", "times", "write", "zeros_beside",
+    "in_format", "in_layout_of", "into", "laid_as", "laid_first", "legacy_reduction",
+    "not_tensors", "on_cpu", "refuse_shared", "refused", "same_kind", "sizes", "times", "write",
+    "zeros_beside",
 ]  # fmt: skip
 Array = Any
 
@@ -207,16 +208,32 @@ def in_format(array: Array, memory_format: Any, copy: bool = True) -> Array:
     return (turned.copy() if copy else np.ascontiguousarray(turned)).transpose(back)
 
 
+def last_format(array: Array) -> str:
+    """Return `channels_last` (or `channels_last_3d`) if the array is so laid out, else nothing."""
+    word = {4: "channels_last", 5: "channels_last_3d"}.get(array.ndim, "")
+    if not word or array.flags.c_contiguous:
+        return ""
+    return word if array.transpose(_LAST[word]).flags.c_contiguous else ""
+
+
 def in_layout_of(given: Tensor, made: Tensor) -> Tensor:
     """A result in channels_last where the operand is: its format is suggested to what follows."""
-    word = {4: "channels_last", 5: "channels_last_3d"}.get(given.array.ndim, "")
-    array = given.array
-    if not word or array.flags.c_contiguous:
-        return made
-    if not array.transpose(_LAST[word]).flags.c_contiguous:
-        return made
-    found: Tensor = made.contiguous(memory_format=word)
+    word = last_format(given.array)
+    found: Tensor = made.contiguous(memory_format=word) if word else made
     return found
+
+
+def laid_as(made: Array, *operands: Array) -> Array:
+    """A result in the order of the first operand in channels_last, if there is one."""
+    word = next(filter(None, map(last_format, operands)), "")
+    return in_format(made, word, copy=False) if word else made
+
+
+def laid_first(made: Array, first: Array) -> Array:
+    """A result of several layouts in that of the first operand."""
+    if not made.flags.c_contiguous or made.shape != first.shape:
+        return made
+    return laid_as(made, first)
 
 
 def legacy_reduction(size_average: Any, reduce: Any) -> str:
@@ -250,8 +267,7 @@ def into(name: str, out: Any, result: Any, given: Any = (), strict: bool = False
     told = "functions with out=... arguments don't support automatic differentiation"
     check(not (result.requires_grad or (out.requires_grad and is_grad_enabled())), told)
     target = out.array
-    twice = any(s == 0 and n > 1 for s, n in zip(target.strides, target.shape, strict=True))
-    check(not twice, "more than one element of the written-to tensor refers to one place in memory")
+    refuse_shared(target)
     fits = not strict or target.dtype == result.array.dtype
     check(fits, f"Expected out tensor to have dtype {result.array.dtype}, but got {target.dtype}")
     for x in itertools.chain(*(x if isinstance(x, (list, tuple)) else [x] for x in given)):
@@ -291,6 +307,13 @@ def same_kind(name: str, target: Array, *others: Any) -> None:
             raise RuntimeError(f"{name}: result type {found} can't be cast to {wanted}")
 
 
+def refuse_shared(target: Array) -> None:
+    """Refuse to write to what was expanded."""
+    twice = any(s == 0 and n > 1 for s, n in zip(target.strides, target.shape, strict=True))
+    told = "more than one element of the written-to tensor refers to a single memory location"
+    check(not (twice and target.size), f"unsupported operation: {told}. Please clone() it first.")
+
+
 def write(name: str, target: Array, result: Array) -> None:
     """Put an in-place operator's result where it belongs."""
     if np.shape(result) != target.shape:
@@ -298,4 +321,8 @@ def write(name: str, target: Array, result: Array) -> None:
         raise ValueError(f"output with shape {shapes}")
     if target.dtype.kind in "bui" and np.asarray(result).dtype.kind in "fc":
         raise RuntimeError(f"{name}: a floating result can't be cast to {target.dtype}")
-    target[...] = result
+    if 0 in target.strides:  # what shares its memory becomes what was changed
+        changed = np.not_equal(target, result)
+        target[changed] = result[changed]
+    else:
+        target[...] = result

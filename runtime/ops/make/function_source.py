@@ -25,6 +25,8 @@ _UFUNC = re.compile(r"np\.(\w+)\(self(?:, other)?\)")
 _CASTS_OUT = "addcdiv addcmul addr angle bernoulli cat clamp cosine_similarity cumprod cumsum "
 _CASTS_OUT += "hstack ldexp lerp logical_not logit mean nanmean nansum normal outer polygamma prod "
 _CASTS_OUT += "square stack sum vstack"
+# In place, they also write to elements that share their memory.
+_ANYWHERE = {"fill", "index_fill", "masked_fill", "zero"}
 _CASTS = {"copy", "fill", "index_fill", "masked_fill", "scatter"}  # in place, from any dtype
 
 
@@ -48,6 +50,8 @@ class _Function(Pieces):
         self.hold(writes=computes and op.in_place, makes=computes and not op.in_place)
         self.hold(composite=op.is_composite, recorded=self.differentiable, several=self.several)
         self.hold(same_kind=self.others() and op.base not in _CASTS)
+        self.hold(laid=computes and "promote" in op.flags and not (op.in_place or self.several))
+        self.hold(apart=op.base not in _ANYWHERE)
         wide = computes and "wide" in op.flags
         self.hold(widens=wide and not ("promote" in op.flags and _UFUNC.fullmatch(op.expression)))
         names = {p.name for p in op.params}
@@ -236,7 +240,8 @@ class _Function(Pieces):
     def metadata(self) -> str:
         """The shape and dtype of each output."""
         if self.several:
-            return "tuple([(x.array.shape, x.array.dtype) for x in outs])"
+            pair = "(x.array.shape, x.array.dtype)"
+            return f"tuple([{pair} for x in outs if x.array.dtype.kind in 'fcV'])"
         array = "target" if self.op.in_place else "array"
         return f"(({array}.shape, {array}.dtype),)"
 

@@ -78,6 +78,7 @@ IN_PLACE = """\
 {READ}
 {needs}
 target = input.array                                            #? not promote
+if 0 in target.strides: refuse_shared(target)                   #? apart
 same_kind(NAME, target{others})                                 #? same_kind
 recording = ({any_needed}) and is_grad_enabled()                #? recorded
 check_inplace(input, recording)                                 #? recorded
@@ -140,6 +141,7 @@ try:
     with np.errstate(all='ignore'):                             #? quiet
         {compute}
     {compute}                                                   #? not quiet
+    if self.ndim > 3: out.array = laid_first(out.array, self)   #? laid
     {narrow}                                                    #? wide
     {in_order}                                                  #? contiguous
 except (ValueError, TypeError, OverflowError) as error:
