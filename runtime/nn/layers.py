@@ -183,11 +183,15 @@ class _BatchNorm(Layer):
         fits = input.array.ndim in ((self.ndim + 2,) if self.ndim > 1 else (2, 3))
         check(fits, f"{self._get_name()}: wrong number of dimensions: {input.shape}", ValueError)
         momentum, mean, var = self.momentum or 0.0, self.running_mean, self.running_var
-        if self.training and self.num_batches_tracked is not None:
+        learns = self.training or (mean is None and var is None)
+        if self.training and not self.track_running_stats:
+            mean = var = None
+        elif self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.item()
-        learns = self.training or mean is None
+        told = "running_mean and running_var must either both be None or neither be None"
+        check(not self.training or (mean is None) == (var is None), told, ValueError)
         return F.batch_norm(input, mean, var, self.weight, self.bias, learns, momentum, self.eps)
 
 

@@ -205,11 +205,17 @@ class _Cell(_Recurrent):
         told = f"{self._get_name()}: Expected input to be 1D or 2D"
         check(input.array.ndim in (1, 2), told, ValueError)
         given = [hx] if hx is not None and not lstm else hx
+        for h in given or ():
+            check(h.array.ndim in (1, 2), told.replace("input", "hidden"), ValueError)
         x = input.unsqueeze(0) if alone else input
         if hx is None:
             given = [x.new_zeros((x.array.shape[0], self.hidden_size))] * (1 + lstm)
         elif alone:
             given = [h.unsqueeze(0) for h in given]
+        size = (x.array.shape[0], self.hidden_size)
+        for h in given:
+            told = f"hidden has a size of {h.array.shape}, and not the input's and layer's {size}"
+            check(h.array.shape == size, told)
         gates = F.linear(x, self.weight_ih, self.bias_ih)
         found = self._step(gates, tuple(given), (self.weight_hh, self.bias_hh, None))
         found = tuple(h.squeeze(0) for h in found) if alone else found

@@ -110,6 +110,11 @@ def _floats(x: Any, lambd: float = 0) -> Any:
     return x
 
 
+def _real(x: Any) -> Any:
+    check(x.dtype.kind in "iufV", f"not implemented for {x.dtype}", ValueError)
+    return x
+
+
 def _signed(x: Any) -> Any:
     check(x.dtype.kind != "b", "silu is not implemented for bool")
     return x
@@ -131,6 +136,15 @@ def _gumbel(logits: Tensor, tau: float, hard: bool, dim: int) -> Tensor:
     return aten.zeros_like(soft.detach()).scatter(dim, best, 1.0) - soft.detach() + soft
 
 
+def _elu_slope(x: Any, alpha: float, by: float = 1.0) -> Any:
+    return np.where(x <= 0, np.exp(np.minimum(x, 0) * by) * alpha, 1).astype(x.dtype, copy=False)
+
+
+def _mish_slope(x: Any) -> Any:
+    turned = np.tanh(np.logaddexp(0, x))
+    return turned + x / (1 + np.exp(-x)) * (1 - turned * turned)
+
+
 def _silu_slope(x: Any, share: Any) -> Any:
     return share * (1 + x * (1 - share))
 
@@ -140,7 +154,8 @@ def _above(grad: Any, result: Any, threshold: Any) -> Any:
 
     To multiply by the mask is far faster than to choose; what is not finite shows in the product.
     """
-    found = grad * (result > threshold)
+    above = result <= threshold  # and the other way round, for NaN is on the far side
+    found = grad * np.logical_not(above, out=above)
     flat = found.reshape(-1)
     if flat.dtype.char in "fd" and math.isfinite(np.dot(flat, flat)):
         return found
@@ -158,8 +173,17 @@ leaky_relu(self, negative_slope: any = 0.01)
     = np.where(self > 0, self, self * self.dtype.type(negative_slope))
     self: where(self > 0, grad, grad * negative_slope)
 elu(self, alpha: any = 1.0)
-    = np.where(self > 0, self, self.dtype.type(alpha) * np.expm1(np.minimum(self, 0)))
-    self: where(self > 0, grad, grad * self.clamp(max=0).exp() * alpha)
+    = np.where(_floats(self) > 0, self, self.dtype.type(alpha) * np.expm1(np.minimum(self, 0)))
+    self: where(self <= 0, grad * self.clamp(max=0).exp() * alpha, grad)
+        || grad * _elu_slope(self, alpha)
+celu(self, alpha: any = 1.0)
+    = np.where(_floats(self) > 0, self,
+    self.dtype.type(alpha) * np.expm1(np.minimum(self, 0) * (1 / alpha)))
+    self: where(self <= 0, grad * (self.clamp(max=0) / alpha).exp(), grad)
+        || grad * _elu_slope(self, 1, 1 / alpha)
+threshold(self, threshold: any, value: any)
+    = np.where(_real(self) <= threshold, self.dtype.type(value), self)
+    self: threshold_backward(grad, self, threshold)
 hardtanh(self, min_val: any = -1.0, max_val: any = 1.0)
     = _between(self, min_val, max_val)
     self: where((self <= min_val).logical_or(self >= max_val), 0, grad)
@@ -179,13 +203,11 @@ silu(self) = self / (1 + np.exp(-_signed(self)))
 mish(self) = self * np.tanh(np.logaddexp(0, self))
     self: grad * (softplus(self).tanh()
         + self * self.sigmoid() * (1 - softplus(self).tanh() ** 2))
+        || grad * _mish_slope(self)
 relu6(self) := hardtanh(self, 0.0, 6.0)
 selu(self) := 1.0507009873554805 * elu(self, 1.6732632423543772)
-celu(self, alpha: float = 1.0)
-    := maximum(self, self * 0) + minimum(alpha * expm1(self / alpha), self * 0)
 rrelu(self, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False)
     := _random_slopes(self, lower, upper, training)
-threshold(self, threshold: float, value: float) := where(self > threshold, self, value)
 [nn wide]
 softshrink(self, lambd: any = 0.5)
     = np.where(np.abs(_floats(self, lambd)) > lambd, self - np.sign(self) * self.dtype.type(lambd),

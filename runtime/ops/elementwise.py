@@ -12,7 +12,17 @@ from ..core.dtypes import result_dtype
 from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
-from .make import as_tensors, composite, conj, declare, function, into, refused, zeros_beside
+from .make import (
+    as_tensors,
+    composite,
+    declare,
+    function,
+    into,
+    refuse_shared,
+    refused,
+    zeros_beside,
+)  # fmt: skip
+from .powers import power, power_other, power_self  # noqa: F401  (of a row below)
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
@@ -43,34 +53,20 @@ def _filling(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
+def _bools(mask: Any) -> Any:
+    check(mask.dtype.kind == "b", "masked_fill_ only supports boolean masks", ValueError)
+    return mask
+
+
 def _abs(a: Any) -> Any:
     check(a.dtype.kind != "b", "aten::abs is not implemented for bool", NotImplementedError)
     return np.abs(a)
 
 
-def _power(self: Any, other: Any, given: Any) -> Any:
-    """Of integers, also to negative powers: 0, but of 1 and -1."""
-    if self.dtype.kind not in "iu" or not np.any(np.less(other, 0)):
-        return np.power(self, other)
-    check(given.__class__ is not int, _NEGATIVE, ValueError)
-    inverse = np.where(np.abs(self) == 1, np.where(other % 2, self, 1), 0)
-    return np.where(other < 0, inverse, np.power(self, np.maximum(other, 0)))
-
-
-def _pow_self(grad: Tensor, self: Tensor, other: Any) -> Tensor:
-    if not isinstance(other, Tensor):
-        return _zero(grad) if other == 0 else grad * conj(self ** (other - 1) * other)
-    return aten.where(other == 0, _zero(grad * other), grad * conj(other * self ** (other - 1)))
-
-
-def _pow_other(grad: Tensor, self: Any, other: Any, result: Any) -> Any:
-    if not isinstance(self, Tensor):
-        return grad * (result * math.log(self))
-    if self.array.dtype.kind == "c":
-        return grad * conj(result * self.log())
-    self = self.to(result.array.dtype)
-    zero = aten.eq(self, 0).logical_and(other >= 0)
-    return grad * aten.where(zero, _zero(result), result * self.log())
+def _share(x: Tensor, y: Tensor) -> Tensor:
+    """1 / (x² + y²), and 0 where that is infinite."""
+    squares = x * x + y * y
+    return aten.reciprocal(squares).masked_fill(aten.eq(squares, 0), 0)
 
 
 def _larger(grad: Tensor, one: Tensor, other: Tensor) -> Tensor:
@@ -157,9 +153,6 @@ def _double(x: Any) -> Any:
     return x.to(np.complex128 if x.array.dtype.kind == "c" else np.float64)
 
 
-_NEGATIVE = "Integers to negative integer powers are not allowed."
-
-
 _ROWS = r"""
 [promote wide in_place]
 add.to(self, other) = np.add(self, other) => grad
@@ -184,15 +177,15 @@ floor_divide(self, other) = np.floor_divide(self, divisor(self, other)) => _zero
     other: _zero(grad)
 pow(self, other)
     = self * self if other.__class__ in (int, float) and other == 2
-    else _power(self, other, other_t)
-    self: _pow_self(grad, self, other)
-    other: _pow_other(grad, self, other, result)
+    else power(self, other, other_t)
+    self: power_self(grad, self, other)
+    other: power_other(grad, self, other, result)
 [promote float wide quiet in_place]
 div.to(self, other) = np.true_divide(self, other) => grad / conj(other)
     other: -grad * conj((self / other) / other)
 [torch tensor promote pair float wide quiet]
-atan2(self, other) = np.arctan2(self, other) => grad * other / (self * self + other * other)
-    other: -grad * self / (self * self + other * other)
+atan2(self, other) = np.arctan2(self, other) => grad * other * _share(self, other)
+    other: grad * -self * _share(self, other)
 logaddexp(self, other) = _logaddexp(self, other) => grad / conj(1 + exp(other - self))
     other: grad / conj(1 + exp(self - other))
 logaddexp2(self, other) = np.logaddexp2(self, other) => grad / (1 + exp2(other - self))
@@ -250,7 +243,7 @@ frac(self) = self - np.trunc(self) => grad
 [torch tensor nn float wide quiet in_place]
 sigmoid(self) = 1 / (1 + np.exp(-self))
     self: sigmoid_backward(grad, conj(result)) || grad * conj(result * (1 - result))
-[torch tensor nn float in_place]
+[torch tensor nn float wide in_place]
 tanh(self) = np.tanh(self) => tanh_backward(grad, conj(result)) || grad * conj(1 - result * result)
 [promote wide]
 tanh_backward(self, other) = self * (1 - other * other) => tanh_backward(grad, conj(other))
@@ -266,7 +259,7 @@ square(self) = np.square(self) if self.dtype.kind != 'b' else self.astype(np.int
     self: grad * conj(self * 2)
 [torch tensor contiguous in_place]
 masked_fill(self, mask, value: number)
-    = np.where(as_mask(mask), _filling(value, self.dtype), self)
+    = np.where(_bools(mask), _filling(value, self.dtype), self)
     self: grad.masked_fill(mask, 0)
     value: (grad * mask).sum()
 [torch tensor wide in_place]
@@ -345,6 +338,8 @@ _scalable("sub_", aten.sub_to_, aten.sub_scaled_, "tensor")
 
 @composite(name="aten::add_")
 def _add_alike(self: Tensor, other: Tensor, alpha: Any) -> Tensor:
+    if 0 in self.array.strides:
+        refuse_shared(self.array)
     np.add(self.array, other.array if alpha == 1 else other.array * alpha, self.array)
     bump_version(self)
     return self

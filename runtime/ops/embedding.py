@@ -36,7 +36,7 @@ def _embedding_back(grad: Tensor, indices: Tensor, shape: Ints, skipped: int, sp
         keep = flat.array != skipped
         return SparseTensor(flat.array[None, keep], rows.array[keep], shape)
     if skipped >= 0:
-        rows = rows * (flat != skipped).unsqueeze(1)
+        rows = rows.masked_fill((flat == skipped).unsqueeze(1), 0)
     return zeros_beside(shape, grad).index_add(0, flat, rows)
 
 
@@ -78,10 +78,14 @@ def _bags(indices: Any, offsets: Any, whole: bool) -> tuple[Any, int]:
         return np.repeat(np.arange(len(indices)), indices.shape[1]), len(indices)
     check(indices.ndim == 1, "input has to be 1D or 2D Tensor", ValueError)
     check(offsets is not None, "offsets has to be a 1D Tensor but got None", ValueError)
+    check(offsets.array.size or not whole, "include_last_offset: there has to be an offset")
     starts = offsets.array[:-1] if whole else offsets.array
     check(offsets.array.ndim == 1, "offsets has to be a 1D Tensor", ValueError)
     first = not starts.size or starts[0] == 0
     check(bool(first), f"offsets[0] has to be 0, got {starts[:1]}")
+    if whole and starts.size:  # PyTorch's result is of more than the bag, its gradient of anything
+        told = "the last offset has to be the size of the input with include_last_offset"
+        check(offsets.array[-1] == len(indices), told)
     ends = np.append(starts[1:], offsets.array[-1] if whole else len(indices))
     check(not starts.size or starts.max() <= len(indices), "offsets[-1] is beyond the input")
     return np.repeat(np.arange(len(starts)), np.maximum(ends - starts, 0)), len(starts)

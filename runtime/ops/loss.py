@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aten import aten
-from ..core.dtypes import result_dtype
+from ..core.dtypes import promote, result_dtype
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import TABLE, declare
@@ -32,6 +32,8 @@ def _reduced(loss: Tensor, reduction: str) -> Tensor:
 def _mse(self: Any, target: Any, reduction: str) -> Any:
     if self.shape != target.shape:
         warn_of_sizes(self, target)
+    if self.dtype != target.dtype:
+        self, target = promote(self, target)
     apart = self - target
     if _valid(reduction) == "none":
         return apart * apart
@@ -59,8 +61,12 @@ def _slope(grad: Tensor, given: Tensor, input: Tensor, reduction: str) -> Tensor
 def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, Any, Any]:
     """The dimension of classes, the targets with ignored ones at 0, and how much each counts."""
     dim = min(x.ndim - 1, 1)
-    if target.dtype.kind not in "iu":
-        raise ValueError(f"expected scalar type Long but found {target.dtype}")
+    if target.dtype.name not in {"int64", "uint8"}:
+        raise ValueError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
+    if weight is not None:
+        _per_class(weight, x.shape[dim])
+        if weight.dtype != x.dtype:
+            raise ValueError(f"expected a weight of {x.dtype} but found {weight.dtype}")
     if target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         raise ValueError(f"a target of size {target.shape} does not fit {x.shape}")
     if target.size and 0 <= target.min() <= target.max() < x.shape[dim]:
@@ -74,6 +80,12 @@ def _counted(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[int, 
     if share is None and (0 <= ignore_index < x.shape[dim] or weight is not None):
         share = (target != ignore_index).astype(x.dtype)
     return dim, np.expand_dims(safe, dim), share if weight is None else share * weight[safe]
+
+
+def _per_class(weight: Any, classes: int) -> Any:
+    told = f"weight tensor should be defined either for all {classes} classes or no classes"
+    check(weight.shape == (classes,), f"{told} but got weight tensor of shape: {weight.shape}")
+    return weight
 
 
 def _nll(self: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
@@ -105,7 +117,7 @@ def _cross(x: Tensor, target: Tensor, weight: Any, ignore: int, reduction: str, 
     dim = min(x.array.ndim - 1, 1)
     logs, classes = aten.log_softmax(x, dim), x.array.shape[dim]
     ones = (1,) * (x.array.ndim - 1 - dim)
-    weighted = logs if weight is None else logs * weight.reshape((-1, *ones))
+    weighted = logs if weight is None else logs * _per_class(weight, classes).reshape((-1, *ones))
     if target.array.dtype.kind in "fV":
         target = target * (1 - p) + p / classes if p else target
         return _reduced(-(weighted * target).sum(dim), reduction)
@@ -154,6 +166,8 @@ def _bce(input: Any, target: Tensor) -> Tensor:
     """Logarithms are kept above -100."""
     if input.array.size and (input.array.min() < 0 or input.array.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    told = f"Found dtype {target.dtype} but expected {input.dtype}"
+    check(target.array.dtype == input.array.dtype, told)
     of_ones = target * input.log().clamp(min=-100)
     return -(of_ones + (1 - target) * (1 - input).log().clamp(min=-100))
 
@@ -183,6 +197,8 @@ def _floating(x: Tensor, other: Tensor) -> Tensor:
 
 
 def _kl(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
+    integral = target.array.dtype.kind in "biu" or input.array.dtype.kind in "biu"
+    check(not integral, "kl_div: Integral inputs not supported.")
     if log_target:
         return target.exp() * (target - input)
     positive = target > 0

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .loss import _reduced
+from .loss import _per_class, _reduced
 from .make import declare, function
 
 
@@ -56,6 +56,9 @@ def _many_margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any)
     check(p in (1, 2), "only p == 1 and p == 2 supported", ValueError)
     fits = x.array.ndim in (1, 2) and x.array.shape[:-1] == target.array.shape
     check(fits or target.array.size == 1, f"inconsistent target size: {target.shape}")
+    check(target.array.dtype == np.int64, f"expected scalar type Long but found {target.dtype}")
+    if weight is not None:
+        _per_class(weight, x.array.shape[-1])
     column = target.reshape((*x.array.shape[:-1], 1))
     apart = (margin - x.gather(-1, column) + x).clamp(min=0) ** p
     apart = apart if weight is None else apart * weight[column]

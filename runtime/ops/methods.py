@@ -59,6 +59,11 @@ def _text(self: Tensor) -> str:
     return text(self)
 
 
+def _from_numpy(self: Tensor, array: Any, context: Any = None, return_scalar: Any = None) -> Any:
+    """What `np.sin(tensor)` and its like give."""
+    return wrap(array.astype(np.uint8) if array.dtype.kind == "b" else array)
+
+
 def _whole(self: Tensor) -> Any:
     if self.array.size != 1 or self.array.dtype.kind not in "biu":
         raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -172,6 +177,7 @@ _OPERATORS: dict[str, Any] = {
     "__format__": _format,
     "__hash__": object.__hash__,
     "__array__": lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype),
+    "__array_wrap__": _from_numpy,
     "__reduce__": lambda self: (_unpickled, (type(self), _on_host(self), self._rg)),
     "__deepcopy__": _copied,
 }

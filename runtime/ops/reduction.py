@@ -96,6 +96,25 @@ def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: float, keepdim: 
     return back(grad, shape, dim, keepdim) * (self - self.mean(dim, keepdim=True)) * scale
 
 
+def _std_back(grad: Tensor, std: Tensor, self: Tensor, *how: Any) -> Tensor:
+    return _var_back((grad / (std * 2)).masked_fill(aten.eq(std, 0), 0), self, *how)
+
+
+def _std_of_back(grad: Tensor, self: Tensor, *how: Any) -> Tensor:
+    return _std_back(grad, aten.std_correction(self, *how), self, *how)
+
+
+def _both_back(spread_back: Any, grads: Any, self: Tensor, dim: Any, *how: Any) -> Any:
+    """Of the variance (or its root) and the mean, of which one may have no gradient."""
+    spread, mean = grads
+    found = None if spread is None else spread_back(spread, self, dim, *how)
+    if mean is None:
+        return found
+    shape = self.array.shape
+    share = aten.expand(back(mean, shape, dim, how[-1]), shape) / count(shape, dim)
+    return share if found is None else found + share
+
+
 def _prod_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Products of all other elements, by products from both sides (right for zeros too)."""
     shape = self.array.shape
@@ -281,8 +300,13 @@ var.correction(self, dim: dims, correction: any, keepdim: bool)
     = _var(self, dim, correction, keepdim) => _var_back(grad, self, dim, correction, keepdim)
 std.correction(self, dim: dims, correction: any, keepdim: bool)
     = np.sqrt(_var(self, dim, correction, keepdim))
-    self: _var_back((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction,
-        keepdim)
+    self: _std_back(grad, result, self, dim, correction, keepdim)
+var_mean.correction(self, dim: dims, correction: any, keepdim: bool) -> list
+    = _var(self, dim, correction, keepdim), _mean(self, dim, keepdim, None)
+    self: _both_back(_var_back, grads, self, dim, correction, keepdim)
+std_mean.correction(self, dim: dims, correction: any, keepdim: bool) -> list
+    = np.sqrt(_var(self, dim, correction, keepdim)), _mean(self, dim, keepdim, None)
+    self: _both_back(_std_of_back, grads, self, dim, correction, keepdim)
 [torch tensor]
 sum_to_size(self, *size: sizes) := _sum_to(self, sizes(size)) if sizes(size) else sum(self)
 nansum(self, dim: dims = None, keepdim: bool = False, *, dtype = None)
@@ -316,7 +340,7 @@ for _name in ("median", "nanmedian"):
     declare(globals(), _MEDIANS.format(_name, _name == "nanmedian"))
 
 
-def _moment(name: str) -> None:
+def _moment(name: str, places: str) -> None:
     def call(
         input: Tensor, *args: Any, dim: Any = None, unbiased: Any = None, correction: Any = None,
         keepdim: bool = False, axis: Any = None, keepdims: bool = False,
@@ -332,7 +356,7 @@ def _moment(name: str) -> None:
 
     run = getattr(aten, f"{name}_correction")
     call.__name__ = name
-    function("torch tensor")(call)
+    function(places)(call)
 
 
 def _max_or_min(name: str) -> None:
@@ -356,25 +380,10 @@ def _max_or_min(name: str) -> None:
     function("torch tensor")(call)
 
 
-_moment("var")
-_moment("std")
+for _name in ("var", "std"):
+    _moment(_name, "torch tensor")
+    _moment(f"{_name}_mean", "torch")
 _max_or_min("max")
 _max_or_min("min")
 _max_or_min("median")
 _max_or_min("nanmedian")
-
-
-def _both(name: str) -> None:
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """The pair of both, over `dim` as `var` has it."""
-        given = {"dim": None, **kwargs} if not args else kwargs
-        mean = given.get("dim") if not args or isinstance(args[0], bool) else args[0]
-        keepdim = kwargs.get("keepdim", args[2] if args[2:] else False)
-        return getattr(aten, name)(input, *args, **kwargs), aten.mean(input, mean, keepdim)
-
-    call.__name__ = f"{name}_mean"
-    function("torch")(call)
-
-
-_both("var")
-_both("std")

@@ -160,10 +160,22 @@ def _instance_norm(
 
 def _by_channel(x: Tensor, p: float, training: bool, n: int) -> Tensor:
     check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
-    whole = x if x.array.ndim == n + 2 else x.unsqueeze(0)
-    shape = (*whole.array.shape[:2], *(1,) * n)
-    mask = aten.dropout(aten.ones(*shape, dtype=x.array.dtype), p, training)
-    return x * (mask if whole is x else mask.squeeze(0)) if training and p else x
+    dims, told = x.array.ndim, f"dropout{n}d: received a {x.array.ndim}-D input"
+    check(n > 1 or dims in (2, 3), told)
+    if dims not in (n + 1, n + 2):
+        warnings.warn(f"{told}, which is deprecated. Use dropout instead.", stacklevel=5)
+    if n == 2 and dims == 3:
+        warnings.warn(f"{told}, and takes its sizes for (N, C, L)", stacklevel=5)
+    alone = n != 2 and dims != n + 2  # channels without a batch
+    return x * _channels_kept(x, p, 1 if alone else 2) if training and p else x
+
+
+def _channels_kept(x: Tensor, p: float, apart: int) -> Tensor:
+    """A mask that is dropped out, in which the first `apart` dimensions have their own chances."""
+    told = "Feature dropout requires at least 2 dimensions in the input"
+    check(x.array.ndim >= min(apart, 2) or p == 1, told)
+    shape = (n if d < apart else 1 for d, n in enumerate(x.array.shape))
+    return aten.dropout(aten.ones(*shape, dtype=x.array.dtype), p)
 
 
 def _self_normal(x: Tensor, p: float, training: bool, apart: int) -> Tensor:
@@ -175,8 +187,7 @@ def _self_normal(x: Tensor, p: float, training: bool, apart: int) -> Tensor:
     if not training or not p:
         return x
     low = 1.7580993408473766
-    shape = (n if d < apart else 1 for d, n in enumerate(x.array.shape))
-    keep = (aten.dropout(aten.ones(*shape), p) > 0).to(x.array.dtype)
+    keep = (_channels_kept(x, p, apart) > 0).to(x.array.dtype)
     scale = ((low * low * p + 1) * (1 - p)) ** -0.5 if p < 1 else 0.0
     return x * keep * scale + (keep - 1) * (low * scale) + low * scale * p
 

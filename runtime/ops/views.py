@@ -22,6 +22,11 @@ from .make import declare, dimension, function, refused, sizes, zeros_beside
 Ints = tuple[int, ...]
 
 
+def _imag(self: Any) -> Any:
+    check(self.dtype.kind == "c", "imag is not implemented for tensors with non-complex dtypes.")
+    return self.imag
+
+
 def _permute(self: Any, dims: Ints) -> Any:
     if len(dims) != self.ndim:
         raise ValueError(f"{len(dims)} dims given for {self.ndim} dimensions")
@@ -207,7 +212,7 @@ as_strided(self, size: sizes, stride: sizes, storage_offset: any = None)
     = _strided(self, size, stride, storage_offset)
     self: _strided_back(grad, self_shape, self_strides, size, stride, storage_offset)
 real(self) = self.real => grad
-imag(self) = self.imag => grad * 1j
+imag(self) = _imag(self) => grad * 1j
 [tensor view]
 expand(self, *size: sizes) = _expand(self, size) => grad.sum_to_size(self_shape)
 [view]

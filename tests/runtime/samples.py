@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
 S = Sample
 TWO = ((3, 4), (3, 4))
-UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu erf square clone positive sgn sinc"
+UNARY = "neg abs sign exp expm1 exp2 sin cos tan sinh cosh tanh asinh atan floor ceil trunc round frac sigmoid relu celu erf square clone positive sgn sinc"
 POSITIVE = "log log2 log10 log1p sqrt rsqrt reciprocal"
 SAMPLES = [
     *[S(f"torch.{n}(x)") for n in UNARY.split()],
@@ -77,7 +77,7 @@ SAMPLES = [
     *[S(f"torch.{n}(x, 1)") for n in ("sum", "mean", "prod", "amax", "amin", "cumsum", "cumprod")],
     *[S(f"torch.{n}(x, dim=-1, keepdim=True)") for n in ("sum", "mean", "var", "std", "amax")],
     *[S(f"torch.{n}(x, (0, 2))", ((2, 3, 2),)) for n in ("sum", "mean", "amax", "logsumexp")],
-    S("torch.var(x, 0, unbiased=False)"),
+    *[S(f"sum(torch.{n}_mean(x, 0, unbiased=False))") for n in ("var", "std")],
     S("torch.max(x, 1)[0]"),
     S("x.min(0, keepdim=True).values"),
     S("torch.logsumexp(x, 1)"),
@@ -222,7 +222,7 @@ SAMPLES = [
     S("x.unflatten(1, (2, 2))"),
     S("x.swapaxes(0, 1)"),
     S("x.square_() if False else torch.square(x)"),
-    *[S(f"F.{n}(x)") for n in ("relu6", "mish", "hardswish", "softsign")],
+    *[S(f"F.{n}") for n in "relu6(x) mish(x) hardswish(x) softsign(x) threshold(x,0.1,7)".split()],
     S("F.hardsigmoid(x)", twice=False, rtol=1e-6),  # PyTorch takes 1 / 6 in float32
     S("F.cosine_similarity(x, y)", TWO),
     S("F.normalize(x, dim=1)"),

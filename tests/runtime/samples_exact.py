@@ -22,6 +22,7 @@ from .samples_exact_distributions import DISTRIBUTIONS
 from .samples_exact_images import IMAGES
 from .samples_exact_losses import LOSSES
 from .samples_exact_names import NAMES
+from .samples_exact_odd_inputs import ODD_INPUTS
 from .samples_exact_printed import PRINTED
 from .samples_exact_spectrum import SPECTRUM
 from .samples_exact_tensors import TENSORS
@@ -207,6 +208,7 @@ GROUPS |= {
 }
 GROUPS |= {"distributions": DISTRIBUTIONS, "images": IMAGES, "losses": LOSSES, "windows": WINDOWS}
 GROUPS |= {"database": DATABASE, "composed": COMPOSED, "spectrum": SPECTRUM}
+GROUPS |= {"odd_inputs": ODD_INPUTS}
 
 
 def put(value, place, new):

@@ -53,7 +53,8 @@ IN_PLACE = [
     *[S(f"inplace(x * 1, lambda t: t.{n}_())", lo=-0.8, hi=0.8) for n in UNIT.split()],
     *[S(f"inplace(x * 1, lambda t: t.{n}_())", lo=1.2, hi=3.0) for n in ("log2", "log10", "log1p")],
     *[S(f"inplace(x * 1, lambda t: t.{n}_(y))", TWO, lo=0.3) for n in ("remainder", "fmod")],
-    *[S(f"inplace(x * 1, F.{n}_)") for n in ("elu", "hardtanh", "leaky_relu", "relu")],
+    *[S(f"inplace(x * 1, F.{n}_)") for n in ("celu", "elu", "hardtanh", "leaky_relu", "relu")],
+    S("inplace(x * 1, lambda t: F.threshold_(t, 0.1, 7.0))"),
     *[
         S(f"inplace(x * 1, torch.{n}_)", lo=0.2, hi=0.8)
         for n in ("abs", "neg", "exp", "sqrt", "sigmoid", "tanh")

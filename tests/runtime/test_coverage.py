@@ -48,8 +48,9 @@ PYTHON = {
     "Starred": "__iter__",
 }
 CALLS = {"dumps": "__reduce__", "deepcopy": "__deepcopy__", "asarray": "__array__"}
+CALLS["sqrt"] = "__array_wrap__"
 NOT_OPERATORS = set(
-    "__annotations__ __array_priority__ __array_ufunc__ __dict__ __doc__ __init__ __module__ "
+    "__annotations__ __array_priority__ __dict__ __doc__ __init__ __module__ "
     "__slots__ __weakref__ __firstlineno__ __static_attributes__".split()
 )
 
