@@ -7,6 +7,7 @@ complex). Source: c10/core/ScalarType.h, aten/src/ATen/native/TypeProperties.cpp
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ float16, float32, float64 = half, float, double = [np.dtype(f"float{n}") for n i
 int16, int32, int64 = short, int_, long = [np.dtype(f"int{n}") for n in (16, 32, 64)]
 int8, uint8, bool_ = np.dtype("int8"), np.dtype("uint8"), np.dtype("bool")
 complex64, complex128 = cfloat, cdouble = np.dtype("complex64"), np.dtype("complex128")
+
+for _kind in (float16, float32, float64, int8, int16, int32, int64, uint8, bool_, cfloat, cdouble):
+    # Copies of a dtype, and what is read back, are the dtype itself, as those of PyTorch are.
+    copyreg.pickle(type(_kind), lambda dtype: (np.dtype, (dtype.str,)))  # type: ignore[arg-type]
 
 SCALARS = frozenset(type(x) for x in (True, 1, 1.0, 1j))
 CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
