@@ -41,10 +41,19 @@ def later(face: str, homes: dict[str, str]) -> Callable[[str], Any]:
     return find
 
 
-def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """All arguments of a call in their order, with the defaults of those that are not given."""
+def bound(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], defaults: bool
+) -> Any:
+    """Return all arguments of a call in their order, with `defaults` those not given, too.
+
+    Raises:
+        TypeError: they do not fit, or one can be given by its name alone.
+    """
     import inspect  # slow to load
 
     given = inspect.signature(function).bind(*args, **kwargs)
-    given.apply_defaults()
+    if defaults:
+        given.apply_defaults()
+    if given.kwargs:
+        raise TypeError(f"{function}: arguments without a position: {', '.join(given.kwargs)}")
     return given.args

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -60,7 +61,7 @@ class FunctionCtx(Node):
     function: ClassVar[type[Function]]
     _to_save = _dirty = _plain = tuple[Any, ...]()  # tensors
     _saved: Sequence[SavedVariable | None] | None = ()
-    _materialize = True
+    _materialize = _materialize_non_diff_grads = True
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         super().__init__(())
@@ -125,11 +126,13 @@ class FunctionCtx(Node):
                 metadata.append(((), None))  # it has no gradient, and none comes in its place
                 continue
             array = out.array
-            metadata.append((array.shape, array.dtype))
+            varies = array.dtype.kind in "fcV" and id(out) not in plain
+            seen = varies or self._materialize_non_diff_grads
+            metadata.append((array.shape, array.dtype if seen else None))
             if id(out) in inputs and id(out) not in dirty:
                 outputs[number] = wrap(array)  # handed through: a tensor of its own on this memory
                 outputs[number]._counter = out._counter
-            if not recording or array.dtype.kind not in "fcV" or id(out) in plain:
+            if not (recording and varies):
                 continue
             if id(out) in dirty:
                 rebase_history(out, self)
@@ -157,7 +160,9 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward outside autograd, and record backward."""
         if cls.setup_context is not Function.setup_context:
-            args = bound(cls.forward, args, kwargs)  # with defaults in place of what is not given
+            args = bound(cls.forward, args, kwargs, defaults=True)
+        elif kwargs:
+            args = bound(partial(cls.forward, None), args, kwargs, defaults=False)
         return active[0].op(cls.__name__, cls._apply, args) if active else cls._apply(*args)
 
     @classmethod

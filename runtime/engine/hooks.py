@@ -66,8 +66,8 @@ class NodeHooks:
         """Tensor pre-hooks may replace their gradient; retain_grad only looks."""
         grads = list(grads)
         for index, hooks in self.tensor_pre.items():
-            for hook in list(hooks.values()) if grads[index] is not None else ():
-                grads[index] = _call(hook, grads[index])
+            for hook in list(hooks.values()):
+                grads[index] = call_single(hook, grads[index])
         for index, ref in self.retain.items():
             tensor, grad = ref(), grads[index]
             if tensor is not None and grad is not None:
@@ -80,21 +80,29 @@ def call_all(hooks: HookDict, grads: Grads, *seen: tuple[Any, ...]) -> Grads:
     for hook in list(hooks.values()):
         changed = hook(tuple(grads), *seen)
         if changed is not None:
-            values = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+            wrong = f"expected tuple, but hook returned {type(changed).__name__!r}"
+            check(isinstance(changed, tuple), wrong, TypeError)
             who = f"hook {getattr(hook, '__name__', hook)!r} has returned an incorrect number of"
-            wrong = f"{who} values (got {len(values)}, but expected {len(grads)})"
-            check(len(values) == len(grads), wrong)
-            grads = values
+            wrong = f"{who} values (got {len(changed)}, but expected {len(grads)})"
+            check(len(changed) == len(grads), wrong)
+            for each in changed:
+                wrong = f"expected Variable, but hook returned {type(each).__name__!r}"
+                check(each is None or hasattr(each, "array"), wrong, TypeError)
+            grads = list(changed)
     return grads
 
 
-def _call(hook: Hook, grad: Any) -> Any:
-    """A tensor hook may only give None, or a tensor of the gradient's own shape and dtype."""
+def call_single(hook: Hook, grad: Any) -> Any:
+    """A tensor hook may only give None, or a tensor of the gradient's own shape and dtype.
+
+    The gradient is None where the node runs and none came for this output.
+    """
     replaced = hook(grad)
     if replaced is None:
         return grad
+    check(grad is not None, "can't replace a None gradient with a non-None value")
     who, kind = f"hook {getattr(hook, '__name__', hook)!r}", type(replaced).__name__
-    check(hasattr(replaced, "array"), f"{who} must give a Tensor or None, not {kind}", TypeError)
+    check(hasattr(replaced, "array"), f"expected Variable, but hook returned {kind!r}", TypeError)
     check(replaced.array.dtype == grad.array.dtype, f"{who} has changed the type of value")
     check(replaced.array.shape == grad.array.shape, f"{who} has changed the size of value")
     return replaced

@@ -47,8 +47,7 @@ def run_plain(  # noqa: PLR0912  (one loop)
             if buffer is None:
                 leaf = target.hooks is None and target.__class__ is AccumulateGrad
                 if leaf and left == 0 and not active:  # it would be next in any case
-                    if grad is not None:
-                        target.add(grad)  # type: ignore[attr-defined]
+                    target.add(grad)  # type: ignore[attr-defined]
                     continue
                 buffer = [None] * len(target.input_metadata)
             if buffer[nr] is None:

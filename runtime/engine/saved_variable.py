@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.mode import Mode
 from .grad_mode import without_grad
+from .hooks import check
 from .node import Edge, Node
 from .tensor import AccumulateGrad, Array, Tensor, gradient_edge, shape_name, wrap
 
@@ -55,6 +56,8 @@ class SavedVariable:
             variable = wrap(variable.array)
             variable._counter = self.counter
         self.packed = (without_grad(pack, variable), unpack, edge)
+        told = "A saved tensor pack hook is modifying its input in place. Give it a clone."
+        check(self.counter[0] == self.version, told)
 
     def unpack(self, saved_for: Node) -> Tensor:
         """The tensor again.
@@ -72,7 +75,10 @@ class SavedVariable:
             tensor._counter = self.counter
         else:
             data, unpack, edge = self.packed
-            tensor = wrap(unpack(data).array)
+            found = unpack(data)
+            wrong = f"Output of saved tensor unpack_hook expected to be a Tensor, not {type(found)}"
+            check(isinstance(found, Tensor), wrong, TypeError)
+            tensor = wrap(found.array)
         if self.is_output:
             edge = (saved_for, self.output_nr)
         if edge is not None:

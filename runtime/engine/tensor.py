@@ -25,7 +25,7 @@ from ..accelerator import accelerators
 from ..core.aten import aten
 from ..core.storage import storages
 from . import grad_mode
-from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, check, register
+from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, call_single, check, register
 from .node import NO_EDGE, RUNS_FIRST, Edge, Grads, Node
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ class Tensor(_Operators):  # type: ignore[misc]
     _post_accumulate: HookDict | None = None
     _retains_grad = is_sparse = False
     __array_priority__ = 1000  # so that numpy leaves `array + tensor` to us
-    __array_ufunc__ = None
 
     def __init__(self, *data: Any, **options: Any) -> None:
         if type(self).__new__ is object.__new__:  # else a subclass's has made it
@@ -106,7 +105,7 @@ class Tensor(_Operators):  # type: ignore[misc]
         late_grad(self)
         return self._node
 
-    is_leaf = property(lambda self: self._node is None)
+    is_leaf = property(lambda self: self.grad_fn is None)
     retains_grad = property(lambda self: self._retains_grad)
     _base = property(lambda self: None if self._view is None else self._view.base)
     data = property(  # the same memory, outside autograd and with a version of its own
@@ -184,11 +183,13 @@ def wrap(array: Any) -> Tensor:
 
 
 def late_grad(tensor: Tensor) -> bool:
-    """Whether a tensor needs a gradient by now: a view may, because its base came to need one."""
+    """Whether a tensor needs a gradient by now: a view does when its base came to need one."""
     view = tensor._view
-    if view is not None and view.version != tensor._counter[0]:
+    if view is None:
+        return tensor._rg
+    if view.version != tensor._counter[0]:
         view.regenerate(tensor)
-    return tensor._rg
+    return tensor._rg or view.base._rg
 
 
 def gradient_edge(tensor: Tensor) -> Edge:
@@ -227,16 +228,17 @@ class AccumulateGrad(Node):
 
     def apply(self, grads: Grads) -> Grads:
         grad, grads[0] = grads[0], None
-        if grad is not None:
-            self.add(grad)
+        self.add(grad)
         return []
 
-    def add(self, grad: Tensor) -> None:
+    def add(self, grad: Tensor | None) -> None:
         """`.grad` += `grad`, which is taken over as it is where nobody else can see it."""
         variable, recording = self.variable, grad_mode._grad.get()
         with _accumulating:
             old = variable._grad
-            if old is None:
+            if grad is None or not variable._rg:
+                pass  # requires_grad was turned off after the forward pass
+            elif old is None:
                 sole = not recording and sys.getrefcount(grad) <= _SOLE_TENSOR
                 if sole and (grad.is_sparse or _sole_owner(grad, variable.array.strides)):
                     variable._grad = grad
@@ -262,8 +264,13 @@ class AccumulateGrad(Node):
                 np.add(old.array, dense.array, out=old.array)
                 bump_version(old)
         if variable._post_accumulate is not None:
-            for hook in list(variable._post_accumulate.values()):
-                hook(variable)
+            _call_each(variable._post_accumulate, variable)
+
+
+def _call_each(hooks: HookDict, leaf: Tensor) -> None:
+    for hook in list(hooks.values()):
+        told = "Tensor post accumulate grad hooks should return None."
+        check(call_single(hook, leaf) is leaf, told)
 
 
 def _sole_owner(grad: Tensor, strides: tuple[int, ...]) -> bool:

@@ -65,7 +65,7 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
         return
     view = tensor._view
     what, base = ("a", tensor) if view is None else ("a view of a", view.base)
-    if base._rg and base._node is None:
+    if base._node is None and (base._rg or tensor._rg):
         operation = "is being used in an in-place operation."
         raise RuntimeError(f"{what} leaf Variable that requires grad {operation}")
     if view is not None and view.multi is not None:
