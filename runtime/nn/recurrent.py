@@ -14,6 +14,7 @@ from ..ops.make import composite
 from . import functional as F
 from . import init
 from .layers import Layer
+from .lstm_layer import is_fit, make_layer
 from .packed import PackedSequence
 
 State = tuple[Tensor, ...]
@@ -131,7 +132,7 @@ class _Layers(_Recurrent):
         return text
 
 
-def _through(self: _Layers, rows: Any, state: State, weights: Any) -> Any:
+def _through(step: Any, rows: Any, state: State, weights: Any) -> Any:
     """One layer in one direction: what each step gives, and the last state of each sequence.
 
     Of packed sequences a step may have fewer rows than the one before, or (backwards) more.
@@ -145,26 +146,50 @@ def _through(self: _Layers, rows: Any, state: State, weights: Any) -> Any:
             state = tuple(s[:n] for s in state)
         elif n > have:
             state = tuple(aten.cat([s, w[have:n]]) for s, w in zip(state, start, strict=True))
-        state = self._step(row, state, weights)
+        state = step(row, state, weights)
         found.append(state[0])
     if gone:
         state = tuple(aten.cat(parts[::-1]) for parts in zip(*gone, state, strict=True))
     return found, state
 
 
+def _one_by_one(
+    step: Any, x: Tensor, sizes: Any, state: State, weights: Any, reverse: bool
+) -> tuple[Tensor, State]:
+    """What `_through` gives of all steps, as one tensor, and the last state."""
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    gates, way = F.linear(x, w_ih, b_ih), -1 if reverse else 1
+    rows = gates.unbind(0) if sizes is None else gates.split(sizes)
+    found, end = _through(step, rows[::way], state, (w_hh, b_hh, w_hr))
+    return (aten.stack if sizes is None else aten.cat)(found[::way]), end
+
+
+def _lstm_by_steps(x: Tensor, *given: Any) -> State:
+    *weights, hidden, cell, reverse = given
+    out, end = _one_by_one(
+        lambda gates, state, rest: _lstm(gates, state, *rest, None),
+        x, None, (hidden, cell), (*weights, None), reverse,
+    )  # fmt: skip
+    return (out, *end)
+
+
+_lstm_layer = make_layer(_lstm_by_steps)
+
+
 def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
     sides, last, outs = 2 if self.bidirectional else 1, [], list[Any]()
+    plain = self.kind == "LSTM" and sizes is None and not self.proj_size
     for number, (w_ih, w_hh, *rest) in enumerate(self.all_weights):
         side = number % sides
         b_ih, b_hh, *more = rest if self.bias else (None, None, *rest)
         outs = outs if side else []
-        gates = F.linear(x, w_ih, b_ih)
-        rows = gates.unbind(0) if sizes is None else gates.split(sizes)
-        first = tuple(s[number] for s in state)
-        found, end = _through(
-            self, rows[:: -1 if side else 1], first, (w_hh, b_hh, more[0] if more else None)
-        )
-        outs.append((aten.stack if sizes is None else aten.cat)(found[:: -1 if side else 1]))
+        weights, first = (w_ih, w_hh, b_ih, b_hh), tuple(s[number] for s in state)
+        if plain and is_fit((x, *weights, *first)):
+            out, *end = _lstm_layer(x, *weights, *first, bool(side))
+        else:
+            weights = (*weights, more[0] if more else None)
+            out, end = _one_by_one(self._step, x, sizes, first, weights, bool(side))
+        outs.append(out)
         last.append(end)
         if side == sides - 1:
             x = outs[0] if sides == 1 else aten.cat(outs, -1)

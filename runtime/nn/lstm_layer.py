@@ -1,0 +1,201 @@
+"""One layer of an LSTM in one direction: one operator, with a backward of its own.
+
+As in PyTorch's CPU build it takes float32; other dtypes, packed sequences, projections, autocast
+and devices run step by step (recurrent.py), and so does a backward whose graph is recorded.
+Source: aten/src/ATen/native/mkldnn/RNN.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.storage import storage_of, storages
+from ..engine.backward import grad
+from ..engine.grad_mode import enable_grad, is_grad_enabled
+from ..engine.node import SECOND_BACKWARD, Grads, Node
+from ..engine.saved_variable import SavedVariable
+from ..engine.tensor import Tensor, gradient_edge, wrap
+from ..observe.arrangement import active
+from ..observe.autocast import is_autocast_enabled
+from ..ops.make import composite
+
+Array = Any
+Saved = tuple[Array, ...]
+
+
+def _halves(n: int, dtype: Any) -> tuple[Array, Array]:
+    """Factor and offset that make sigmoids of tanh for all gates but the third: (4 n) each."""
+    half, offset = np.full((2, 4 * n), 0.5, dtype)
+    half[2 * n : 3 * n], offset[2 * n : 3 * n] = 1, 0
+    return half, offset
+
+
+def _forward(x: Array, w_ih: Array, w_hh: Array, bias: Any, h: Array, c: Array) -> Saved:
+    """Gates (T, N, 4 H), states and cells (T + 1, N, H), and tanh of the cells (T, N, H).
+
+    A sigmoid is `tanh(x / 2) / 2 + 1 / 2`, so one call of tanh serves all gates.
+    """
+    steps, n = x.shape[0], w_hh.shape[1]
+    half, offset = _halves(n, x.dtype)
+    gates = x.reshape(-1, x.shape[2]) @ (w_ih * half[:, None]).T
+    if bias is not None:
+        gates += bias * half
+    gates = gates.reshape(steps, -1, 4 * n)
+    weight = (w_hh * half[:, None]).T
+    hidden = np.empty((steps + 1, *h.shape), x.dtype)
+    cells, squashed = np.empty_like(hidden), np.empty_like(hidden[1:])
+    hidden[0], cells[0] = h, c
+    for step in range(steps):
+        gate = gates[step]
+        gate += hidden[step] @ weight
+        np.tanh(gate, out=gate)
+        gate *= half
+        gate += offset
+        cell, tanh = cells[step + 1], squashed[step]
+        np.multiply(gate[:, n : 2 * n], cells[step], out=cell)
+        cell += gate[:, :n] * gate[:, 2 * n : 3 * n]
+        np.tanh(cell, out=tanh)
+        np.multiply(gate[:, 3 * n :], tanh, out=hidden[step + 1])
+    return gates, hidden, cells, squashed
+
+
+def _gate_gradients(saved: Saved, w_hh: Array, given: list[Any]) -> Saved:
+    """Gradients of what the gates are made of (T, N, 4 H), and of the first state and cell.
+
+    Args:
+        given: gradients of all states (T, N, H), of the last state and of the last cell, or None.
+    """
+    gates, hidden, cells, squashed = saved
+    n = w_hh.shape[1]
+    # What a gate's gradient is of the cell's (the first three) or of the state's (the last).
+    found = gates * (1 - gates)
+    enter, forget, new, out = (gates[..., k * n : (k + 1) * n] for k in range(4))
+    found[..., :n] *= new
+    found[..., n : 2 * n] *= cells[:-1]
+    np.multiply(enter, 1 - new * new, out=found[..., 2 * n : 3 * n])
+    found[..., 3 * n :] *= squashed
+    of_state = out * (1 - squashed * squashed)
+    states, d_hidden, d_cell = given
+    d_hidden = np.zeros_like(hidden[0]) if d_hidden is None else d_hidden
+    d_cell = np.zeros_like(hidden[0]) if d_cell is None else d_cell.copy()
+    for step in range(len(gates) - 1, -1, -1):
+        gate = found[step]
+        if states is not None:
+            d_hidden = d_hidden + states[step]
+        d_cell += d_hidden * of_state[step]
+        of_cell = gate[:, : 3 * n].reshape(-1, 3, n)
+        of_cell *= d_cell[:, None]
+        gate[:, 3 * n :] *= d_hidden
+        d_cell *= forget[step]
+        d_hidden = gate @ w_hh
+    return found, d_hidden, d_cell
+
+
+class MkldnnRnnLayerBackward0(Node):
+    """Holds the seven inputs, the output, and the workspace of the forward pass."""
+
+    __slots__ = ("by_steps", "output", "reverse", "saved", "work")
+
+    saved: tuple[SavedVariable | None, ...] | None
+    output: SavedVariable
+    work: Saved
+    reverse: bool
+    by_steps: Callable[..., Any]
+
+    def apply(self, grads: Grads) -> Grads:
+        if all(g is None for g in grads):
+            return [None] * 7
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        inputs = [s if s is None else s.unpack(self) for s in self.saved]
+        self.output.unpack(self)
+        if is_grad_enabled():
+            return self._recorded(inputs, grads)
+        if active:
+            name = "aten::mkldnn_rnn_layer_backward"
+            found: Grads = active[0].op(name, self._on_arrays, (*inputs, *grads))
+            return found
+        return self._on_arrays(*inputs, *grads)
+
+    def _on_arrays(self, *tensors: Any) -> Grads:
+        x, w_ih, w_hh, *_ = (None if t is None else t.array for t in tensors[:7])
+        given = [None if g is None else g.array for g in tensors[7:]]
+        if self.reverse:
+            x, given[0] = x[::-1], None if given[0] is None else given[0][::-1]
+        gates, h, c = _gate_gradients(self.work, w_hh, given)
+        wants = [self.task_should_compute_output(i) for i in range(7)]
+        rows, hidden = gates.reshape(-1, gates.shape[2]), self.work[1]
+        found: list[Any] = [None] * 7
+        if wants[0]:
+            d_x = (rows @ w_ih).reshape(x.shape)
+            found[0] = d_x[::-1] if self.reverse else d_x
+        if wants[1]:
+            found[1] = rows.T @ x.reshape(-1, x.shape[2])
+        if wants[2]:
+            found[2] = rows.T @ hidden[:-1].reshape(-1, hidden.shape[2])
+        if wants[3] or wants[4]:
+            found[3] = np.ones(len(rows), rows.dtype) @ rows
+            found[4] = found[3].copy()
+        found[5:] = h, c
+        return [wrap(a) if want else None for a, want in zip(found, wants, strict=True)]
+
+    def _recorded(self, inputs: list[Any], grads: Grads) -> Grads:
+        """The same through the steps, whose operators have derivatives themselves."""
+        wants = [self.task_should_compute_output(i) for i in range(7)]
+        with enable_grad():  # of views, as one tensor may be two of the inputs
+            inputs = [x if x is None else x.expand(x.array.shape) for x in inputs]
+            asked = [x for x, want in zip(inputs, wants, strict=True) if want]
+            outputs = self.by_steps(*inputs, self.reverse)
+            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
+            of, given = zip(*pairs, strict=True)
+            found = iter(grad(of, asked, given, create_graph=True, allow_unused=True))
+        return [next(found) if want else None for want in wants]
+
+    def release_variables(self) -> None:
+        self.saved, self.work = None, ()
+
+
+def is_fit(tensors: Iterable[Any]) -> bool:
+    """Whether the operator takes these inputs: float32 on the CPU, outside autocast."""
+    if is_autocast_enabled():
+        return False
+    given = [t for t in tensors if t is not None]
+    return all(t.array.dtype.char == "f" and t.array.size for t in given) and not (
+        storages and any(storage_of(t) is not None for t in given)
+    )
+
+
+def make_layer(by_steps: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the operator; `by_steps` takes the same arguments and is made of other operators.
+
+    It takes steps (T, N, input), weights (4 H, input) and (4 H, H), biases (4 H) or None, the first
+    state and cell (N, H), and whether it goes backwards. It returns all states (T, N, H), the last
+    state and the last cell.
+    """
+
+    @composite()
+    def mkldnn_rnn_layer(
+        x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor, c: Tensor,
+        reverse: bool,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
+        bias = None if b_ih is None else b_ih.array + b_hh.array
+        steps = x.array[::-1] if reverse else x.array
+        work = _forward(steps, w_ih.array, w_hh.array, bias, h.array, c.array)
+        hidden = work[1][1:]
+        outputs = hidden[::-1].copy() if reverse else hidden, hidden[-1].copy(), work[2][-1].copy()
+        made = tuple(map(wrap, outputs))
+        if is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
+            edges = [(None, 0) if t is None else gradient_edge(t) for t in inputs]
+            node = MkldnnRnnLayerBackward0(edges, [(a.shape, a.dtype) for a in outputs])
+            for number, out in enumerate(made):
+                out._node, out._rg, out.output_nr = node, True, number
+            node.saved = tuple(None if t is None else SavedVariable(t) for t in inputs)
+            node.output, node.work = SavedVariable(made[0], True), work
+            node.reverse, node.by_steps = reverse, by_steps
+        return made
+
+    return mkldnn_rnn_layer
