@@ -13,14 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.storage import storage_of, storages
-from ..engine.backward import grad
-from ..engine.grad_mode import enable_grad, is_grad_enabled
-from ..engine.node import SECOND_BACKWARD, Grads, Node
-from ..engine.saved_variable import SavedVariable
-from ..engine.tensor import Tensor, gradient_edge, wrap
-from ..observe.arrangement import active
 from ..observe.autocast import is_autocast_enabled
-from ..ops.make import composite
+from ..ops.fused_operator import FusedOperator
 
 Array = Any
 Saved = tuple[Array, ...]
@@ -33,7 +27,7 @@ def _halves(n: int, dtype: Any) -> tuple[Array, Array]:
     return half, offset
 
 
-def _forward(x: Array, w_ih: Array, w_hh: Array, bias: Any, h: Array, c: Array) -> Saved:
+def _steps(x: Array, w_ih: Array, w_hh: Array, bias: Any, h: Array, c: Array) -> Saved:
     """Gates (T, N, 4 H), states and cells (T + 1, N, H), and tanh of the cells (T, N, H).
 
     A sigmoid is `tanh(x / 2) / 2 + 1 / 2`, so one call of tanh serves all gates.
@@ -94,68 +88,35 @@ def _gate_gradients(saved: Saved, w_hh: Array, given: list[Any]) -> Saved:
     return found, d_hidden, d_cell
 
 
-class MkldnnRnnLayerBackward0(Node):
-    """Holds the seven inputs, the output, and the workspace of the forward pass."""
+def _forward(
+    x: Array, w_ih: Array, w_hh: Array, b_ih: Any, b_hh: Any, h: Array, c: Array, reverse: bool
+) -> tuple[tuple[Array, ...], Saved]:
+    bias, way = None if b_ih is None else b_ih + b_hh, -1 if reverse else 1
+    work = _steps(x[::way], w_ih, w_hh, bias, h, c)
+    hidden, cells = work[1][1:], work[2]
+    return (hidden[::-1].copy() if reverse else hidden, hidden[-1].copy(), cells[-1].copy()), work
 
-    __slots__ = ("by_steps", "output", "reverse", "saved", "work")
 
-    saved: tuple[SavedVariable | None, ...] | None
-    output: SavedVariable
-    work: Saved
-    reverse: bool
-    by_steps: Callable[..., Any]
-
-    def apply(self, grads: Grads) -> Grads:
-        if all(g is None for g in grads):
-            return [None] * 7
-        if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        inputs = [s if s is None else s.unpack(self) for s in self.saved]
-        self.output.unpack(self)
-        if is_grad_enabled():
-            return self._recorded(inputs, grads)
-        if active:
-            name = "aten::mkldnn_rnn_layer_backward"
-            found: Grads = active[0].op(name, self._on_arrays, (*inputs, *grads))
-            return found
-        return self._on_arrays(*inputs, *grads)
-
-    def _on_arrays(self, *tensors: Any) -> Grads:
-        x, w_ih, w_hh, *_ = (None if t is None else t.array for t in tensors[:7])
-        given = [None if g is None else g.array for g in tensors[7:]]
-        if self.reverse:
-            x, given[0] = x[::-1], None if given[0] is None else given[0][::-1]
-        gates, h, c = _gate_gradients(self.work, w_hh, given)
-        wants = [self.task_should_compute_output(i) for i in range(7)]
-        rows, hidden = gates.reshape(-1, gates.shape[2]), self.work[1]
-        found: list[Any] = [None] * 7
-        if wants[0]:
-            d_x = (rows @ w_ih).reshape(x.shape)
-            found[0] = d_x[::-1] if self.reverse else d_x
-        if wants[1]:
-            found[1] = rows.T @ x.reshape(-1, x.shape[2])
-        if wants[2]:
-            found[2] = rows.T @ hidden[:-1].reshape(-1, hidden.shape[2])
-        if wants[3] or wants[4]:
-            found[3] = np.ones(len(rows), rows.dtype) @ rows
-            found[4] = found[3].copy()
-        found[5:] = h, c
-        return [wrap(a) if want else None for a, want in zip(found, wants, strict=True)]
-
-    def _recorded(self, inputs: list[Any], grads: Grads) -> Grads:
-        """The same through the steps, whose operators have derivatives themselves."""
-        wants = [self.task_should_compute_output(i) for i in range(7)]
-        with enable_grad():  # of views, as one tensor may be two of the inputs
-            inputs = [x if x is None else x.expand(x.array.shape) for x in inputs]
-            asked = [x for x, want in zip(inputs, wants, strict=True) if want]
-            outputs = self.by_steps(*inputs, self.reverse)
-            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
-            of, given = zip(*pairs, strict=True)
-            found = iter(grad(of, asked, given, create_graph=True, allow_unused=True))
-        return [next(found) if want else None for want in wants]
-
-    def release_variables(self) -> None:
-        self.saved, self.work = None, ()
+def _backward(
+    work: Saved, arrays: list[Array], grads: list[Any], wanted: list[bool], reverse: bool
+) -> list[Any]:
+    x, w_ih, w_hh, *_ = arrays
+    if reverse:
+        x, grads = x[::-1], [None if grads[0] is None else grads[0][::-1], *grads[1:]]
+    gates, h, c = _gate_gradients(work, w_hh, grads)
+    rows, hidden = gates.reshape(-1, gates.shape[2]), work[1][:-1]
+    found: list[Any] = [None] * 5
+    if wanted[0]:
+        d_x = (rows @ w_ih).reshape(x.shape)
+        found[0] = d_x[::-1] if reverse else d_x
+    if wanted[1]:
+        found[1] = rows.T @ x.reshape(-1, x.shape[2])
+    if wanted[2]:
+        found[2] = rows.T @ hidden.reshape(-1, hidden.shape[2])
+    if wanted[3] or wanted[4]:
+        found[3] = np.ones(len(rows), rows.dtype) @ rows
+        found[4] = found[3].copy()
+    return [*found, h, c]
 
 
 def is_fit(tensors: Iterable[Any]) -> bool:
@@ -168,34 +129,11 @@ def is_fit(tensors: Iterable[Any]) -> bool:
     )
 
 
-def make_layer(by_steps: Callable[..., Any]) -> Callable[..., Any]:
+def make_layer(by_steps: Callable[..., Any]) -> FusedOperator:
     """Make the operator; `by_steps` takes the same arguments and is made of other operators.
 
     It takes steps (T, N, input), weights (4 H, input) and (4 H, H), biases (4 H) or None, the first
     state and cell (N, H), and whether it goes backwards. It returns all states (T, N, H), the last
     state and the last cell.
     """
-
-    @composite()
-    def mkldnn_rnn_layer(
-        x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor, c: Tensor,
-        reverse: bool,
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        inputs = x, w_ih, w_hh, b_ih, b_hh, h, c
-        bias = None if b_ih is None else b_ih.array + b_hh.array
-        steps = x.array[::-1] if reverse else x.array
-        work = _forward(steps, w_ih.array, w_hh.array, bias, h.array, c.array)
-        hidden = work[1][1:]
-        outputs = hidden[::-1].copy() if reverse else hidden, hidden[-1].copy(), work[2][-1].copy()
-        made = tuple(map(wrap, outputs))
-        if is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
-            edges = [(None, 0) if t is None else gradient_edge(t) for t in inputs]
-            node = MkldnnRnnLayerBackward0(edges, [(a.shape, a.dtype) for a in outputs])
-            for number, out in enumerate(made):
-                out._node, out._rg, out.output_nr = node, True, number
-            node.saved = tuple(None if t is None else SavedVariable(t) for t in inputs)
-            node.output, node.work = SavedVariable(made[0], True), work
-            node.reverse, node.by_steps = reverse, by_steps
-        return made
-
-    return mkldnn_rnn_layer
+    return FusedOperator("mkldnn_rnn_layer", 7, _forward, _backward, by_steps, guards_output=True)

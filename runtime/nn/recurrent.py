@@ -187,8 +187,8 @@ def _run(self: _Layers, x: Tensor, sizes: Any, state: State) -> Any:
         if plain and is_fit((x, *weights, *first)):
             out, *end = _lstm_layer(x, *weights, *first, bool(side))
         else:
-            weights = (*weights, more[0] if more else None)
-            out, end = _one_by_one(self._step, x, sizes, first, weights, bool(side))
+            all_weights = (*weights, more[0] if more else None)
+            out, end = _one_by_one(self._step, x, sizes, first, all_weights, bool(side))
         outs.append(out)
         last.append(end)
         if side == sides - 1:

@@ -14,45 +14,24 @@ import numpy as np
 from ..core.aten import aten
 from ..core.dtypes import finfo
 from ..engine.tensor import Tensor, bump_version, wrap
-from .make import declare
+from .fused_operator import FusedOperator
+from .make import composite, declare
+from .norm_passes import (
+    batch_norm,
+    batch_norm_back,
+    group_norm,
+    group_norm_back,
+    layer_norm,
+    layer_norm_back,
+)
 
 Ints = tuple[int, ...]
 
 
-def _mean(x: Any, dims: Ints, y: Any = None) -> Any:
-    """The mean of x, or of x * y; of arrays over the last dimension, as a product."""
-    if isinstance(x, Tensor):
-        return (x if y is None else x * y).mean(dims, True)
-    if dims != (x.ndim - 1,) or x.dtype.char not in "fd":
-        return (x if y is None else x * y).mean(dims, keepdims=True)
-    share = x.dtype.type(1 / (x.shape[-1] or 1))
-    if y is None:
-        return x @ np.full((x.shape[-1], 1), share)
-    return np.einsum("...i,...i->...", x, y)[..., None] * share
-
-
-def _whitened(x: Any, dims: Ints, eps: float) -> tuple[Any, Any]:
-    """Of a tensor or an array: with mean 0 and variance 1, and what it was scaled by."""
-    hat = x - _mean(x, dims)
-    if isinstance(x, Tensor):
-        scale = (_mean(hat, dims, hat) + eps) ** -0.5
-        return hat * scale, scale
-    scale = 1 / np.sqrt(_mean(hat, dims, hat) + x.dtype.type(eps))
-    hat *= scale
-    return hat, scale
-
-
-def _norm_self(grad: Any, x: Any, weight: Any, dims: Ints, eps: float) -> Any:
-    hat, scale = _whitened(x, dims, eps)
-    g = grad if weight is None else grad * weight
-    return (g - _mean(g, dims) - hat * _mean(g, dims, hat)) * scale
-
-
-def _norm_weight(grad: Any, x: Any, dims: Ints, eps: float) -> Any:
-    hat = _whitened(x, dims, eps)[0]
-    if isinstance(x, Tensor) or dims != (x.ndim - 1,):
-        return grad * hat
-    return np.einsum("ij,ij->j", grad.reshape(-1, x.shape[-1]), hat.reshape(-1, x.shape[-1]))
+def _whitened(x: Tensor, dims: Ints, eps: float) -> Tensor:
+    """With mean 0 and variance 1."""
+    hat = x - x.mean(dims, True)
+    return hat * ((hat * hat).mean(dims, True) + eps) ** -0.5
 
 
 def _last(x: Tensor, shape: Any) -> Ints:
@@ -86,33 +65,73 @@ def _affine(x: Any, weight: Any, bias: Any = None) -> Any:
     return x if bias is None else x + bias
 
 
-def _batch_stats(input: Tensor, mean: Any, var: Any, momentum: float) -> Ints:
-    """Move the running statistics; the dimensions that are averaged."""
-    x, dims = input.array, (0, *range(2, input.array.ndim))
-    count = x.size // (x.shape[1] or 1)
-    if count == 1:
+def _layer_by_steps(x: Tensor, weight: Any, bias: Any, dims: int, eps: float) -> Tensor:
+    return _affine(_whitened(x, tuple(range(-dims, 0)), eps), weight, bias)
+
+
+def _group_by_steps(x: Tensor, weight: Any, bias: Any, groups: int, eps: float) -> Tensor:
+    rows = aten.reshape(x, (x.array.shape[0], groups, math.prod(x.array.shape[1:]) // groups))
+    hat = _whitened(rows, (2,), eps).reshape(x.array.shape)
+    return _affine(hat, _channels(weight, x), _channels(bias, x))
+
+
+def _batch_by_steps(
+    x: Tensor, weight: Any, bias: Any, mean: Any, var: Any, training: bool, _: float, eps: float
+) -> Tensor:
+    if training:
+        hat = _whitened(x, (0, *range(2, x.array.ndim)), eps)
+    else:
+        hat = (x - _channels(mean.detach(), x)) * _channels((var.detach() + eps).rsqrt(), x)
+    return _affine(hat, _channels(weight, x), _channels(bias, x))
+
+
+def _move_running(
+    work: Any, x: Tensor, _w: Any, _b: Any, mean: Any, var: Any, training: bool, momentum: float,
+    _e: float,
+) -> None:  # fmt: skip
+    """Move the running statistics towards those of the batch."""
+    if not training or mean is None or var is None:
+        return
+    count = x.array.size // x.array.shape[1]
+    for running, now in ((mean, work[0]), (var, work[1] * (count / (count - 1)))):
+        running.array[...] = (1 - momentum) * running.array + momentum * now
+        bump_version(running)
+
+
+native_layer_norm = FusedOperator(
+    "native_layer_norm", 3, layer_norm, layer_norm_back, _layer_by_steps, unsaved=[2]
+)
+native_group_norm = FusedOperator(
+    "native_group_norm", 3, group_norm, group_norm_back, _group_by_steps, unsaved=[2]
+)
+native_batch_norm = FusedOperator(
+    "native_batch_norm", 5, batch_norm, batch_norm_back, _batch_by_steps, after=_move_running,
+    unsaved=[2, 3, 4],
+)  # fmt: skip
+
+
+@composite()
+def _batch_norm_impl_index(*args: Any) -> Any:
+    return native_batch_norm(*args)
+
+
+def _batch_norm(
+    x: Tensor, mean: Any, var: Any, weight: Any, bias: Any, training: bool, momentum: float,
+    eps: float,
+) -> Any:  # fmt: skip
+    if not x.array.size:
+        return _affine(x * 1, _channels(weight, x), _channels(bias, x))
+    if training and x.array.size == x.array.shape[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got {x.shape}")
-    if mean is not None and var is not None:
-        for running, now in (
-            (mean, x.mean(dims)),
-            (var, x.var(dims) * (count / max(count - 1, 1))),
-        ):
-            running.array[...] = (1 - momentum) * running.array + momentum * now
-            bump_version(running)
-    return dims
-
-
-def _frozen_norm(x: Tensor, mean: Any, var: Any, eps: float) -> Tensor:
-    if mean is None or var is None:
+    if not training and (mean is None or var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined in evaluation")
-    scale = (var.detach() + eps).rsqrt()
-    return (x.contiguous() - _channels(mean.detach(), x)) * _channels(scale, x)
+    return aten._batch_norm_impl_index(x, weight, bias, mean, var, training, momentum, eps)
 
 
-def _grouped(x: Tensor, groups: int) -> Tensor:
+def _group_norm(x: Tensor, groups: int, weight: Any, bias: Any, eps: float) -> Any:
     if x.array.ndim < 2 or x.array.shape[1] % groups:
         raise RuntimeError(f"the channels of {x.shape} do not make {groups} groups")
-    return aten.reshape(x, (x.array.shape[0], groups, math.prod(x.array.shape[1:]) // groups))
+    return native_group_norm(x, weight, bias, groups, eps)
 
 
 def _attention(
@@ -140,28 +159,17 @@ def _attention(
     return aten.dropout(weights, p) @ value if p else weights @ value
 
 
-_NATIVE = """
-native_{}_norm(self, weight: number, bias: number, dims: any, eps: float)
-    = _affine(_whitened(self, dims, eps)[0], weight, bias)
-    self: _norm_self(grad, self, weight, dims, eps) || _norm_self(grad, self, weight, dims, eps)
-    weight: _norm_weight(grad, self, dims, eps) || _norm_weight(grad, self, dims, eps)
-    bias: grad"""
 _ROWS = r"""
-[torch nn]
+[torch nn wide contiguous]
 layer_norm(self, normalized_shape, weight = None, bias = None, eps: float = 1e-5)
-    := native_layer_norm(self, weight, bias, _last(self, normalized_shape), eps)
+    := native_layer_norm(self, weight, bias, len(_last(self, normalized_shape)), eps)
 rms_norm(self, normalized_shape, weight = None, eps = None)
     := _rms_norm(self, _last(self, normalized_shape), weight, eps)
 group_norm(self, num_groups: int, weight = None, bias = None, eps: float = 1e-5)
-    := _affine(native_group_norm(_grouped(self, num_groups), None, None, (2,), eps)
-    .reshape(self.array.shape), _channels(weight, self), _channels(bias, self))
+    := _group_norm(self, num_groups, weight, bias, eps)
 batch_norm(self, running_mean, running_var, weight = None, bias = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5)
-    := _affine(self * 1, _channels(weight, self), _channels(bias, self)) if not self.array.size
-    else native_batch_norm(self, _channels(weight, self), _channels(bias, self),
-    _batch_stats(self, running_mean, running_var, momentum), eps) if training
-    else _affine(_frozen_norm(self, running_mean, running_var, eps), _channels(weight, self),
-    _channels(bias, self))
+    := _batch_norm(self, running_mean, running_var, weight, bias, training, momentum, eps)
 [nn]
 normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12)
     := self / self.norm(p, dim, True).clamp(min=eps).expand_as(self)
@@ -170,7 +178,4 @@ scaled_dot_product_attention(query, key, value, attn_mask = None, dropout_p: flo
     := _attention(query, key, value, attn_mask, dropout_p, is_causal,
     query.array.shape[-1] ** -0.5 if scale is None else scale)
 """
-declare(
-    globals(),
-    "[wide contiguous]" + "".join(map(_NATIVE.format, ("layer", "batch", "group"))) + _ROWS,
-)
+declare(globals(), _ROWS)

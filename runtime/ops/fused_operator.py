@@ -1,0 +1,153 @@
+"""Operators that are one piece in both directions: norms, attention, a layer of an LSTM.
+
+    forward(*arrays, *rest)  ->  (arrays of outputs), work
+    backward(work, arrays, gradients, wanted, *rest)  ->  arrays, one for each of `arrays`
+
+`arrays` are those of the tensors that come first among the arguments (None for None). 16-bit floats
+are computed with in float32. A backward whose graph is recorded goes through `by_steps`, which
+takes the operator's arguments and is made of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import in_float32, narrowed
+from ..core.storage import storages
+from ..engine.backward import grad
+from ..engine.grad_mode import enable_grad, is_grad_enabled
+from ..engine.hooks import check
+from ..engine.node import NO_EDGE, SECOND_BACKWARD, Grads, Node
+from ..engine.saved_variable import SavedVariable
+from ..engine.tensor import Tensor, gradient_edge, wrap
+from ..observe.arrangement import active
+from .make.arguments import failed
+from .make.table import Call
+
+Array = Any
+Found = tuple[Sequence[Array], Any]
+
+
+class FusedNode(Node):
+    """Holds the tensors, the other arguments, and the forward pass's work."""
+
+    __slots__ = ("inputs", "output", "rest", "work")
+
+    operator: FusedOperator
+    inputs: tuple[Any, ...] | None
+    rest: tuple[Any, ...]
+    work: Any
+    output: SavedVariable | None
+
+    def apply(self, grads: Grads) -> Grads:
+        operator = self.operator
+        if not any(g is not None for g in grads):
+            return [None] * operator.count
+        if self.inputs is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        inputs = [x.unpack(self) if x.__class__ is SavedVariable else x for x in self.inputs]
+        if self.output is not None:
+            self.output.unpack(self)
+        if is_grad_enabled():
+            return self._recorded(inputs, grads)
+        if active:
+            given = (*grads, *inputs, *self.rest)
+            found: Grads = active[0].op(f"{operator.name}_backward", self._on_arrays, given)
+            return found
+        return self._on_arrays(*grads, *inputs)
+
+    def _on_arrays(self, *tensors: Any) -> Grads:
+        operator, split = self.operator, len(self.input_metadata)
+        arrays = operator.arrays(tensors[split : split + operator.count])
+        given = operator.arrays(tensors[:split])
+        # What a device replays has other inputs than those that the work was made of.
+        work = operator.forward(*arrays, *self.rest)[1] if storages else self.work
+        wanted = self._wanted()
+        found = operator.backward(work, arrays, given, wanted, *self.rest)
+        return [
+            None if x is None or not want else wrap(x)
+            for x, want in zip(found, wanted, strict=True)
+        ]
+
+    def _wanted(self) -> list[bool]:
+        return [self.task_should_compute_output(i) for i in range(self.operator.count)]
+
+    def _recorded(self, inputs: list[Any], grads: Grads) -> Grads:
+        """The same through other operators, which have derivatives themselves."""
+        wanted = self._wanted()
+        with enable_grad():  # of views, as one tensor may be two of the inputs
+            inputs = [x if x is None else x.expand(x.array.shape) for x in inputs]
+            asked = [x for x, want in zip(inputs, wanted, strict=True) if want]
+            outputs = self.operator.by_steps(*inputs, *self.rest)
+            outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None]
+            of, given = zip(*pairs, strict=True)
+            found = iter(grad(of, asked, given, create_graph=True, allow_unused=True))
+        return [next(found) if want else None for want in wanted]
+
+    def release_variables(self) -> None:
+        self.inputs = self.work = self.output = None
+
+
+class FusedOperator:
+    """An operator `aten::name` of `count` tensors and more, with nodes of a class of its own.
+
+    Args:
+        after: is called with the work and all arguments, once the outputs are there.
+        unsaved: which of the tensors may change until backward.
+        guards_output: whether the first output may not.
+    """
+
+    def __init__(
+        self, name: str, count: int, forward: Callable[..., Found], backward: Call, by_steps: Call,
+        *, after: Call | None = None, unsaved: Sequence[int] = (), guards_output: bool = False,
+    ) -> None:  # fmt: skip
+        self.name, self.count, self.forward, self.backward = (
+            f"aten::{name}",
+            count,
+            forward,
+            backward,
+        )
+        self.by_steps, self.after = by_steps, after
+        self.unsaved, self.guards_output = unsaved, guards_output
+        title = name.strip("_").title().replace("_", "") + "Backward0"
+        self.node = type(title, (FusedNode,), {"__slots__": (), "operator": self})
+
+    def __call__(self, *args: Any) -> Any:
+        """The one output, or a tuple of several."""
+        return active[0].op(self.name, self.run, args) if active else self.run(*args)
+
+    def arrays(self, tensors: Sequence[Any]) -> list[Any]:
+        """The arrays of tensors, in order, 16-bit floats as float32."""
+        found = [t if t is None else np.asarray(t.array, order="C") for t in tensors]
+        return [in_float32(a) if a is not None and a.itemsize == 2 else a for a in found]
+
+    def run(self, *args: Any) -> Any:
+        """The operator itself, which nobody observes."""
+        tensors, rest = args[: self.count], args[self.count :]
+        arrays, dtype = self.arrays(tensors), tensors[0].array.dtype
+        check(dtype.kind in "fV", f"{self.name}: not implemented for {dtype}")
+        try:
+            outputs, work = self.forward(*arrays, *rest)
+        except (ValueError, TypeError) as error:
+            raise failed(self.name, error, *arrays) from None
+        if self.after is not None:
+            self.after(work, *args)
+        made = [wrap(narrowed(x, dtype) if dtype.itemsize == 2 else x) for x in outputs]
+        if is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+            self._record(made, tensors, rest, work)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _record(self, made: list[Tensor], tensors: Sequence[Any], rest: Any, work: Any) -> None:
+        edges = [NO_EDGE if t is None else gradient_edge(t) for t in tensors]
+        node: Any = self.node(edges, [(x.array.shape, x.array.dtype) for x in made])
+        for number, out in enumerate(made):
+            out._node, out._rg, out.output_nr = node, True, number
+        node.inputs = tuple(
+            t if t is None or i in self.unsaved else SavedVariable(t) for i, t in enumerate(tensors)
+        )
+        node.output = SavedVariable(made[0], True) if self.guards_output else None
+        node.rest, node.work = rest, work

@@ -1,0 +1,64 @@
+"""Norms of many float32, and the gradients of their gradients, against float64 and by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidy.runtime as torch
+from tidy.profiler import profile
+
+F = torch.nn.functional
+_NORMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "layer": (lambda x: F.layer_norm(x, x.shape[1:]), (1, 2, 3)),
+    "group": (lambda x: F.group_norm(x, 1), (1, 2, 3)),
+    "batch": (lambda x: F.batch_norm(x, None, None, training=True), (0, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", _NORMS)
+def test_many_elements_lose_no_digits(name: str) -> None:
+    call, dims = _NORMS[name]
+    x = np.random.default_rng(0).standard_normal((1, 2, 1000, 1001)).astype(np.float32) + 3
+    wide = x.astype(np.float64)
+    wanted = (wide - wide.mean(dims, keepdims=True)) / np.sqrt(wide.var(dims, keepdims=True) + 1e-5)
+    found = call(torch.from_numpy(x)).numpy()
+    assert np.abs(found - wanted).max() < 2e-6
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+def test_batch_norm_is_one_operator_in_both_modes(training: bool) -> None:
+    model, x = torch.nn.BatchNorm2d(3), torch.randn(4, 3, 5, 5, requires_grad=True)
+    model.train(training)
+    with profile() as profiler:
+        (model(x) ** 3).sum().backward()
+    seen = [event for event in profiler.trace.dfs() if "atch_norm" in event.name]
+    assert [event.name.removeprefix("aten::") for event in seen] == [
+        "batch_norm", "_batch_norm_impl_index", "native_batch_norm", "native_batch_norm_backward",
+    ]  # fmt: skip
+    assert seen[2].parent == seen[1]
+    assert seen[1].parent == seen[0]
+
+
+@pytest.mark.parametrize("name", ["layer", "group", "batch", "frozen"])
+def test_gradients_of_gradients(name: str) -> None:
+    """Once from the operator's own backward, once from that of what it is made of."""
+    stream = np.random.default_rng(0)
+    x = torch.tensor(stream.standard_normal((3, 4, 5))).requires_grad_()
+    weight, bias = (torch.tensor(stream.standard_normal(4)).requires_grad_() for _ in range(2))
+    mean, var = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64) * 2
+
+    def call(x: Any, weight: Any, bias: Any) -> Any:
+        if name == "layer":
+            return F.layer_norm(x.transpose(1, 2), (4,), weight, bias)
+        if name == "group":
+            return F.group_norm(x, 2, weight, bias)
+        training = name == "batch"
+        stats = (None, None) if training else (mean, var)
+        return F.batch_norm(x, *stats, weight, bias, training=training)
+
+    assert torch.autograd.gradcheck(call, (x, weight, bias))
+    assert torch.autograd.gradgradcheck(call, (x, weight, bias))
