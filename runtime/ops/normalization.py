@@ -14,6 +14,7 @@ import numpy as np
 from ..core.aten import aten
 from ..core.dtypes import finfo
 from ..engine.tensor import Tensor, bump_version, wrap
+from . import flash_attention
 from .fused_operator import FusedOperator
 from .make import composite, declare
 from .norm_passes import (
@@ -28,7 +29,7 @@ from .norm_passes import (
 Ints = tuple[int, ...]
 
 
-def _whitened(x: Tensor, dims: Ints, eps: float) -> Tensor:
+def _whitened(x: Tensor, dims: Ints, eps: float) -> Any:
     """With mean 0 and variance 1."""
     hat = x - x.mean(dims, True)
     return hat * ((hat * hat).mean(dims, True) + eps) ** -0.5
@@ -42,7 +43,7 @@ def _last(x: Tensor, shape: Any) -> Ints:
     return tuple(range(x.array.ndim - len(shape), x.array.ndim))
 
 
-def _rms_norm(x: Tensor, dims: Ints, weight: Any, eps: float | None) -> Tensor:
+def _rms_norm(x: Tensor, dims: Ints, weight: Any, eps: float | None) -> Any:
     wide = _wide(x)
     eps = float(finfo(wide.array.dtype).eps) if eps is None else eps
     wide = wide if wide.array.flags.c_contiguous else wide.contiguous()
@@ -65,11 +66,11 @@ def _affine(x: Any, weight: Any, bias: Any = None) -> Any:
     return x if bias is None else x + bias
 
 
-def _layer_by_steps(x: Tensor, weight: Any, bias: Any, dims: int, eps: float) -> Tensor:
+def _layer_by_steps(x: Tensor, weight: Any, bias: Any, dims: int, eps: float) -> Any:
     return _affine(_whitened(x, tuple(range(-dims, 0)), eps), weight, bias)
 
 
-def _group_by_steps(x: Tensor, weight: Any, bias: Any, groups: int, eps: float) -> Tensor:
+def _group_by_steps(x: Tensor, weight: Any, bias: Any, groups: int, eps: float) -> Any:
     rows = aten.reshape(x, (x.array.shape[0], groups, math.prod(x.array.shape[1:]) // groups))
     hat = _whitened(rows, (2,), eps).reshape(x.array.shape)
     return _affine(hat, _channels(weight, x), _channels(bias, x))
@@ -77,7 +78,7 @@ def _group_by_steps(x: Tensor, weight: Any, bias: Any, groups: int, eps: float) 
 
 def _batch_by_steps(
     x: Tensor, weight: Any, bias: Any, mean: Any, var: Any, training: bool, _: float, eps: float
-) -> Tensor:
+) -> Any:
     if training:
         hat = _whitened(x, (0, *range(2, x.array.ndim)), eps)
     else:
@@ -136,12 +137,22 @@ def _group_norm(x: Tensor, groups: int, weight: Any, bias: Any, eps: float) -> A
 
 def _attention(
     query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float
-) -> Tensor:
+) -> Any:
+    if flash_attention.is_fit(query, key, value, mask, p, causal):
+        return _flash(query, key, value, mask, causal, scale)
+    return aten._scaled_dot_product_attention_math(query, key, value, mask, p, causal, scale)
+
+
+@composite()
+def _scaled_dot_product_attention_math(
+    query: Any, key: Any, value: Any, mask: Any, p: float, causal: bool, scale: float
+) -> Any:
     """A row of the mask that may look nowhere gives 0."""
     if query.array.itemsize == 2:
         dtype, mask = query.array.dtype, mask if mask is None else _wide(mask)
         query, key, value = (_wide(x) for x in (query, key, value))
-        return _attention(query, key, value, mask, p, causal, scale).to(dtype)
+        found = aten._scaled_dot_product_attention_math(query, key, value, mask, p, causal, scale)
+        return found.to(dtype)
     scores, hidden = (query * scale) @ key.transpose(-2, -1), None
     if causal:
         if mask is not None:
@@ -157,6 +168,11 @@ def _attention(
     if hidden is not None and hidden.array.all(-1).any():
         weights = weights.masked_fill(hidden, 0)
     return aten.dropout(weights, p) @ value if p else weights @ value
+
+
+_flash = flash_attention.make_attention(
+    lambda q, k, v, mask, *how: aten._scaled_dot_product_attention_math(q, k, v, mask, 0.0, *how)
+)
 
 
 _ROWS = r"""
