@@ -149,7 +149,9 @@ def _beside_ns() -> int:
     (_, _, children_s, of_system_s, _), ticks = os.times(), 0
     try:
         for pid in _read("thread-self/children").split():
-            ticks += sum(map(int, _read(f"{pid.decode()}/stat").rpartition(b")")[2].split()[11:15]))
+            with suppress(OSError, ValueError):  # one that has just ended hides no other
+                stat = _read(f"{pid.decode()}/stat").rpartition(b")")[2]
+                ticks += sum(map(int, stat.split()[11:15]))
         children_s += ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, AttributeError):
         pass

@@ -127,7 +127,8 @@ def beside_ns() -> int:
         with open("/proc/thread-self/children", "rb", 0) as file:
             pids = file.read(10_000).split()
         for pid in pids:
-            with open(b"/proc/%b/stat" % pid, "rb", 0) as file:
+            # One that has just ended hides no other.
+            with suppress(OSError, ValueError), open(b"/proc/%b/stat" % pid, "rb", 0) as file:
                 ticks += sum(map(int, file.read(1000).rpartition(b")")[2].split()[11:15]))
         children_s += ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, AttributeError):
