@@ -82,6 +82,17 @@ def test_workers_that_wait_for_processes_of_their_own(tmp_path: Path) -> None:
     assert found.fix == "num_workers=3, as there are processors for, and cheaper items"
 
 
+def test_workers_that_compute_beside_threads_of_their_own(tmp_path: Path) -> None:
+    """Threads of a library have as much of the processors as the worker, which does not wait."""
+    loop = Loop(workers=1, cpu_share=0.9, beside_share=0.95, cpu_count=4)
+    (found,) = _found(loop, tmp_path)
+    assert "waits for the DataLoader" in found.message
+    assert "of their own" not in found.message
+    # Those that get no processor do not wait for their threads either.
+    (found,) = _found(replace(loop, cpu_share=0.3, queued_share=0.4, beside_share=0.5), tmp_path)
+    assert "of their own" not in found.message
+
+
 def test_more_workers_than_processors(tmp_path: Path) -> None:
     """Those that only wait may be more, and PyTorch warns of it: the fix says why."""
     (found,) = _found(Loop(cpu_count=2), tmp_path)

@@ -37,6 +37,7 @@ _TURN_NS = 1_000_000
 _COMPUTES = 0.5
 # The same of processes that it waits for: how long these waited for a processor is not known.
 _HAS_COMPUTED = 0.25
+_RESTS = 0.5  # of the time that a worker works
 _MOST_WORKERS = 64
 # Where workers wait for a processor from this part of their work on, so does all else, and when
 # something happened tells little.
@@ -120,8 +121,12 @@ class WorkerBound:
 
     @property
     def waits_for_its_own(self) -> bool:
-        """Tell whether a worker waits for threads or processes of its own that compute."""
-        return self.beside_share >= max(_HAS_COMPUTED, self.cpu_share)
+        """Tell whether a worker mostly waits for threads or processes of its own that compute.
+
+        One that computes as well, or waits for a processor, does not wait for them.
+        """
+        rests = 1 - self.cpu_share - self.queued_share
+        return self.beside_share >= _HAS_COMPUTED and rests >= _RESTS
 
     @property
     def outnumber_processors(self) -> bool:
