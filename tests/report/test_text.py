@@ -13,6 +13,7 @@ from tidy.check.weigh import Weighed
 from tidy.finding import Crashed, NotApplicable, NotChecked, Saving
 from tidy.report.console import make_console
 from tidy.report.text import print_report, render
+from tidy.report.wording import replay_is_off_text
 from tidy.savings import Fidelity
 
 from ..account_lines import without_account
@@ -224,7 +225,7 @@ _SAVED = Saving(36_000_000, 45_000_000, 153_000_000, "without it")
 def _weighed(*found: Finding, **more: Any) -> Report:
     """A report as if its findings had been replayed."""
     made = report()
-    fidelity = Fidelity(more.pop("error", 0.001), 0.02)
+    fidelity = Fidelity(more.pop("error", 0.001), more.pop("p90_error", 0.02))
     given = {"step_ns": 153_000_000, "step_ns_after": (90_000_000, 900_000), "fidelity": fidelity}
     made.__dict__["weighed"] = Weighed(tuple(found), **{**given, **more})
     return made
@@ -274,12 +275,24 @@ def test_many_rules_that_do_not_apply_are_counted_or_named() -> None:
     ]
 
 
-def test_a_replay_that_is_far_off_says_so_and_no_more() -> None:
-    made = _weighed(finding(), step_ns_after=None, error=0.064)
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [((0.064, 0.02), "6.4% of a run"), ((0.0, 0.112), "11.2% or more in one part of ten")],
+)
+def test_a_replay_that_is_far_off_says_so_and_no_more(
+    errors: tuple[float, float], said: str
+) -> None:
+    """Whichever decided: the error of most steps, or that of the worst tenth of them."""
+    made = _weighed(finding(), step_ns_after=None, error=errors[0], p90_error=errors[1])
     lines = _lines(made)
-    said = "savings are not estimated: a replay of the recorded run is off by 6.4% of a run"
-    assert said in lines
+    text = " ".join(line.strip() for line in lines)
+    assert f"savings are not estimated: a replay of the recorded run is off by {said}" in text
     assert not [line for line in lines if "With all" in line]
+
+
+def test_a_replay_that_is_far_off_in_few_steps_names_them() -> None:
+    said = "a replay of the recorded run is off by 15.0% or more in one step of ten"
+    assert said in replay_is_off_text(Fidelity(0.0, 0.15), "step")
 
 
 def test_device_work_that_may_be_missing_makes_upper_bounds() -> None:

@@ -165,9 +165,9 @@ def _account(account: Account) -> dict[str, Any]:
 
 def _after_all(section: Section) -> dict[str, Any] | None:
     """What all fixes give; None if that is not known, or is nothing."""
-    if section.error is not None:
+    if section.too_far_off is not None:
         unit = section.runs[0].unit
-        return {"text": wording.replay_is_off_text(section.error, unit), "step_ns": None}
+        return {"text": wording.replay_is_off_text(section.too_far_off, unit), "step_ns": None}
     text = wording.after_all_text(section)
     if text is None:
         return None

@@ -71,8 +71,8 @@ def _section(section: Section) -> Iterator[str]:
     rest = [p for p in section.places if p.finding.severity <= Severity.INFO and not p.is_small]
     if worse:
         yield "\n".join(_table(section, worse))
-    if section.error is not None:
-        yield escaped(replay_is_off_text(section.error, section.runs[0].unit))
+    if section.too_far_off is not None:
+        yield escaped(replay_is_off_text(section.too_far_off, section.runs[0].unit))
     if (said := after_all_text(section)) is not None:
         yield f"**{escaped(said)}**"
     for code, crash in section.crashed.items():

@@ -13,6 +13,7 @@ from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..check.weigh import importance
 from ..finding import Crashed, NotApplicable, NotChecked, Severity
+from ..savings import Fidelity
 from ..summary import FindingSummary, Summary, summary_of
 
 # An info of less than this part of the window is named in one line with others of its kind.
@@ -127,10 +128,11 @@ class Section:
         return {code: crash for report in self.reports for code, crash in report.crashed.items()}
 
     @property
-    def error(self) -> float | None:
-        """The error of the replay that was too far off to say anything; None where none was."""
+    def too_far_off(self) -> Fidelity | None:
+        """The errors of the replay that is furthest off, if too far to say anything; else None."""
         replays = [report.replay.fidelity for report in self.reports]
-        return max((each.median_error for each in replays if each and each.abstains), default=None)
+        off = [each for each in replays if each and each.abstains]
+        return max(off, key=lambda each: (each.median_error, each.p90_error), default=None)
 
 
 def make_sections(reports: Iterable[CheckedTrace | Summary]) -> list[Section]:

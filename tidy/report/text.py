@@ -166,12 +166,12 @@ def _print_fix(console: ReportConsole, fix: str) -> None:
 
 def _print_after_all(console: ReportConsole, section: Section) -> None:
     """Print what all fixes save together, and how far to trust it."""
-    if section.error is not None:
-        console.wrapped(wording.replay_is_off_text(section.error, section.runs[0].unit))
+    if section.too_far_off is not None:
+        console.wrapped(wording.replay_is_off_text(section.too_far_off, section.runs[0].unit))
     said = wording.after_all_text(section)
     if said is not None:
         console.wrapped(said, "bold")
-    if section.error is not None or said is not None:
+    if section.too_far_off is not None or said is not None:
         console.show()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
+from ..savings import Fidelity
 from ..summary import Summary
 from ..trace import count_text, printable, range_text, time_text
 from .sections import PlaceOnRanks, Section
@@ -190,10 +191,13 @@ def crashed_text(code: str, crash: Crashed) -> str:
     return f"{code} crashed: {crash.error} (TIDY_TRACEBACK=1 shows where)"
 
 
-def replay_is_off_text(error: float, unit: str) -> str:
-    """Say that the replay is off by too much to estimate savings."""
+def replay_is_off_text(fidelity: Fidelity, unit: str) -> str:
+    """Say that the replay is off by too much to estimate savings, in most steps or in some."""
     said = "savings are not estimated: a replay of the recorded run is off by"
-    return f"{said} {share_text(error)} of a {unit}"
+    if fidelity.is_off_in_most_steps:
+        return f"{said} {share_text(fidelity.median_error)} of a {unit}"
+    some = "one part of ten" if unit == "run" else f"one {unit} of ten"
+    return f"{said} {share_text(fidelity.p90_error)} or more in {some}"
 
 
 def slowest_after_all(section: Section) -> Summary:
