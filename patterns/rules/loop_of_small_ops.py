@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidy.finding import Severity
-from tidy.trace import Capability, Event, EventKind, Intervals, Location, Rows, Trace
+from tidy.trace import Capability, Event, EventKind, Location, Rows, Trace
 from tidy.trace.location import is_user_file, parse_frame
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, devices, launches
 from ..evidence.device.repeats import repeated_ops
+from ..evidence.fixes.optimizers import zeroing_calls
 from ..evidence.fixes.sample_loops import loops_over_rows
 from ..evidence.python import frames, loops, places
 from ..evidence.python.op_names import PRODUCTS, TRAINING_STEPS, aten
@@ -38,6 +39,7 @@ _MOST_NAMED = 4
 _COPIES = "copy.py"
 
 _ITEM = "data.py(3): __getitem__"
+_ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
 _MASK = "aten::eq 9us\naten::index 9us\naten::sum 9us\n"
 
 
@@ -47,11 +49,11 @@ class LoopOfSmallOps(Pattern):
     What it does: It finds ten or more rounds of the same operators, at the same lines of the user's
     source, that take 2 % of the steps while no device works. Loops that index with a counter are
     TDY404, those over the rows of a batch TDY406, those that concatenate TDY408, lists that become
-    tensors TDY107, and copies of a model in each step TDY413; with a matrix product or a
-    convolution in each round it may be the layers of a model, and is not reported. Training steps,
-    the items that a DataLoader takes one after the other, optimizers' steps, and rounds whose
-    operators take long are not reported either. It is info, since the trace does not tell whether
-    a round needs the one before.
+    tensors TDY107, copies of a model in each step TDY413, and gradients that `zero_grad` fills
+    TDY603; with a matrix product or a convolution in each round it may be the layers of a model,
+    and is not reported. Training steps, the items that a DataLoader takes one after the other,
+    optimizers' steps, and rounds whose operators take long are not reported either. It is info,
+    since the trace does not tell whether a round needs the one before.
     Why it costs: Each operator takes some microseconds to be called, however little it computes,
     and its backward as much again.
     Example: `[x[target == node].sum(0) for node in range(n)]`, recorded as
@@ -98,6 +100,9 @@ class LoopOfSmallOps(Pattern):
         Quiet("indexed", steps(under(FRAME, "aten::select\naten::mul\n" * 30))),
         Quiet("a-librarys", steps(under(f"{FRAME} > torch/x.py(3): f", _MASK * 12))),
         Quiet("in-an-optimizer", steps(under(f"{FRAME} > Optimizer.step#M.step", _MASK * 12))),
+        Quiet(
+            "zeroed-gradients", steps(under(f"{FRAME} > {_ZERO_GRAD}", "aten::zero_ 9us\n" * 30))
+        ),
         Quiet("items", steps(under(f"{FRAME} > {frames.FETCH_ALONE}", under(_ITEM, _MASK) * 12))),
         Fires(
             "in-an-item",
@@ -111,7 +116,8 @@ class LoopOfSmallOps(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         found = _loops(trace, self.fewest_rounds, self.longest_round)
-        anothers = reduce(or_, (each.time for each in in_most_steps(trace)), Intervals())
+        zeroed = trace.time_of(call.row for call in zeroing_calls(trace)[0])
+        anothers = reduce(or_, (each.time for each in in_most_steps(trace)), zeroed)
         small = [
             loop
             for loop in found
