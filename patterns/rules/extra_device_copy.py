@@ -10,7 +10,9 @@ from tidy.trace import Capability, Event, Trace
 from ..base import DevicePattern, Matches
 from ..evidence.device import copies, launches
 from ..evidence.fixes import edits
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, under
+from ..evidence.python import loops
+from ..evidence.time.uploads import moves_of_modules
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, copy, joined, launch, on_gpu, steps, under
 
 _UP, _DOWN = "HtoD (Pageable -> Device) 3us 32B", "DtoH (Device -> Pageable) 3us 32B"
 _ONES = under("aten::ones", "aten::empty", "aten::fill_ | float[8], =1")
@@ -28,6 +30,8 @@ def _copied(what: str, shape: str = "float[8]") -> str:
 
 _ZEROS = "<built-in method zeros of type object> > aten::zeros > aten::zero_"
 _CALLED_ZEROS = under(f"{_ZEROS} | float[8]")
+_MODULE_TO = "torch/nn/modules/module.py(1310): to > torch/nn/modules/module.py(917): _apply"
+_STEPS = steps(launch("aten::relu", "relu_kernel"), lasts_us=None)
 _CALLED_TO = under("<built-in method to of Tensor object>", _copied("HtoD (Pageable -> Device)"))
 
 
@@ -36,7 +40,8 @@ class ExtraDeviceCopy(DevicePattern):
 
     What it does: It finds copies to a GPU that come right after an op that fills a tensor on the
     CPU. The copy counts only where the profiler saw it reach a device, and only where the filled
-    tensor has the shape of what is copied.
+    tensor has the shape of what is copied. Modules that move to the GPU are left alone, and so is
+    what a run with steps does outside of them, as it sets up.
     Why it costs: The fill runs on the slower side, the copy has to cross the bus and, from pageable
     memory, the host waits for it.
     Example: `torch.zeros(64, 4).to("cuda")`, recorded as
@@ -67,6 +72,9 @@ class ExtraDeviceCopy(DevicePattern):
         Quiet("to-the-cpu", on_gpu(_ONES_ON_THE_GPU, _copied(_DOWN))),
         Quiet("filled-on-the-device", on_gpu(_ZEROS_ON_THE_GPU, _copied(_UP))),
         Quiet("stays-on-cpu", on_gpu(_ONES, _NOT_MOVED, launch("aten::relu", "relu_kernel"))),
+        Quiet("a-module-moves", on_gpu(_ONES, under(_MODULE_TO, _copied(_UP)), frame=FRAME)),
+        Quiet("before-the-steps", on_gpu(_ONES, _copied(_UP), _STEPS, frame=FRAME)),
+        Fires("in-each-step", on_gpu(steps(_ONES, _copied(_UP), lasts_us=None)), events=3),
         Abstains("cpu-run", joined(_ONES, _NOT_MOVED)),
     )
 
@@ -75,6 +83,9 @@ class ExtraDeviceCopy(DevicePattern):
 
     def find(self, trace: Trace) -> Matches:
         ops = trace.rows_named(*self.triggers)
+        ops = ops[~moves_of_modules(trace).contains(ops)]
+        if trace.steps:
+            ops = ops[loops.step_of(trace, trace.start_ns[ops]) >= 0]
         ops = ops[copies.follow_fills(trace, ops)]
         moved = launches.launches_any(trace, ops, copies.copy_rows(trace, "HtoD"))
         return self.by_place(filter(self.match, trace.events(ops[moved])))

@@ -46,11 +46,8 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
     what an index is made of that the next op looks up.
     """
     copies, ops = _copies(trace, name)
-    moves = [
-        each for each in trace.names_fitting(_APPLY) if MOVES_A_MODULE.search(trace.names[each])
-    ]
     asked = has_name(trace, *ASKED)[trace.name_id[ops]]
-    asked &= ~below(trace, trace.rows_of_names(moves)).contains(ops)
+    asked &= ~moves_of_modules(trace).contains(ops)
     copies, ops = copies[asked], ops[asked]
     filled = follow_fills(trace, ops).tolist()
     indexes = may_be_indexes(trace, trace.launching_ops(copies)).tolist()
@@ -61,6 +58,14 @@ def uploads(trace: Trace, name: str) -> Iterator[Upload]:
             continue
         if name != PAGEABLE or not is_index or not index_made_for(each.op, each.copy):
             yield each
+
+
+def moves_of_modules(trace: Trace) -> Intervals:
+    """The rows at which modules move, as by `Module.to()`, as a set of numbers."""
+    moves = [
+        each for each in trace.names_fitting(_APPLY) if MOVES_A_MODULE.search(trace.names[each])
+    ]
+    return below(trace, trace.rows_of_names(moves))
 
 
 def downloads(trace: Trace) -> Iterator[Upload]:
