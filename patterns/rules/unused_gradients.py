@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 
 from tidy.finding import FixPlace, NotApplicable, NotChecked, Obstacle, Severity
-from tidy.trace import Capability, Event, Location, Rows, Trace
+from tidy.savings import Edit
+from tidy.trace import Capability, Event, Intervals, Location, Rows, Trace
 from tidy.trace.made_places import parameters_of
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import launches, updates, walks
 from ..evidence.device.autograd import NODE
+from ..evidence.device.gradients_in_vain import InVain, gradients_in_vain
 from ..evidence.fixes import edits
 from ..evidence.python import loops, places
 from ..evidence.python.made_places import made_at
-from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
-from ..option import WORTH_A_WARNING, Option, word_share
+from ..examples import AT, FRAME, Abstains, Fires, Quiet, joined, steps, under
+from ..option import Option, word_share
 
 _ACCUMULATE = walks.ACCUMULATE
 _MOST = 0.5  # of the parameters that are noted
@@ -33,6 +37,8 @@ _NO_SHAPES = NotChecked(
 )
 # What is taken out of a backward goes, but for what the engine still visits.
 _LEFT = (0.0, 0.05)
+# The same of what computes another gradient as well, which is still needed.
+_SHARED_LEFT = (0.5, 0.7)
 
 
 def _layer(number: int, *dims: object) -> str:
@@ -40,6 +46,17 @@ def _layer(number: int, *dims: object) -> str:
     node = under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={number}/1", "aten::mm 30us")
     sums = (f"{NODE}{_ACCUMULATE} > {_ACCUMULATE} | float[{each}]" for each in dims)
     return node + "".join(under(*each.rsplit(" > ", 1)) for each in sums)
+
+
+def _linear(number: int) -> str:
+    """The same of a layer of 5 to 6 numbers, and 8 samples: its input, its weight, its bias."""
+    products = (
+        "aten::mm 30us | float[8, 6], float[6, 5]",
+        "aten::mm 30us | float[6, 8], float[8, 5]",
+    )
+    node = under(f"{NODE}AddmmBackward0 > AddmmBackward0 seq={number}/1", *products)
+    gradients = (f"{NODE}{_ACCUMULATE}\n  {_ACCUMULATE} | float[{n}]" for n in ("6", "6, 5"))
+    return joined(node, *gradients)
 
 
 def _update(*dims: int) -> str:
@@ -50,6 +67,8 @@ _HEAD, _BODY = _layer(9, 10, 11), _layer(8, 20, 21) + _layer(7, 22, 23)
 _SAME = _layer(8, 10, 11) + _layer(7, 10, 11)
 _RECOMPUTED = under(f"{NODE}CheckpointFunctionBackward", _SAME * 2)
 _NOTED = "# tidy_parameters [[[10], 1], [[11], 1]]\n"
+_NEARER = _linear(9) + _linear(8)
+_ALL_NOTED = "# tidy_parameters [[[6], 2], [[6, 5], 2], [[10], 1]]\n"
 _LISTS = under("Optimizer.step#SGD.step", "aten::_foreach_add_ | TensorList[]")
 
 
@@ -67,10 +86,13 @@ class UnusedGradients(Pattern):
     What it does: It compares the shapes of gradients with those of the tensors that are updated in
     the recorded steps; `tidy run` notes how many parameters of each shape have an optimizer. If a
     backward ends with four or more gradients that no optimizer works on, everything it runs after
-    the last gradient that is used is wasted. It is info where optimizers step in some of the steps
-    only.
+    the last gradient that is used is wasted. Where parameters were noted it also finds gradients
+    that come before that, as of a model with trained adapters in it, or of a network that only
+    judges: there the products and sums that give them are wasted, and half of a convolution's
+    backward. It is info where optimizers step in some of the steps only.
     Why it costs: A backward through a frozen part of a model takes about twice as long as its
-    forward pass, and all activations are kept for it.
+    forward pass, and all activations are kept for it. Half of that remains if a trained part lies
+    before it.
     Example: An optimizer of `model.head.parameters()` with a backbone that asks for gradients,
     recorded as
 
@@ -81,23 +103,23 @@ class UnusedGradients(Pattern):
 
     Instead: Freeze what is not trained, `backbone.requires_grad_(False)`; run a teacher and other
     models that only give targets under `torch.no_grad()`, or detach their output.
-    Cannot see: It misses frozen parts nearer to the loss than what is trained. Optimizers that keep
-    parameters in other shapes, as sharded ones do, are not checked. In a trace that `tidy run` did
-    not record it misses frozen parts whose parameters have the shapes of trained ones, and does not
+    Cannot see: Optimizers that keep parameters in other shapes, as sharded ones do, are not
+    checked. In a trace that `tidy run` did not record it misses frozen parts nearer to the loss
+    than what is trained, and those whose parameters have the shapes of trained ones, and does not
     know an optimizer that steps in no recorded step; lists of more than 30 tensors, of which
     PyTorch records no shapes, are not checked.
     """
 
     code = "TDY704"
     needs = frozenset({Capability.OPS, Capability.SHAPES})
-    fix = "freeze it, requires_grad_(False), or run it under torch.no_grad()"
+    fix = "freeze it, requires_grad_(False); compute targets under torch.no_grad()"
     fewest_gradients = Option(4, "fewer may be inputs, whose gradients a script asks for", least=1)
-    worth_a_word = word_share(WORTH_A_WARNING, "what is in vain")
+    worth_a_word = word_share(0.03, "what is in vain")
     examples = (
         Fires("backbone", _trained(_HEAD, _BODY, _update(10, 11)), events=3, at=AT),
         Quiet("trained", _trained(_HEAD, _BODY, _update(10, 11, 20, 21, 22, 23))),
         Quiet("an-input", _trained(_HEAD, _layer(8, 20), _update(10, 11))),
-        Quiet("nearer-to-the-loss", _trained(_BODY, _layer(6, 10, 11), _update(10, 11))),
+        Quiet("nearer-and-not-noted", _trained(_BODY, _layer(6, 10, 11), _update(10, 11))),
         Abstains("nothing-that-is-updated", _trained(_BODY)),
         Quiet("single-numbers-before", _trained(_HEAD, _layer(8, *[""] * 4), _update(10, 11))),
         Abstains(
@@ -107,6 +129,8 @@ class UnusedGradients(Pattern):
         Fires("of-the-same-shapes", _NOTED + _trained(_called(_HEAD, _SAME), _LISTS), 3, AT),
         Quiet("of-two-losses", _NOTED + _trained(_called(_HEAD), _called(_SAME), _LISTS)),
         Quiet("of-a-checkpoint", _NOTED + _trained(_called(_HEAD, _RECOMPUTED), _LISTS)),
+        Fires("nearer-to-the-loss", _NOTED + _trained(_NEARER, _layer(7, 10, 11), _LISTS), 3, AT),
+        Quiet("trained-too", _ALL_NOTED + _trained(_NEARER, _layer(7, 10), _LISTS)),
         Fires("long-lists", _NOTED + _trained(_HEAD, _BODY, _LISTS), 3, AT),
         Quiet("all-are-noted", _NOTED.replace("1]", "3]") + _trained(_HEAD, _SAME, _LISTS)),
         Abstains("long-lists-alone", _trained(_HEAD, _BODY, _LISTS)),
@@ -136,24 +160,47 @@ class UnusedGradients(Pattern):
     def find(self, trace: Trace) -> Matches:
         severity = Severity.WARNING if _steps_alike(trace) else Severity.INFO
         found = [
-            (walk, _called_at(trace, walk.nodes))
-            for walk in updates.unused_walks(trace, self.fewest_gradients)
+            (each, _called_at(trace, each.nodes))
+            for each in gradients_in_vain(trace, self.fewest_gradients)
         ]
         for same in places.parts(found, itemgetter(1), lambda each: _first(trace, each[0])):
-            nodes = np.concatenate([walk.nodes for walk, _ in same])
-            if (trace.step_share(trace.time_of(nodes)) or 0.0) < self.worth_a_word:
+            time, edit = _without(trace, [each for each, _ in same])
+            if (trace.step_share(time) or 0.0) < self.worth_a_word:
                 continue
-            count = max(walk.gradients for walk, _ in same)
+            count = max(each.gradients for each, _ in same)
             yield Match(
-                [_first(trace, walk) for walk, _ in same],
+                [_first(trace, each) for each, _ in same],
                 f"{count} gradients are computed for parameters that no optimizer updates",
-                nodes.tolist(),
-                edits.without_ops(trace, list(trace.events(nodes.tolist())), "not computed", _LEFT),
+                time,
+                edit,
                 severity,
                 at_most=severity,
                 location=same[0][1],
                 fix_place=_made_at(trace),
             )
+
+
+def _without(trace: Trace, found: Sequence[InVain]) -> tuple[Intervals, Edit]:
+    """The time that is in vain, and the run without it: half of what computes two gradients."""
+    alone = np.concatenate([each.rows for each in found])
+    shared = np.concatenate([each.convolutions for each in found])
+    middle = trace.start_ns[shared] + trace.duration_ns[shared] // 2
+    halves = Intervals(middle, trace.end_ns[shared])
+    time = trace.time_of(alone) | halves
+    events = list(trace.events(np.append(alone, shared).tolist()))
+    edit = edits.without_ops(trace, events, "not computed", _LEFT)
+    if not len(shared):
+        return time, edit
+    of_shared = edits.work_of(trace, trace.events(shared.tolist()))
+    work_ns = max(int(trace.duration_ns[np.asarray(edit.work, np.int64)].sum()), 1)
+    work_part = int(trace.duration_ns[of_shared].sum()) / work_ns
+    part, (least, most) = halves.total_ns / max(time.total_ns, 1), _SHARED_LEFT
+    return time, replace(
+        edit,
+        host={track: own & time for track, own in edit.host.items()},
+        left=(0.0, _LEFT[1] + (2 * most - 1) * part),  # of halves
+        work_left=(least * work_part, _LEFT[1] + most * work_part),
+    )
 
 
 def _made_at(trace: Trace) -> FixPlace | None:
@@ -169,8 +216,8 @@ def _steps_alike(trace: Trace) -> bool:
     return len(set(loops.steps_with(trace, starts, 1).values())) == 1
 
 
-def _first(trace: Trace, walk: updates.UnusedWalk) -> Event:
-    return trace.event(int(walk.nodes[0]))
+def _first(trace: Trace, found: InVain) -> Event:
+    return trace.event(int(found.nodes[0]))
 
 
 def _called_at(trace: Trace, nodes: Rows) -> Location | None:

@@ -1,9 +1,7 @@
-"""Steps of optimizers: when they run, what they update, and gradients that nothing updates."""
+"""Steps of optimizers: when they run, and what they update."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +9,11 @@ import numpy as np
 from tidy.account import closures
 from tidy.trace import EventKind, Intervals, Rows, Trace
 from tidy.trace.kept import kept
-from tidy.trace.made_places import parameters_of
 
 from ..python.op_names import aten
-from .autograd import NODE, calls_of
+from .autograd import NODE
 from .launches import below, outermost_rows, tree_rows
-from .walks import ACCUMULATE, Dims, first_dims, walks
+from .walks import Dims, first_dims
 
 STEP = "Optimizer.step#*"
 _IN_PLACE = (
@@ -78,53 +75,3 @@ def _is_cut(trace: Trace, inputs: int) -> bool:
     """Tell whether the first input is a list of more than 30, whose shapes are not recorded."""
     types, shapes = trace.inputs.dtypes(inputs), trace.inputs.shapes(inputs)
     return bool(types) and types[0] == "TensorList" and not (shapes and shapes[0])
-
-
-class UnusedWalk(NamedTuple):
-    """What a backward does after the last gradient that is used.
-
-    Attributes:
-        nodes: what the engine runs, by start.
-        gradients: how many are accumulated.
-    """
-
-    nodes: Rows
-    gradients: int
-
-
-def unused_walks(trace: Trace, fewest: int) -> Iterator[UnusedWalk]:
-    """Yield what follows the last gradient in use, in each backward with `fewest` others after it.
-
-    A gradient is in use if a tensor of its dims is updated.
-    """
-    by_optimizers, by_others, *_ = updated_tensors(trace)
-    known = parameters_of(trace) or Counter[Dims]()
-    begins = trace.start_ns[calls_of(trace)]
-    for walk in walks(trace):
-        if not any(dims in known or dims in by_optimizers for _, dims in walk.gradients):
-            continue
-        # Of two losses in a row the engine's numbers fall as of one.
-        span_ns = trace.start_ns[walk.nodes[[0, -1]]]
-        first, last = np.searchsorted(begins, span_ns, side="right")
-        calls = max(int(last - first) + 1, 1) if len(begins) else trace.tree_count
-        left, used = Counter({dims: calls * count for dims, count in known.items()}), list[int]()
-        for at, dims in walk.gradients:
-            if dims is None:
-                continue
-            left[dims] -= 1
-            # A single number may be a parameter; optimizers have single numbers of their own.
-            is_used = left[dims] >= 0 or dims in by_others or dims == ()
-            is_used |= dims in by_optimizers and dims not in known
-            # What is computed anew for a checkpoint has a gradient each time it is called.
-            is_used |= dims in known and not _accumulates(trace, int(walk.nodes[at]))
-            if is_used:
-                used.append(at)
-        if not used:
-            continue
-        count = sum(at > used[-1] for at, _ in walk.gradients)
-        if count >= fewest:
-            yield UnusedWalk(walk.nodes[used[-1] + 1 :], count)
-
-
-def _accumulates(trace: Trace, node: int) -> bool:
-    return trace.names[int(trace.name_id[node])].endswith(ACCUMULATE)
