@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from tidy.finding import Severity
-from tidy.trace import Event, Location, Rows, Trace
+from tidy.trace import Event, EventKind, Location, Rows, Trace
 
 from ..base import Match, Matches, Pattern
 from ..evidence.device import autograd, launches, walks
@@ -22,7 +22,8 @@ from ..examples import AT, FRAME, Abstains, Fires, Quiet, steps, under
 from ..option import LARGE_INFO, Option, word_share
 
 _FEW = 0.2
-# What each call of torch.autograd.grad() makes that is given no gradient of its output, a scalar.
+# What each call of torch.autograd.grad() makes that is given no gradient of its output, a scalar,
+# and what is given for outputs of many samples.
 _GIVEN = "aten::ones_like"
 _LEFT = (0.0, 0.1)
 _ONE_CALL = "ask for all at once: torch.autograd.grad(loss, list(parameters))"
@@ -44,10 +45,10 @@ def _backward(
     return under(above, *nodes, *([gradient] if accumulates else ()))
 
 
-def _grad(line: int = 7, root: int = 12) -> str:
+def _grad(line: int = 7, root: int = 12, dims: str = "", then: str = "") -> str:
     """A call of torch.autograd.grad(), for an input that is far from the output."""
     walk = _backward(line, root, accumulates=False)
-    return f"{_GIVEN} @train.py({line}): train | float[]\n" + walk
+    return f"{_GIVEN} @train.py({line}): train | float[{dims}]\n" + then + walk
 
 
 _DERIVED = "aten::mm 9us seq={}"
@@ -77,9 +78,10 @@ class RepeatedBackward(Pattern):
     once. Detach what a loss shall not reach: a
     generator's images for the discriminator, a recurrent state between steps.
     Cannot see: Whether the gradients of each loss are needed on their own, as methods do that weigh
-    tasks by them. That is why it is info. Calls of `torch.autograd.grad` that are given
-    `grad_outputs` are left alone: they may be rows of a Jacobian. Those of tidy.runtime do not show
-    whether they were, nor does a recording without shapes.
+    tasks by them. That is why it is info. Calls of `torch.autograd.grad` that are given other
+    `grad_outputs` than `torch.ones_like(output)`, made in the call, are left alone: they may be
+    rows of a Jacobian. Those of tidy.runtime do not show whether they were, nor does a recording
+    without shapes.
     """
 
     code = "TDY703"
@@ -99,6 +101,8 @@ class RepeatedBackward(Pattern):
             steps(_forward() + _backward(inside=_DERIVED) + _backward(9) + _OF_IT),
         ),
         Fires("one-input-a-call", steps(_forward() + _grad() * 4), 12, AT, Severity.WARNING),
+        Fires("ones", steps(_forward() + _grad(dims="8, 1") * 4), 12, AT, Severity.WARNING),
+        Quiet("masks", steps(_forward() + _grad(dims="8, 1", then="aten::fill_\n") * 4)),
         Quiet("two-inputs", steps(_forward() + _grad() * 2)),
         Quiet("of-other-losses", steps(_forward() + "".join(_grad(root=n) for n in (12, 11, 10)))),
         Quiet("of-several-lines", steps(_forward() + "".join(_grad(n) for n in (7, 8, 9)))),
@@ -152,7 +156,7 @@ class RepeatedBackward(Pattern):
 
 
 class _CallOfGrad(NamedTuple):
-    """A walk that accumulates no gradient, from an output whose gradient is one.
+    """A walk that accumulates no gradient, from an output whose gradient is one, or ones.
 
     Attributes:
         given: the operator that makes this gradient, at the line of the call.
@@ -167,19 +171,22 @@ class _CallOfGrad(NamedTuple):
 
 def _calls_of_grad(trace: Trace) -> Iterator[_CallOfGrad]:
     given = launches.by_start(trace, launches.tree_rows(trace, _GIVEN))
-    alike, which = np.unique(trace.inputs_id[given], return_inverse=True)
-    is_number = [trace.inputs.shapes(each)[:1] == ((),) for each in alike.tolist()]
-    given = given[np.array(is_number, bool)[which.ravel()]]
+    given = given[[len(trace.inputs.shapes(each)) > 0 for each in trace.inputs_id[given].tolist()]]
+    ops = launches.by_start(trace, trace.rows_of_kind(EventKind.TorchOp))
     found = [walk for walk in walks.walks(trace) if len(walk.nodes)]
     found.sort(key=lambda walk: int(trace.start_ns[walk.nodes[0]]))
-    ops = autograd.backward_ops(trace)
-    ops = ops[np.isin(trace.parent[ops], [int(walk.nodes[0]) for walk in found])]
-    op_of = dict(zip(trace.parent[ops].tolist(), ops.tolist(), strict=True))
+    roots = autograd.backward_ops(trace)
+    roots = roots[np.isin(trace.parent[roots], [int(walk.nodes[0]) for walk in found])]
+    op_of = dict(zip(trace.parent[roots].tolist(), roots.tolist(), strict=True))
+    ops_of = {
+        track: ops[trace.track_id[ops] == track] for track in set(trace.track_id[given].tolist())
+    }
     ended_ns = 0
     for walk in found:
         start_ns, op = int(trace.start_ns[walk.nodes[0]]), op_of.get(int(walk.nodes[0]), -1)
         at = int(np.searchsorted(trace.start_ns[given], start_ns)) - 1
         is_own = at >= 0 and trace.start_ns[given[at]] >= ended_ns
+        is_own = is_own and not _is_changed(trace, ops_of, int(given[at]), start_ns)
         ended_ns = int(trace.end_ns[walk.nodes[-1]])
         if not is_own or op < 0 or walk.gradients or trace.sequence_nr[op] < 0:
             continue
@@ -190,6 +197,17 @@ def _calls_of_grad(trace: Trace) -> Iterator[_CallOfGrad]:
         (step,) = loops.step_of(trace, [start_ns]).tolist()
         time_ns = int(trace.duration_ns[walk.nodes].sum())
         yield _CallOfGrad(trace.event(int(given[at])), (step, *root), walk.nodes, time_ns)
+
+
+def _is_changed(trace: Trace, ops_of: Mapping[int, Rows], given: int, until_ns: int) -> bool:
+    """Tell whether anything is called between the ones and the walk: ones may become a mask.
+
+    Args:
+        ops_of: the operators by track, by start.
+    """
+    starts = trace.start_ns[ops_of[int(trace.track_id[given])]]
+    first, last = np.searchsorted(starts, (trace.end_ns[given], until_ns))
+    return bool(last > first)
 
 
 def _first_walks(trace: Trace) -> Iterator[Rows]:
