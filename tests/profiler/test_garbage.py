@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 
 import pytest
 
 import tidy
 import tidy.runtime as rt
-from tidy.profiler import profile
+from tidy.profiler import garbage, profile
 from tidy.trace import Event, EventKind, Trace
 
 _COLLECT = "<built-in function collect>"
@@ -91,3 +93,32 @@ def test_without_stacks_there_are_none() -> None:
         rt.ones(2)
         gc.collect()
     assert _collections(prof.trace) == []
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_one_is_kept_where_the_recording_is_cut_as_it_begins(number: int) -> None:
+    """`tidy run` cuts at any moment, such as in a call of ours on the way to the collection."""
+    first = profile(with_stack=True)
+    second = profile(with_stack=True)
+    calls = 0
+
+    def cut(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += frame.f_code.co_filename == garbage.__file__
+        if calls == number:
+            sys.settrace(None)
+            first.stop()
+            second.start()
+
+    first.start()
+    rt.ones(2)
+    traced = sys.gettrace()
+    sys.settrace(cut)
+    gc.collect()
+    sys.settrace(traced)
+    if calls < number:
+        first.stop()
+        second.start()
+    rt.ones(2)
+    second.stop()
+    assert len([*_collections(first.trace), *_collections(second.trace)]) == 1

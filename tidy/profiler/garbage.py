@@ -11,6 +11,8 @@ import gc
 from collections.abc import Callable
 from sys import _getframe as getframe
 from time import perf_counter_ns
+from traceback import walk_stack
+from types import FrameType
 from typing import Any
 
 from .calls import line_of
@@ -25,11 +27,17 @@ class GarbageCollections:
         self.records: list[tuple[int, int, int, Any]] = []
         self._thread_id = thread_id
         self._begun: tuple[int, Any] | None = None  # there is one at a time
+        self._stopped = False
 
     def start(self) -> None:
         self._collect = gc.collect = _Collect(gc.collect, self._expect)
+        if any(_is_before_one(frame) for frame, _ in walk_stack(getframe())):
+            # The recording was cut where one had been asked for and had not begun.
+            self._expect()
+            self._begun = perf_counter_ns(), line_of(getframe())
 
     def stop(self) -> None:
+        self._stopped = True
         self._collect.first = self._end  # somebody may have kept it
         if gc.collect is self._collect:
             gc.collect = self._collect.real
@@ -37,7 +45,8 @@ class GarbageCollections:
 
     def _expect(self) -> None:
         self._end()
-        gc.callbacks.append(self._passes)
+        if not self._stopped:
+            gc.callbacks.append(self._passes)
 
     def _passes(self, phase: str, _: dict[str, int]) -> None:
         if phase == "start":
@@ -61,13 +70,23 @@ class _Collect:
     def __init__(self, real: Any, first: Callable[[], None]) -> None:
         self.real, self.first = real, first
 
-    @property
-    def __call__(self) -> Any:
+    def _asked(self) -> Any:
         self.first()
         return self.real
+
+    __call__ = property(_asked)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
 
     def __repr__(self) -> str:
         return repr(self.real)
+
+
+_ASKED, _PASSES = _Collect._asked.__code__, GarbageCollections._passes.__code__
+
+
+def _is_before_one(frame: FrameType) -> bool:
+    """Tell whether this is a call of ours after `gc.collect()` was called and before it begins."""
+    code = frame.f_code
+    return code is _ASKED or (code is _PASSES and frame.f_locals["phase"] == "start")
