@@ -15,10 +15,12 @@ import pytest
 
 import tidy
 import tidy.runtime as rt
-from tidy.profiler import ProfilerAction, profile
+from tidy.profiler import ProfilerAction, capture, profile
 from tidy.runtime import cuda, nn
+from tidy.runtime.modelled import clock
 
 from ..cli.command import tidy as command
+from ..modelled.steady_time import SteadyTime
 
 _STEPS = 4
 _SCRIPT = """\
@@ -47,7 +49,15 @@ def test_a_single_step(framework: str, count: int, is_found: bool, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The file of a few steps, as its JSON."""
+    """The file of a few steps, as its JSON; no step is longer because the host had else to do."""
+    steady = SteadyTime()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(clock, "perf_counter_ns", steady.perf_counter_ns)
+        patched.setattr(capture, "clock", steady.perf_counter_ns)
+        return _recorded(tmp_path_factory)
+
+
+def _recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("recorded") / "trace.json"
     cuda.configure("t4")
     model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(6)]).to("cuda")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
-import time
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -14,25 +12,14 @@ import pytest
 from tidy.runtime import cuda
 from tidy.runtime.modelled import clock
 
+from .steady_time import SteadyTime
+
 
 @pytest.fixture(autouse=True)
 def _no_devices_are_left() -> Iterator[None]:
     yield
     if cuda.is_available():
         cuda.configure(None)
-
-
-class _SteadyTime:
-    """The module `time`, on a host that never stops: each look at the clock is 200 ns later."""
-
-    def __init__(self) -> None:
-        self._now = itertools.count(time.perf_counter_ns(), 200)
-
-    def perf_counter_ns(self) -> int:
-        return next(self._now)
-
-    def time_ns(self) -> int:
-        return 10**18 + next(self._now)
 
 
 @pytest.fixture
@@ -44,7 +31,7 @@ def real_time() -> None:
 def _steady_host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How fast this machine is does not show in modelled times."""
     if "real_time" not in request.fixturenames:
-        steady = _SteadyTime()
+        steady = SteadyTime()
         monkeypatch.setattr(clock, "perf_counter_ns", steady.perf_counter_ns)
         monkeypatch.setattr(clock, "time_ns", steady.time_ns)
 
