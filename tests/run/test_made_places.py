@@ -123,7 +123,9 @@ def test_parameters_are_noted_with_the_optimizers_that_there_are(
     assert sorted(recorded.trace.info.header["tidy_parameters"]) == [[[160], 3], [[160, 160], 3]]
     # Calls of a backward, which tell how often a parameter has a gradient, are in PyTorch's alone.
     if framework == "torch":
-        found = tidy.check(recorded.trace, select="TDY704").findings
+        # Which share of a step they are depends on the machine.
+        any_share = {"TDY704": {"worth-a-word": 0}}
+        found = tidy.check(recorded.trace, select="TDY704", options=any_share).findings
         said = "10 gradients are computed for parameters that no optimizer updates"
         assert any(said in each.message for each in found)
 
