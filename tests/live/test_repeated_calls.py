@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import tidy
 from tidy.finding import Checked, NotChecked
 
+from ..environment import SOAK
 from ..run.running import record, write_script
 from .call_cases import CALL_CASES, CALL_LOOK_ALIKES
 from .cases import Case
@@ -17,9 +19,23 @@ from .scripts import recorded_in_steps
 
 pytestmark = pytest.mark.slow  # each script is a process
 
-_FRAMEWORKS = pytest.mark.parametrize(
-    "framework", ["runtime", pytest.param("torch", marks=pytest.mark.oracle)]
-)
+# Those in which PyTorch has a part: counts of writes, memory, generator, buffers, and what it
+# calls again by itself. The rest is the same code for both, and PyTorch takes seconds to start.
+_OF_PYTORCH = {
+    "inputs-written-to", "arrays-written-to", "weights-written-to", "weights-exchanged", "dropout",
+    "batch-norm", "checkpoint", "derivative-by-derivative",
+}  # fmt: skip
+
+
+def _on_both(cases: Sequence[Case] | Sequence[LookAlike]) -> pytest.MarkDecorator:
+    """All on the runtime, and some on PyTorch; all on it, too, for `make soak`."""
+    each = [pytest.param(one, "runtime", id=f"runtime-{one.name}") for one in cases]
+    each += [
+        pytest.param(one, "torch", marks=pytest.mark.oracle, id=f"torch-{one.name}")
+        for one in cases
+        if SOAK or one.name in _OF_PYTORCH
+    ]
+    return pytest.mark.parametrize(("one", "framework"), each)
 
 
 def _outcome(script: str, framework: str, folder: Path) -> tuple[tidy.Trace, Checked]:
@@ -32,15 +48,13 @@ def _outcome(script: str, framework: str, folder: Path) -> tuple[tidy.Trace, Che
     return trace, outcome
 
 
-@pytest.mark.parametrize("case", CALL_CASES, ids=lambda case: case.name)
-@_FRAMEWORKS
-def test_nothing_is_left_to_say(case: Case, framework: str, tmp_path: Path) -> None:
-    _, outcome = _outcome(case.corrected, framework, tmp_path)
+@_on_both(CALL_CASES)
+def test_nothing_is_left_to_say(one: Case, framework: str, tmp_path: Path) -> None:
+    _, outcome = _outcome(one.corrected, framework, tmp_path)
     assert outcome.findings == ()
 
 
-@pytest.mark.parametrize("one", CALL_LOOK_ALIKES, ids=lambda one: one.name)
-@_FRAMEWORKS
+@_on_both(CALL_LOOK_ALIKES)
 def test_nothing_is_found(one: LookAlike, framework: str, tmp_path: Path) -> None:
     trace, outcome = _outcome(one.script, framework, tmp_path)
     for name, count in one.sees.items():

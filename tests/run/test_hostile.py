@@ -32,11 +32,10 @@ _ALL = sorted(path.stem for path in _SCRIPTS.glob("*.py"))
 # ends, by a signal or `exec` or with all closed, are in endings.py; the others are for `make soak`.
 _CORE = {
     "collector_callbacks", "exit_in_threads", "failing_hooks", "failing_import", "faults", "forks",
-    "hostile_class", "limits", "lost_folder", "no_room", "odd_modules", "order_of_endings",
-    "own_audit_hook",
-    "own_monitoring", "own_profiler", "own_tracer", "own_tracer_later", "patched_os",
-    "patched_threading", "patched_time", "pools", "recursion_traces", "replaced_open",
-    "run_from_runpy", "spawned", "sub_interpreters", "threads", "uses_the_profiler", *_QUICK,
+    "hostile_class", "limits", "lost_folder", "no_room", "odd_modules", "own_audit_hook",
+    "own_monitoring", "own_profiler", "own_tracer", "patched_os", "patched_threading",
+    "patched_time", "pools", "recursion_traces", "replaced_open", "run_from_runpy", "spawned",
+    "threads", "uses_the_profiler", *_QUICK,
 }  # fmt: skip
 _NAMES = _ALL if SOAK else sorted(_CORE)
 
