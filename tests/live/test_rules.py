@@ -1,7 +1,8 @@
-"""Each rule fires on a live run of a small script, through the command, and names the line.
+"""Each rule fires on a live run of a small script, and names the line.
 
-That it is quiet on the corrected script is in test_round_trip.py, in one process, and there each
-case is tried on PyTorch, too.
+The first case of each rule runs through the command, and the others of a rule in this process. That
+it is quiet on the corrected script is in test_round_trip.py, where each case is tried on PyTorch,
+too.
 """
 
 from __future__ import annotations
@@ -13,22 +14,37 @@ from typing import Any
 
 import pytest
 
+import tidy as package
+from tidy.profiler import profile
+
 from ..cli.command import tidy
 from ..environment import SOAK
 from .call_cases import CALL_CASES
 from .cases import CASES, Case
 from .gradient_cases import GRADIENT_CASES
 from .input_cases import INPUT_CASES
+from .scripts import run_on_runtime
 
 _QUICK = ("loader", "fill", "bias-Conv2d")
 _ON_PYTORCH = (*_QUICK, "single-Adagrad", "transposed-copy", "collected", "forward-again-to-log")
 
 
+_FIRST = {case.code: case for case in reversed((*CASES, *GRADIENT_CASES, *INPUT_CASES))}
+_OTHERS = [
+    case
+    for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES)
+    if case != _FIRST[case.code] and case.name not in _QUICK
+]
+
+
 def _params() -> Iterator[Any]:
-    """All on the runtime; on PyTorch, which takes seconds to start, one of each sort of place."""
+    """On the runtime the first of each rule, and all calls, which the command alone looks at; on
+    PyTorch, which takes seconds to start, one of each sort of place. For `make soak` all on both.
+    """
     for case in (*CASES, *GRADIENT_CASES, *INPUT_CASES, *CALL_CASES):
         quick = () if case.name in _QUICK else (pytest.mark.slow,)
-        yield pytest.param(case, "runtime", marks=quick, id=f"{case.name}-runtime")
+        if SOAK or case not in _OTHERS:
+            yield pytest.param(case, "runtime", marks=quick, id=f"{case.name}-runtime")
         if SOAK or case.name in _ON_PYTORCH:
             marks = (pytest.mark.oracle, *quick)
             yield pytest.param(case, "torch", marks=marks, id=f"{case.name}-torch")
@@ -52,3 +68,16 @@ def test_it_names_the_line(case: Case, framework: str, tmp_path: Path) -> None:
     places = {(f["location"]["file"], f["location"]["line"]) for f in found}
     assert places == {("script.py", line) for line in case.lines_at_fault()}
     assert all(f["location"]["is_call_line"] for f in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", _OTHERS, ids=lambda case: case.name)
+def test_it_names_the_line_in_one_process(case: Case, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(case.wrong, "utf-8")
+    with profile(record_shapes=True, with_stack=True, profile_memory=True) as prof:
+        run_on_runtime(script)
+    found = package.check(prof.trace, select=[case.code], savings="off").findings
+    places = [each.location for each in found]
+    assert {at.line for at in places if at is not None} == case.lines_at_fault()
+    assert all(at is not None and at.is_call_line and at.file == str(script) for at in places)
