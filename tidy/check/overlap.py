@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ..trace import Step, Trace
 
@@ -12,32 +13,68 @@ _FIRST_DATE_NS = 946_684_800 * 10**9
 Stretch = tuple[int | None, int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What of a trace earlier ones hold.
+
+    Attributes:
+        ranges: start and end in ns of the steps that do; empty if all are.
+        reason: why they are left out.
+    """
+
+    ranges: frozenset[tuple[int, int]]
+    reason: str
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing of the trace is new."""
+        return not self.ranges
+
+
+class SeenSteps:
+    """The steps of traces that were seen so far, each with the path of its trace.
+
+    Args:
+        notes: gets a line for each trace that holds earlier steps.
+    """
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes, self._seen = notes, dict[Stretch, str]()
+
+    def add(self, path: str, stretches: Sequence[Stretch], *, has_steps: bool) -> Repeated | None:
+        """Add those of one more trace; gives what of it earlier ones hold, None for nothing."""
+        known = [each for each in stretches if each in self._seen]
+        first = self._seen[known[0]] if known else ""
+        self._seen |= {each: path for each in stretches if each not in self._seen}
+        if not known:
+            return None
+        if len(known) == len(stretches):
+            what = "the same steps as" if has_steps else "the same recording as"
+            self._notes.append(f"{path}: {what} {first}; left out")
+            return Repeated(frozenset(), "")
+        count = f"{len(known):,} of its {len(stretches):,} steps are"
+        self._notes.append(f"{path}: {count} in {first} too; counted once")
+        ranges = frozenset((start_ns, end_ns) for _, start_ns, end_ns in known)
+        return Repeated(ranges, f"in {first} too")
+
+
 def apart(traces: Iterable[Trace], notes: list[str]) -> Iterator[Trace]:
     """Yield the traces so that a report counts no step twice, and note what holds earlier steps.
 
     A trace whose steps are all in earlier ones is left out; where some are, its window is without.
     """
-    seen: dict[Stretch, str] = {}
+    seen = SeenSteps(notes)
     for trace in traces:
-        mine = _stretches(trace)
-        known = [each for each in mine if each in seen]
-        path = trace.info.path
-        seen |= {each: path for each in mine if each not in seen}
-        if not known:
+        stretches, has_steps = stretches_in(trace), bool(trace.steps)
+        repeated = seen.add(trace.info.path, stretches, has_steps=has_steps)
+        if repeated is None:
             yield trace
-            continue
-        first = seen[known[0]]
-        if len(known) == len(mine):
-            what = "the same steps as" if trace.steps else "the same recording as"
-            notes.append(f"{path}: {what} {first}; left out")
-            continue
-        count = f"{len(known):,} of its {len(mine):,} steps are"
-        notes.append(f"{path}: {count} in {first} too; counted once")
-        twice = {(start_ns, end_ns) for _, start_ns, end_ns in known}
-        yield trace.without_steps(twice, f"in {first} too")
+        elif not repeated.is_all:
+            yield trace.without_steps(repeated.ranges, repeated.reason)
 
 
-def _stretches(trace: Trace) -> list[Stretch]:
+def stretches_in(trace: Trace) -> list[Stretch]:
+    """The steps of a trace, or without steps its whole time."""
     start_ns = trace.start_ns_first if len(trace) else None
     return stretches_of(trace.info.rank, start_ns, trace.span_ns, trace.steps)
 
