@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import multiprocessing
+import os
 import pickle
 import queue
 import signal
@@ -24,7 +25,7 @@ from typing import Any, Generic, TypeVar
 A = TypeVar("A")
 R = TypeVar("R")
 
-_GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
+GONE = (EOFError, OSError)  # what a pipe raises whose other end was closed
 _PATIENCE_S = 2.0
 
 # In a worker: what it shares with the process that started it, there `Workers.memory`.
@@ -48,8 +49,10 @@ class Task(Generic[A, R]):
         return self._results[0] if self._results else self._function(self.argument)
 
 
-class _Worker:
-    def __init__(self, context: Any, others: list[_Worker], arrays: list[Any]) -> None:
+class Worker:
+    """A process, and the pipe to it; it shares `arrays` and must not keep pipes of `others`."""
+
+    def __init__(self, context: Any, others: list[Worker], arrays: list[Any]) -> None:
         self.pipe, theirs = context.Pipe()
         # A fork has copies of all pipes; those that stay open keep workers alive.
         is_fork = context.get_start_method() == "fork"
@@ -64,6 +67,14 @@ class _Worker:
         self.pipe.close()
         while self.tasks:
             self.tasks.popleft().finish()
+
+    def end(self) -> None:
+        """End the process, whatever it does; its pipe is closed and it was told to terminate."""
+        self.process.join(_PATIENCE_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.process.close()
 
 
 class Workers:
@@ -85,13 +96,13 @@ class Workers:
         memory_count: int = 0,
         memory_nbytes: int = 0,
     ) -> None:
-        self._alive: list[_Worker] = []
-        self._started: list[_Worker] = []
+        self._alive: list[Worker] = []
+        self._started: list[Worker] = []
         self.memory: list[memoryview] = []
         self._taken = 0
         if multiprocessing.current_process().daemon:  # which may not start any
             return
-        context = multiprocessing.get_context(method or _best_method())
+        context = multiprocessing.get_context(method or best_method())
         arrays: list[mmap.mmap] = []
         # Memory without a file is inherited by a fork alone. Files of shared memory are few in a
         # container, and those of a training beside this process.
@@ -99,9 +110,9 @@ class Workers:
             with suppress(OSError, ValueError):
                 arrays += [mmap.mmap(-1, memory_nbytes) for _ in range(memory_count)]
         self.memory = [memoryview(each) for each in arrays]
-        with suppress(OSError), _without_interrupts():
+        with suppress(OSError), without_interrupts():
             for _ in range(count):
-                self._started.append(_Worker(context, self._started, arrays))
+                self._started.append(Worker(context, self._started, arrays))
         self._alive += self._started
 
     def __enter__(self) -> Workers:
@@ -138,8 +149,8 @@ class Workers:
         worker = min(self._alive, key=lambda each: len(each.tasks))
         worker.tasks.append(task)
         try:
-            _send(worker.pipe, (function, argument))
-        except _GONE:
+            send(worker.pipe, (function, argument))
+        except GONE:
             self._lose(worker)
         return task
 
@@ -150,8 +161,8 @@ class Workers:
             for pipe in wait(list(by_pipe)):
                 worker = by_pipe[pipe]
                 try:
-                    is_done, result = _receive(worker.pipe)
-                except (*_GONE, pickle.UnpicklingError):
+                    is_done, result = receive(worker.pipe)
+                except (*GONE, pickle.UnpicklingError):
                     self._lose(worker)
                     continue
                 worker.tasks.popleft().finish(*[result] if is_done else [])
@@ -163,27 +174,23 @@ class Workers:
         for each in self._started:
             each.process.terminate()
         for each in self._started:
-            each.process.join(_PATIENCE_S)
-            if each.process.is_alive():
-                each.process.kill()
-                each.process.join()
-            each.process.close()
+            each.end()
         self._started, self._alive = [], []
         self.memory = []
 
-    def _lose(self, worker: _Worker) -> None:
+    def _lose(self, worker: Worker) -> None:
         self._alive.remove(worker)
         worker.lose()
 
 
-def _best_method() -> str:
+def best_method() -> str:
     """A fork starts at once, but must not happen beside threads, nor on macOS or Windows."""
     is_safe = sys.platform == "linux" and threading.active_count() == 1
     return "fork" if is_safe else "spawn"
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def without_interrupts() -> Iterator[None]:
     """Start processes to which Ctrl-C means nothing: who started them ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -205,25 +212,26 @@ def _work(pipe: Connection, foreign: list[Connection], arrays: list[Any]) -> Non
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # Both sides may have much to send: tasks are taken in while a result waits to be.
     threading.Thread(target=_take_in, args=(pipe, tasks), daemon=True).start()
-    with suppress(*_GONE):
-        while (task := tasks.get()) is not None:
-            function, argument = task
+    with suppress(*GONE):
+        while True:
+            function, argument = tasks.get()
             try:
                 answer = True, function(argument)
             except Exception:  # it is called again where the error can be told
                 answer = False, None
-            _send(pipe, answer)
+            send(pipe, answer)
 
 
 def _take_in(pipe: Connection, tasks: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
-            tasks.put(_receive(pipe))
-    except BaseException:  # nothing that can be read will follow
-        tasks.put(None)
+            tasks.put(receive(pipe))
+    except BaseException:  # nobody is left who would take what this process still works on
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _send(pipe: Connection, what: object) -> None:
+def send(pipe: Connection, what: object) -> None:
+    """Send what can be pickled."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(what, protocol=5, buffer_callback=buffers.append)
     parts = [each.raw() for each in buffers]
@@ -234,7 +242,8 @@ def _send(pipe: Connection, what: object) -> None:
             pipe.send_bytes(part)
 
 
-def _receive(pipe: Connection) -> Any:
+def receive(pipe: Connection) -> Any:
+    """Take what was sent; raises one of `GONE` where the other end was closed."""
     sizes = pickle.loads(pipe.recv_bytes())  # noqa: S301 - what we sent ourselves
     data = pipe.recv_bytes()
     buffers = [bytearray(size) for size in sizes]
