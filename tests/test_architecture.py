@@ -117,6 +117,7 @@ _MAY_IMPORT = {
         "patterns",
         "progress",
         "readers",
+        "reducing",
         "report",
         "rich",
         "run",
@@ -125,6 +126,9 @@ _MAY_IMPORT = {
         "trace",
         "verify",
         "whole_file",
+    },
+    "reducing": {
+        *"account api check errors finding jobs patterns readers summary trace numpy".split(),
     },
     "retiming": {
         "profiler",

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from .trace import printable
 
@@ -13,6 +14,7 @@ OnProgress = Callable[[int], None]  # is called with the bytes of a file read so
 
 # What takes less than about a second needs no bar.
 _LARGE_NBYTES = 64 << 20
+_LONG_S = 10.0  # a file that takes longer is named
 
 
 def say(message: str) -> None:
@@ -48,6 +50,43 @@ def reading(
             return lambda nbytes: bar.update(task, completed=done_before + nbytes)
 
         yield start
+
+
+@contextmanager
+def ranks_read(
+    paths: Sequence[str],
+) -> Iterator[Callable[[Sequence[str], Sequence[str]], None]]:
+    """Show how many of many files are read, how much of all, and which takes long.
+
+    Yields a function to call now and then with the files that are done and those under way.
+    """
+    sizes = {path: _size(path) for path in paths}
+    total = sum(sizes.values())
+    if total < _LARGE_NBYTES or not sys.stderr.isatty():
+        yield lambda _done, _under_way: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task("reading", total=total)
+        since: dict[str, float] = {}
+
+        def show(done: Sequence[str], under_way: Sequence[str]) -> None:
+            now = monotonic()
+            for path in under_way:
+                since.setdefault(path, now)
+            slowest = max(under_way, key=lambda path: now - since[path], default=None)
+            said = f"{len(done):,} of {len(paths):,} ranks"
+            if slowest is not None and now - since[slowest] >= _LONG_S:
+                took_s = int(now - since[slowest])
+                said += f", {printable(Path(slowest).name)} for {took_s} s"
+            nbytes = sum(sizes[path] for path in done)
+            bar.update(task, description=said, completed=nbytes)
+
+        yield show
 
 
 def _size(path: str) -> int:

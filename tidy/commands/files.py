@@ -32,7 +32,7 @@ class InputFiles:
         asked: the paths of the files that were given themselves.
         unreadable: what was asked for and could not be read: the problem by path.
         skipped: how many files of each folder are not traces.
-        jobs: how many worker processes read a large file; 1 for none.
+        jobs: how many worker processes read files, or a large one; 1 for none.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
@@ -69,15 +69,30 @@ class InputFiles:
                 try:
                     trace = read_trace(path, start(path), self.jobs)
                 except TraceFormatError as error:
-                    foreign = folder and path not in self.asked
-                    if foreign and not isinstance(error, UnreadableFile):
-                        self.skipped[folder] = self.skipped.get(folder, 0) + 1
-                    else:
-                        self.unreadable[error.path] = not_a_trace(path) or error.problem
+                    is_foreign = not isinstance(error, UnreadableFile)
+                    self.refuse(path, error.problem, is_foreign=is_foreign, name=error.path)
                     continue
                 read.append((path, folder))
                 yield trace
         self.files = [*self._taken, *read]
+
+    def refuse(self, path: str, problem: str, *, is_foreign: bool, name: str | None = None) -> None:
+        """Note why a file is none of the traces.
+
+        Args:
+            is_foreign: whether it can be read, and is none.
+            name: what messages call it, if not by its path.
+        """
+        folder = dict(self.files).get(path)
+        if folder and path not in self.asked and is_foreign:
+            self.skipped[folder] = self.skipped.get(folder, 0) + 1
+        else:
+            self.unreadable[name or path] = not_a_trace(path) or problem
+
+    def take_read(self, paths: Iterable[str]) -> None:
+        """Note which files were read."""
+        read = set(paths)
+        self.files = [*self._taken, *(each for each in self.files if each[0] in read)]
 
     def say_what_is_missing(self) -> None:
         """Name on stderr what was left out or could not be read. Call it when all are read."""
@@ -95,7 +110,7 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
 
     Args:
         traces: files, folders, or "-" for standard input.
-        jobs: how many worker processes read a large file; 1 or None for none.
+        jobs: how many worker processes read files, or a large one; 1 or None for none.
     """
     inputs = InputFiles(jobs=jobs or 1)
     files: dict[str, str] = {}

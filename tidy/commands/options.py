@@ -49,8 +49,10 @@ WIDTH = number_option(
 )
 JOBS = number_option(
     "--jobs",
-    "Read traces of 20 MB of text or more in N worker processes, 4 at the most. That is faster if"
-    " as many processors have nothing else to do; the report is the same.  [default: 1, for none]",
+    "Read 20 MB of text or more in N worker processes: tidy report of several traces has each"
+    " process read whole files (docs/scaling.md), else 4 at the most share a file. That is faster"
+    " if as many processors have nothing else to do; the report is the same.  [default: 1, for"
+    " none]",
     least=1,
 )
 _PRINTED = together(FORMAT, OUTPUT, WIDTH)

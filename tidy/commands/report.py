@@ -25,8 +25,15 @@ from ..trace import Trace, printable
 from ..whole_file import write_whole
 from .files import check_output, find_files, of_step, opened
 from .project import Project, entry_text
+from .reduced import read_reduced
 from .report_options import Output, ReportOptions
-from .summaries import check_folder, refuse_what_needs_traces, summaries_of, write_summaries
+from .summaries import (
+    check_folder,
+    refuse_what_needs_traces,
+    summaries_of,
+    with_given,
+    write_summaries,
+)
 
 _NAMED_EVENT = "TDY000"
 _MOST_NAMES, _LONGEST = 5_000, 64  # that are compared, which takes longer than the search
@@ -67,18 +74,24 @@ def run_report(
     for each in options.outputs:
         check_output(each.path, sources=sources)
     check_output(options.perfetto, "--perfetto", sources)
-    known = (each for each in traces if isinstance(each, Trace))
+    known = [each for each in traces if isinstance(each, Trace)]
     if given:
         refuse_what_needs_traces(given, options)
-    checked = run_rules_once(chain(known, inputs.read()), rules, options.step)
     project = Project(options, rules)
+    reduced = None if known else read_reduced(inputs, options, project.settings)
+    checked = (
+        []
+        if reduced is not None
+        else run_rules_once(chain(known, inputs.read()), rules, options.step)
+    )
     reports = judge(checked, project.settings)
     if options.add_ignores and project.write_ignores(reports):
         reports = judge(checked, project.settings)
     inputs.say_what_is_missing()
     if options.name is not None and checked:
         _say_where_no_name_matches(options.name, checked)
-    summaries = summaries_of(reports, given, options, rules)
+    read = summaries_of(reports, given, options) if reduced is None else reduced
+    summaries = with_given(read, given, options, rules)
     codes = [report.exit_code(options.threshold) for report in summaries]
     exit_code = TidyError.exit_code if inputs.unreadable else max(codes, default=0)
     exit_code = script_status or exit_code
@@ -114,7 +127,7 @@ def run_report(
     if options.perfetto is not None and reports:
         _write_perfetto(reports, options.perfetto)
     if options.summaries is not None:
-        write_summaries(summaries, Path(options.summaries))
+        write_summaries(read, Path(options.summaries))
     return exit_code
 
 

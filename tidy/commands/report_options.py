@@ -58,7 +58,7 @@ class ReportOptions:
         rules_url: where the page of the rules is published; None where nobody says so.
         page_steps: the steps that the timeline of a page shows.
         perfetto: a file for the trace with findings in it; None for none.
-        jobs: how many worker processes read a large trace; 1 or None for none.
+        jobs: how many worker processes read traces, or a large one; 1 or None for none.
         summaries: a folder for a summary of each trace; None for none.
         settings: the configuration that holds, for options of rules and ignored paths.
     """

@@ -57,20 +57,23 @@ def refuse_what_needs_traces(given: Given, options: ReportOptions) -> None:
 
 
 def summaries_of(
-    reports: Sequence[CheckedTrace],
-    given: Given,
-    options: ReportOptions,
-    rules: Sequence[Pattern],
+    reports: Sequence[CheckedTrace], given: Given, options: ReportOptions
 ) -> list[Summary]:
-    """Return the summaries of checked traces, and behind them those that were given.
-
-    Says which are left out, since their trace is there, and which were made with other options.
-    """
+    """Return the summaries of checked traces."""
     is_kept = bool(given) or options.summaries is not None
-    read = [
+    return [
         summarise(each, origin_of(each.trace.info.path) if is_kept else None, number)
         for number, each in enumerate(reports)
     ]
+
+
+def with_given(
+    read: Sequence[Summary], given: Given, options: ReportOptions, rules: Sequence[Pattern]
+) -> list[Summary]:
+    """Return the summaries of traces that were read, and behind them those that were given.
+
+    Says which are left out, since their trace is there, and which were made with other options.
+    """
     notes: list[str] = []
     result = merged(given, read, notes)
     codes = frozenset(rule.code for rule in rules)
@@ -91,14 +94,12 @@ def _is_made_otherwise(summary: Summary, options: ReportOptions, codes: frozense
 
 
 def write_summaries(summaries: Sequence[Summary], folder: Path) -> None:
-    """Write those whose trace was read, each whole or not at all.
+    """Write summaries of traces that were read, each whole or not at all.
 
     Raises:
         UsageError: one cannot be written.
     """
     for each in summaries:
-        if each.source is None:
-            continue
         file = folder / file_name(each)
         try:
             write_whole(file, encode(each))

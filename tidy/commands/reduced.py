@@ -1,0 +1,74 @@
+"""The files of a report, reduced to summaries: in worker processes, or one after the other."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+
+from ..check.pipeline import CheckSettings
+from ..progress import ranks_read, say
+from ..readers.workers import best_method
+from ..reducing import RankSettings, is_few, reduce_files
+from ..reducing.folder import text_nbytes
+from ..reducing.pool import FilePool
+from ..summary import Summary
+from .files import InputFiles
+from .report_options import ReportOptions
+
+# Less text is read before workers have started, which takes longer where they are no forks.
+_FEWEST_NBYTES, _FEWEST_SPAWNED_NBYTES = 20_000_000, 60_000_000
+
+
+def read_reduced(
+    inputs: InputFiles, options: ReportOptions, checks: CheckSettings
+) -> list[Summary] | None:
+    """Return the summaries of all files; None where one process is to read the traces.
+
+    That is so where nothing is gained by workers and there are few, and where more is asked for
+    than a summary has.
+    """
+    paths = [path for path, _ in inputs.files]
+    count = min(inputs.jobs, len(paths))
+    fewest = _FEWEST_NBYTES if best_method() == "fork" else _FEWEST_SPAWNED_NBYTES
+    in_workers = count > 1 and text_nbytes(paths) >= fewest
+    if _needs_traces(options) or not all(map(_is_file, paths)):
+        return None
+    if not in_workers and is_few(paths):
+        return None
+    settings = RankSettings(
+        options.select,
+        options.ignore,
+        options.patterns,
+        options.settings,
+        tuple(checks.folders),
+        checks.savings,
+        checks.warn_from,
+        options.step,
+    )
+    # Workers start before the bar does, whose thread a fork had better not see.
+    with (
+        FilePool(count) if in_workers else nullcontext() as pool,
+        ranks_read(paths) as progress,
+    ):
+        reduced = reduce_files(paths, settings, pool, progress)
+    for path, problem in reduced.problems.items():
+        inputs.refuse(path, problem.text, is_foreign=problem.is_foreign)
+    inputs.take_read(reduced.read)
+    for note in reduced.notes:
+        say(note)
+    return reduced.summaries
+
+
+def _needs_traces(options: ReportOptions) -> bool:
+    asked = options.name, options.perfetto, options.baseline_to, options.baseline
+    is_page = any(each.form == "html" for each in options.outputs)
+    wants_tracebacks = bool(os.environ.get("TIDY_TRACEBACK"))
+    return any(asked) or options.add_ignores or is_page or wants_tracebacks
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return path != "-" and Path(path).is_file()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,22 @@
+"""From the files of many ranks to their summaries, each file read where it lies.
+
+rank.py       one file: read, checked and reduced to the bytes of its summary
+parcel.py     a trace, and what a rule says of it, on their way to another process
+compared.py   what the ranks of a job say of each other, from their traces together
+late.py       the same of more ranks than are held in memory, from their tables of collectives
+pool.py       worker processes that take a file at a time
+folder.py     all files: which are traces, which hold the same steps, and their summaries
+"""
+
+from .folder import Reduced, is_few, reduce_files
+from .rank import Problem, RankFile, RankSettings, reduce_rank
+
+__all__ = [
+    "Problem",
+    "RankFile",
+    "RankSettings",
+    "Reduced",
+    "is_few",
+    "reduce_files",
+    "reduce_rank",
+]

@@ -1,0 +1,224 @@
+"""All files of a command, to the summaries of their traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..account import jobs_of
+from ..check.overlap import SeenSteps, stretches_of
+from ..errors import UsageError
+from ..summary import Summary, decode
+from .compared import compare
+from .late import with_late_ranks
+from .pool import FileCall, Here, LostCall, Pool
+from .rank import (
+    Compared,
+    Look,
+    Problem,
+    RankFile,
+    RankSettings,
+    forget,
+    found_keys,
+    look_at,
+    reduce_rank,
+)
+
+# Ranks are compared with all their traces in memory while these are no more than a few.
+_MOST_FILES = 64
+_MOST_NBYTES = 2 << 30  # of text
+_UNPACKS_TO = 12  # times its size, as traces in gzip do
+
+Progress = Callable[[Sequence[str], Sequence[str]], None]  # files done, and under way
+
+
+@dataclass
+class Reduced:
+    """What came of the files.
+
+    Attributes:
+        summaries: those of traces, in the order of the files.
+        read: the files that are traces, also those left out since another one has their steps.
+        problems: why there is no summary, by file.
+        notes: lines to say: which hold the same steps.
+    """
+
+    summaries: list[Summary] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    problems: dict[str, Problem] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def is_few(paths: Sequence[str]) -> bool:
+    """Whether the traces of all files may be in memory together, as far as sizes tell."""
+    return len(paths) <= _MOST_FILES and text_nbytes(paths) <= _MOST_NBYTES
+
+
+def text_nbytes(paths: Sequence[str]) -> int:
+    """About how much text the files hold."""
+    return sum(_nbytes(path) * (1 if path.endswith(_PLAIN) else _UNPACKS_TO) for path in paths)
+
+
+_PLAIN = (".json", ".sqlite", ".nvprof")
+
+
+def _nbytes(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def reduce_files(
+    paths: Sequence[str],
+    settings: RankSettings,
+    pool: Pool | None = None,
+    progress: Progress | None = None,
+) -> Reduced:
+    """Read, check and reduce all files, each in one worker of the pool.
+
+    The result does not depend on the pool. The ranks of a job are compared by their traces if the
+    files are few (`is_few`), and else by the tables of collectives in their summaries.
+
+    Args:
+        pool: what calls functions on files; None for this process.
+
+    Raises:
+        UsageError: a trace has no such step as is asked for.
+    """
+    work = _Work([RankFile(path) for path in paths], settings, pool or Here(), progress)
+    return work.of_few() if is_few(paths) else work.of_many()
+
+
+class _Work:
+    def __init__(
+        self, files: list[RankFile], settings: RankSettings, pool: Pool, progress: Progress | None
+    ) -> None:
+        self._files, self._settings, self._pool = files, settings, pool
+        self._progress, self._done = progress, list[str]()
+        self._worker: dict[str, int] = {}  # that holds a file's trace
+        self._result = Reduced()
+
+    def of_few(self) -> Reduced:
+        """Compare by traces: read all, and weigh when all are read."""
+        looks = self._looks()
+        compared: dict[RankFile, Compared] = {}
+        for job in jobs_of(list(looks.values())):
+            if len(job) > 1:
+                compared |= self._compared([[*looks][number] for number in job], looks)
+        self._reduce([*looks], compared)
+        return self._result
+
+    def of_many(self) -> Reduced:
+        """Compare by tables: reduce each as it is read."""
+        self._reduce(self._files, {})
+        kept = self._result.summaries
+        seen, again = SeenSteps(self._result.notes), dict[int, RankFile]()
+        left_out = set[int]()
+        for number, summary in enumerate(kept):
+            run = summary.run
+            steps = [step for step, _ in summary.steps] if run.unit == "step" else []
+            start_ns = run.first_ns if run.event_count else None
+            mine = stretches_of(run.rank, start_ns, run.span_ns, steps)
+            repeated = seen.add(run.path, mine, has_steps=bool(steps))
+            if repeated is not None and repeated.is_all:
+                left_out.add(number)
+            elif repeated is not None:
+                again[number] = RankFile(run.path, repeated)
+        if again:
+            made = self._call(reduce_rank, [*again.values()], {})
+            for number, file in again.items():
+                content = made.get(file.path)
+                if content is not None:
+                    kept[number] = decode(content, file.path)
+                else:
+                    left_out.add(number)
+        kept = [each for number, each in enumerate(kept) if number not in left_out]
+        self._result.summaries = with_late_ranks(_numbered(kept), self._settings.for_checks())
+        return self._result
+
+    def _looks(self) -> dict[RankFile, Look]:
+        """What is known of the traces when they are read; those that are to be reported."""
+        found = self._call(look_at, self._files, {})
+        seen, looks = SeenSteps(self._result.notes), dict[RankFile, Look]()
+        for file in self._files:
+            look = found.get(file.path)
+            if look is None:
+                continue
+            self._result.read.append(file.path)
+            repeated = seen.add(file.path, look.stretches, has_steps=look.has_steps)
+            if repeated is None:
+                looks[file] = look
+            elif not repeated.is_all:
+                looks[RankFile(file.path, repeated)] = look
+        gone = [file for file in self._files if file.path not in {each.path for each in looks}]
+        self._call(forget, [each for each in gone if each.path in self._worker], {})
+        return looks
+
+    def _compared(
+        self, files: Sequence[RankFile], looks: Mapping[RankFile, Look]
+    ) -> dict[RankFile, Compared]:
+        checks = self._settings.for_checks()
+        compared = compare({file: looks[file] for file in files}, self._settings, checks)
+        keys = self._call(found_keys, files, {file: (each,) for file, each in compared.items()})
+        everywhere = frozenset.intersection(*keys.values()) if keys else frozenset()
+        return {file: replace(each, everywhere=everywhere) for file, each in compared.items()}
+
+    def _reduce(self, files: Sequence[RankFile], compared: Mapping[RankFile, Compared]) -> None:
+        """Add the summaries of all files."""
+        made = self._call(
+            reduce_rank, files, {file: (each,) for file, each in compared.items()}, is_last=True
+        )
+        read = [file.path for file in files if file.path in made]
+        self._result.read = self._result.read or read
+        self._result.summaries = _numbered([decode(made[path], path) for path in read])
+
+    def _call(
+        self,
+        function: Callable[..., Any],
+        files: Sequence[RankFile],
+        more: Mapping[RankFile, tuple[Any, ...]],
+        *,
+        is_last: bool = False,
+    ) -> dict[str, Any]:
+        """What the function gives for each file; its problems are kept."""
+        calls = [
+            FileCall(
+                function,
+                (file, self._settings, *more.get(file, ())),
+                self._worker.get(file.path),
+            )
+            for file in files
+        ]
+        answers: dict[str, Any] = {}
+
+        def watch(numbers: Sequence[int]) -> None:
+            if self._progress is not None:
+                self._progress(self._done, [files[each].path for each in numbers])
+
+        for number, given, worker in self._pool.run(calls, watch):
+            path = files[number].path
+            self._worker[path] = worker
+            answer = Problem(given.why) if isinstance(given, LostCall) else given
+            if isinstance(answer, Problem):
+                self._result.problems[path] = answer
+            else:
+                answers[path] = answer
+            if is_last:
+                self._done.append(path)
+        in_order = [file.path for file in files]
+        problems = self._result.problems
+        for path in in_order:
+            if path in problems and problems[path].is_usage:
+                raise UsageError(problems[path].text)
+        self._result.problems = {
+            each.path: problems[each.path] for each in self._files if each.path in problems
+        }
+        return answers
+
+
+def _numbered(summaries: Sequence[Summary]) -> list[Summary]:
+    """Number the summaries by their place among all."""
+    return [replace(each, number=number) for number, each in enumerate(summaries)]

@@ -1,0 +1,167 @@
+"""Worker processes that take a file at a time, so that no more are read at once than there are.
+
+What a worker was sent and did not give back when it died is said to be lost, and another one is
+started in its place. Workers end with the pool, and if this process is killed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..readers.workers import GONE, Worker, best_method, receive, send, without_interrupts
+
+_LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
+
+
+@dataclass(frozen=True, slots=True)
+class FileCall:
+    """A call of a function of a module, on what can be pickled.
+
+    Attributes:
+        worker: the number of the one that is best asked, since it holds what is needed.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    worker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LostCall:
+    """Stands for the answer of a worker that died, or whose function raised.
+
+    Attributes:
+        why: in words.
+    """
+
+    why: str
+
+
+Answer = tuple[int, Any, int]  # the number of a call, what it gave, and the worker that did
+Watch = Callable[[Sequence[int]], None]  # is called with the numbers of the calls under way
+
+
+class Pool(Protocol):
+    """What calls functions on files."""
+
+    def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
+        """Yield the answers as they come; `watch` is called now and then meanwhile."""
+        ...
+
+
+class Here:
+    """The process that asks, alone."""
+
+    def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
+        """FileCall one after the other."""
+        for number, call in enumerate(calls):
+            watch([number])
+            yield number, call.function(*call.arguments), 0
+
+
+class FilePool:
+    """Some worker processes; use it as a context manager.
+
+    Args:
+        count: how many at most.
+        method: "fork" or "spawn"; None for what is quick and safe here.
+    """
+
+    def __init__(self, count: int, method: str | None = None) -> None:
+        self._context = multiprocessing.get_context(method or best_method())
+        self._workers: dict[int, Worker] = {}
+        self._next, self._folder = 0, Path.cwd()
+        with suppress(OSError):
+            for _ in range(count):
+                self._start()
+
+    def __enter__(self) -> FilePool:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all workers, whatever they do."""
+        workers = [*self._workers.values()]
+        self._workers.clear()
+        for each in workers:
+            each.pipe.close()
+        for each in workers:
+            each.process.terminate()
+        for each in workers:
+            each.end()
+
+    def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
+        """Have workers call the functions; without any worker left this process does it."""
+        left = deque(enumerate(calls))
+        under_way: dict[int, int] = {}
+        while left or under_way:
+            self._hand_out(left, under_way)
+            if not under_way:
+                for number, call in left:
+                    yield number, call.function(*call.arguments), -1
+                return
+            watch([*under_way.values()])
+            by_pipe: dict[Any, int] = {self._workers[each].pipe: each for each in under_way}
+            for pipe in wait(list(by_pipe), _LOOKS_EACH_S):
+                worker = by_pipe[pipe]
+                number = under_way.pop(worker)
+                try:
+                    is_done, result = receive(self._workers[worker].pipe)
+                except (*GONE, pickle.UnpicklingError):
+                    is_done, result = True, LostCall(self._replace(worker))
+                yield number, result if is_done else LostCall("what it gave cannot be sent"), worker
+
+    def _hand_out(self, left: deque[tuple[int, FileCall]], under_way: dict[int, int]) -> None:
+        """Give each idle worker a call, if there is one that no other worker is asked for."""
+        for worker in [*self._workers]:
+            if worker in under_way:
+                continue
+            for at, (number, call) in enumerate(left):
+                if call.worker in (None, worker) or call.worker not in self._workers:
+                    del left[at]
+                    try:
+                        task = _apply, (str(self._folder), call.function, call.arguments)
+                        send(self._workers[worker].pipe, task)
+                        under_way[worker] = number
+                    except GONE:
+                        self._replace(worker)
+                        left.insert(at, (number, call))
+                    break
+
+    def _start(self) -> None:
+        with without_interrupts():
+            self._workers[self._next] = Worker(self._context, [*self._workers.values()], [])
+        self._next += 1
+
+    def _replace(self, worker: int) -> str:
+        """Start another worker in place of one that died; gives what it died of, in words."""
+        dead = self._workers.pop(worker)
+        dead.pipe.close()
+        dead.process.join(_LOOKS_EACH_S)
+        code = dead.process.exitcode
+        dead.end()
+        with suppress(OSError):
+            self._start()
+        killed = f" by signal {-code}" if code is not None and code < 0 else ""
+        return f"the process that read it was ended{killed}; is there enough memory?"
+
+
+def _apply(call: tuple[str, Callable[..., Any], tuple[Any, ...]]) -> Any:
+    """FileCall a function in the folder in which this process would; it runs in a worker."""
+    folder, function, arguments = call
+    if str(Path.cwd()) != folder:
+        os.chdir(folder)
+    try:
+        return function(*arguments)
+    except Exception as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        return LostCall(f"the process that read it failed: {text}")
