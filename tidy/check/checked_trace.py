@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 from ..account import Account, Accountant, RankWaits
-from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome, Severity
+from ..finding import Checked, Crashed, Judged, NotApplicable, NotChecked, Outcome
 from ..trace import Location, Trace
+from .counting import CountsFindings
 from .summary import RunSummary, is_next_to_nothing
 from .weigh import WARN_FROM, Weighed, weigh
 
@@ -18,7 +18,7 @@ Kind = TypeVar("Kind", Checked, NotChecked, NotApplicable, Crashed)
 
 
 @dataclass(frozen=True)
-class CheckedTrace:
+class CheckedTrace(CountsFindings):
     """A trace, and for each rule what came of checking it.
 
     Attributes:
@@ -100,19 +100,3 @@ class CheckedTrace:
     def crashed(self) -> dict[str, Crashed]:
         """Rules that raised an exception."""
         return self._of(Crashed)
-
-    @property
-    def counts(self) -> Counter[Severity]:
-        """Number of findings by severity, without those that are accepted."""
-        return Counter(each.severity for each in self.findings if each.acceptance is None)
-
-    @property
-    def accepted(self) -> Counter[str]:
-        """Number of findings that are accepted, by what accepts them: "comment" or "baseline"."""
-        return Counter(each.acceptance.by for each in self.findings if each.acceptance)
-
-    def exit_code(self, fail_on: Severity | None = Severity.WARNING) -> int:
-        """2 where a rule crashed, 1 where a finding at or above `fail_on` is not accepted."""
-        if self.crashed:
-            return 2
-        return int(fail_on is not None and any(each >= fail_on for each in self.counts))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..account import Account
 from ..check.checked_trace import CheckedTrace
+from ..check.counting import CountsFindings
 from ..check.summary import RunSummary
 from ..finding import (
     Acceptance,
@@ -106,7 +106,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(CountsFindings):
     """What a report needs of one checked trace. It holds nothing of the trace itself.
 
     Attributes:
@@ -151,19 +151,3 @@ class Summary:
         steps = [(step, True) for step in window.steps]
         steps += [(each.step, False) for each in window.left_out if each.step is not None]
         return sorted(steps, key=lambda each: each[0].start_ns)
-
-    @property
-    def counts(self) -> Counter[Severity]:
-        """Number of findings by severity, without those that are accepted."""
-        return Counter(each.severity for each in self.findings if each.acceptance is None)
-
-    @property
-    def accepted(self) -> Counter[str]:
-        """Number of findings that are accepted, by what accepts them: "comment" or "baseline"."""
-        return Counter(each.acceptance.by for each in self.findings if each.acceptance)
-
-    def exit_code(self, fail_on: Severity | None = Severity.WARNING) -> int:
-        """2 where a rule crashed, 1 where a finding at or above `fail_on` is not accepted."""
-        if self.crashed:
-            return 2
-        return int(fail_on is not None and any(each >= fail_on for each in self.counts))
