@@ -13,8 +13,7 @@ from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..check.weigh import importance
 from ..finding import Crashed, NotApplicable, NotChecked, Severity
-from ..savings import Fidelity
-from ..summary import FindingSummary, Summary, summary_of
+from ..summary import Fidelity, FindingSummary, Summary, summary_of
 
 # An info of less than this part of the window is named in one line with others of its kind.
 SMALL_SHARE = 0.0005

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
-from ..savings import Fidelity
-from ..summary import Summary
+from ..summary import Fidelity, Summary
 from ..trace import count_text, printable, range_text, time_text
 from .sections import PlaceOnRanks, Section
 from .units import ranges_text, share_text

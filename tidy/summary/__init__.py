@@ -7,6 +7,7 @@ form          the document in it
 several       those of several traces, in one order and each step once
 """
 
+from ..savings import Fidelity
 from .codec import SUFFIX, decode, encode, is_summary
 from .several import merged, origin_of
 from .summarise import summarise, summary_of
@@ -15,6 +16,7 @@ from .summary import EventSummary, FindingSummary, Origin, ReplaySummary, Summar
 __all__ = [
     "SUFFIX",
     "EventSummary",
+    "Fidelity",
     "FindingSummary",
     "Origin",
     "ReplaySummary",
