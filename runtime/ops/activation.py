@@ -227,5 +227,8 @@ bilinear(input1, input2, weight, bias = None)
 [nn wide]
 gelu(self, approximate: str = "none") = _gelu(self, approximate)
     self: grad * _gelu_slope(self, approximate) || _gelu_back(grad, self, approximate)
+[torch tensor]
+clamp_max(self, max) := clamp(self, None, max)
+clamp_min(self, min) := clamp(self, min)
 """
 declare(globals(), _ROWS)

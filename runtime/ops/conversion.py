@@ -116,6 +116,8 @@ resolve_conj(self) := self
 [torch tensor view]
 view_as_real(self) = _as_real(self) => view_as_complex(grad.contiguous())
 view_as_complex(self) = _as_complex(self) => view_as_real(grad)
+[torch pair]
+polar(self, other) := complex(self * cos(other), self * sin(other))
 """
 declare(globals(), _ROWS)
 TABLE["_to_copy_copy_"].name = "aten::copy_"  # what PyTorch shows inside aten::_to_copy

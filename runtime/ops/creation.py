@@ -196,6 +196,9 @@ bernoulli(self, *, generator: any = None)
 [torch]
 poisson(self, generator: any = None) = _draws(generator).poisson(self).astype(self.dtype)
     self: grad * 0
+scalar_tensor(value, *, dtype = None, device = None, requires_grad: bool = False)
+    := full((), value, dtype=get_default_dtype() if dtype is None else dtype, device=device,
+    requires_grad=requires_grad)
 [only_in_place]
 bernoulli.fill(self, p: number = 0.5, *, generator: any = None)
     = _draws(generator).random(self.shape) < _chances(np.asarray(p, np.float64)) => grad * 0

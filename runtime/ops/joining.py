@@ -5,6 +5,7 @@ Source: derivatives.yaml, aten/src/ATen/native/TensorShape.cpp, PadNd.cpp.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,32 @@ def _meshgrid(given: Any, indexing: str) -> tuple[Tensor, ...]:
     return tuple(x.reshape(s).expand(shape) for x, s in zip(given, shapes, strict=True))
 
 
+def _parts(self: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
+    check(self.array.ndim > 0, "tensor_split expected at least a 1-dimensional tensor")
+    given = given.tolist() if isinstance(given, Tensor) else given
+    size = self.array.shape[dimension(dim, self.array.ndim)]
+    if isinstance(given, int):
+        check(given > 0, f"number of sections must be larger than 0, got {given}")
+        short, more = divmod(size, given)
+        given = [short * i + min(i, more) for i in range(1, given)]
+    edges = [0, *(range(size)[slice(e, None)].start for e in given), size]
+    spans = [(a, max(a, b) - a) for a, b in itertools.pairwise(edges)]
+    return tuple(self.narrow(dim, start, length) for start, length in spans)
+
+
+def _slices(self: Tensor, n: int, dim: int, ends: Any) -> Tensor:
+    check(self.array.ndim > 0, "diff expects input to be at least one-dimensional")
+    check(n >= 0, f"order must be non-negative but got {n}")
+    if not n:
+        return self.clone()
+    x = aten.cat([e for e in (ends[0], self, ends[1]) if e is not None], dim)
+    for _ in range(min(n, x.array.shape[dim])):
+        size = x.array.shape[dim] - 1
+        one, other = x.narrow(dim, 1, size), x.narrow(dim, 0, size)
+        x = one != other if x.array.dtype.kind == "b" else one - other
+    return x
+
+
 _ROWS = r"""
 [torch on_list contiguous]
 cat(self, dim: int = 0) = _cat(self, dim) => _cat_back(grad, self_shapes, dim)
@@ -192,6 +219,10 @@ repeat_interleave(self, repeats = None, dim = None, *, output_size = None)
     if repeats is not None else _interleave(arange(self.numel()), self, 0)
 diag(self, diagonal: int = 0) := _diag(self, diagonal)
 tile(self, *dims: sizes) := self.repeat((1,) * (self.array.ndim - len(sizes(dims))) + sizes(dims))
+split_with_sizes(self, split_sizes, dim: int = 0) := split(self, split_sizes, dim)
+tensor_split(self, indices_or_sections, dim: int = 0) := _parts(self, indices_or_sections, dim)
+diff(self, n: int = 1, dim: int = -1, prepend = None, append = None)
+    := _slices(self, n, dim, (prepend, append))
 [torch]
 vstack(tensors) := cat([atleast_2d(x) for x in _some(tensors)])
 hstack(tensors) := _side_by_side(atleast_1d(*_some(tensors)))
@@ -203,5 +234,8 @@ tril_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None
 triu_indices(row: int, col: int, offset: int = 0, *, dtype = None, device = None)
     := _triangle(np.triu, row, col, offset, dtype)
 meshgrid(*tensors, *, indexing: str = "ij") := _meshgrid(tensors, indexing)
+column_stack(tensors) := hstack([x if x.array.ndim > 1 else x.reshape(-1, 1) for x in tensors])
+dstack(tensors) := cat([_at_least(3, [x]) for x in _some(tensors)], 2)
+atleast_3d(*tensors) := _at_least(3, tensors)
 """
 declare(globals(), _ROWS)

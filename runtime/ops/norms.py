@@ -50,6 +50,8 @@ linalg_vector_norm.two(self, dim: dims, keepdim: bool)
     self: self * back((grad / result).masked_fill(result == 0, 0), self_shape, dim, keepdim)
 linalg_vector_norm.of(self, ord: float, dim: dims, keepdim: bool)
     = _norm(self, ord, dim, keepdim) => _norm_back(grad, self, result, ord, dim, keepdim)
+[torch tensor]
+dist(self, other, p: float = 2) := norm(self - other, p)
 """
 declare(globals(), _ROWS)
 

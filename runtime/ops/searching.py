@@ -13,6 +13,8 @@ import numpy as np
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .make import declare, dimension, function
+from .make.table import PUBLIC
+from .reduction import _extreme, _real, _some, at_index  # noqa: F401  (rows use them)
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -84,6 +86,25 @@ def _counted(self: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if single else found
 
 
+def _commonest(self: Any, dim: int) -> Any:
+    """Where along `dim` the smallest of the most frequent values stands last."""
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    last = np.moveaxis(self, dim, -1)
+    order, place = np.sort(last, -1), np.broadcast_to(np.arange(last.shape[-1]), last.shape)
+    new = np.concatenate((order[..., :1] == order[..., :1], order[..., 1:] != order[..., :-1]), -1)
+    runs = place - np.maximum.accumulate(np.where(new, place, 0), -1)
+    top = np.take_along_axis(order, runs.argmax(-1)[..., None], -1)
+    return last.shape[-1] - 1 - np.argmax((last == top)[..., ::-1], -1)
+
+
+def _extremes(self: Tensor, dim: Any, keepdim: bool) -> Any:
+    made = PUBLIC["torch"]
+    if dim is None:
+        return made["amin"](self), made["amax"](self)
+    return made["amin"](self, dim, keepdim), made["amax"](self, dim, keepdim)
+
+
 _ROWS = r"""
 [promote pair quiet]
 isclose.alike(self, other, rtol: float, atol: float, equal_nan: bool)
@@ -96,12 +117,20 @@ allclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool 
 equal(self, other) := _equal(self, other)
 histc(self, bins: int = 100, min: any = 0, max: any = 0) = _histogram(self, bins, min, max)
 bincount(self, weights: number = None, minlength: int = 0) = _counted(self, weights, minlength)
+aminmax(self, *, dim = None, keepdim: bool = False) := _extremes(self, dim, keepdim)
+argwhere(self) := nonzero(self)
 [torch]
 searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side = None,
     sorter = None)
     := _searched(sorted_sequence, input, right or side == "right", out_int32, sorter)
 bucketize(self, boundaries, *, out_int32: bool = False, right: bool = False)
     := _searched(boundaries, self, right, out_int32)
+isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False)
+    := wrap(np.isin(*[getattr(x, "array", x) for x in (elements, test_elements)], invert=invert))
+[torch tensor contiguous]
+mode(self, dim: dim = -1, keepdim: bool = False) -> (values, indices)
+    = _extreme(self, _commonest(_some(_real(self), dim), dim), dim, keepdim)
+    self: at_index(grads[0], self_shape, indices, dim, keepdim)
 """
 declare(globals(), _ROWS)
 

@@ -171,5 +171,13 @@ softmax(self, dim: int, *, dtype = None) := softmax(self, dim, dtype=dtype)
 logsumexp(self, dim, keepdim: bool = False) := logsumexp(self, dim, keepdim)
 ndtr(self) := erfc(self * -0.7071067811865476) * 0.5
 xlogy(self, other) := xlogy(self, other)
+entr(self) := where(self < 0, -math.inf, -xlogy(self, self))
+exp2(self) := exp2(self)
+expm1(self) := expm1(self)
+log1p(self) := log1p(self)
+psi(self) := digamma(self)
+round(self, *, decimals: int = 0) := round(self, decimals=decimals)
+sinc(self) := sinc(self)
+xlog1py(self, other) := xlogy(self, other + 1)
 """
 declare(globals(), _ROWS)

@@ -192,6 +192,11 @@ def _chunk_size(shape: Any, dim: int, chunks: int) -> Any:
     return max(1, -(-size // chunks)) if size else [0] * chunks
 
 
+def _at_most(self: Tensor, dims: int) -> Tensor:
+    check(self.array.ndim >= dims, f"Input must be >= {dims}-d.")
+    return self
+
+
 _ROWS = r"""
 [torch tensor view]
 t(self) = self.T if self.ndim < 3 else _permute(self, (1, 0)) => t(grad) || grad.T
@@ -238,6 +243,11 @@ movedim(self, source, destination) := permute(self, _moved(self.array.ndim, sour
 swapaxes(self, axis0: int, axis1: int) := transpose(self, axis0, axis1)
 chunk(self, chunks: int, dim: int = 0)
     := split(self, _chunk_size(self.array.shape, dim, chunks), dim)
+broadcast_to(self, *size: sizes) := self.expand(sizes(size))
+ravel(self) := self.contiguous().view(-1)
+diagflat(self, offset: int = 0) := diag(flatten(self), offset)
+fliplr(self) := flip(_at_most(self, 2), 1)
+flipud(self) := flip(_at_most(self, 1), 0)
 [tensor]
 unflatten(self, dim: int, sizes) := reshape(self, _folded(self.array.shape, dim, dim, sizes))
 view_as(self, other) := self.view(other.array.shape)
