@@ -17,7 +17,7 @@ _SAME = (
     (r"nn\.utils\.stateless", "nn.stateless"),
     (r"nn\.utils\.(clip_grad|convert_parameters|fusion|init|(weight|spectral)_norm)", "nn.utils"),
     (r"nn\.(modules(\.\w+)?|parameter|common_types)", "nn"),
-    (r"optim\.(_functional|_adafactor|_muon|adam\w*|sgd|rmsprop|adagrad|adadelta|nadam|radam|rprop|asgd|lbfgs|"
+    (r"optim\.(_functional|adam\w*|sgd|rmsprop|adagrad|adadelta|nadam|radam|rprop|asgd|lbfgs|"
      r"sparse_adam)", "optim"),
     (r"utils\.data\.(dataloader|dataset|sampler|distributed|_utils(\.\w+)?)", "data"),
     (r"autograd\.(variable|grad_mode|anomaly_mode)", "autograd"),

@@ -188,59 +188,6 @@ class ASGD(_Algorithm, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, 
     _update = staticmethod(updates.asgd)
 
 
-class Adafactor(
-    _Algorithm,
-    **{"lr": 1e-2, "beta2_decay": -0.8, "eps": (None, 1e-3), "d": 1.0, "weight_decay": 0.0},
-    **{"foreach": None, "maximize": False},
-):
-    """Adam's second moment from the means of rows and columns (Shazeer and Stern, 2018)."""
-
-    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        state["step"], shape = tensor(0.0), list(param.array.shape)
-        if len(shape) > 1:
-            state["row_var"] = param.new_zeros([*shape[:-1], 1])
-            state["col_var"] = param.new_zeros([*shape[:-2], 1, shape[-1]])
-        else:
-            state["variance"] = aten.zeros_like(param)
-
-    def _step_group(self, group: Group) -> None:
-        real = not any(p.is_complex() for p in group["params"])
-        check(real, "Adafactor does not support complex parameters")
-        super()._step_group({**group, "foreach": False})  # its own form gives the same numbers
-
-    _bounds = {  # noqa: RUF012
-        "d": lambda d: d >= 1,
-        "beta2_decay": lambda decay: decay <= 0,
-        "eps": lambda eps: (eps[0] is None or eps[0] >= 0) and eps[1] >= 0,
-    }
-    _update = staticmethod(updates.adafactor)
-
-
-class Muon(
-    _Algorithm,
-    **{"lr": 1e-3, "weight_decay": 0.1, "momentum": 0.95, "nesterov": True},
-    **{"ns_coefficients": (3.4445, -4.775, 2.0315), "eps": 1e-7, "ns_steps": 5},
-    **{"adjust_lr_fn": None},
-):
-    """Steps along momentum made orthogonal, for matrices (Jordan, 2024)."""
-
-    def __init__(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(params, *args, **kwargs)
-        known = (None, "original", "match_rms_adamw")
-        chosen = self.defaults["adjust_lr_fn"]
-        told = f"Adjust learning rate function {chosen} is not supported"
-        check(chosen in known, told, ValueError)
-        for p in self._params():
-            told = f"Muon only supports 2D parameters, not one of size {tuple(p.shape)}"
-            check(p.dim() == 2, told, ValueError)
-
-    def _start(self, param: Tensor, state: dict[str, Any], group: Group) -> None:
-        check(not param.is_complex(), "Muon does not support complex parameters")
-        state["momentum_buffer"] = aten.zeros_like(param._grad)
-
-    _update = staticmethod(updates.muon)
-
-
 class SparseAdam(_Algorithm, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
     """Adam of the rows that a sparse gradient has; the moments of others wait."""
 

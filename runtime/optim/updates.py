@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.aten import aten
-from ..engine.hooks import check
 from ..engine.tensor import Tensor
 from ..ops.creation import as_tensor
 from . import sparse_updates
@@ -234,56 +231,3 @@ def asgd(param: Any, grad: Any, state: State, group: Group) -> None:
     if many:
         mus = [as_tensor(x, device=t.device) for x, t in zip(mus, step.tensors, strict=True)]
     mu.copy_(TensorList(mus) if many else as_tensor(mus))
-
-
-def adafactor(param: Any, grad: Any, state: State, group: Group) -> None:
-    """Adafactor (Shazeer and Stern, 2018)."""
-    tiny, least = group["eps"]
-    tiny = np.finfo(param.dtype).eps if tiny is None else tiny
-    grad = -grad if group["maximize"] else grad
-    state["step"].add_(1)
-    step = state["step"].item()
-    rate = min(group["lr"], 1 / step**0.5) * max(least, param.norm().item() / param.numel() ** 0.5)
-    if group["weight_decay"]:
-        param.mul_(1 - group["lr"] * group["weight_decay"])
-    share = step ** group["beta2_decay"]
-    if grad.dim() > 1:
-        for name, dim in (("row_var", -1), ("col_var", -2)):
-            square = grad.norm(dim=dim, keepdim=True).square_()
-            state[name].lerp_(square.div_(grad.size(dim)), share)
-        spread = state["row_var"] @ state["col_var"]
-        spread.div_(state["row_var"].mean(dim=-2, keepdim=True).clamp_(min=tiny))
-    else:
-        spread = state["variance"].lerp_(grad * grad, share).clone()
-    update = spread.clamp_(min=tiny * tiny).rsqrt_().mul_(grad)
-    large = max(1.0, update.norm().item() / (update.numel() ** 0.5 * group["d"]))
-    param.add_(update, alpha=-rate / large)
-
-
-def muon(param: Any, grad: Any, state: State, group: Group) -> None:
-    """Momentum, made orthogonal in 16 bits by Newton and Schulz's iteration."""
-    average = state["momentum_buffer"].lerp_(grad, 1 - group["momentum"])
-    step = grad.lerp(average, group["momentum"]) if group["nesterov"] else average
-    made = _orthogonal(step, group["ns_coefficients"], group["ns_steps"], group["eps"])
-    rows, columns = param.shape
-    share = {
-        None: max(1, rows / columns) ** 0.5,
-        "match_rms_adamw": 0.2 * max(rows, columns) ** 0.5,
-    }
-    share["original"], rate = share[None], group["lr"]
-    param.mul_(1 - rate * group["weight_decay"])
-    param.add_(made, alpha=-rate * share[group["adjust_lr_fn"]])
-
-
-def _orthogonal(matrix: Any, coefficients: Any, steps: int, eps: float) -> Any:
-    check(steps < 100, "Number of steps must be less than 100", ValueError)
-    check(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values", ValueError)
-    a, b, c = coefficients
-    tall, made = matrix.size(0) > matrix.size(1), matrix.bfloat16()
-    made = made.T if tall else made
-    made.div_(made.norm().clamp(min=eps))
-    for _ in range(steps):
-        gram = made @ made.T
-        update = aten.addmm(gram, gram, gram, beta=b, alpha=c)
-        made = aten.addmm(made, update, made, beta=a)
-    return made.T if tall else made

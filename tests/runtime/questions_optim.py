@@ -56,11 +56,6 @@ CASES = {
         {"lr": 0.1, "lambd": 0.1, "alpha": 0.5, "t0": 5, "weight_decay": 0.1},
         {"lr": 0.1, "maximize": True},
     ],
-    "Adafactor": [
-        {},
-        {"lr": 0.5, "beta2_decay": -0.5, "eps": (1e-4, 1e-2), "d": 2.0, "weight_decay": 0.1},
-        {"lr": 0.1, "maximize": True},
-    ],
 }
 VARIANTS = {
     f"{name}-{number}-{foreach}": (name, {**options, "foreach": foreach})

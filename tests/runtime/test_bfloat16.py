@@ -64,39 +64,3 @@ def test_autocast_computes_products_in_bfloat16():
     with rt.autocast("cpu"):
         assert (rt.ones(2, 2) @ rt.ones(2, 2)).dtype == rt.bfloat16
         assert (rt.ones(2, 2) + 1).dtype == rt.float32
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"lr": 0.1, "nesterov": False, "weight_decay": 0.0}, {"adjust_lr_fn": "match_rms_adamw"}],
-)
-def test_muon_steps_as_pytorchs(options):
-    torch = pytest.importorskip("torch")
-    found = []
-    for lib in (torch, rt):
-        stream = np.random.default_rng(0)
-        shapes = ((4, 6), (8, 3))
-        params = [
-            lib.tensor(stream.standard_normal(s).astype("f")).requires_grad_() for s in shapes
-        ]
-        optimizer = lib.optim.Muon(params, **options)
-        for _ in range(5):
-            optimizer.zero_grad()
-            sum((p @ p.T - 1).square().sum() for p in params).backward()
-            optimizer.step()
-        found.append([p.detach().numpy() for p in params])
-    for theirs, ours in zip(*found, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "options", [{"lr": -1}, {"adjust_lr_fn": "x"}, {"ns_coefficients": (1, 2)}, {"ns_steps": 100}]
-)
-def test_muon_refuses(options):
-    p = rt.ones(2, 3, requires_grad=True)
-    p.grad = rt.ones(2, 3)
-    with pytest.raises(ValueError, match=r"lr|learning rate|3 values|100"):
-        rt.optim.Muon([p], **options).step()
-    with pytest.raises(ValueError, match="2D"):
-        rt.optim.Muon([rt.ones(2, requires_grad=True)])
