@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import warnings
 from contextvars import ContextVar
-from functools import partial, wraps
 from typing import Any
 
 from .. import accelerator
 from ..core import dtypes
 from ..core.dtypes import float16, float32
 from ..core.mode import Mode
-from ..core.pytree import tree_map
 from ..core.storage import storage_of, storages
 from ..engine.tensor import Tensor
 from .arrangement import watching
@@ -63,44 +61,6 @@ class autocast(Mode):
 def is_autocast_available(device_type: str) -> bool:
     """Whether there is such a device, on which operators can cast."""
     return device_type in ("cpu", "cuda")
-
-
-def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """For the forward of a Function: without autocast, on inputs in the dtype `cast_inputs`.
-
-    Without `cast_inputs` it is left as it is, and its backward (`custom_bwd`) runs in its mode.
-    """
-    if fwd is None:
-        return partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
-
-    @wraps(fwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        ctx._dtype, enabled = get_autocast_dtype(device_type), is_autocast_enabled(device_type)
-        ctx._fwd_used_autocast = enabled and cast_inputs is None
-        if cast_inputs is None or not enabled:
-            return fwd(ctx, *args, **kwargs)
-
-        def to(x: Any) -> Any:
-            kind = isinstance(x, Tensor) and x.array.dtype.kind in "fV" and x.array.itemsize < 8
-            return x.to(cast_inputs) if kind else x
-
-        with autocast(device_type, enabled=False):
-            return fwd(ctx, *tree_map(to, args), **tree_map(to, kwargs))
-
-    return decorated
-
-
-def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """For the backward of a Function whose forward has `custom_fwd`: in the forward's mode."""
-    if bwd is None:
-        return partial(custom_bwd, device_type=device_type)
-
-    @wraps(bwd)
-    def decorated(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast(device_type, ctx._dtype, enabled=ctx._fwd_used_autocast):
-            return bwd(ctx, *args, **kwargs)
-
-    return decorated
 
 
 def cast(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

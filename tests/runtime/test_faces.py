@@ -1,8 +1,5 @@
 """Modules that scripts name beside the operators: what they give, take, or refuse."""
 
-# ruff: noqa: ARG004
-
-import copy
 import importlib
 import warnings
 
@@ -110,33 +107,6 @@ def test_backends_of_attention_are_taken():
         assert rt.equal(rt.nn.functional.scaled_dot_product_attention(q, q, q), plain)
     with pytest.raises(AssertionError):
         attention.sdpa_kernel("math").__enter__()
-
-
-def test_marked_functions_cast_their_inputs_and_remember_the_mode():
-    pytest.importorskip("ml_dtypes")
-    seen = []
-
-    class Doubled(rt.autograd.Function):
-        @staticmethod
-        @rt.amp.custom_fwd(device_type="cpu", cast_inputs=rt.float32)
-        def forward(ctx, x):
-            seen.append((x.dtype, rt.is_autocast_enabled("cpu")))
-            return x * 2
-
-        @staticmethod
-        @rt.amp.custom_bwd(device_type="cpu")
-        def backward(ctx, grad):
-            seen.append(rt.is_autocast_enabled("cpu"))
-            return grad * 2
-
-    x = rt.ones(2, dtype=rt.bfloat16, requires_grad=True)
-    with rt.autocast("cpu"):
-        out = Doubled.apply(x)
-    out.sum().backward()
-    assert seen == [(rt.float32, False), False]
-    assert x.grad.tolist() == [2, 2]
-    Doubled.apply(copy.deepcopy(x))
-    assert seen[-1] == (rt.bfloat16, False)
 
 
 def test_subclasses_with_a_constructor_of_their_own():
