@@ -65,11 +65,8 @@ __getattr__ = _later(
         ".core.dtypes": "bfloat16",
         ".ops.printing": "set_printoptions",
         ".ops.creation": "seed",
-        ".switches": "are_deterministic_algorithms_enabled fork_rng get_default_device "
-        "get_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled "
-        "is_warn_always_enabled newaxis set_default_device set_default_tensor_type "
-        "set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_warn_always "
-        "typename use_deterministic_algorithms",
+        ".switches": "are_deterministic_algorithms_enabled fork_rng get_default_device newaxis "
+        "set_default_device set_default_tensor_type use_deterministic_algorithms",
     },
 )
 

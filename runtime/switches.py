@@ -15,57 +15,16 @@ from .engine.hooks import check
 from .ops.creation import default_generator
 
 newaxis = None
-_kept: dict[str, Any] = {"deterministic": False, "warn_only": False, "always": False}
+_kept = {"deterministic": False}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Taken: nothing here gives other numbers the next time."""
-    _kept.update(deterministic=bool(mode), warn_only=bool(warn_only))
+    _kept["deterministic"] = bool(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    return bool(_kept["deterministic"])
-
-
-def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    return bool(_kept["warn_only"])
-
-
-_MODES: list[Any] = ["default", "warn", "error"]
-
-
-def set_deterministic_debug_mode(debug_mode: Any) -> None:
-    """`default`, `warn` or `error`, or the number of one.
-
-    Raises:
-        RuntimeError: none of these.
-    """
-    known = debug_mode in _MODES or debug_mode in (0, 1, 2)
-    check(known, f"invalid value of debug_mode, expected one of {_MODES}, but got {debug_mode}")
-    number = debug_mode if isinstance(debug_mode, int) else _MODES.index(debug_mode)
-    use_deterministic_algorithms(number > 0, warn_only=number == 1)
-
-
-def get_deterministic_debug_mode() -> int:
-    return 0 if not _kept["deterministic"] else 1 if _kept["warn_only"] else 2
-
-
-def set_warn_always(b: bool) -> None:
-    _kept["always"] = bool(b)
-
-
-def is_warn_always_enabled() -> bool:
-    return bool(_kept["always"])
-
-
-def set_flush_denormal(mode: bool) -> bool:
-    """False: there is no such setting in numpy."""
-    return False
-
-
-def set_num_interop_threads(count: int) -> None:
-    """Taken: operators run one after the other."""
-    check(count > 0, "set_num_interop_threads expects a positive number of threads")
+    return _kept["deterministic"]
 
 
 def set_default_device(device: Any) -> None:
@@ -101,12 +60,3 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[No
     finally:
         if state is not None:
             default_generator.set_state(state)
-
-
-def typename(obj: Any) -> str:
-    """`torch.FloatTensor` of a tensor; of others the class with its module."""
-    if hasattr(obj, "array"):
-        return str(obj.type())
-    kind = obj if isinstance(obj, type) else type(obj)
-    home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    return f"{home}{kind.__qualname__}"

@@ -47,11 +47,6 @@ class TreeSpec(NamedTuple):
 _LEAF = TreeSpec(None, None, ())
 
 
-def register_pytree_node(cls: type, flatten_fn: Any, unflatten_fn: Any, **_: Any) -> None:
-    """Take objects of a class apart: `flatten_fn(x)` gives a list of values, and the rest."""
-    _makers[cls] = (flatten_fn, unflatten_fn)
-
-
 def _parts(tree: Any) -> tuple[Any, list[Any], Any] | None:
     kind = type(tree)
     if kind in _makers:
@@ -100,32 +95,11 @@ def tree_leaves(tree: Any, is_leaf: Any = None) -> list[Any]:
     return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: Any = None) -> TreeSpec:
-    return tree_flatten(tree, is_leaf)[1]
-
-
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
     """The same containers, with `func` of each value; of several trees, of those that match."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_leaves(each, is_leaf) for each in rests]
     return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
-
-
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
-    tree_map(func, tree, *rests, is_leaf=is_leaf)
-    return tree
-
-
-def tree_map_only(kind: Any, func: Any, tree: Any, is_leaf: Any = None) -> Any:
-    return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
-
-
-def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    return all(map(pred, tree_leaves(tree, is_leaf)))
-
-
-def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list[Any] | None:

@@ -7,7 +7,7 @@ Where to read first: dataloader.py (who hands out what), then worker.py (the oth
 
 from .dataloader import DataLoader
 from .dataset import BatchSampler, ConcatDataset, Dataset, IterableDataset, RandomSampler, Sampler
-from .dataset import ChainDataset, DistributedSampler, StackDataset
+from .dataset import ChainDataset, DistributedSampler
 from .dataset import SequentialSampler, Subset, SubsetRandomSampler, TensorDataset
 from .dataset import WeightedRandomSampler, default_collate, default_convert, random_split
 from .worker import get_worker_info

@@ -113,27 +113,6 @@ class ChainDataset(IterableDataset[Any]):
         return sum(map(len, self.datasets))
 
 
-class StackDataset(Dataset[Any]):
-    """Samples of several datasets side by side, in a tuple or by name."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if bool(args) == bool(kwargs):
-            kind = "Supported either tuple- or dict-like input" if args else "At least one dataset"
-            raise ValueError(f"{kind}; got {len(args)} and {len(kwargs)}")
-        self.datasets: Any = args or kwargs
-        self._length = len((args or [*kwargs.values()])[0])
-        alike = all(len(each) == self._length for each in args or kwargs.values())
-        check(alike, "Size mismatch between datasets", ValueError)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(self.datasets, dict):
-            return {name: each[index] for name, each in self.datasets.items()}
-        return tuple(each[index] for each in self.datasets)
-
-    def __len__(self) -> int:
-        return self._length
-
-
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
     """Disjoint random subsets of these lengths, or of fractions that sum to 1.
 

@@ -149,24 +149,6 @@ class GradScaler:
     def is_enabled(self) -> bool:
         return self._enabled
 
-    def get_growth_factor(self) -> float:
-        return self._growth
-
-    def set_growth_factor(self, new_factor: float) -> None:
-        self._growth = new_factor
-
-    def get_backoff_factor(self) -> float:
-        return self._backoff
-
-    def set_backoff_factor(self, new_factor: float) -> None:
-        self._backoff = new_factor
-
-    def get_growth_interval(self) -> int:
-        return self._interval
-
-    def set_growth_interval(self, new_interval: int) -> None:
-        self._interval = new_interval
-
     def state_dict(self) -> dict[str, Any]:
         """The factor and its rules; {} where it is not enabled."""
         if not self._enabled:

@@ -15,9 +15,8 @@ torch.randint_like(x, 3, 4, memory_format=torch.preserve_format)
 1 / F.hardtanh(x, 0.0, 1.0), 1 / F.relu6(x), 1 / F.hardsigmoid(x * 3)
 torch.fmax(x, x * 0).sqrt(), torch.fmin(x, x * 0).neg().sqrt()
 x.clamp(min=0).sqrt(), x.clamp(0, 1).pow(-1), x.clamp(y.minimum(x), x.maximum(y)).log()
-torch.are_deterministic_algorithms_enabled(), torch.get_default_device().type, torch.typename(f), torch.typename(3), torch.get_deterministic_debug_mode()
+torch.are_deterministic_algorithms_enabled(), torch.get_default_device().type
 torch.set_default_tensor_type('torch.IntTensor')
-torch.set_deterministic_debug_mode('loud')
 [v for v in __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_flatten({'a': [1, (2, 3)], 'b': None})[0]]
 __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_map(lambda v: v * 2, {'a': [1, (2, 3)], 'b': 4})
 __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_unflatten([1], __import__(torch.__name__ + '.utils._pytree', fromlist=['x']).tree_flatten([1, 2])[1])

@@ -44,7 +44,6 @@ def sync_batch_norm(lib: Any) -> list[Any]:
 def data_sets(lib: Any) -> list[Any]:
     data = lib.utils.data
     rows = data.TensorDataset(lib.arange(5))
-    stack, named = data.StackDataset(rows, [1, 2, 3, 4, 5]), data.StackDataset(a=rows, b=rows)
 
     class Counted(data.IterableDataset):
         def __init__(self, upto: int) -> None:
@@ -64,9 +63,7 @@ def data_sets(lib: Any) -> list[Any]:
             sampler = data.distributed.DistributedSampler(rows, **options)
             sampled.append([list(sampler), len(sampler)])
     return [
-        len(stack), [stack[i] for i in range(5)], named[3]["a"], sorted(named[3]),
         list(chain), len(chain), list(data.ChainDataset([Counted(1), Counted(2)])), sampled,
-        raised(lambda: data.StackDataset(rows, [1])), raised(data.StackDataset),
         raised(lambda: data.distributed.DistributedSampler(rows, num_replicas=2, rank=2)),
     ]  # fmt: skip
 
