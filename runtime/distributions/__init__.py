@@ -1,5 +1,6 @@
 """torch.distributions: densities, samples that gradients flow through, and divergences."""
 
+from ..core.later import later
 from .base import Distribution
 from .continuous import Beta, Dirichlet, Gamma, Laplace, MultivariateNormal, Normal, Uniform
 from .discrete import Bernoulli, Categorical, Independent
@@ -9,3 +10,4 @@ from .mixture import MixtureSameFamily
 __all__ = ["Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Gamma"]
 __all__ += ["Independent", "Laplace", "MixtureSameFamily", "MultivariateNormal", "Normal"]
 __all__ += ["Uniform", "kl_divergence", "register_kl"]
+__getattr__ = later(__name__, {})  # further paths: distributions.normal.Normal
