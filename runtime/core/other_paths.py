@@ -15,7 +15,7 @@ _SAME = (
     (r"nn\.utils\.rnn", "nn.packed"),
     (r"nn\.utils\.parametriz\w+", "nn.parametrize"),
     (r"nn\.utils\.stateless", "nn.stateless"),
-    (r"nn\.utils\.(clip_grad|convert_parameters|fusion|init|(weight|spectral)_norm)", "nn.utils"),
+    (r"nn\.utils\.(clip_grad|convert_parameters|(weight|spectral)_norm)", "nn.utils"),
     (r"nn\.(modules(\.\w+)?|parameter|common_types)", "nn"),
     (r"optim\.(_functional|adam\w*|sgd|rmsprop|adagrad|adadelta|nadam|radam|rprop|asgd|lbfgs|"
      r"sparse_adam)", "optim"),

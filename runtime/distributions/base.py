@@ -76,9 +76,6 @@ class Distribution:
         made.batch_shape = Size(batch_shape)
         return made
 
-    def sample_n(self, n: int) -> Tensor:
-        return self.sample((n,))
-
     def _valid(self, rule: str, value: Any) -> Any:
         if self._validate_args:
             hold(rule, value, "the value argument", type(self).__name__)
@@ -87,9 +84,6 @@ class Distribution:
     @property
     def stddev(self) -> Tensor:
         return self.variance.sqrt()
-
-    def perplexity(self) -> Tensor:
-        return self.entropy().exp()
 
     def __repr__(self) -> str:
         shown = [(n, x) for n in self.rules if isinstance(x := vars(self).get(n), Tensor)]

@@ -84,10 +84,6 @@ class Categorical(_Chances):
     mean = variance = property(lambda self: aten.full(tuple(self.batch_shape), math.nan))
     mode = property(lambda self: self.probs.argmax(-1))
 
-    @property
-    def _num_events(self) -> int:
-        return self.param_shape[-1]
-
     def _drawn(self, sample_shape: Shape) -> Tensor:
         flat = self.probs.reshape(-1, self.param_shape[-1])
         many = math.prod(sample_shape)

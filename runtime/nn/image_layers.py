@@ -245,9 +245,6 @@ _ROWS: Any = (
         "output_size, return_indices=False",
     ),
     *_in_each(_Unpool, "MaxUnpool", _UNPOOL, "kernel_size, stride=None, padding=0"),
-    *_in_each(
-        _Windows, "LPPool", "lp_pool{n}d", "norm_type, kernel_size, stride=None, ceil_mode=False"
-    ),
     (_Windows, "Unfold", "unfold", "kernel_size, dilation=1, padding=0, stride=1"),
     (_Windows, "Fold", "fold", "output_size, kernel_size, dilation=1, padding=0, stride=1"),
     (_Response, "LocalResponseNorm", "local_response_norm", "size, alpha=0.0001, beta=0.75, k=1.0"),

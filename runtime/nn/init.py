@@ -99,34 +99,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     return constant_(tensor, (q if rows >= math.prod(rest) else q.T).reshape(rows, *rest))
 
 
-def eye_(tensor: Tensor) -> Tensor:
-    """Ones where both indices are the same, of a matrix."""
-    check(tensor.array.ndim == 2, "Only tensors with 2 dimensions are supported", ValueError)
-    return constant_(tensor, np.eye(*tensor.array.shape))
-
-
-def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution that passes its channels through, as many as there are on both sides."""
-    shape, told = tensor.array.shape, "Only tensors with 3, 4, or 5 dimensions are supported"
-    check(len(shape) in (3, 4, 5), told, ValueError)
-    check(shape[0] % groups == 0, "dim 0 must be divisible by groups", ValueError)
-    each, values = shape[0] // groups, np.zeros(shape)
-    passed = np.arange(min(each, shape[1]))
-    for group in range(groups):
-        values[(group * each + passed, passed, *(size // 2 for size in shape[2:]))] = 1
-    return constant_(tensor, values)
-
-
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal, and in each column of a matrix a share of zeros."""
-    check(tensor.array.ndim == 2, "Only tensors with 2 dimensions are supported", ValueError)
-    rows, columns = tensor.array.shape
-    values = default_generator.stream.normal(0, std, (rows, columns))
-    order = default_generator.stream.random((rows, columns)).argsort(0)
-    np.put_along_axis(values, order[: math.ceil(sparsity * rows)], 0, 0)
-    return constant_(tensor, values)
-
-
 def _older(fill: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     def deprecated(*args: Any, **kwargs: Any) -> Tensor:
         told = f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`."
@@ -136,6 +108,6 @@ def _older(fill: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     return deprecated
 
 
-_OLD = "uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform "
-_OLD += "kaiming_normal orthogonal sparse"
+_OLD = "uniform normal constant xavier_uniform xavier_normal kaiming_uniform kaiming_normal "
+_OLD += "orthogonal"
 globals().update((name, _older(globals()[f"{name}_"], name)) for name in _OLD.split())

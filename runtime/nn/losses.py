@@ -32,7 +32,6 @@ _ROWS: Any = (
     (_Loss, "HingeEmbeddingLoss", "hinge_embedding_loss", "margin=1.0, " + _MEAN),
     (_Loss, "SoftMarginLoss", "soft_margin_loss", _MEAN),
     (_OfSigns, "MultiMarginLoss", "multi_margin_loss", "p=1, margin=1.0, weight=None, " + _MEAN),
-    (_Loss, "MultiLabelMarginLoss", "multilabel_margin_loss", _MEAN),
     (_Loss, "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", "weight=None, " + _MEAN),
     (
         _Loss,
@@ -51,12 +50,6 @@ _ROWS: Any = (
         "TripletMarginLoss",
         _TRIPLET + "triplet_margin_loss",
         "margin=1.0, p=2.0, eps=1e-06, swap=False, " + _MEAN,
-    ),
-    (
-        _Loss,
-        "TripletMarginWithDistanceLoss",
-        _TRIPLET + "triplet_margin_with_distance_loss",
-        "*, distance_function=None, margin=1.0, swap=False, reduction='mean'",
     ),
     (_Loss, "CTCLoss", _CTC, "blank=0, reduction='mean', zero_infinity=False"),
     (

@@ -233,16 +233,6 @@ class Module(ModuleState):
     register_load_state_dict_pre_hook = partialmethod(_add_hook, "load_pre")
     register_load_state_dict_post_hook = partialmethod(_add_hook, "load_post")
 
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module where the dotted name is; with `strict` there has to be one already."""
-        check(bool(target), "Cannot set the submodule without a target name!", ValueError)
-        check(isinstance(module, Module), f"{module!r} is not an nn.Module", ValueError)
-        path, _, name = target.rpartition(".")
-        holder = self.get_submodule(path)
-        fits = isinstance(getattr(holder, name, None if strict else module), Module)
-        check(fits, f"{holder._get_name()} has no module {name!r}", AttributeError)
-        setattr(holder, name, module)
-
     def apply(self: T, fn: Callable[[Module], Any]) -> T:
         """Call `fn` on every submodule, children first, and on the module itself."""
         for module in self.children():

@@ -171,31 +171,6 @@ def register_parametrization(
     return module
 
 
-def remove_parametrizations(
-    module: Module, tensor_name: str, leave_parametrized: bool = True
-) -> Module:
-    """The tensor is held again: as it is read now, or as the original is."""
-    there = is_parametrized(module, tensor_name)
-    check(there, f"Module {module} does not have a parametrization on {tensor_name}", ValueError)
-    held = module.parametrizations[tensor_name]
-    told = "Cannot leave unparametrized a tensor that is parametrized in terms of several tensors."
-    check(held.is_tensor or leave_parametrized, told, ValueError)
-    original = held._originals()[0]
-    if leave_parametrized:
-        now = getattr(module, tensor_name)
-        if held.is_tensor:
-            original.data = now.detach()
-        else:
-            original = Parameter(now.detach()) if now.requires_grad else now
-    delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
-    if not is_parametrized(module):
-        del module.parametrizations
-        module.__class__ = type(module).__bases__[0]
-    hold(module, tensor_name, original)
-    return module
-
-
 def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
     """The norm of each slice along `dim`; of all for None or -1."""
     if dim is None or dim == -1:

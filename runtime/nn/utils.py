@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -125,33 +124,3 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         part = vec[start : start + param.numel()]
         param.data = part.view_as(param).data
         start += param.numel()
-
-
-def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """The module; it takes no time worth skipping to fill it."""
-    return module_cls(*args, **kwargs)
-
-
-def _fused(layer: Any, norm: Any, transpose: bool = False) -> Any:
-    check(not (layer.training or norm.training), "Fusion only for eval!", AssertionError)
-    made = copy.deepcopy(layer)
-    with no_grad():
-        scale = (norm.running_var + norm.eps).rsqrt()
-        scale = scale if norm.weight is None else scale * norm.weight
-        bias = (0 if layer.bias is None else layer.bias) - norm.running_mean
-        bias = bias * scale + (0 if norm.bias is None else norm.bias)
-        shape = [1] * layer.weight.dim()
-        shape[1 if transpose else 0] = -1
-        made.weight = type(layer.weight)(layer.weight * scale.reshape(shape))
-        made.bias = type(layer.weight)(bias)
-    return made
-
-
-def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """One convolution for one that a batch norm follows, both in evaluation."""
-    return _fused(conv, bn, transpose)
-
-
-def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """One linear layer for one that a batch norm follows, both in evaluation."""
-    return _fused(linear, bn)

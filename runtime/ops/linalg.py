@@ -162,22 +162,6 @@ def _qr_back(grads: Any, Q: Tensor, R: Tensor) -> Tensor:
     return conj(aten.linalg_solve_of(R, conj(gQ + Q @ (whole * half)).mT)).mT
 
 
-def _lstsq(A: Tensor, B: Tensor) -> Any:
-    """Least squares, for matrices of full rank; of many solutions the shortest."""
-    check(A.array.ndim > 1, "linalg.lstsq: input must have at least 2 dimensions")
-    check(B.array.ndim > 0, "linalg.lstsq: other must have at least 1 dimension")
-    alone, (rows, columns) = B.array.ndim == 1, A.array.shape[-2:]
-    right = B.unsqueeze(-1) if alone else B
-    Q, R = aten.linalg_qr(A if rows >= columns else conj(A).mT)
-    if rows >= columns:
-        found = aten.linalg_solve_of(R, conj(Q).mT @ right)
-    else:
-        found = Q @ aten.linalg_solve_of(conj(R).mT, right)
-    none = zeros_beside((0,), A)
-    rank = wrap(np.full(A.array.shape[:-2], min(rows, columns), np.int64))
-    return _Solved(found.squeeze(-1) if alone else _solved_rows(found), none, rank, none)
-
-
 _Solved = namedtuple("_Solved", "solution residuals rank singular_values")
 
 
@@ -274,7 +258,6 @@ eigvalsh(A, UPLO: str = "L") := linalg_eigh(A, UPLO).eigenvalues
 qr(A, mode: str = "reduced") -> (Q, R)
     = _columns_of(np.linalg.qr(_floating(A), mode))
     A: _qr_back(grads, Q, R)
-lstsq(A, B, rcond = None, *, driver = None) := _lstsq(A, B)
 matrix_norm(A, ord = "fro", dim = (-2, -1), keepdim: bool = False)
     := _matrix_norm(A, ord, dim, keepdim)
 [torch tensor]

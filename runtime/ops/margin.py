@@ -14,7 +14,7 @@ from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from .loss import _per_class, _reduced
-from .make import declare, function
+from .make import declare
 
 
 def _of_one_ndim(name: str, *tensors: Tensor) -> None:
@@ -64,22 +64,6 @@ def _many_margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any)
     apart = apart if weight is None else apart * weight[column]
     others = aten.ones_like(x).scatter(-1, column, 0.0)
     return (apart * others).mean(-1)
-
-
-def _many_labels(x: Tensor, target: Tensor) -> Tensor:
-    """The labels of a sample end at the first -1."""
-    if x.array.ndim == 0 and target.array.ndim <= 1:
-        return _many_labels(x.reshape(1), target.reshape(-1))
-    fits = x.array.ndim in (1, 2) and x.array.shape == target.array.shape
-    check(fits, f"inconsistent size {target.shape} for argument 'target'")
-    given = np.logical_and.accumulate(target.array >= 0, -1)
-    labels = np.where(given, target.array, 0)
-    absent = np.ones(x.array.shape, bool)
-    places = np.nonzero(given)
-    absent[(*places[:-1], labels[places])] = False
-    apart = (1 - x.gather(-1, wrap(labels)).unsqueeze(-1) + x.unsqueeze(-2)).clamp(min=0)
-    counted = wrap((given[..., None] & absent[..., None, :]).astype(x.array.dtype))
-    return (apart * counted).sum((-2, -1)) / x.array.shape[-1]
 
 
 def _many_bits(x: Tensor, target: Tensor, weight: Any) -> Tensor:
@@ -157,16 +141,6 @@ def _ctc_reduced(
     return loss.squeeze(0) if alone and reduction == "none" else loss
 
 
-@function("nn")
-def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None,
-    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
-    """As triplet_margin_loss, with a distance of one's own."""
-    of = aten.pairwise_distance if distance_function is None else distance_function
-    return _reduced(_triplet(margin, swap, of, anchor, positive, negative), reduction)
-
-
 _LEGACY = "size_average = None, reduce = None, reduction: str = 'mean'"
 _ROWS = f"""
 [torch nn]
@@ -186,7 +160,6 @@ triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: float = 
 soft_margin_loss(self, target, {_LEGACY}) := _reduced(log1p(exp(-target * self)), reduction)
 multi_margin_loss(self, target, p: int = 1, margin: float = 1.0, weight = None, {_LEGACY})
     := _reduced(_many_margins(self, target, p, margin, weight), reduction)
-multilabel_margin_loss(self, target, {_LEGACY}) := _reduced(_many_labels(self, target), reduction)
 multilabel_soft_margin_loss(self, target, weight = None, {_LEGACY})
     := _reduced(_many_bits(self, target, weight), reduction)
 poisson_nll_loss(self, target, log_input: bool = True, full: bool = False, size_average = None,

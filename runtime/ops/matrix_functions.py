@@ -9,11 +9,9 @@ import math
 from functools import reduce  # noqa: F401  (a row uses it)
 from typing import Any
 
-import numpy as np
-
 from ..core.aten import aten
 from ..engine.hooks import check
-from ..engine.tensor import Tensor, wrap
+from ..engine.tensor import Tensor
 from .make import conj, declare, dimension  # noqa: F401  (rows use it)
 
 
@@ -54,30 +52,11 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     return aten.mm(one, other).reshape(shape)
 
 
-def _power(self: Tensor, n: int) -> Tensor:
-    check(self.array.ndim > 1, "linalg.matrix_power: A must have at least 2 dimensions.")
-    if n < 0:
-        self, n = aten.linalg_inv(self), -n
-    found = None
-    while n:
-        if n & 1:
-            found = self if found is None else found @ self
-        self, n = self @ self if n > 1 else self, n >> 1
-    return self.clone().zero_() + _unit(self) if found is None else found.clone()
-
-
-def _unit(self: Tensor) -> Tensor:
-    eye = np.eye(self.array.shape[-1], dtype=self.array.dtype)
-    return wrap(np.broadcast_to(eye, self.array.shape).copy())
-
-
 _ROWS = r"""
 [torch tensor]
-adjoint(self) := self.mH
 cross(self, other, dim = None) := _cross(self, other, dim)
 inner(self, other) := tensordot(self, other, [[-1], [-1]])
     if self.array.ndim and other.array.ndim else self * other
-matrix_power(self, n: int) := _power(self, n)
 vdot(self, other) := dot(conj(self), other)
 [torch]
 tensordot(self, other, dims = 2) := _tensordot(self, other, dims)
@@ -86,7 +65,6 @@ cross(self, other, *, dim: int = -1) := _cross(self, other, dim)
 diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1)
     := A.diagonal(offset, dim1, dim2)
 matmul(self, other) := matmul(self, other)
-matrix_power(self, n: int) := _power(self, n)
 multi_dot(tensors) := reduce(matmul, tensors)
 vecdot(x, y, *, dim: int = -1) := sum(conj(x) * y, dim)
 """

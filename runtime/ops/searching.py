@@ -64,38 +64,12 @@ def _searched(boundaries: Any, values: Any, right: bool, int32: bool, *sorter: A
     return wrap(found.astype(np.int32 if int32 else np.int64))
 
 
-def _histogram(self: Any, bins: int, low: float, high: float) -> Any:
-    check(bins > 0, "bins must be > 0")
-    check(self.dtype.kind in "fV", f"histogram is not implemented for {self.dtype}")
-    if low == high and self.size:
-        low, high = self.min(), self.max()
-    low, high = (low - 1, high + 1) if low == high else (low, high)
-    check(bool(low <= high and np.isfinite([low, high]).all()), "range of [min, max] is not finite")
-    inside = self[(self >= low) & (self <= high)]
-    place = np.minimum(
-        ((inside - low) * self.dtype.type(bins) / (high - low)).astype(np.int64), bins - 1
-    )
-    return np.bincount(place, minlength=bins).astype(self.dtype)
-
-
 def _counted(self: Any, weights: Any, minlength: int) -> Any:
     whole = self.dtype.kind in "iu" and self.ndim == 1 and (not self.size or self.min() >= 0)
     check(whole, "bincount only supports 1-d non-negative integral inputs.")
     found = np.bincount(self, weights, minlength)
     single = weights is not None and weights.dtype == np.float32
     return found.astype(np.float32) if single else found
-
-
-def _commonest(self: Any, dim: int) -> Any:
-    """Where along `dim` the smallest of the most frequent values stands last."""
-    if not self.ndim:
-        return np.zeros((), np.int64)
-    last = np.moveaxis(self, dim, -1)
-    order, place = np.sort(last, -1), np.broadcast_to(np.arange(last.shape[-1]), last.shape)
-    new = np.concatenate((order[..., :1] == order[..., :1], order[..., 1:] != order[..., :-1]), -1)
-    runs = place - np.maximum.accumulate(np.where(new, place, 0), -1)
-    top = np.take_along_axis(order, runs.argmax(-1)[..., None], -1)
-    return last.shape[-1] - 1 - np.argmax((last == top)[..., ::-1], -1)
 
 
 def _extremes(self: Tensor, dim: Any, keepdim: bool) -> Any:
@@ -115,7 +89,6 @@ isclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool =
 allclose(self, other, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False)
     := bool(isclose(self, other, rtol, atol, equal_nan).array.all())
 equal(self, other) := _equal(self, other)
-histc(self, bins: int = 100, min: any = 0, max: any = 0) = _histogram(self, bins, min, max)
 bincount(self, weights: number = None, minlength: int = 0) = _counted(self, weights, minlength)
 aminmax(self, *, dim = None, keepdim: bool = False) := _extremes(self, dim, keepdim)
 argwhere(self) := nonzero(self)
@@ -127,10 +100,6 @@ bucketize(self, boundaries, *, out_int32: bool = False, right: bool = False)
     := _searched(boundaries, self, right, out_int32)
 isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False)
     := wrap(np.isin(*[getattr(x, "array", x) for x in (elements, test_elements)], invert=invert))
-[torch tensor contiguous]
-mode(self, dim: dim = -1, keepdim: bool = False) -> (values, indices)
-    = _extreme(self, _commonest(_some(_real(self), dim), dim), dim, keepdim)
-    self: at_index(grads[0], self_shape, indices, dim, keepdim)
 """
 declare(globals(), _ROWS)
 

@@ -89,12 +89,6 @@ def _unpooled(
     return in_layout_of(x, put.reshape((*lead, *size)))
 
 
-def _power_pool(n: int, x: Tensor, norm: float, kernel: Any, stride: Any, ceil: bool) -> Tensor:
-    pool = getattr(aten, f"avg_pool{n}d")
-    mean = pool(x**norm, kernel, kernel if stride is None else stride, 0, ceil)
-    return (mean.sign() * mean.abs().relu() * math.prod(_spread(kernel, n))) ** (1 / norm)
-
-
 def _response(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     """Each channel over what it and its neighbours have."""
     check(x.array.ndim > 2, f"Expected 3D or higher dimensionality, got {x.shape}", ValueError)
@@ -118,9 +112,7 @@ _OF_N = """
 adaptive_max_pool{n}d(self, output_size, return_indices: bool = False)
     := _adaptive_max({n}, self, output_size, return_indices)
 max_unpool{n}d(self, indices, kernel_size, stride = None, padding = 0, output_size = None)
-    := _unpooled({n}, self, indices, kernel_size, stride, padding, output_size)
-lp_pool{n}d(self, norm_type: float, kernel_size, stride = None, ceil_mode: bool = False)
-    := _power_pool({n}, self, norm_type, kernel_size, stride, ceil_mode)"""
+    := _unpooled({n}, self, indices, kernel_size, stride, padding, output_size)"""
 _ROWS = r"""
 local_response_norm(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0)
     := _response(self, size, alpha, beta, k)

@@ -38,7 +38,6 @@ SAMPLES = [
     *[S(f"torch.{n}(x, y)", TWO) for n in ("copysign", "fmax", "fmin", "logaddexp2")],
     S("torch.xlogy(x, y)", TWO, lo=0.3),
     S("torch.nextafter(x, y)", TWO, numeric=False),
-    S("torch.mode(x, 1)[0]"),
     *[
         S(c)
         for c in ("F.hardshrink(x, 0.7)", "F.softshrink(x, 0.7)", "x.as_strided((2, 2), (1, 2))")

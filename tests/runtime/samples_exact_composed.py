@@ -6,8 +6,7 @@ Names in them are those of samples_exact.py.
 # ruff: noqa: E501  (a row a sample)
 
 COMPOSED = """
-torch.mode(k)[0], T.mode(1)[0], k.mode(0, True)[0], torch.mode(x, 1), torch.mode(torch.tensor([1, 2, 2, 3, 3])), z.mode()
-torch.adjoint(c), x.adjoint(), torch.aminmax(x), x.aminmax(dim=1), k.aminmax(dim=0, keepdim=True), torch.argwhere(b), k.argwhere()
+torch.aminmax(x), x.aminmax(dim=1), k.aminmax(dim=0, keepdim=True), torch.argwhere(b), k.argwhere()
 torch.broadcast_to(v, (2, 3)), v.broadcast_to(2, 3), torch.clamp_min(x, 0.1), x.clamp_max(0.1), k.clamp_min(2), torch.clamp_max(x, v), x.clone().clamp_min_(0.0), x.clone().clamp_max_(v)
 torch.broadcast_to(x, (2, 2))
 x.diff(0), x.diff(0, 1, y)
@@ -22,8 +21,6 @@ torch.dist(x, y), x.dist(y, 1), torch.dist(x, v, 3.0), torch.fliplr(x), x.flipud
 torch.fliplr(v)
 torch.inner(x, y), torch.inner(v, v), torch.inner(x, v), torch.inner(z, x)
 torch.inner(x, M[:, :2])
-torch.linalg.matrix_power(M, 3), torch.matrix_power(M, 0), M.matrix_power(-2), torch.matrix_power(M, 1)
-torch.matrix_power(v, 2)
 torch.linalg.multi_dot([x, M, x.T]), torch.linalg.matmul(x, M), torch.linalg.vecdot(x, y), torch.linalg.vecdot(c, d), torch.vdot(c[0], d[0]), torch.vdot(v, v), torch.linalg.diagonal(M), torch.linalg.diagonal(T, offset=1)
 torch.ravel(x), x.T.ravel(), z.ravel()
 torch.sinc(x), torch.sinc(torch.zeros(2)), x.sinc(), k.sinc(), torch.special.sinc(y), torch.split_with_sizes(x, [1, 2], 1), x.split_with_sizes([1, 1])

@@ -45,15 +45,12 @@ F.embedding(i, T)
 torch.nextafter(x, y), torch.polygamma(1, -f.abs())
 x.index_fill(1, torch.tensor([0, 0, 1]), z), torch.tensor([1, 2], dtype=torch.uint8).index_add(0, i, torch.tensor([1, 1], dtype=torch.uint8), alpha=-1)
 z.detach().scatter(0, torch.tensor(0), z.detach(), reduce='add'), v.detach().scatter(0, torch.tensor([0, 0, 1]), v.detach(), reduce='multiply')
-torch.histc(f.half(), 5, -2, 2), torch.histc(x, 3, -2, 2), torch.histc(f, 7)
 torch.searchsorted(torch.zeros(0, 0), torch.zeros(0, 0)), torch.searchsorted(torch.zeros(2, 0), torch.zeros(2, 3)), torch.searchsorted(torch.zeros(0), x)
 torch.zero_(x.detach().clone()), torch.resize_as_(x.detach().clone(), y), u.sum_to_size(()), k[0].int().sum_to_size(1), b.sum_to_size(())
 F.embedding(torch.tensor([0, 0, 1]), M, scale_grad_by_freq=True), F.embedding(torch.tensor([0, 2, 2]), M.detach().clone(), max_norm=0.5), F.embedding(i, M.detach().clone(), max_norm=1.0, norm_type=1.0)
 torch.fft.fft(T, 5, 1), torch.fft.rfft(T, dim=0), torch.fft.ifft(T, dim=1, norm='ortho'), torch.fft.irfft(T, dim=0), torch.fft.fft2(T, dim=(0, 1)), torch.fft.fftn(T, dim=(1,)), torch.fft.hfft(T, dim=1), torch.fft.irfft2(T), torch.fft.rfft2(P), torch.fft.ifftn(T)
 torch.linalg.eigvalsh(torch.stack([M, M])), torch.linalg.svdvals(T), torch.linalg.eigh(M, UPLO='U').eigenvectors.abs(), torch.linalg.eigh(M).eigenvectors.abs(), torch.linalg.eigvalsh(M, UPLO='U')
 [H := M @ M.T + torch.eye(3) + 0.1j * (M - M.T), torch.linalg.cholesky(H), torch.linalg.cholesky(H, upper=True)][1:]
-torch.linalg.lstsq(x, v[:2]).solution, torch.linalg.lstsq(x, y).solution, torch.linalg.lstsq(M, M).solution
-torch.linalg.lstsq(x, z)
 torch.linalg.norm(M, -2, keepdim=True), torch.linalg.matrix_norm(T, 2, (0, 1), True), torch.linalg.matrix_norm(T, 'nuc', (2, 0), True), torch.linalg.norm(torch.zeros(0, 3), 1), torch.linalg.norm(torch.zeros(0, 0), math.inf, keepdim=True)
 torch.linalg.qr(x).R.abs(), torch.linalg.qr(torch.cat([M, M], 1)).Q.abs(), torch.linalg.svd(x, True).S, torch.svd(x, False).S
 torch.linalg.solve(torch.stack([M, M]), x), torch.linalg.solve(M, v), torch.linalg.slogdet(c[:, :2]), torch.linalg.slogdet(c[:, 1:]).sign

@@ -14,7 +14,6 @@ F.adaptive_max_pool2d(I, 2), F.adaptive_max_pool2d(I, (2, None), return_indices=
 F.adaptive_max_pool2d(v, 2)
 F.max_unpool2d(*F.max_pool2d(I, (1, 2), return_indices=True), (1, 2)), F.max_unpool1d(*F.max_pool1d(T, 2, return_indices=True), 2), F.max_unpool3d(*F.max_pool3d(I, (1, 2, 2), return_indices=True), (1, 2, 2)), nn.MaxUnpool2d(2)(*F.max_pool2d(I, 2, return_indices=True), output_size=I.size()), repr(nn.MaxUnpool2d(2))
 F.max_unpool2d(*F.max_pool2d(I, 2, return_indices=True), 2, output_size=(9, 9))
-F.lp_pool2d(I, 2, 2), F.lp_pool3d(I, 2, (1, 2, 1)), F.lp_pool1d(T, 3.0, 2, 1), F.lp_pool2d(I, 2.0, 2, ceil_mode=True), nn.LPPool2d(2, 2)(I), repr(nn.LPPool1d(2, 3))
 F.avg_pool2d(I, 2, ceil_mode=True), F.avg_pool2d(I, 2, 3, 1, ceil_mode=True), F.avg_pool2d(I, 2, 2, 1, True, False), F.avg_pool1d(T, 3, 2, 1, ceil_mode=True), F.avg_pool2d(I, 2, ceil_mode=True, divisor_override=3), F.avg_pool3d(I, (1, 2, 3), ceil_mode=True)
 F.local_response_norm(T, 2), F.local_response_norm(I, 3, 0.1, 0.5, 2.0), nn.LocalResponseNorm(2)(T), repr(nn.LocalResponseNorm(2))
 F.local_response_norm(x, 2)
