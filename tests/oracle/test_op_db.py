@@ -18,5 +18,5 @@ def test_nearly_all_that_is_named_is_as_in_pytorch():
         summary.add(outcome)
         told += [f"{outcome.name}: {each}" for each in outcome.differences]
     assert summary.entries >= 400, summary
-    assert summary.whole >= 0.97 * summary.entries, (str(summary), told)
+    assert summary.whole >= 0.98 * summary.entries, (str(summary), told)
     assert summary.right >= 0.95 * summary.wrong_calls, str(summary)
