@@ -141,8 +141,8 @@ def _elu_slope(x: Any, alpha: float, by: float = 1.0) -> Any:
 
 
 def _mish_slope(x: Any) -> Any:
-    turned = np.tanh(np.logaddexp(0, x))
-    return turned + x / (1 + np.exp(-x)) * (1 - turned * turned)
+    turned = np.tanh(np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 20)))))
+    return turned + x * (1 / (1 + np.exp(-x))) * (1 - turned * turned)
 
 
 def _silu_slope(x: Any, share: Any) -> Any:
