@@ -5,23 +5,48 @@ Two have an effect, on modelled devices: whether products and convolutions in fl
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import contextlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+__path__: list[str] = []  # `import torch.backends.cudnn` finds those below
 
 
 def _no() -> bool:
     return False
 
 
-class _Switches(SimpleNamespace):
-    """Settings by name, with `is_available()`."""
+class _Switches(ModuleType):
+    """A module of settings by name, with `is_available()`."""
 
-    is_available = staticmethod(_no)
+    is_available = is_built = staticmethod(_no)
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(f"{__name__}.{name}", "Settings that scripts can set and read.")
+        vars(self).update(settings)
+        sys.modules[self.__name__] = self
+
+    @contextlib.contextmanager
+    def flags(self, **settings: Any) -> Iterator[None]:
+        """Have other settings inside the block."""
+        before = {name: vars(self).get(name) for name in settings}
+        vars(self).update(settings)
+        try:
+            yield
+        finally:
+            vars(self).update(before)
+
+    @staticmethod
+    def version() -> None:
+        """None: it is not there."""
 
 
-cuda = _Switches(matmul=SimpleNamespace(allow_tf32=False, precision="highest"))
-cudnn = _Switches(enabled=True, benchmark=False, deterministic=False, allow_tf32=True)
-mps = _Switches(is_built=_no)
-mkldnn = _Switches(enabled=False)
+cuda: Any = _Switches("cuda", matmul=SimpleNamespace(allow_tf32=False, precision="highest"))
+cudnn: Any = _Switches("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True)
+mps, mkl, openmp = _Switches("mps"), _Switches("mkl"), _Switches("openmp")
+mkldnn = _Switches("mkldnn", enabled=False)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -3,7 +3,8 @@
 Dicts, OrderedDicts, Counters, lists, tuples, Sizes, numbers, strings, None, dtypes, arrays and
 tensors come back equal (numpy's numbers as Python's, a Parameter as a tensor). A view saves all of
 its memory; what shares memory shares it again, and a tensor saved twice is one tensor again. A
-module is a pickle inside, which `load` reads with `weights_only=False` alone, as PyTorch does.
+module is a pickle inside, which `load` reads with `weights_only=False`, or if `safe_globals` allows
+its classes, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import os
 import pickle
 from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +68,8 @@ def _decode(node: Any, files: list[Any], made: dict[str, Any], trusted: bool) ->
         items = _decode(content, files, made, trusted)
         return _KINDS[kind](dict(items) if issubclass(_KINDS[kind], dict) else items)
     if kind == "pickle":
-        if not trusted:
-            raise pickle.UnpicklingError(_UNTRUSTED)
-        return pickle.loads(b64decode(content))  # noqa: S301  (the caller said that it may be)
+        data = b64decode(content)  # with `trusted` the caller said that it may be
+        return pickle.loads(data) if trusted else _OfAllowed(BytesIO(data)).load()  # noqa: S301
     if kind != "array":
         return complex(*content) if kind == "complex" else np.dtype(content)
     if str(content) not in made:
@@ -90,13 +92,56 @@ def _moved(x: Any, device: Any) -> Any:
     return type(x)(_moved(y, device) for y in x) if isinstance(x, (list, tuple)) else x
 
 
-def safe_globals(_: Any) -> Any:
-    """Files hold no classes but whole modules', so none has to be allowed."""
-    return nullcontext()
+_allowed: list[Any] = []  # classes that may be read with `weights_only`, if they are whole modules'
+# What modules are made of besides their classes.
+_PARTS = {"collections.OrderedDict", "builtins.set", "builtins.dict"}
+_PARTS |= {"numpy.ndarray", "numpy.dtype"}
+_PARTS |= {"numpy._core.multiarray._reconstruct", "numpy.core.multiarray._reconstruct"}
+_PARTS |= {
+    f"{__package__}.{name}"
+    for name in "core.device.Device engine.tensor.Size engine.tensor.Tensor "
+    "nn.parameter.Parameter nn.parameter.UninitializedParameter ops.methods._unpickled".split()
+}
 
 
-def add_safe_globals(_: Any) -> None:
-    """As `safe_globals`."""
+class _OfAllowed(pickle.Unpickler):
+    """Reads whole modules of the classes that `safe_globals` allows."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        for each in _allowed:
+            known, path = each if isinstance(each, tuple) else (each, None)
+            if (path or f"{known.__module__}.{known.__qualname__}") == f"{module}.{name}":
+                return known
+        if f"{module}.{name}" in _PARTS:
+            return super().find_class(module, name)
+        told = f"Or allow {module}.{name} with torch.serialization.safe_globals."
+        raise pickle.UnpicklingError(f"{_UNTRUSTED} {told}")
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let `load` read whole modules of these classes with `weights_only`, too."""
+    _allowed.extend(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """Return what was allowed."""
+    return [*_allowed]
+
+
+def clear_safe_globals() -> None:
+    """Allow nothing any more."""
+    _allowed.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """`add_safe_globals`, inside the block."""
+    before = get_safe_globals()
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _allowed[:] = before
 
 
 def _write(obj: Any, file: Any) -> None:
@@ -165,7 +210,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         if start == b"PK" or start[:1] == b"\x80":
             why = "written by PyTorch as a pickle, which is not read here"
     except pickle.UnpicklingError as error:
-        if str(error) == _UNTRUSTED:
+        if str(error).startswith(_UNTRUSTED):
             raise
         why += f" ({error})"
     except Exception as error:  # whatever zipfile, json and numpy say of spoilt bytes

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["complex64", "complex128", "double", "float16", "float32", "float64", "half", "int8"]
+__all__ = ["cdouble", "cfloat", "complex64", "complex128", "double", "float16", "float32"]
+__all__ += ["float64", "half", "int8"]
 __all__ += ["int16", "int32", "int64", "long", "short", "uint8"]  # and, under torch's names, more
 __all__ += ["finfo", "get_default_dtype", "promote_types", "set_default_dtype"]
 

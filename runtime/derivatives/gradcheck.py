@@ -15,6 +15,9 @@ from ..engine.backward import as_tuple, grad
 from ..engine.grad_mode import enable_grad, no_grad
 from ..engine.tensor import Tensor, wrap
 
+_OTHERS = {"nondet_tol", "check_undefined_grad", "check_grad_dtypes", "check_batched_grad"}
+_OTHERS |= {"check_batched_forward_grad", "check_backward_ad", "fast_mode", "masked"}
+
 
 class GradcheckError(RuntimeError):
     """The two disagree."""
@@ -34,16 +37,21 @@ def gradcheck(
     raise_exception: bool = True,
     seed: int = 0,
     rounds: int = 2,
+    **others: Any,
 ) -> bool:
     """Whether the function's gradients are what differences of it say.
 
     Args:
         inputs: float64 tensors; those that require a gradient are checked, one by one.
         rounds: how many random directions each is checked in.
+        others: further options of PyTorch's, which change nothing here.
 
     Raises:
         GradcheckError: they are not, or an input that is checked is not float64.
     """
+    unknown = others.keys() - _OTHERS
+    if unknown:
+        raise TypeError(f"gradcheck() got unexpected arguments: {', '.join(sorted(unknown))}")
     args = as_tuple(inputs)
     stream = np.random.default_rng(seed)
     checked = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
@@ -80,14 +88,25 @@ def gradcheck(
 
 
 def gradgradcheck(
-    function: Callable[..., Any], inputs: Tensor | Sequence[Any], *, seed: int = 0, **kwargs: Any
+    function: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Any = None,
+    *,
+    seed: int = 0,
+    gen_non_contig_grad_outputs: bool = False,
+    **kwargs: Any,
 ) -> bool:
-    """Whether the gradient's own gradients are right; takes what gradcheck takes."""
+    """Whether the gradient's own gradients are right; takes what gradcheck takes.
+
+    Args:
+        grad_outputs: gradients of the outputs to check at, by default random ones.
+    """
     args = as_tuple(inputs)
     stream = np.random.default_rng(seed + 1)
     places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
     outputs = [o for o in _floating(function(*args)) if o.requires_grad]
     grads = [wrap(stream.standard_normal(o.array.shape)).requires_grad_() for o in outputs]
+    grads = grads if grad_outputs is None else list(as_tuple(grad_outputs))
 
     def gradient(*both: Any) -> tuple[Tensor, ...]:
         given = list(both[: len(args)])

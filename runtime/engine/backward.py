@@ -15,21 +15,29 @@ from ..core.storage import storages
 from . import engine
 from .engine import execute, in_background
 from .hooks import check
-from .node import Edge, Grads
+from .node import Edge, GradientEdge, Grads
 from .tensor import Tensor, gradient_edge, wrap
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 Tensors = Tensor | Sequence[Tensor]
-Variable = Tensor
 _NEEDS_NONE = "One of the differentiated Tensors does not require grad"
 _UNUSED = "One of the differentiated Tensors was not used in the graph; allow_unused=True allows it"
 
 
 def as_tuple(tensors: Any) -> tuple[Any, ...]:
-    """One tensor (or None) as a tuple, like several."""
-    return (tensors,) if tensors is None or isinstance(tensors, Tensor) else tuple(tensors)
+    """One tensor (or edge, or None) as a tuple, like several."""
+    one = tensors is None or isinstance(tensors, (Tensor, GradientEdge))
+    return (tensors,) if one else tuple(tensors)
+
+
+def _edge_of(leaf: Any) -> Edge:
+    """Where a gradient that is asked for arrives."""
+    if isinstance(leaf, GradientEdge):
+        return leaf
+    check(leaf._rg, _NEEDS_NONE)
+    return gradient_edge(leaf)
 
 
 def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
@@ -39,6 +47,11 @@ def _roots(outputs: Any, grads: Any) -> tuple[list[Edge], Grads]:
     check(len(grads) == len(outputs), f"got {len(outputs)} tensors and {len(grads)} gradients")
     edges, gradients = list[Edge](), list[Tensor | None]()
     for index, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        if isinstance(output, GradientEdge):
+            check(grad is not None, "the gradient of a GradientEdge has to be given")
+            edges.append(output)
+            gradients.append(grad)
+            continue
         array, dtype = output.array, output.array.dtype
         if grad is not None:
             wrong = f"gradients can be either Tensors or None, but got {type(grad).__name__}"
@@ -85,9 +98,9 @@ def backward(
         leaves = as_tuple(inputs)
         check(len(leaves) > 0, "`inputs` argument to `backward()` cannot be empty.")
         for leaf in leaves:
-            check(leaf._rg, _NEEDS_NONE)
-            leaf.retain_grad()
-            wanted.append(gradient_edge(leaf))
+            wanted.append(_edge_of(leaf))
+            if isinstance(leaf, Tensor):
+                leaf.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
     execute(*_roots(tensors, grad_tensors), keep, create_graph, wanted)
 
@@ -108,19 +121,31 @@ def grad(
     Args:
         allow_unused: give None for an input the outputs do not depend on, rather than an error.
         materialize_grads: give zeros for such an input.
+        is_grads_batched: `grad_outputs` have a first dimension more, and so do the results; the
+            backward runs once for each.
 
     Raises:
         RuntimeError: an input was not used, or needs no gradient; otherwise as for `backward`.
     """
     wrong = "materialize_grads=True goes with allow_unused=True only"
     check(not materialize_grads or allow_unused is not False, wrong, ValueError)
-    unsupported = "only_inputs=False and is_grads_batched=True are not supported"
-    check(only_inputs and not is_grads_batched, unsupported, NotImplementedError)
+    check(only_inputs, "only_inputs=False is not supported", NotImplementedError)
     leaves = as_tuple(inputs)
     check(len(leaves) > 0, "grad requires non-empty inputs.", ValueError)
-    check(all(leaf._rg for leaf in leaves), _NEEDS_NONE)
-    wanted = [gradient_edge(leaf) for leaf in leaves]
+    wanted = [_edge_of(leaf) for leaf in leaves]
     keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        given = as_tuple(grad_outputs)
+        count = max((len(each) for each in given if each is not None), default=0)
+        check(count > 0, "is_grads_batched=True wants a batch of gradients", IndexError)
+        how = (create_graph, True, allow_unused, False, materialize_grads)
+        each_row = ([x if x is None else x[n] for x in given] for n in range(count))
+        rows = [
+            grad(outputs, inputs, row, keep or n < count - 1, *how)
+            for n, row in enumerate(each_row)
+        ]
+        each = zip(*rows, strict=True)
+        return tuple(None if parts[0] is None else aten.stack(list(parts)) for parts in each)
     result = execute(*_roots(outputs, grad_outputs), keep, create_graph, wanted, False)
     for place, leaf in enumerate(leaves):
         if result[place] is None:
@@ -144,7 +169,22 @@ def _backward(
 
 _backward.__name__, _backward.__qualname__ = "backward", "Tensor.backward"
 Tensor.backward = _backward
-Tensor._execution_engine = engine  # for Variable._execution_engine.queue_callback
+
+
+class _IsTensor(type):
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, Tensor)
+
+
+class Variable(metaclass=_IsTensor):
+    """`Variable(tensor)` is the tensor's memory as a leaf; all tensors are Variables."""
+
+    _execution_engine = engine
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:  # noqa: ARG004
+        wrong = f"Variable data has to be a tensor, but got {type(data).__name__}"
+        check(isinstance(data, Tensor), wrong, TypeError)
+        return aten.detach(data).requires_grad_(requires_grad)
 
 
 def backward_async(*args: Any, **kwargs: Any) -> Future[None]:

@@ -68,8 +68,8 @@ def _execute(roots: Sequence[Edge], grads: Grads, *rest: Any) -> Grads:
     task = GraphTask(root, keep_graph, device)
     if outputs:
         task.trim(root, outputs, accumulate_grad)
-    before, token = (thread.exec_info, thread.callbacks), _grad.set(create_graph)
-    thread.exec_info, thread.callbacks = task.exec_info if TRIM else None, task.callbacks
+    before, token = (thread.exec_info, thread.task), _grad.set(create_graph)
+    thread.exec_info, thread.task = task.exec_info if TRIM else None, task
     thread.depth += 1
     try:
         with nullcontext() if device is None else device.backward(roots, grads):
@@ -78,7 +78,7 @@ def _execute(roots: Sequence[Edge], grads: Grads, *rest: Any) -> Grads:
             callback()
     finally:
         thread.depth -= 1
-        thread.exec_info, thread.callbacks = before
+        thread.exec_info, thread.task = before
         _grad.reset(token)
     return [] if accumulate_grad else task.captured
 
@@ -95,9 +95,9 @@ def _run(task: GraphTask, node: Node, inputs: Grads, plain: bool) -> None:
 
 def queue_callback(callback: Callable[[], object]) -> None:
     """Have it called at the end of the backward that is running."""
-    if thread.callbacks is None:
+    if thread.task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    thread.callbacks.append(callback)
+    thread.task.callbacks.append(callback)
 
 
 def in_background(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:

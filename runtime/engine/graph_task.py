@@ -64,6 +64,10 @@ class GraphTask:
             if any(child in info for child, _ in node.next_edges):
                 info[node] = True
 
+    def will_run(self, node: Node) -> bool:
+        """Return whether the node is run, or its gradients captured, in this backward."""
+        return node in (self.dependencies if self.exec_info is None else self.exec_info)
+
     def wants(self, node: Node, inputs: Grads) -> bool:
         """Capture what is wanted of a node's gradients; say whether to run the node."""
         assert self.exec_info is not None

@@ -9,7 +9,7 @@ greatest first. Source: torch/csrc/autograd/function.h, edge.h.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 Edge = tuple["Node | None", int]
 Metadata = Sequence[tuple[tuple[int, ...], "np.dtype[Any]"]]
 Grads = list["Tensor | None"]
+
+
+class GradientEdge(NamedTuple):
+    """An edge, for users; `grad` and `backward` take it for the tensor that it is of."""
+
+    node: Node
+    output_nr: int
+
 
 NO_EDGE: Edge = (None, 0)
 RUNS_FIRST = 2**64 - 1  # the sequence number of AccumulateGrad

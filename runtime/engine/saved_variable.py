@@ -19,6 +19,7 @@ from .node import Edge, Node
 from .tensor import AccumulateGrad, Array, Tensor, gradient_edge, shape_name, wrap
 
 _hooks: ContextVar[Any] = ContextVar("tidy_saved_tensors_hooks", default=None)  # or (pack, unpack)
+_disabled: ContextVar[Any] = ContextVar("tidy_saved_tensors_hooks_disabled", default=None)
 hooked: list[Any] = []  # not empty while anybody, in any context, has hooks
 
 
@@ -117,3 +118,31 @@ class saved_tensors_hooks(Mode):
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         self.value = (pack_hook, unpack_hook)
+
+    def __enter__(self) -> None:
+        check(_disabled.get() is None, str(_disabled.get()))
+        super().__enter__()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Inside the block, keep what is saved on the CPU, in pinned memory if `pin_memory`."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Any) -> Any:
+            kept = tensor.cpu() if tensor.is_cuda or not pin_memory else tensor.clone()
+            return tensor.device, kept.pin_memory() if pin_memory else kept
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=pin_memory))
+
+
+class disable_saved_tensors_hooks(Mode):
+    """Inside the block, using `saved_tensors_hooks` is an error with this message."""
+
+    variable = _disabled
+
+    def __init__(self, error_message: str) -> None:
+        self.value = error_message
+
+    def __enter__(self) -> None:
+        check(not _hooks.get(), self.value)
+        super().__enter__()

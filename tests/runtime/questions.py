@@ -31,6 +31,7 @@ from . import (
     samples_exact,
     scripts_in_place,
     scripts_of_functions,
+    scripts_of_graph_tools,
     scripts_of_hooks,
     scripts_of_modes,
     wrong_calls,
@@ -44,7 +45,7 @@ from .scripts import SCRIPTS
 
 assert scripts_in_place, "adds to SCRIPTS"
 assert scripts_of_functions, "adds to SCRIPTS"
-assert scripts_of_hooks, "adds to SCRIPTS"
+assert scripts_of_graph_tools and scripts_of_hooks, "add to SCRIPTS"
 assert scripts_of_modes, "adds to SCRIPTS"
 Key = str
 

@@ -41,6 +41,17 @@ def test_devices_that_are_never_there(name):
         device.synchronize()
 
 
+def test_settings_of_backends_are_modules():
+    cudnn = importlib.import_module("tidy.runtime.backends.cudnn")
+    assert cudnn is rt.backends.cudnn
+    before = cudnn.benchmark
+    with cudnn.flags(enabled=False, benchmark=not before):
+        assert (cudnn.enabled, cudnn.benchmark) == (False, not before)
+    assert (cudnn.enabled, cudnn.benchmark, cudnn.version()) == (True, before, None)
+    others = [getattr(rt.backends, name) for name in ("mkl", "openmp", "mkldnn", "mps")]
+    assert not any(other.is_available() for other in others)
+
+
 def test_types_and_marks_of_devices():
     assert not isinstance(rt.ones(2), rt.cuda.FloatTensor)
     with pytest.raises(RuntimeError):

@@ -243,3 +243,50 @@ def test_devices_and_links_stay_what_they_are(tmp_path):
     save("new", link)
     assert link.is_symlink()
     assert load(real) == "new"
+
+
+class Net(rt.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = rt.nn.Sequential(rt.nn.Linear(2, 3), rt.nn.BatchNorm1d(3))
+        self.kind, self.size = rt.float32, rt.Size([2])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_whole_modules_are_read_if_their_classes_are_allowed():
+    net, x, file = Net().eval(), rt.randn(4, 2), io.BytesIO()
+    save(net, file)
+    classes = [Net, rt.nn.Sequential, rt.nn.Linear, rt.nn.BatchNorm1d]
+    with rt.serialization.safe_globals(classes[:-1]), pytest.raises(pickle.UnpicklingError) as told:
+        load(file)
+    assert "BatchNorm1d with torch.serialization.safe_globals" in str(told.value)
+    with rt.serialization.safe_globals(classes):
+        assert rt.serialization.get_safe_globals() == classes
+        again = load(file)
+    assert same(again(x), net(x))
+    assert again.kind is rt.float32
+    assert rt.serialization.get_safe_globals() == []
+    rt.serialization.add_safe_globals([(Net, f"{__name__}.Net"), *classes[1:]])
+    try:
+        assert type(load(file)) is Net
+    finally:
+        rt.serialization.clear_safe_globals()
+    with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
+        load(file)
+
+
+class Calls:
+    def __reduce__(self):
+        return os.getcwd, ()
+
+
+def test_what_is_not_allowed_is_not_called():
+    net, file = Net(), io.BytesIO()
+    net.extra = Calls()
+    save(net, file)
+    every = [Net, rt.nn.Sequential, rt.nn.Linear, rt.nn.BatchNorm1d]
+    refused = pytest.raises(pickle.UnpicklingError, match="getcwd")
+    with rt.serialization.safe_globals(every), refused:
+        load(file)
