@@ -24,6 +24,8 @@ import numpy as np
 from ..accelerator import accelerators
 from ..core.aten import aten
 from ..core.storage import storages
+from ..observe.arrangement import active, innermost
+from ..observe.bookkeeping import show
 from . import grad_mode
 from .hooks import Hook, HookDict, NodeHooks, RemovableHandle, call_single, check, register
 from .node import NO_EDGE, RUNS_FIRST, Edge, Grads, Node
@@ -228,6 +230,8 @@ class AccumulateGrad(Node):
 
     def apply(self, grads: Grads) -> Grads:
         grad, grads[0] = grads[0], None
+        if grad is not None and active and not innermost:  # else it is unseen, or done by operators
+            show("detach(:detach)" if self.variable._grad is None else "add_")
         self.add(grad)
         return []
 

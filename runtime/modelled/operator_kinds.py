@@ -34,8 +34,8 @@ _NAMED = {
     OperatorKind.VIEW: "split unbind detach",
     OperatorKind.COPIES: "copy_",
     OperatorKind.MAKES: "empty eye arange linspace randperm",
-    OperatorKind.COMPUTES: "random_ gelu_backward _amp_foreach_non_finite_check_and_unscale_ "
-    "native_layer_norm native_batch_norm native_group_norm "
+    OperatorKind.COMPUTES: "random_ _amp_foreach_non_finite_check_and_unscale_ "
+    "gelu_backward silu_backward native_layer_norm native_batch_norm native_group_norm "
     "native_layer_norm_backward native_batch_norm_backward native_group_norm_backward",
 }
 _KINDS = {f"aten::{name}": kind for kind, names in _NAMED.items() for name in names.split()}

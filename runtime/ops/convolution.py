@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
-from .make import declare, in_layout_of, laid_as, zeros_beside
+from .make import declare, in_layout_of, laid_as
 
 Ints = tuple[int, ...]
 
@@ -167,12 +167,17 @@ def _max_of_blocks(x: Any, kernel: Ints) -> Any:
     return best, np.take(offsets, which) + where[parts[0]]
 
 
-def _max_pool_back(grad: Tensor, shape: Ints, indices: Tensor, *how: Any) -> Tensor:
+def _max_pool_back(grad: Any, indices: Any, shape: Ints, *how: Any) -> Any:
+    """Each element's sum of the gradients of the windows in which it was the largest."""
     kernel, stride, _, dilation, _ = how
-    flat = zeros_beside((*shape[:2], math.prod(shape[2:])), grad)
-    apart = set(dilation) == {1} and all(s >= k for s, k in zip(stride, kernel, strict=True))
-    put = flat.scatter if apart else flat.scatter_add
-    return put(2, indices.flatten(2), grad.flatten(2)).reshape(shape)
+    planes, size = math.prod(shape[:2]), math.prod(shape[2:])
+    place = (indices.reshape(planes, -1) + np.arange(0, planes * size, size)[:, None]).reshape(-1)
+    if set(dilation) == {1} and all(s >= k for s, k in zip(stride, kernel, strict=True)):
+        found = np.zeros(planes * size, grad.dtype)
+        found[place] = grad.reshape(-1)  # no two windows meet
+    else:
+        found = np.bincount(place, grad.reshape(-1), planes * size).astype(grad.dtype)
+    return found.reshape(shape)
 
 
 def _averaged(
@@ -320,8 +325,12 @@ convolution_backward.weight(grad_output, self, shape: any, *how: any)
     self: convolution_backward_input(conj(grad_output), grad, self_shape, *how)
 []
 max_pool2d_with_indices(self, *how: any) -> (values, indices) = _max_pool(self, *how)
-    self: _max_pool_back(grads[0], self_shape, indices, *how)
+    self: max_pool2d_with_indices_backward(grads[0], indices, self_shape, *how)
 [wide]
+max_pool2d_with_indices_backward(grad_output, indices, shape: any, *how: any)
+    = _max_pool_back(grad_output, indices, shape, *how)
+    grad_output: reshape(gather(flatten(grad, 2), 2, flatten(indices, 2)), indices_shape)
+[wide contiguous]
 avg_pool2d.nd(self, *how: any) = _avg_pool(self, *how)
     self: avg_pool2d_backward(grad, self_shape, *how) || _avg_pool_back(grad, self_shape, *how)
 [wide contiguous]

@@ -13,7 +13,7 @@ import numpy as np
 from ..accelerator import current
 from ..core.aten import aten
 from ..core.dtypes import as_dtype, get_default_dtype, number_dtype, promote_types, result_dtype
-from ..core.storage import pin
+from ..core.storage import pin, storages
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active, show_calls
@@ -77,7 +77,8 @@ def _dropout(self: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0:
         return self
     scale = current().uncounted(_kept, self.array.shape, p)  # to draw is a part of the kernel
-    return aten.native_dropout_masked(self, wrap(scale.astype(self.array.dtype)))
+    mask = wrap(scale.astype(self.array.dtype))
+    return aten.native_dropout_masked(self, mask) if storages else aten.mul(self, mask)
 
 
 def _dtype(dtype: Any, *numbers: Any) -> Any:

@@ -24,6 +24,7 @@ from ..engine.node import NO_EDGE, SECOND_BACKWARD, Grads, Node
 from ..engine.saved_variable import SavedVariable
 from ..engine.tensor import Tensor, gradient_edge, wrap
 from ..observe.arrangement import active
+from ..observe.bookkeeping import around
 from .make.arguments import failed
 from .make.table import Call
 
@@ -55,7 +56,8 @@ class FusedNode(Node):
             return self._recorded(inputs, grads)
         if active:
             given = (*grads, *inputs, *self.rest)
-            found: Grads = active[0].op(f"{operator.name}_backward", self._on_arrays, given)
+            name = f"{operator.name}_backward"
+            found: Grads = active[0].op(name, around(name, self._on_arrays), given)
             return found
         return self._on_arrays(*grads, *inputs)
 
@@ -113,12 +115,13 @@ class FusedOperator:
         )
         self.by_steps, self.after = by_steps, after
         self.unsaved, self.guards_output = unsaved, guards_output
+        self.shown = around(self.name, self.run)
         title = name.strip("_").title().replace("_", "") + "Backward0"
         self.node = type(title, (FusedNode,), {"__slots__": (), "operator": self})
 
     def __call__(self, *args: Any) -> Any:
         """The one output, or a tuple of several."""
-        return active[0].op(self.name, self.run, args) if active else self.run(*args)
+        return active[0].op(self.name, self.shown, args) if active else self.run(*args)
 
     def arrays(self, tensors: Sequence[Any]) -> list[Any]:
         """The arrays of tensors, in order, 16-bit floats as float32."""

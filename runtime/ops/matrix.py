@@ -10,6 +10,7 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor
+from ..observe.arrangement import active
 from .make import conj, declare, not_tensors
 
 
@@ -104,14 +105,19 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    turned, shape = aten.t(weight), input.array.shape
-    if len(shape) == 2:
-        return aten.mm(input, turned) if bias is None else aten.addmm(bias, input, turned)
-    if bias is None or len(shape) < 2:
-        found = aten.matmul(input, turned)
-        return found if bias is None else found + bias
-    flat = aten.addmm(bias, aten.reshape(input, (math.prod(shape[:-1]), shape[-1])), turned)
-    return aten.reshape(flat, (*shape[:-1], weight.array.shape[0]))
+    shape = input.array.shape
+    if len(shape) > 2 and bias is not None:
+        fold = aten.view_size if input.array.flags.c_contiguous else aten.reshape
+        rows = fold(input, (math.prod(shape[:-1]), shape[-1]))
+        flat = aten.addmm(bias, rows, aten.t(weight))
+        return aten.view_size(flat, (*shape[:-1], weight.array.shape[0]))
+    turned = aten.t(weight)
+    if len(shape) == 2 and bias is not None:
+        return aten.addmm(bias, input, turned)
+    if len(shape) == 2 and not active:
+        return aten.mm(input, turned)  # as matmul does
+    found = aten.matmul(input, turned)
+    return found if bias is None else found + bias
 
 
 def _lettered(given: Any) -> tuple[str, Any]:

@@ -17,6 +17,7 @@ from ..engine.grad_mode import is_grad_enabled
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, wrap
 from ..observe.arrangement import active
+from ..observe.bookkeeping import around
 from .make import declare, function, into, zeros_beside
 
 Ints = tuple[int, ...]
@@ -241,9 +242,7 @@ def _sum_to(self: Tensor, shape: Ints) -> Tensor:
     if have[1:] == shape and not (is_grad_enabled() or self.is_sparse):  # a bias: a shorter way
         if not active:
             return wrap(_sum_rows(self.array))
-        row = active[0].op(
-            "aten::sum", lambda x, *_: wrap(_sum_rows(x.array)[None]), (self, 0, True)
-        )
+        row = active[0].op("aten::sum", _sum_of_rows, (self, 0, True))
         return active[0].op("aten::view", lambda x, _: wrap(x.array[0]), (row, shape))
     lead = len(have) - len(shape)
     dims = (*range(lead), *(i + lead for i, s in enumerate(shape) if s == 1 != have[i + lead]))
@@ -251,6 +250,7 @@ def _sum_to(self: Tensor, shape: Ints) -> Tensor:
     return found.view(shape) if lead else found
 
 
+_sum_of_rows = around("aten::sum", lambda x, *_: wrap(_sum_rows(x.array)[None]))
 Tensor._sum_to = _sum_to
 _ones: dict[tuple[int, str], Any] = {}
 

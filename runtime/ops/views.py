@@ -236,7 +236,7 @@ unbind.at(self, dim: int) -> list
 [torch tensor]
 reshape(self, *shape: sizes) := _reshape(self, sizes(shape))
 flatten(self, start_dim: int = 0, end_dim: int = -1)
-    := reshape(self, _folded(self.array.shape or (1,), start_dim, end_dim))
+    := _reshape(self, _folded(self.array.shape or (1,), start_dim, end_dim))
 narrow(self, dim: int, start: int, length: int)
     := _narrow(self, dimension(dim, self.array.ndim), start, length)
 movedim(self, source, destination) := permute(self, _moved(self.array.ndim, source, destination))

@@ -27,6 +27,7 @@ from . import (
     questions_optim,
     questions_schedules,
     questions_sequences,
+    questions_trees,
     samples,
     samples_exact,
     scripts_in_place,
@@ -376,6 +377,14 @@ FOREACH_DTYPES = Group(
 )
 AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lowers, _exactly)
 
+TREES = Group(
+    "trees",
+    questions_trees.TREES,
+    questions_trees.tree,
+    _exactly,
+    frozenset(key for keys in questions_trees.DEVIATIONS.values() for key in keys),
+)
+
 GROUPS = [
     ENGINE,
     WRONG_CALLS,
@@ -396,5 +405,6 @@ GROUPS = [
     FOREACH_ODD,
     FOREACH_DTYPES,
     AUTOCAST,
+    TREES,
     *map(_in_dtype, "float32 float16 complex64 int64 uint8 bool".split()),
 ]

@@ -29,6 +29,7 @@ from ...core.aten import aten
 from ...engine import grad_mode, node, saved_variable, tensor, view
 from ...observe import arrangement, watched_operators
 from ...observe.arrangement import active
+from ...observe.bookkeeping import around
 from . import arguments, op_node
 from .rows import Op, names_in
 from .table import TABLE
@@ -93,7 +94,8 @@ def _with_inner(op: Op, part: str, space: dict[str, Any]) -> Any:
 
     made = _execute(function_source(op, bare=part == "bare"), op, part, space)[op.key]
     hidden = {**space, "active": ()}
-    hidden["_itself"] = space["inner"] = _by_position(made, hidden, op)
+    hidden["_itself"] = inner = _by_position(made, hidden, op)
+    space["inner"] = around(op.name, inner)
     return made
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from ...core.aten import aten
 from ...engine.tensor import Tensor
 from ...observe.arrangement import active
+from ...observe.bookkeeping import around
 from .rows import Op
 
 Call = Callable[..., Any]
@@ -49,10 +50,11 @@ def composite(places: str = "", name: str | None = None) -> Callable[[Call], Cal
     def decorate(function: Call) -> Call:
         known = function.__name__
         seen = name or f"aten::{known}"
+        shown = around(seen, function)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if active:
-                return active[0].op(seen, function, args, kwargs)
+                return active[0].op(seen, shown, args, kwargs)
             return function(*args, **kwargs)
 
         call.__name__ = call.__qualname__ = known
