@@ -31,7 +31,9 @@ _MATRIX = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 _BATCHED = frozenset({"aten::bmm", "aten::baddbmm"})
 _HALF = {"c10::Half": "float16", "c10::BFloat16": "bfloat16", "Half": "float16"}
 _MULTIPLE = 8
+_FIX_ON_AMD = "measure it with sizes padded to a multiple of 64: matrix cores have other tiles"
 
+_AMD = "# hip_runtime_version 60000000\n# device 0 AMD Instinct MI300X\n"
 _H100 = "# device 0 NVIDIA H100 9.0\n"
 _ODD = "aten::mm | c10::BFloat16[64, 63], c10::BFloat16[63, 64]"
 _HEAD = "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 3]"
@@ -47,8 +49,9 @@ class MisalignedHalfMatmul(Pattern):
     What it does: It looks at those inner and output sizes of matrix products that can be chosen.
     Rows (batch times sequence), which are the inner size of a weight's gradient, cannot, nor can
     the sizes of batched products (attention). A head of up to four columns is left alone, as
-    padding gains nothing there. Where the run has no Tensor Cores for the dtype (on a CPU, on AMD,
-    for bfloat16 before compute capability 8.0) it is info, for the day on which it has.
+    padding gains nothing there. Where the run has no Tensor Cores for the dtype (on a CPU, for
+    bfloat16 before compute capability 8.0) it is info, for the day on which it has; so it is on
+    AMD, whose matrix cores have other tiles.
     Why it costs: Tensor Cores work on tiles of 8 elements (16 bytes). With other sizes cuBLAS takes
     slower kernels, pads, or before cuBLAS 11 leaves the Tensor Cores out.
     Example: `nn.Linear(512, 50257)` in half precision, recorded as
@@ -78,6 +81,7 @@ class MisalignedHalfMatmul(Pattern):
         Fires("autocast", on_gpu(under(_ODD, launch(_ODD, "gemm 9us")), frame=FRAME), at=AT),
         Quiet("bias-under-autocast", on_gpu(launch(_HALF_BIAS, "gemm 9us"))),
         Fires("cpu", "aten::mm | c10::Half[64, 63], c10::Half[63, 64]", severity=Severity.INFO),
+        Fires("amd", on_gpu(launch(_ODD, "gemm 9us"), gpu=_AMD), severity=Severity.INFO),
         Quiet("aligned", "aten::mm | c10::BFloat16[64, 64], c10::BFloat16[64, 64]"),
         Quiet("single-precision", "aten::mm | float[63, 65], float[65, 63]"),
         Abstains("no-shapes", "aten::mm"),
@@ -101,7 +105,10 @@ class MisalignedHalfMatmul(Pattern):
         return Severity.WARNING if _has_tensor_cores(event) else Severity.INFO
 
     def fix_of(self, events: Sequence[Event]) -> str:
-        return self.fix if _has_tensor_cores(events[0]) else f"on Tensor Cores: {self.fix}"
+        if _has_tensor_cores(events[0]):
+            return self.fix
+        is_amd = bool(devices.used_devices(events[0].trace, "amd"))
+        return _FIX_ON_AMD if is_amd else f"on Tensor Cores: {self.fix}"
 
     def edit(self, trace: Trace, events: Sequence[Event]) -> Edit | None:
         """Nothing where the library pads well, at best twice the rate, on sizes that have grown."""
