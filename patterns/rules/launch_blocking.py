@@ -30,9 +30,11 @@ class LaunchBlocking(DevicePattern):
     """Each launch waits until its kernel is done, as under `CUDA_LAUNCH_BLOCKING=1`.
 
     What it does: It compares launches with their kernels, where these take 5 us or more: a launch
-    returns before its kernel ends, also where it had to wait for room in the queue. It reports runs
-    in which more than half of 20 launches or more do not, or in which more than half are followed
-    by a synchronising call in the same op.
+    returns before its kernel ends, also where it had to wait for room in the queue. Launches have
+    to take longer than those of short kernels, by half of what their kernels do: a slow host
+    returns from all of them when such kernels have ended. It reports runs in which more than half
+    of 20 launches or more do not return before, or in which more than half are followed by a
+    synchronising call in the same op.
     Why it costs: The host prepares nothing while the GPU works, and the GPU idles while the host
     prepares the next launch.
     Example: A variable from a debugging session that was left set, recorded as
@@ -41,7 +43,8 @@ class LaunchBlocking(DevicePattern):
           => a kernel of 5 us or more
 
     Instead: Unset `CUDA_LAUNCH_BLOCKING` (on AMD `HIP_LAUNCH_BLOCKING`, `AMD_SERIALIZE_KERNEL`).
-    Cannot see: It cannot tell in runs whose kernels are all short, or are launched by graphs.
+    Cannot see: It cannot tell in runs whose kernels are all short, or take less time than they take
+    to begin and are all alike, or are launched by graphs.
     """
 
     code = "TDY303"

@@ -45,6 +45,25 @@ def _launches(
     return written
 
 
+def _slow_host(call_us: float, short_call_us: float) -> list[Written]:
+    """Launches of kernels of 6 us, as in `_launches`, and after each one of a kernel of 1 us."""
+    written = _launches(call_us, kernel_us=6, delay_us=7)
+    for number in range(30):
+        at = 80 + number * 150
+        written += [
+            op("aten::add", at, short_call_us + 2),
+            call("cudaLaunchKernel", at + 1, short_call_us, 100 + number),
+            kernel("add", at + 8, 1, correlation=100 + number),
+        ]
+    return written
+
+
+def test_launches_that_wait_for_short_kernels(read_events: ReadEvents) -> None:
+    """By how much longer they take than others is known how long they wait."""
+    (found,) = _found(read_events(_slow_host(call_us=16, short_call_us=11)), "TDY303")
+    assert found.message == "30 of 30 launches wait until their kernels are done"
+
+
 def test_launches_that_last_until_their_kernels_end(read_events: ReadEvents) -> None:
     (found,) = _found(read_events(_launches(call_us=110, kernel_us=100)), "TDY303")
     assert found.message == "30 of 30 launches wait until their kernels are done"
@@ -66,6 +85,8 @@ def test_what_a_launch_would_cost_stays(read_events: ReadEvents) -> None:
         (_launches(call_us=6, kernel_us=100), "launches return at once"),
         (_launches(call_us=12, kernel_us=4), "a kernel is shorter than its launch"),
         (_launches(call_us=90, kernel_us=100, delay_us=40), "the queue is full"),
+        (_launches(call_us=16, kernel_us=6, delay_us=8), "the host is slow"),
+        (_slow_host(call_us=16, short_call_us=16), "the host is as slow with shorter kernels"),
         (_launches(call_us=110, kernel_us=100, delay_us=-9), "the clocks are off"),
         (_launches(call_us=110, kernel_us=100, count=10), "too few to tell"),
     ],

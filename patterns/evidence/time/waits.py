@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidy.trace import Event, EventKind, Intervals, Rows, Trace
 from tidy.trace.location import parse_frame
@@ -31,6 +32,9 @@ _BLOCKING_COPY = (
 _INTERNAL_RANGES = re.compile(
     r"(nccl|gloo|mpi|ucc|c10d)[:_]|FSDP::|FullyShardedDataParallel|DistributedDataParallel\."
 )
+
+# Launches of short kernels, to tell by them how long a launch takes that hardly waits.
+_FEWEST_SHORT, _MOST_OF_IT = 10, 0.5
 
 
 class Wait(NamedTuple):
@@ -127,16 +131,42 @@ def _is_asked_for(call: Event) -> bool:
 
 
 def until_their_kernels_end(trace: Trace, long_ns: int) -> tuple[Rows, Rows]:
-    """Calls that launch long kernels in the window, and those that last until the kernel ends."""
+    """Calls that launch long kernels in the window, and those that wait until the kernel ends.
+
+    Where a host takes longer to return from any launch than kernels take, none is known to wait.
+    """
     kernels = trace.rows_of_kind(EventKind.Kernel)
-    kernels = kernels[trace.duration_ns[kernels] >= long_ns]
     kernels = kernels[trace.step_time.contains(trace.start_ns[kernels])]
     calls = trace.caller[kernels].astype(np.int64)
     known = np.isin(calls, calls_of(trace, *KERNEL_LAUNCHES))
     kernels, calls = kernels[known], calls[known]
-    until = trace.end_ns[calls] >= trace.end_ns[kernels]
+    is_long = trace.duration_ns[kernels] >= long_ns
+    until = is_long & (trace.end_ns[calls] >= trace.end_ns[kernels])
     until &= trace.start_ns[kernels] >= trace.start_ns[calls]  # else the clocks are not to be told
-    return calls, calls[until]
+    is_short = trace.duration_ns[kernels] < long_ns / 2
+    if until.any() and not _lasts_longer(trace, kernels, calls, until, is_short):
+        until[:] = False
+    return calls[is_long], calls[until]
+
+
+def _lasts_longer(
+    trace: Trace,
+    kernels: Rows,
+    calls: Rows,
+    is_long: NDArray[np.bool_],
+    is_short: NDArray[np.bool_],
+) -> bool:
+    """Tell whether launches of long kernels take longer by about as much as their kernels do.
+
+    Without short ones to compare with, kernels have to take longer than they take to begin.
+    """
+    kernel_ns, call_ns = trace.duration_ns[kernels], trace.duration_ns[calls]
+    longest_ns = float(np.median(kernel_ns[is_long]))
+    if np.count_nonzero(is_short) < _FEWEST_SHORT:
+        delay_ns = trace.start_ns[kernels[is_long]] - trace.start_ns[calls[is_long]]
+        return longest_ns >= float(np.median(delay_ns))
+    more_ns = np.median(call_ns[is_long]) - np.median(call_ns[is_short])
+    return bool(more_ns >= _MOST_OF_IT * (longest_ns - np.median(kernel_ns[is_short])))
 
 
 def right_after_launches(trace: Trace) -> tuple[Rows, Rows]:
