@@ -69,6 +69,7 @@ _RECOMPUTED = under(f"{NODE}CheckpointFunctionBackward", _SAME * 2)
 _NOTED = "# tidy_parameters [[[10], 1], [[11], 1]]\n"
 _NEARER = _linear(9) + _linear(8)
 _ALL_NOTED = "# tidy_parameters [[[6], 2], [[6, 5], 2], [[10], 1]]\n"
+_ONE_NOTED = _ALL_NOTED.replace("2]", "1]")
 _LISTS = under("Optimizer.step#SGD.step", "aten::_foreach_add_ | TensorList[]")
 
 
@@ -103,11 +104,12 @@ class UnusedGradients(Pattern):
 
     Instead: Freeze what is not trained, `backbone.requires_grad_(False)`; run a teacher and other
     models that only give targets under `torch.no_grad()`, or detach their output.
-    Cannot see: Optimizers that keep parameters in other shapes, as sharded ones do, are not
-    checked. In a trace that `tidy run` did not record it misses frozen parts nearer to the loss
-    than what is trained, and those whose parameters have the shapes of trained ones, and does not
-    know an optimizer that steps in no recorded step; lists of more than 30 tensors, of which
-    PyTorch records no shapes, are not checked.
+    Cannot see: It misses frozen parts nearer to the loss than what is trained if their parameters
+    have the shapes of trained ones. Optimizers that keep parameters in other shapes, as sharded
+    ones do, are not checked. In a trace that `tidy run` did not record it misses all that is nearer
+    to the loss, and all of the shapes of trained ones, and does not know an optimizer that steps in
+    no recorded step; lists of more than 30 tensors, of which PyTorch records no shapes, are not
+    checked.
     """
 
     code = "TDY704"
@@ -130,6 +132,7 @@ class UnusedGradients(Pattern):
         Quiet("of-two-losses", _NOTED + _trained(_called(_HEAD), _called(_SAME), _LISTS)),
         Quiet("of-a-checkpoint", _NOTED + _trained(_called(_HEAD, _RECOMPUTED), _LISTS)),
         Fires("nearer-to-the-loss", _NOTED + _trained(_NEARER, _layer(7, 10, 11), _LISTS), 3, AT),
+        Quiet("of-trained-shapes", _ONE_NOTED + _trained(_NEARER, _layer(7, 10), _LISTS)),
         Quiet("trained-too", _ALL_NOTED + _trained(_NEARER, _layer(7, 10), _LISTS)),
         Fires("long-lists", _NOTED + _trained(_HEAD, _BODY, _LISTS), 3, AT),
         Quiet("all-are-noted", _NOTED.replace("1]", "3]") + _trained(_HEAD, _SAME, _LISTS)),

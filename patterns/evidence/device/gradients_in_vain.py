@@ -48,12 +48,13 @@ class InVain(NamedTuple):
 
 
 def gradients_in_vain(trace: Trace, fewest: int) -> Iterator[InVain]:
-    """Yield what is in vain in each backward with `fewest` such gradients after the last in use.
+    """Yield what each backward does after the last gradient in use, for `fewest` others or more.
 
     A gradient is in use if a tensor of its dims is updated. Where it was noted which parameters
-    have an optimizer, those before it count, too, if they are as many.
+    have an optimizer, as many others before it count, too, if none of these has their dims: of
+    gradients of the same dims it is not known which is whose.
     """
-    is_noted = parameters_of(trace) is not None
+    noted = parameters_of(trace)
     for walk, used in _uses(trace):
         last = max(used)
         count = sum(at > last for at, _ in walk.gradients)
@@ -61,7 +62,7 @@ def gradients_in_vain(trace: Trace, fewest: int) -> Iterator[InVain]:
         before = {
             at: dims
             for at, dims in walk.gradients
-            if is_noted and dims is not None and at < last and at not in used
+            if noted and dims and dims not in noted and at < last and at not in used
         }
         if len(before) < fewest:
             if len(rest):
@@ -87,7 +88,7 @@ def _parts(trace: Trace, walk: Walk, in_vain: dict[int, Dims]) -> tuple[Rows, Ro
         for op in _ops_for(trace.event(int(walk.nodes[node])), wanted):
             (convolutions if op.name == _CONVOLUTION else rows).append(op.row)
     nodes = np.sort(walk.nodes[list(dims_of)])
-    return nodes, *(np.unique(np.array(each, np.int64)) for each in (rows, convolutions))
+    return nodes, np.unique(np.array(rows, np.int64)), np.unique(np.array(convolutions, np.int64))
 
 
 def _uses(trace: Trace) -> Iterator[tuple[Walk, set[int]]]:
