@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,12 +95,14 @@ def _notes(report: str) -> list[str]:
 
 
 def test_first_steps_that_are_slow(tmp_path: Path) -> None:
-    step = "optimizer.step(); time.sleep(0.2 if round < 4 else 0)"
+    """No other step takes as long as the sleep, also on a busy machine."""
+    step = "optimizer.step(); time.sleep(0.6 if round < 4 else 0)"
     found = record(_script(tmp_path, "tidy.runtime", 80, step=step), cwd=tmp_path)
     assert len(found.trace.steps) == 6
-    assert found.trace.info.warnings[0].startswith(
-        "steps 1-4 are left out: as recorded they took 2"
-    )
+    said = r"steps 1-4 are left out: as recorded they took ([0-9.]+) (ms|s) each, and later ones "
+    took = re.match(said, found.trace.info.warnings[0])
+    assert took is not None
+    assert float(took[1]) * {"ms": 1, "s": 1000}[took[2]] >= 600
 
 
 def test_steps_that_grow(tmp_path: Path) -> None:
