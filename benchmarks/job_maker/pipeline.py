@@ -165,8 +165,8 @@ def _exchange(
     kernel = Work(_KERNEL, "kernel", stream, 0, args, collective=what, partner=partner)
     towards = hop if operation == "send" else -hop
     peer = "next" if towards > 0 else "previous"
-    ends = ("self", peer) if operation == "send" else (peer, "self")
-    name = f"nccl:{operation} @pipeline {ends[0]}@->@pipeline {ends[1]}@"
+    arrow = "->" if operation == "send" else "<-"
+    name = f"nccl:{operation} @pipeline self@{arrow}@pipeline {peer}@"
     dims = {"Input Dims": [[nelems]], "Input type": ["float"]}
     points = around(
         HostEvent(f"c10d::{operation}", "cpu_op", {"Input Dims": [[[nelems]], [], [], []]}),
