@@ -16,6 +16,7 @@ _LONGER = 1.3
 _MOST_JITTER = 6.0
 _FEWEST_LINKS = 3  # of two it is not known which one is as it should be
 _FEWEST_COLLECTIVES = 5
+_ALIKE = 1.15  # links as slow as another one are so by the topology, such as those among nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,21 @@ def slow_links(matched: Matched, waits: MemberWaits) -> list[SlowLink]:
         usual = float(np.median(of_link[mine]))
         spread = 1.4826 * float(np.median(np.abs(of_link[mine] - usual)))
         slow = of_link[mine] > max(_LONGER * usual, usual + _MOST_JITTER * spread)
+        members = {each: _members(matched, int(example[each])) for each in mine[slow].tolist()}
         for each in mine[slow].tolist():
-            at = int(example[each])
-            places = matched.place[matched.first[at] : matched.first[at + 1]]
+            ratios = {n: of_link[n] / of_link[each] for n in members if members[n] != members[each]}
+            if any(1 / _ALIKE < ratio < _ALIKE for ratio in ratios.values()):
+                continue
             found.append(
                 SlowLink(
-                    tuple(matched.ranks[places].tolist()), int(links[3, each]),
+                    members[each], int(links[3, each]),
                     int(links[0, each]), int(links[1, each]), float(of_link[each]), usual,
                     len(mine) - 1, int(size[each]),
                 )
             )  # fmt: skip
     return sorted(found, key=lambda each: -each.transfer_ns / each.usual_ns)
+
+
+def _members(matched: Matched, collective: int) -> tuple[int, ...]:
+    places = matched.place[matched.first[collective] : matched.first[collective + 1]]
+    return tuple(matched.ranks[places].tolist())
