@@ -162,16 +162,14 @@ def test_by_naive_means_the_same(seed: int) -> None:
         for member in range(first, end):
             others = [each for each in range(first, end) if each != member]
             assert waits.late_ns[member] == np.median(took[others]) - took[member]
-            ends = [
-                job.end_ns[matched.ranks[matched.place[each]]].reshape(-1)[matched.row[each] - 1]
-                for each in range(first, end)
-            ]
-            own = [matched.start_ns[each] - ends[each - first] for each in range(first, end)]
-            if matched.row[member]:
-                rest = [ns for at, ns in enumerate(own) if at != member - first]
-                assert excess[member] == own[member - first] - np.median(rest)
-            else:
-                assert excess[member] == 0
+    # A rank's own time in a step: from each end to the next start.
+    own = job.start_ns - np.roll(job.end_ns.reshape(8, -1), 1, axis=1).reshape(job.end_ns.shape)
+    spent = own.cumsum(axis=2)
+    for member, (rank, row) in enumerate(zip(matched.place, matched.row, strict=True)):
+        step, at = divmod(int(row), len(job.program))
+        others = [spent[each, step, at] for each in range(8) if each != rank]
+        expected = spent[rank, step, at] - np.median(others) if step else 0
+        assert excess[member] == expected
 
 
 def test_a_group_with_a_slow_link_is_found() -> None:

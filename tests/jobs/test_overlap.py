@@ -19,7 +19,7 @@ from tidy.jobs import (
 )
 
 _STEPS, _BUCKETS = 20, 5
-_Columns = list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
+_Columns = list[tuple[NDArray[np.float64], ...]]
 
 
 def _buckets(
@@ -44,13 +44,14 @@ def _buckets(
             computed = computed + takes(2e6)
             start = np.maximum(computed, free)
             free = float(start.max()) + transfer_ns
-            of_step.append((start, free))
+            of_step.append((computed, free))
         for ready, end in of_step:
             start = np.maximum(ready, seen)
             seen = end + 1_500 * random.standard_normal(ranks)
-            columns.append((start, seen, np.clip(end - np.maximum(start, computed), 0, None)))
+            hidden = np.clip(end - np.maximum(start, computed), 0, None)
+            columns.append((start, seen, hidden, ready))
         now = np.maximum(computed, free)
-    starts, ends, exposed = (
+    starts, ends, exposed, ready_ns = (
         np.rint(np.array(each)).astype(np.int64).T for each in zip(*columns, strict=True)
     )
     count = _STEPS * _BUCKETS
@@ -65,7 +66,7 @@ def _buckets(
             nbytes=np.full(count, 1 << 24),
             start_ns=starts[rank],
             end_ns=ends[rank],
-            launch_ns=starts[rank],
+            launch_ns=ready_ns[rank],
             on_device=np.ones(count, bool),
             source=nothing,
             target=nothing,

@@ -2,28 +2,35 @@
 
 table.py      what a rank recorded of its collectives
 of_trace.py   that table from a trace
+blocked.py    how long a rank did nothing but wait for a collective
 matching.py   which rows of different ranks are one collective
 clocks.py     the ranks' clocks, set by the ends of collectives
-stretches.py  medians of the members of each collective
+roles.py      which ranks do the same work, and what corresponds in it
+stretches.py  numbers and medians of columns in stretches
 waits.py      transfer told from waiting
 chain.py      a rank's own time between collectives
+own_time.py   that time in a step, above that of the others of its role
 lateness.py   which ranks stay late, and which are late now and then
+waves.py      in which order collectives can be computed
 replay.py     what a late rank costs the job
 links.py      groups and pairs with slow transfers
-parallelism.py   what groups are for, and bubbles of pipelines
+parallelism.py   what groups are for
+bubbles.py    what stages of a pipeline wait for one another
 reasons.py    why a rank is late
 words.py      ranks in words, and findings of many ranks in one line
 heat_map.py   ranks against steps
 """
 
-from .chain import Chain, chain_of, excess_of
+from .bubbles import bubbles_ns
+from .chain import Chain, chain_of
 from .clocks import Clocks, align
 from .heat_map import HeatMap, heat_map
 from .lateness import Lateness, Verdict, judged, lateness_of
 from .links import SlowLink, bandwidth, slow_links
 from .matching import Matched, match
 from .of_trace import collectives_of
-from .parallelism import bubbles_ns, parallelism_of
+from .own_time import excess_of
+from .parallelism import parallelism_of
 from .reasons import LateReason, UnevenWork, reason_of, uneven_work
 from .replay import JobReplay, replay_of
 from .table import Collectives, ProcessGroup

@@ -1,8 +1,9 @@
-"""What each rank does between its collectives, and by how much that is more than the others'.
+"""What each rank does by itself between its collectives.
 
-A rank comes to a collective some time after the one before it: after its end, if it waited for it,
-else after its start. That time is the rank's own; that a rank comes late because those that it
-waited for were late is no part of it. It needs no clocks.
+A rank's own time goes on except while it waits for a collective. It comes to a collective at some
+own time, and from some own time on it needs that one to be over; if it hides the collective behind
+other work it never needs it. That a rank comes late because those that it waited for were late is
+no part of its own time. It needs no clocks.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .matching import Matched
-from .stretches import above_others
-from .table import Bools, Floats, Ints
+from .table import Bools, Ints
 
-# A kernel that starts so soon after another one was queued behind it.
+# A kernel that starts so soon after another one may have been queued behind it.
 _AT_ONCE_NS = 20_000
 
 
@@ -23,81 +23,136 @@ _AT_ONCE_NS = 20_000
 class Chain:
     """How members follow one another on their ranks; columns have shape (m,).
 
+    Times since the first start of the rank do not count what it waited for matched collectives;
+    own times do not count what it waited for others either.
+
     Attributes:
-        before: the member of the same rank that each one follows, -1 for the rank's first.
-        after_end: whether it follows its end, and not its start.
-        is_queued: whether it starts at once after one that the rank does not wait for, so that it
-            was ready at some time before.
-        gap_ns: how long after that it arrives; 0 for the rank's first.
-        since_start_ns: how long it arrives after the start of the one that started before it.
+        before: the member whose end the rank waited for last before it came to each one; -1 if
+            none.
+        after_end: whether there is one.
+        gap_ns: how long after that end, or after the rank's first start, it arrives.
+        arrives_ns: when it arrives, without waits.
+        needs_ns: from when on the rank waits for its end, without waits; -1 if it never does.
+        needed_before: the member that the rank waited for before this one, -1 if none.
+        behind: the member of the same rank that each one was queued behind: it was launched before
+            that one ended and starts at once after it; -1 if none.
+        own_start_ns, own_end_ns: the rank's own time at its start and at its end.
+        first_ns: the first start of each rank, by its clock; shape (r,).
     """
 
     before: Ints
     after_end: Bools
-    is_queued: Bools
     gap_ns: Ints
-    since_start_ns: Ints
+    arrives_ns: Ints
+    needs_ns: Ints
+    needed_before: Ints
+    behind: Ints
+    own_start_ns: Ints
+    own_end_ns: Ints
+    first_ns: Ints
 
 
 def chain_of(matched: Matched) -> Chain:
     """Find what each member follows on its rank."""
-    count = len(matched.place)
-    before, after_end = np.full(count, -1, np.int64), np.zeros(count, bool)
-    if not count:
-        return Chain(before, after_end, after_end, before, before)
-    order = np.lexsort((matched.end_ns, matched.start_ns, matched.place))
-    same = np.append(False, np.diff(matched.place[order]) == 0)
-    before[order[1:]] = np.where(same[1:], order[:-1], -1)
-    # Of those that the rank waited for: the last that had ended. Hidden ones it did not wait for,
-    # but one may have kept the next from starting.
-    is_hidden = matched.exposed_ns == 0
-    ended, has_ended = _last_ended(matched, ~is_hidden)
-    of_all, any_ended = _last_ended(matched, np.ones(count, bool))
-    at_once = any_ended & (matched.start_ns - matched.end_ns[of_all] < _AT_ONCE_NS)
-    is_queued = at_once & is_hidden[of_all] & (of_all != np.arange(count))
-    ended, has_ended = np.where(is_queued, of_all, ended), has_ended | is_queued
-    previous_start = np.where(before >= 0, matched.start_ns[before], np.iinfo(np.int64).min)
-    since_start = np.where(before >= 0, matched.start_ns - matched.start_ns[before], 0)
-    # One of no length would be its own end.
-    after_end = has_ended & (matched.end_ns[ended] >= previous_start) & (before >= 0)
-    after_end &= ended != np.arange(count)
-    before = np.where(after_end, ended, before)
-    base = np.where(after_end, matched.end_ns[before], matched.start_ns[before])
-    gap = np.where(before >= 0, matched.start_ns - base, 0)
-    return Chain(before, after_end, is_queued & after_end, gap, since_start)
+    place, start, end = matched.place, matched.start_ns, matched.end_ns
+    first_ns = np.full(len(matched.ranks), np.iinfo(np.int64).max)
+    np.minimum.at(first_ns, place, start)
+    first_ns[first_ns == np.iinfo(np.int64).max] = 0
+    waited = matched.waited_ns
+    needs = waited > 0
+    since = np.where(needs, end - waited, end)
+    other = matched.others
+    times = start, end, since, matched.launch_ns, other.end_ns, other.end_ns - other.waited_ns
+    order = _Order(np.concatenate(times), len(first_ns))
+    waits = _Waits(order, place[needs], since[needs], end[needs])
+    all_waits = _Waits(
+        order,
+        np.append(place[needs], other.place),
+        np.append(since[needs], other.end_ns - other.waited_ns),
+        np.append(end[needs], other.end_ns),
+    )
+    elapsed = [each - first_ns[place] for each in (start, since, end)]
+    arrives = elapsed[0] - waits.before_ns(place, start)
+    needs_ns = np.where(needs, elapsed[1] - waits.before_ns(place, since), -1)
+    own_start = elapsed[0] - all_waits.before_ns(place, start)
+    own_end = elapsed[2] - all_waits.before_ns(place, end)
+
+    behind = _last_ended(order, matched, np.ones(len(needs), bool), start)
+    if len(behind):
+        at_once = start - end[behind] < _AT_ONCE_NS
+        at_once &= (matched.launch_ns < end[behind]) & (behind != np.arange(len(behind)))
+        behind = np.where(at_once, behind, -1)
+    # What was queued may have been ready before the rank waited for what it was queued behind.
+    upto = np.where(behind >= 0, np.minimum(matched.launch_ns, start), start)
+    ended = _last_ended(order, matched, needs, upto)
+    follows = ended >= 0
+    base = np.where(follows, needs_ns[ended], 0) if len(ended) else ended
+    return Chain(
+        ended, follows, arrives - base, arrives, needs_ns, _needed_before(matched, needs),
+        behind, own_start, own_end, first_ns,
+    )  # fmt: skip
 
 
-def _last_ended(matched: Matched, some: Bools) -> tuple[Ints, Bools]:
-    """Find for each member which of some on its rank ended last before it starts, if any did."""
+class _Order:
+    """Makes one ascending number of a place and a time."""
+
+    def __init__(self, times_ns: Ints, places: int) -> None:
+        self.times_ns = np.unique(times_ns)
+        self.scale = len(self.times_ns) + 1
+        self.places = places
+
+    def keys(self, place: Ints, times_ns: Ints) -> Ints:
+        return place * self.scale + np.searchsorted(self.times_ns, times_ns)
+
+
+class _Waits:
+    """The times in which ranks wait; what overlaps counts once."""
+
+    def __init__(self, order: _Order, place: Ints, start_ns: Ints, end_ns: Ints) -> None:
+        self._order = order
+        starts = order.keys(place, start_ns)
+        by_start = np.argsort(starts, kind="stable")
+        place, start_ns = place[by_start], start_ns[by_start]
+        end_ns = end_ns[by_start]
+        latest = np.maximum.accumulate(order.keys(place, end_ns))
+        before = np.append(-1, latest[:-1])[: len(latest)]
+        same = (before >= 0) & (before // order.scale == place)
+        covered = order.times_ns[np.maximum(before, 0) % order.scale] if len(before) else start_ns
+        begin = np.where(same, np.maximum(start_ns, covered), start_ns)
+        self._starts, self._latest = starts[by_start], latest
+        self._upto = np.append(0, np.cumsum(np.maximum(end_ns - begin, 0)))
+        self._first = np.searchsorted(place, np.arange(order.places))
+
+    def before_ns(self, place: Ints, times_ns: Ints) -> Ints:
+        """Return how long ranks have waited until given times; shape (n,)."""
+        if not len(self._latest):
+            return np.zeros(len(place), np.int64)
+        at = np.searchsorted(self._starts, self._order.keys(place, times_ns), side="right")
+        first = self._first[place]
+        latest = self._latest[np.maximum(at - 1, 0)]
+        still = self._order.times_ns[latest % self._order.scale] - times_ns
+        waited = self._upto[at] - self._upto[first] - np.maximum(still, 0)
+        return np.where(at > first, waited, 0)
+
+
+def _last_ended(order: _Order, matched: Matched, some: Bools, upto_ns: Ints) -> Ints:
+    """Find which of some members ended last on each one's rank up to a time; -1 for none; (m,)."""
     at = np.flatnonzero(some)
     if not len(at):
-        return np.full(len(some), -1, np.int64), np.zeros(len(some), bool)
+        return np.full(len(some), -1, np.int64)
+    ends = order.keys(matched.place[at], matched.end_ns[at])
+    by_end = np.argsort(ends, kind="stable")
+    starts = order.keys(matched.place, upto_ns)
+    found = np.searchsorted(ends[by_end], starts, side="right") - 1
+    ended = at[by_end][np.maximum(found, 0)]
+    return np.where((found >= 0) & (matched.place[ended] == matched.place), ended, -1)
+
+
+def _needed_before(matched: Matched, needs: Bools) -> Ints:
+    """Find for each member that its rank waits for the one that it waited for before."""
+    result = np.full(len(needs), -1, np.int64)
+    at = np.flatnonzero(needs)
     at = at[np.lexsort((matched.end_ns[at], matched.place[at]))]
-    # Ranks of times within all times, so that place and time are one number that ascends.
-    times = np.unique(np.concatenate([matched.end_ns, matched.start_ns]))
-    scale = len(times) + 1
-    ends = matched.place[at] * scale + np.searchsorted(times, matched.end_ns[at])
-    starts = matched.place * scale + np.searchsorted(times, matched.start_ns)
-    found = np.searchsorted(ends, starts, side="right") - 1
-    ended = at[np.maximum(found, 0)]
-    return ended, (found >= 0) & (matched.place[ended] == matched.place)
-
-
-def excess_of(matched: Matched, chain: Chain, known: Bools) -> Floats:
-    """Return by how much each member's gap is above the median of the other members'; shape (m,).
-
-    It is 0 where that cannot be told: of the first collectives of a rank, of those in which not all
-    members wait for all, of those for which a member was ready before, and of those that are not
-    `known`; shape (c,).
-    """
-    first, count = matched.first[:-1], matched.count
-    if not len(first):
-        return np.zeros(0)
-    tells = np.logical_and.reduceat(chain.before >= 0, first) & matched.all_wait & known
-    tells &= ~np.logical_or.reduceat(chain.is_queued, first)
-    # Where some waited for the one before and others did not, starts are what can be compared.
-    waiters = np.add.reduceat(chain.after_end.astype(np.int64), first)
-    alike = np.repeat((waiters == 0) | (waiters == count), count)
-    gap = np.where(alike, chain.gap_ns, chain.since_start_ns)
-    excess = above_others(gap, matched.first)
-    return np.where(np.repeat(tells & (count > 1), count), excess, 0.0)
+    same = np.diff(matched.place[at]) == 0
+    result[at[1:]] = np.where(same, at[:-1], -1)
+    return result

@@ -1,8 +1,8 @@
 """Which ranks stay late, which are late now and then, and which only jitter.
 
-The measure is a rank's own time between collectives, above the median of those beside it, summed
-over a step. A rank stays late if the median of its steps is above all that jitter explains: the
-spread over steps, reduced by their number, and the spread over ranks.
+The measure is a rank's own time in a step, above the median of the other ranks of its role. A rank
+stays late if the median of its steps is above all that jitter explains: the spread over steps,
+reduced by their number, and the spread over ranks.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from enum import Enum
 
 import numpy as np
 
-from .chain import Chain, excess_of
+from .chain import Chain
 from .matching import Matched
+from .own_time import own_time_of
 from .table import Floats, Ints
 from .waits import MemberWaits
 
@@ -27,7 +28,9 @@ _BEYOND_HIGHEST = 2.0  # the same of a rank, above what the highest of as many n
 _MOST_STEPS = 2 / 3  # a rank that stays late is so in this part of the steps
 _MOST_OF_ALL = 0.5  # one that is late now and then has this part of all such time,
 _NEARLY = 2 / 3  # and of what on other ranks is nearly as long
+_BESIDE_LATEST = 0.25  # what is less of what the latest rank is late by may come from that
 FEWEST_STEPS = 3
+_FEWEST_FOR_HALF = 8
 _FEWEST_RANKS = 4  # of fewer the spread over ranks says nothing
 
 
@@ -77,20 +80,11 @@ class Lateness:
 
 def lateness_of(matched: Matched, waits: MemberWaits, chain: Chain) -> Lateness:
     """Judge each rank."""
-    ranks = len(matched.ranks)
-    excess = excess_of(matched, chain, waits.is_known)
-    step = np.repeat(matched.step, matched.count)
-    steps, column = np.unique(step, return_inverse=True)
-    cell = matched.place * len(steps) + column
-    size = ranks * len(steps)
-    summed = np.bincount(cell, excess, size).reshape(ranks, len(steps))
-    there = np.bincount(cell, minlength=size).reshape(ranks, len(steps)) > 0
-    late: Floats = np.where(there, summed, np.nan)
-    # Outside of steps, and in the first one recorded, there is no whole step to compare.
-    inside = steps >= 0
-    inside[np.flatnonzero(inside)[:1]] = False
-    late, kept = late[:, inside], steps[inside]
-    step_ns = _step_ns(matched, steps, column)
+    own = own_time_of(matched, chain)
+    # What only leads to the first step, or to one after a gap, is no whole step.
+    inside = np.isfinite(own.own_ns).any(axis=0)
+    late, kept = own.late_ns[:, inside], own.steps[inside]
+    step_ns = _step_ns(matched, own.steps, own.column)
     return judged(kept, late, step_ns, _last_share(matched, waits))
 
 
@@ -105,13 +99,14 @@ def judged(steps: Ints, late_ns: Floats, step_ns: float, last_share: Floats) -> 
     if not knows.any():
         verdicts = (Verdict.NOT_KNOWN,) * ranks
         return Lateness(steps, late_ns, step_ns, usual, 0.0, 0.0, last_share, verdicts)
-    beyond = late_ns[knows] - usual[knows, None]
-    jitter = 1.4826 * float(np.nanmedian(np.abs(beyond)))
+    # From one step to the next, since a rank may be late from some step on.
+    changes = np.abs(np.diff(late_ns[knows], axis=1))
+    jitter = 1.4826 / np.sqrt(2) * float(np.nanmedian(changes)) if changes.size else 0.0
     of_median = 1.2533 * jitter / np.sqrt(np.median(counted[knows]))
     among = usual[knows]
     apart = 0.0
     if len(among) >= _FEWEST_RANKS:
-        apart = 1.4826 * float(np.median(np.abs(among - np.median(among))))
+        apart = _spread(among)
     noise = float(np.hypot(of_median, apart))
     # The highest of 8 normal numbers lies 1.4 deviations out, of 512 3.0, of 10,000 3.9.
     deviations = _BEYOND_HIGHEST + float(np.sqrt(2 * np.log(max(len(among), 2))))
@@ -119,10 +114,12 @@ def judged(steps: Ints, late_ns: Floats, step_ns: float, last_share: Floats) -> 
     with np.errstate(invalid="ignore"):
         often = (late_ns > usual[:, None] / 2).sum(axis=1) >= _MOST_STEPS * counted
         stays = knows & (usual > least) & often
-        limit = max(MOST_JITTER * jitter, LEAST_OF_A_STEP * step_ns)
-        beyond_usual = late_ns - np.maximum(usual, 0)[:, None]
+        # While a rank waits for a very late one its host gains time, which others do not have.
+        lesser_ns = _BESIDE_LATEST * float(np.max(usual, initial=0, where=stays))
+        stays &= usual > lesser_ns
+        limit = max(MOST_JITTER * jitter, LEAST_OF_A_STEP * step_ns, lesser_ns)
         passing, lesser = (
-            np.where((beyond_usual > least_ns) & ~stays[:, None], late_ns, 0.0).sum(axis=1)
+            np.where((late_ns > least_ns) & ~stays[:, None], late_ns, 0.0).sum(axis=1)
             for least_ns in (limit, limit * _NEARLY)
         )
     enough = passing >= LEAST_SHARE * step_ns * np.maximum(counted, 1)
@@ -133,6 +130,17 @@ def judged(steps: Ints, late_ns: Floats, step_ns: float, last_share: Floats) -> 
         for s, p, k in zip(stays.tolist(), passes.tolist(), knows.tolist(), strict=True)
     )  # fmt: skip
     return Lateness(steps, late_ns, step_ns, usual, jitter, noise, last_share, verdicts)
+
+
+def _spread(among: Floats) -> float:
+    """Return the deviation of ranks that are not late: of the half that lie closest together.
+
+    Of few ranks that half is too few, and the median distance from the median stands for it.
+    """
+    if len(among) < _FEWEST_FOR_HALF:
+        return 1.4826 * float(np.median(np.abs(among - np.median(among))))
+    ordered, half = np.sort(among), len(among) // 2
+    return 0.7413 * float((ordered[half - 1 :] - ordered[: len(among) - half + 1]).min())
 
 
 def _step_ns(matched: Matched, steps: Ints, column: Ints) -> float:

@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from .roles import roles_of
+from .stretches import dense, number_within
 from .table import SEND_RECV, Bools, Collectives, Ints, ProcessGroup, ends_together, has_own_sizes
 
 NO_PEER = "point-to-point operations whose peer is not recorded"
@@ -25,6 +27,21 @@ TOO_MANY = "collectives on more ranks than their group has"
 
 _BY_NUMBER, _BY_ORDER, _BY_PAIR = 0, 1, 2
 _Name = TypeVar("_Name")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWaits:
+    """Waits of ranks for collectives that are not matched; columns have shape (n,).
+
+    Attributes:
+        place: the rank as an index into `Matched.ranks`.
+        end_ns: by the rank's clock.
+        waited_ns: for how long until then.
+    """
+
+    place: Ints
+    end_ns: Ints
+    waited_ns: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,7 @@ class Matched:
         place: the member's rank as an index into `ranks`.
         row: the member's row in its rank's table.
         start_ns, end_ns: by the clock of the member's rank.
+        launch_ns: when the host launched it, by the same clock.
         nbytes: the size that the member passed, -1 if not recorded.
         exposed_ns: of the member, see `Collectives`.
         group, operation, step: of each collective; a step is the first member's.
@@ -48,6 +66,10 @@ class Matched:
         on_device: whether kernels ran on all members.
         unmatched: rows that are not matched, by the reason.
         missing: the number of the job's ranks that were not given.
+        blocked_ns: of the member, see `Collectives`; `waited_ns` has it where it is not known, too.
+        role: of the member's rank in its step: ranks that do the same work have the same.
+        slot: of the member in its role: what corresponds to it on the other ranks has the same.
+        others: when ranks waited for collectives that are not matched.
     """
 
     ranks: Ints
@@ -58,6 +80,7 @@ class Matched:
     row: Ints
     start_ns: Ints
     end_ns: Ints
+    launch_ns: Ints
     nbytes: Ints
     exposed_ns: Ints
     group: Ints
@@ -68,6 +91,15 @@ class Matched:
     on_device: Bools
     unmatched: Mapping[str, int]
     missing: int
+    blocked_ns: Ints
+    role: Ints
+    slot: Ints
+    others: OtherWaits
+
+    @property
+    def waited_ns(self) -> Ints:
+        """How long each member waited at the end of its part: all of it if not known; (m,)."""
+        return waited_ns(self.start_ns, self.end_ns, self.blocked_ns)
 
     @property
     def collective(self) -> Ints:
@@ -87,6 +119,12 @@ class Matched:
         return result
 
 
+def waited_ns(start_ns: Ints, end_ns: Ints, blocked_ns: Ints) -> Ints:
+    """Return how long ranks waited at the end of their parts: all of a part if not known; (n,)."""
+    took = np.maximum(end_ns - start_ns, 0)
+    return np.where(blocked_ns >= 0, np.minimum(blocked_ns, took), took)
+
+
 def match(tables: Sequence[Collectives]) -> Matched:
     """Match the collectives of the ranks of one job, whose numbers are all different."""
     tables = sorted(tables, key=lambda each: each.rank)
@@ -98,10 +136,10 @@ def match(tables: Sequence[Collectives]) -> Matched:
     place = np.repeat(np.arange(len(tables)), [len(each) for each in tables])
     row = _concatenated([np.arange(len(each)) for each in tables])
     columns = {
-        name: _concatenated([getattr(each, name) for each in tables])
+        name: _concatenated([_column(each, name) for each in tables])
         for name in (
             "step", "seq", "nbytes", "start_ns", "end_ns", "launch_ns", "on_device", "source",
-            "target", "exposed_ns",
+            "target", "exposed_ns", "blocked_ns",
         )
     }  # fmt: skip
     is_pair = np.array([each == SEND_RECV for each in operations], bool)
@@ -115,10 +153,10 @@ def match(tables: Sequence[Collectives]) -> Matched:
         group,
         kind,
     )
-    family = _dense(key)
-    order = _number_within(family, place, columns["launch_ns"], len(tables))
+    family = dense(key)
+    order = number_within(family * max(len(tables), 1) + place, columns["launch_ns"])
     by_collective = np.lexsort((place, order, family))
-    collective = _dense((order[by_collective], family[by_collective]))
+    collective = dense((order[by_collective], family[by_collective]))
     first = np.flatnonzero(np.append(True, np.diff(collective) != 0)[: len(collective)])
     count = np.diff(np.append(first, len(collective)))
     head = by_collective[first]
@@ -150,20 +188,34 @@ def match(tables: Sequence[Collectives]) -> Matched:
         if (lost := int(count[left & wrong].sum())) > 0:
             unmatched[reason] = lost
         left &= ~wrong
-    mine = by_collective[np.repeat(left, count)]
+    is_matched = np.repeat(left, count)
+    mine, others = by_collective[is_matched], by_collective[~is_matched]
     head, count = head[left], count[left]
     first = np.append(0, np.cumsum(count))
     on_device = columns["on_device"][mine]
     if len(head):
         on_device = np.logical_and.reduceat(on_device, first[:-1])
+    told = {**columns, "place": place, "group": group, "operation": operation}
+    role, slot = roles_of(groups, operations, ranks, told)
     world = max((each.world_size for each in tables), default=0)
     return Matched(
         ranks, groups, operations, first, place[mine], row[mine],
-        columns["start_ns"][mine], columns["end_ns"][mine], columns["nbytes"][mine],
-        columns["exposed_ns"][mine], group[head], operation[head], columns["step"][head],
+        columns["start_ns"][mine], columns["end_ns"][mine], columns["launch_ns"][mine],
+        columns["nbytes"][mine], columns["exposed_ns"][mine],
+        group[head], operation[head], columns["step"][head],
         columns["source"][head], columns["target"][head], on_device, unmatched,
         max(world - len(tables), 0),
+        blocked_ns=columns["blocked_ns"][mine], role=role[mine], slot=slot[mine],
+        others=OtherWaits(
+            place[others], columns["end_ns"][others],
+            waited_ns(*(columns[name][others] for name in ("start_ns", "end_ns", "blocked_ns"))),
+        ),
     )  # fmt: skip
+
+
+def _column(table: Collectives, name: str) -> Ints:
+    column: Ints | None = getattr(table, name)
+    return table.exposed_ns if column is None else column
 
 
 def _concatenated(columns: Sequence[Ints]) -> Ints:
@@ -182,19 +234,6 @@ def _numbered(
     return tuple(number), _concatenated(result)
 
 
-def _dense(columns: Sequence[Ints]) -> Ints:
-    """Number the distinct tuples of the columns, the last of which counts most; shape (n,)."""
-    if not len(columns[0]):
-        return np.zeros(0, np.int64)
-    order = np.lexsort(tuple(columns))
-    fresh = np.zeros(len(order), bool)
-    for column in columns:
-        fresh[1:] |= column[order][1:] != column[order][:-1]
-    result = np.empty(len(order), np.int64)
-    result[order] = np.cumsum(fresh)
-    return result
-
-
 def _is_even(family: Ints, place: Ints, ranks: int) -> Bools:
     """Tell of each family whether the ranks that have it have as many rows of it; (families,)."""
     key, count = np.unique(family * ranks + place, return_counts=True)
@@ -203,17 +242,6 @@ def _is_even(family: Ints, place: Ints, ranks: int) -> Bools:
     first = np.flatnonzero(np.append(True, np.diff(key // ranks) != 0))
     even: Bools = np.maximum.reduceat(count, first) == np.minimum.reduceat(count, first)
     return even
-
-
-def _number_within(family: Ints, place: Ints, launch_ns: Ints, ranks: int) -> Ints:
-    """Number each row among those of its family on its rank, by launch; shape (n,)."""
-    order = np.lexsort((launch_ns, family * ranks + place))
-    key = (family * ranks + place)[order]
-    fresh = np.append(True, np.diff(key) != 0)[: len(key)]
-    at = np.arange(len(key))
-    result = np.empty(len(key), np.int64)
-    result[order] = at - np.maximum.accumulate(np.where(fresh, at, 0))
-    return result
 
 
 def _expected(groups: Sequence[ProcessGroup], group: Ints, place: Ints, ranks: Ints) -> Ints:

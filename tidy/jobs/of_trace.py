@@ -12,7 +12,8 @@ from ..account.collective_args import said_of_collectives
 from ..account.ranks import collectives_on_host
 from ..trace import Rows, Trace
 from ..trace.inputs import ITEM_NBYTES, CollectiveArgs, Shape
-from .table import SEND_RECV, Collectives, Ints, ProcessGroup
+from .blocked import blocked_on_device, blocked_on_host
+from .table import MOST_RANKS, SEND_RECV, Collectives, Ints, ProcessGroup
 
 # `nccl:send 0->1` and `nccl:recv 1<-0`, by their ranks in the group.
 _SENDS = re.compile(r"\w+:send (\d{1,9})->(\d{1,9})")
@@ -45,8 +46,11 @@ def collectives_of(trace: Trace) -> Collectives:
     groups, group = _groups(said, said_of)
     operations, operation, source, target = _operations(trace, named)
     seq = np.array([*(each.seq for each in said), -1], np.int64)[said_of]
+    rank, world_size = trace.info.rank or 0, trace.info.world_size or 0
+    blocked_ns = (blocked_on_device if on_device else blocked_on_host)(trace, rows)
     return Collectives(
-        rank=trace.info.rank or 0,
+        # A number that no job has is as good as none.
+        rank=rank if 0 <= rank < MOST_RANKS else 0,
         step=_steps(trace, launched),
         group=group,
         seq=np.where(seq >= 0, seq, -1),
@@ -61,7 +65,8 @@ def collectives_of(trace: Trace) -> Collectives:
         exposed_ns=_exposed_ns(trace, rows) if on_device else np.full(len(rows), -1, np.int64),
         groups=groups,
         operations=operations,
-        world_size=trace.info.world_size or 0,
+        world_size=world_size if 0 <= world_size < MOST_RANKS else 0,
+        blocked_ns=blocked_ns,
     )
 
 

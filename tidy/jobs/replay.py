@@ -1,9 +1,10 @@
 """The job run again across its ranks, to see what a late rank costs all of them.
 
-Each rank comes to a collective some time after the one before, see chain.py; a collective begins
-when its last member is there, and lasts as long as its transfer did. Unchanged, that gives the
-recorded times back. How soon a rank could have come whose collective is queued behind another one
-is not recorded: it comes when that one has ended.
+Each rank comes to a collective when its own time is there, see chain.py; a collective begins when
+its last member is there, and lasts as long as its transfer did; who needs it goes on when it is
+over. Unchanged, that gives the recorded times back. A collective that a rank hid stays hidden. How
+soon one that was queued behind another could have begun is not recorded: it is taken to be ready
+when it was on other ranks of the role that did not queue it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .chain import Chain, excess_of
+from .chain import Chain
 from .matching import Matched
+from .own_time import OwnTime, excess_of, own_time_of
+from .stretches import medians
 from .table import Bools, Floats, Ints
 from .waits import MemberWaits
+from .waves import Waves, waves_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +27,25 @@ class JobReplay:
     """A job that can be run again.
 
     Attributes:
-        matched, chain, waits: what was recorded.
-        waves: collectives that can be computed at once, each after those that it follows: their
-            numbers, their members, and where among these each one's begin.
+        matched, chain, waits, own: what was recorded.
+        waves: collectives that can be computed at once; see `waves_of`.
+        lag_ns: by how much each member comes later in its rank's own time since the last step than
+            in that of the others of its role, at most by what the rank is late in the step; (m,).
+        ready_ns: when each member is ready, as `Chain.arrives_ns`; shape (m,).
         end_ns: when each collective ends unchanged; shape (c,).
         error: by how much the unchanged run is longer than the recorded one, as a share.
-        knows_hidden: whether it is known of all collectives how much other work hides. If not, all
-            are taken as waited for: what ranks compute beside them makes costs too high.
+        knows_hidden: whether it is known of all collectives how long ranks waited for them. If
+            not, all are taken as waited for: what ranks compute beside them makes costs too high,
+            and no saving should be told.
     """
 
     matched: Matched
     chain: Chain
     waits: MemberWaits
-    waves: tuple[tuple[Ints, Ints, Ints], ...]
+    own: OwnTime
+    waves: Waves
+    lag_ns: Floats
+    ready_ns: Floats
     end_ns: Floats
     error: float
     knows_hidden: bool
@@ -44,94 +54,132 @@ class JobReplay:
         """Return by how much the recording would be shorter if some ranks came as others do.
 
         Args:
-            places: of each rank whether its own time is set to the median of the others', where it
-                is longer; shape (r,).
+            places: of each rank whether its own time is set to the median of that of the other
+                ranks of its role, in the steps in which it is longer; shape (r,).
         """
         if not len(self.end_ns):
             return 0.0
-        excess = excess_of(self.matched, self.chain, self.waits.is_known)
-        saved = np.where(places[self.matched.place], np.maximum(excess, 0), 0.0)
-        ends = _run(
-            self.matched,
-            self.chain,
-            self.waits,
-            self.waves,
-            self.chain.gap_ns.astype(float) - saved,
-        )
-        return float(self.end_ns.max() - ends.max())
+        needs = self.chain.needs_ns.astype(float)
+        arrives = self.ready_ns.copy()
+        for place in np.flatnonzero(places).tolist():
+            mine = np.flatnonzero(self.matched.place == place)
+            at_ns, saved_ns = self._saved(place, mine)
+            arrives[mine] -= np.interp(self.chain.own_start_ns[mine], at_ns, saved_ns)
+            needs[mine] -= np.interp(self.chain.own_end_ns[mine], at_ns, saved_ns)
+        ends = _run(self.matched, self.chain, self.waits, self.waves, arrives, needs)
+        return max(float(self.end_ns.max() - ends.max()), 0.0)
+
+    def _saved(self, place: int, mine: Ints) -> tuple[Floats, Floats]:
+        """Return own times of a rank, and how much of each is saved until then; both ascend."""
+        at_ns, saved_ns, total = [0.0], [0.0], 0.0
+        column = self.own.column[mine]
+        for number in range(len(self.own.steps)):
+            late = float(self.own.late_ns[place, number])
+            if not late > 0:  # or not known
+                continue
+            of_step = mine[column == number]
+            order = of_step[np.argsort(self.chain.own_start_ns[of_step], kind="stable")]
+            base = float(self.own.base_ns[place, number])
+            end = base + float(self.own.own_ns[place, number])
+            at_ns += [base, *self.chain.own_start_ns[order].tolist(), end]
+            saved_ns += [total, *(total + self.lag_ns[order]).tolist(), total + late]
+            total += late
+        by_time = np.argsort(at_ns, kind="stable")
+        return np.array(at_ns)[by_time], np.maximum.accumulate(np.array(saved_ns)[by_time])
 
 
 def replay_of(matched: Matched, chain: Chain, waits: MemberWaits) -> JobReplay:
     """Prepare a job to be run again, and run it unchanged."""
-    waves = _waves(matched, chain)
-    ends = _run(matched, chain, waits, waves, chain.gap_ns.astype(float))
-    knows = bool((matched.exposed_ns >= 0).all())
+    waves, own = waves_of(matched, chain), own_time_of(matched, chain)
+    lag = _lags(matched, chain, own, excess_of(matched, chain, waits.is_known))
+    ready = _ready(matched, chain, own, lag)
+    ends = _run(matched, chain, waits, waves, ready, chain.needs_ns.astype(float))
+    knows = bool((matched.blocked_ns >= 0).all())
     if not len(ends):
-        return JobReplay(matched, chain, waits, waves, ends, 0.0, knows)
+        return JobReplay(matched, chain, waits, own, waves, lag, ready, ends, 0.0, knows)
     first = matched.first[:-1]
     recorded = waits.arrival_ns + (matched.end_ns - matched.start_ns)
     recorded = np.maximum.reduceat(recorded, first)
     start = int(waits.arrival_ns.min())
     length = max(int(recorded.max()) - start, 1)
     error = (float(ends.max()) - (int(recorded.max()) - start)) / length
-    return JobReplay(matched, chain, waits, waves, ends, error, knows)
+    return JobReplay(matched, chain, waits, own, waves, lag, ready, ends, error, knows)
 
 
-def _waves(matched: Matched, chain: Chain) -> tuple[tuple[Ints, Ints, Ints], ...]:
-    """Sort collectives into waves, each after what its members follow."""
-    collective, first, count = matched.collective, matched.first, matched.count
-    followed = np.flatnonzero(chain.before >= 0)
-    source, target = collective[chain.before[followed]], collective[followed]
-    waiting = np.bincount(target, minlength=len(count))
-    order = np.argsort(source, kind="stable")
-    bounds = np.append(0, np.cumsum(np.bincount(source, minlength=len(count))))
-    target = target[order]
-    is_left = np.ones(len(count), bool)
-    by_start = np.argsort(matched.start_ns[first[:-1]], kind="stable")
-    ready, at = np.flatnonzero(waiting == 0), 0
-    waves: list[tuple[Ints, Ints, Ints]] = []
-    while True:
-        if not len(ready):
-            # What follows in a circle, as ranks launch in another order: one goes as recorded.
-            while at < len(by_start) and not is_left[by_start[at]]:
-                at += 1
-            if at == len(by_start):
-                return tuple(waves)
-            ready = by_start[at : at + 1]
-        is_left[ready] = False
-        begins = np.append(0, np.cumsum(count[ready]))[:-1]
-        waves.append((ready, _stretches(first[ready], count[ready]), begins))
-        released = target[_stretches(bounds[ready], bounds[ready + 1] - bounds[ready])]
-        released, times = np.unique(released, return_counts=True)
-        waiting[released] -= times
-        ready = released[(waiting[released] == 0) & is_left[released]]
+def _lags(matched: Matched, chain: Chain, own: OwnTime, excess: Floats) -> Floats:
+    """Let what a rank is behind by only grow within a step, up to what it is late by; (m,)."""
+    late = np.nan_to_num(own.late_ns)[matched.place, own.column]
+    lag = np.rint(np.clip(excess, 0, np.maximum(late, 0))).astype(np.int64)
+    cell = matched.place * len(own.steps) + own.column
+    order = np.lexsort((chain.own_start_ns, cell))
+    # So far apart that no cell reaches into the next.
+    number = np.cumsum(np.append(0, np.diff(cell[order]) != 0)[: len(cell)])
+    shift = number * (int(lag.max(initial=0)) + 1)
+    result = np.empty(len(lag))
+    result[order] = np.maximum.accumulate(lag[order] + shift) - shift
+    return result
 
 
-def _stretches(first: Ints, count: Ints) -> Ints:
-    """Return first[i], first[i] + 1, ... of each stretch, one after the other."""
-    offset = np.repeat(first - np.append(0, np.cumsum(count))[:-1], count)
-    return offset + np.arange(len(offset))
+def _ready(matched: Matched, chain: Chain, own: OwnTime, lag: Floats) -> Floats:
+    """Return when members are ready, those that were queued as others that were not; shape (m,)."""
+    ready = chain.arrives_ns.astype(float)
+    is_queued = chain.behind >= 0
+    queued = np.flatnonzero(is_queued)
+    if not len(queued):
+        return ready
+    base = own.base_ns[matched.place, own.column]
+    spent = chain.own_start_ns - lag - base
+    tells = np.flatnonzero(~is_queued & np.isfinite(spent))
+    tells = tells[np.argsort(matched.slot[tells], kind="stable")]
+    slots, first = np.unique(matched.slot[tells], return_index=True)
+    usual = np.append(medians(spent[tells], np.append(first, len(tells))), np.nan)
+    at = np.searchsorted(slots, matched.slot[queued])
+    at[np.append(slots, -1)[at] != matched.slot[queued]] = len(slots)
+    sooner = chain.own_start_ns[queued] - base[queued] - usual[at]
+    # If all its members were queued none made the others wait: all were ready before.
+    all_queued = np.logical_and.reduceat(is_queued, matched.first[:-1])[matched.collective[queued]]
+    sooner = np.where(np.isfinite(sooner), sooner, np.where(all_queued, np.inf, 0.0))
+    # No sooner than it was launched, nor than what it waited for was over.
+    most = np.minimum(matched.start_ns[queued] - matched.launch_ns[queued], chain.gap_ns[queued])
+    ready[queued] -= np.clip(sooner, 0, np.maximum(most, 0))
+    return ready
 
 
 def _run(
     matched: Matched,
     chain: Chain,
     waits: MemberWaits,
-    waves: tuple[tuple[Ints, Ints, Ints], ...],
-    gaps: Floats,
+    waves: Waves,
+    arrives: Floats,
+    needs: Floats,
 ) -> Floats:
-    """Return when each collective ends, from the first arrival of all on; shape (c,)."""
+    """Return when each collective ends, from the first arrival of all on; shape (c,).
+
+    Args:
+        arrives, needs: as in `Chain`; shape (m,).
+    """
     if not len(matched.group):
         return np.zeros(0)
-    origin = waits.arrival_ns.min()
-    arrivals = (waits.arrival_ns - origin).astype(float)  # stays for the first of each rank
+    # When each rank began, in common time.
+    began = np.full(len(matched.ranks), np.iinfo(np.int64).max)
+    np.minimum.at(began, matched.place, waits.arrival_ns)
+    origin = float(began.min())
+    began_ns = began - origin
     took = matched.end_ns - matched.start_ns
-    ends = np.maximum.reduceat(arrivals + took, matched.first[:-1])
-    collective, before = matched.collective, chain.before
+    ends = np.maximum.reduceat(waits.arrival_ns - origin + took, matched.first[:-1])
+    goes_on = ends[matched.collective]  # when a rank goes on that has waited for a member
+    collective = matched.collective
     for ready, members, begins in waves:
-        follows = before[members]
-        base = np.where(chain.after_end[members], ends[collective[follows]], arrivals[follows])
-        arrives = np.where(follows >= 0, base + gaps[members], arrivals[members])
-        arrivals[members] = arrives
-        ends[ready] = np.maximum.reduceat(arrives, begins) + waits.transfer_ns[ready]
+        place = matched.place[members]
+
+        def since(before: Ints, upto: Floats, place: Ints = place) -> Floats:
+            after = np.where(before >= 0, goes_on[before] - needs[before], began_ns[place])
+            return after + upto
+
+        behind = chain.behind[members]
+        arrival = since(chain.before[members], arrives[members])
+        arrival = np.where(behind >= 0, np.maximum(arrival, ends[collective[behind]]), arrival)
+        ends[ready] = np.maximum.reduceat(arrival, begins) + waits.transfer_ns[ready]
+        needed = since(chain.needed_before[members], needs[members])
+        goes_on[members] = np.maximum(needed, ends[collective[members]])
     return ends

@@ -1,6 +1,8 @@
-"""Medians of stretches of a column, such as the members of each collective."""
+"""Columns in stretches, such as the members of each collective: numbers and medians."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,4 +38,28 @@ def above_others(values: Ints, first: Ints) -> Floats:
     low, high = (np.minimum(each + (each >= at), members - 1) for each in (low, high))
     result = np.empty(len(values))
     result[order] = ordered - (ordered[begins + low] + ordered[begins + high]) / 2
+    return result
+
+
+def dense(columns: Sequence[Ints]) -> Ints:
+    """Number the distinct tuples of the columns, the last of which counts most; shape (n,)."""
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    order = np.lexsort(tuple(columns))
+    fresh = np.zeros(len(order), bool)
+    for column in columns:
+        fresh[1:] |= column[order][1:] != column[order][:-1]
+    result = np.empty(len(order), np.int64)
+    result[order] = np.cumsum(fresh)
+    return result
+
+
+def number_within(family: Ints, order: Ints) -> Ints:
+    """Number each row among those of its family, in an order; shape (n,)."""
+    by_family = np.lexsort((order, family))
+    key = family[by_family]
+    fresh = np.append(True, np.diff(key) != 0)[: len(key)]
+    at = np.arange(len(key))
+    result = np.empty(len(key), np.int64)
+    result[by_family] = at - np.maximum.accumulate(np.where(fresh, at, 0))
     return result

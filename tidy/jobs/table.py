@@ -11,6 +11,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+MOST_RANKS = 1 << 31  # no job has as many; a greater number is damage
 # Point-to-point operations have one name on both ends.
 SEND_RECV = "send/recv"
 # Members may have a size of their own in these.
@@ -55,6 +56,8 @@ class Collectives:
         exposed_ns: how much of it no other work of the device hides, -1 if not known.
         groups, operations: what the indexes stand for.
         world_size: the number of ranks of the job, 0 if not recorded.
+        blocked_ns: for how long before its end the rank did nothing, as what was next waited for
+            it; -1 if not known. None in tables without that column.
     """
 
     rank: int
@@ -73,6 +76,7 @@ class Collectives:
     groups: tuple[ProcessGroup, ...] = ()
     operations: tuple[str, ...] = field(default=())
     world_size: int = 0
+    blocked_ns: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.step)

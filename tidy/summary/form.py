@@ -26,7 +26,8 @@ from .summary import FindingSummary, Origin, ReplaySummary, Summary
 
 SUMMARY_VERSION: Literal[1] = 1
 _OTHERS = ("rank", "groups", "operations", "world_size")  # of Collectives, that are no columns
-_COLUMNS = [each.name for each in fields(Collectives) if each.name not in _OTHERS]
+_LATER = ("blocked_ns",)  # columns that summaries made before lack
+_COLUMNS = [each.name for each in fields(Collectives) if each.name not in (*_OTHERS, *_LATER)]
 _LARGEST = 1 << 62
 
 Column = Annotated[bytes, Meta(description="A column of 64-bit integers; see docs/summaries.md.")]
@@ -71,6 +72,7 @@ else:
             ("groups", tuple[ProcessGroup, ...]),
             ("operations", tuple[str, ...]),
             *((name, Column) for name in _COLUMNS),
+            *((name, Column | None, None) for name in _LATER),
         ],
         frozen=True,
     )
@@ -193,14 +195,15 @@ def _window(form: WindowForm) -> Window:
 
 def _collectives_form(table: Collectives) -> CollectivesForm:
     others = {name: getattr(table, name) for name in _OTHERS}
-    columns = {name: _packed(getattr(table, name)) for name in _COLUMNS}
-    return CollectivesForm(**others, **columns)
+    given = [name for name in (*_COLUMNS, *_LATER) if getattr(table, name) is not None]
+    return CollectivesForm(**others, **{name: _packed(getattr(table, name)) for name in given})
 
 
 def _collectives(form: Any) -> Collectives:
     others = {name: getattr(form, name) for name in _OTHERS}
-    unpacked = _together(*(getattr(form, name) for name in _COLUMNS))
-    columns: dict[str, Any] = dict(zip(_COLUMNS, unpacked, strict=True))
+    given = [name for name in (*_COLUMNS, *_LATER) if getattr(form, name) is not None]
+    unpacked = _together(*(getattr(form, name) for name in given))
+    columns: dict[str, Any] = dict(zip(given, unpacked, strict=True))
     for least, of, name in ((-1, "groups", "group"), (0, "operations", "operation")):
         ids = columns[name]
         known = (ids >= least).all() and (ids < len(others[of])).all()
