@@ -63,7 +63,7 @@ _MAY_IMPORT = {
         "trace",
         "numpy",
     },
-    "report": {"_version", "account", "check", "finding", "patterns", "summary", "trace", "rich"},
+    "report": set("_version account check finding jobs patterns summary trace numpy rich".split()),
     "summary": {
         "_version",
         "account",

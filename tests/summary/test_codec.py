@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import jsonschema
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tidy.errors import TraceFormatError
 from tidy.jobs import Collectives, ProcessGroup
 from tidy.summary import Summary, decode, encode, is_summary, summarise
+from tidy.summary.form import SummaryForm
 from tidy.trace import Intervals, LeftOut, Step, Window
 
 from ..environment import ROOT
@@ -46,6 +47,12 @@ def test_an_example_is_kept() -> None:
     assert encode(kept) == encode(example())
     assert is_summary(encode(example())[:512])
     assert len(encode(example())) < 20_000
+
+
+def test_the_document_has_the_fields_of_a_summary() -> None:
+    """But for the trace that it was made of; the window stands once, beside those that share it."""
+    of_summary = {each.name for each in fields(Summary)} - {"source"}
+    assert set(SummaryForm.__struct_fields__) == of_summary | {"tidy_summary", "tool", "window"}
 
 
 def test_it_is_what_the_schema_says() -> None:

@@ -5,10 +5,14 @@ summarise     from a checked trace to its summary
 codec         as the content of a file, and back
 form          the document in it
 several       those of several traces, in one order and each step once
+job           the ranks of one job compared
+late_ranks    who is late in it, why, and what that costs
 """
 
 from ..savings import Fidelity
 from .codec import SUFFIX, decode, encode, is_summary
+from .job import Job, job_of
+from .late_ranks import LateRanks
 from .several import merged, origin_of
 from .summarise import summarise, summary_of
 from .summary import EventSummary, FindingSummary, Origin, ReplaySummary, Summary
@@ -18,12 +22,15 @@ __all__ = [
     "EventSummary",
     "Fidelity",
     "FindingSummary",
+    "Job",
+    "LateRanks",
     "Origin",
     "ReplaySummary",
     "Summary",
     "decode",
     "encode",
     "is_summary",
+    "job_of",
     "merged",
     "origin_of",
     "summarise",

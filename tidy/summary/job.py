@@ -1,0 +1,241 @@
+"""`Job`: what the ranks of one job are when they are compared, from their summaries alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..jobs import (
+    Clocks,
+    GroupTime,
+    HeatMap,
+    JobReplay,
+    Lateness,
+    Matched,
+    MemberWaits,
+    SlowLink,
+    align,
+    bubbles_ns,
+    chain_of,
+    heat_map,
+    lateness_of,
+    match,
+    ranks_text,
+    replay_of,
+    slow_links,
+    times_by_group,
+    waits_of,
+)
+from ..jobs.lateness import FEWEST_STEPS, MOST_JITTER
+from ..trace import count_text
+from .late_ranks import LateRanks, late_ranks
+from .summary import Summary
+
+LARGEST_RANK = 1 << 31  # a trace that claims more is damaged
+MOST_COLUMNS = 60
+_MOST_UNMATCHED = 0.1  # of all that was recorded, for something to be said of who is late
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The ranks of one job compared by the collectives that they have in common.
+
+    Attributes:
+        summaries: of the ranks compared, ascending by rank.
+        given: all ranks of which there is a summary, ascending.
+        missing: the ranks of the job of which there is none, ascending.
+        replay: the job to be run again; None if nothing is said of who is late.
+        by_number: how many collectives were matched by process group and sequence number.
+        late: ranks that are late, if that is sure.
+        unknown: what this does not tell, a sentence each.
+    """
+
+    summaries: Sequence[Summary]
+    given: tuple[int, ...]
+    missing: tuple[int, ...]
+    matched: Matched
+    clocks: Clocks
+    waits: MemberWaits
+    lateness: Lateness
+    replay: JobReplay | None
+    by_number: int
+    late: tuple[LateRanks, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that are compared, ascending."""
+        ranks: list[int] = self.matched.ranks.tolist()
+        return ranks
+
+    @cached_property
+    def step_count(self) -> int:
+        """The number of steps in which there are collectives."""
+        return len(np.unique(self.matched.step[self.matched.step >= 0]))
+
+    @property
+    def ordinary_ns(self) -> float:
+        """How late ranks are in single steps by jitter alone."""
+        return MOST_JITTER * self.lateness.jitter_ns
+
+    @cached_property
+    def groups(self) -> list[GroupTime]:
+        """What collectives take by group and operation, the longest in all first."""
+        return times_by_group(self.matched, self.waits)
+
+    @cached_property
+    def slow_links(self) -> list[SlowLink]:
+        """The groups and pairs whose transfers take longer than others of their kind."""
+        return slow_links(self.matched, self.waits)
+
+    @cached_property
+    def bubble_ns(self) -> dict[int, int]:
+        """By rank what it waits in a step for other stages of a pipeline, if it is in one."""
+        steps = np.unique(self.matched.step[self.matched.step >= 0])
+        waited = bubbles_ns(self.matched, self.waits, steps).sum(axis=1)
+        return {
+            rank: round(float(ns) / len(steps))
+            for rank, ns in zip(self.ranks, waited.tolist(), strict=True)
+            if ns > 0
+        }
+
+    def come_last(self, rank: int) -> tuple[int, int]:
+        """Return to how many collectives a rank comes last, and of how many that is known."""
+        place = self.ranks.index(rank)
+        known = self.waits.is_known
+        last = np.count_nonzero(self.waits.last[known] == place)
+        of = np.count_nonzero(self.matched.place[known[self.matched.collective]] == place)
+        return int(last), int(of)
+
+    def late_map(self, most_columns: int = MOST_COLUMNS, *, hosts: bool = True) -> HeatMap | None:
+        """Return how late each rank is in each step; None if that is not known.
+
+        Args:
+            hosts: whether rows say on which node they are; rows of a node stand together.
+        """
+        if self.replay is None or not self.lateness.late_ns.size:
+            return None
+        return heat_map(
+            self.ranks,
+            self.lateness.steps,
+            self.lateness.late_ns,
+            ordinary_ns=self.ordinary_ns,
+            hosts=self.hosts if hosts else None,
+            most_columns=most_columns,
+        )
+
+    @cached_property
+    def hosts(self) -> dict[int, str]:
+        """The node of each rank; "" if it is not recorded."""
+        return {each.run.rank or 0: each.host for each in self.summaries}
+
+
+def job_of(summaries: Sequence[Summary]) -> Job | None:
+    """Compare the ranks of one job; None if fewer than two were given.
+
+    Args:
+        summaries: one a rank, in any order.
+    """
+    ordered = sorted(summaries, key=lambda each: each.run.rank or 0)
+    ranks = [each.run.rank for each in ordered]
+    if len(ordered) < 2 or None in ranks or len(set(ranks)) < len(ranks):
+        return None
+    given = tuple(rank for rank in ranks if rank is not None)
+    world_size = max((each.run.world_size or 0 for each in ordered), default=0)
+    is_sane = world_size <= LARGEST_RANK and all(0 <= each < LARGEST_RANK for each in given)
+    missing = _missing(given, world_size) if is_sane else ()
+    unknown = [_missing_text(missing, world_size)] if missing else []
+    compared = [each for each in ordered if is_sane and len(each.collectives)]
+    why_not = "their numbers are those of no job" if not is_sane else _why_not_compared(ordered)
+    if why_not:
+        compared = []
+        unknown.append(f"ranks are not compared: {why_not}")
+    elif 0 < len(compared) < len(ordered):
+        silent = [each.run.rank or 0 for each in ordered if not len(each.collectives)]
+        said = f"no collectives are recorded of {ranks_text(silent, given)}"
+        unknown.append(f"{said}: whether others wait there is not known")
+    tables = [each.collectives for each in compared]
+    matched = match(tables)
+    with np.errstate(invalid="ignore", over="ignore"):  # of damaged files: times of no clock
+        clocks = align(matched)
+        waits, chain = waits_of(matched, clocks), chain_of(matched)
+        lateness = lateness_of(matched, waits, chain)
+    replay = None
+    if len(matched.group):
+        untold = _why_late_is_not_told(matched, lateness)
+        replay = None if untold else replay_of(matched, chain, waits)
+        if untold:
+            unknown.append(f"which ranks are late is not said: {untold}")
+    elif not why_not:
+        unknown.append("ranks are not compared: no collectives of two of them belong together")
+    late: tuple[LateRanks, ...] = ()
+    if replay is not None:
+        are_all = not missing and len(compared) == len(ordered)
+        late = late_ranks(compared, replay, lateness, are_all=are_all)
+    return Job(
+        compared, given, missing, matched, clocks, waits, lateness, replay,
+        _by_number(compared, matched), late, tuple(unknown),
+    )  # fmt: skip
+
+
+def _missing(given: Sequence[int], world_size: int) -> tuple[int, ...]:
+    """Return the ranks that were not given; of very many the first of them."""
+    some = set(given)
+    most = len(some) + (1 << 16)
+    return tuple(rank for rank in range(min(world_size, most)) if rank not in some)
+
+
+def _missing_text(missing: Sequence[int], world_size: int) -> str:
+    named = ranks_text(missing, range(min(world_size, 1 << 17)))
+    verb = "is" if len(missing) == 1 else "are"
+    waited = "it" if len(missing) == 1 else "them"
+    return (
+        f"{named} of {world_size:,} {verb} missing: whether others wait for {waited} is not known"
+    )
+
+
+def _why_not_compared(summaries: Sequence[Summary]) -> str:
+    """Say why times of these recordings do not tell who waits for whom; "" if they do."""
+    reasons = {
+        "times are modelled": [each.run.device_is_modelled for each in summaries],
+        "steps have the times of other steps": [each.run.times != "recorded" for each in summaries],
+        "work of devices may be missing": [each.run.busy_is_lower_bound for each in summaries],
+    }
+    given = [each.run.rank or 0 for each in summaries]
+    for reason, holds in reasons.items():
+        if any(holds):
+            ranks = [rank for rank, is_so in zip(given, holds, strict=True) if is_so]
+            return reason if len(ranks) == len(given) else f"{reason} on {ranks_text(ranks, given)}"
+    return ""
+
+
+def _why_late_is_not_told(matched: Matched, lateness: Lateness) -> str:
+    """Say why nothing is said of who is late; "" if it can be."""
+    members, left = len(matched.place), sum(matched.unmatched.values())
+    if left > _MOST_UNMATCHED * (left + members):
+        share = left / (left + members)
+        why = max(sorted(matched.unmatched), key=lambda each: matched.unmatched[each])
+        return f"{share:.0%} of what single ranks recorded is not matched, mostly {why}"
+    unknown = int(np.count_nonzero(matched.exposed_ns < 0))
+    if unknown:
+        what = "" if unknown == members else f" {unknown:,} of {members:,}"
+        return f"what else ranks compute beside{what} collectives is not recorded"
+    if len(lateness.steps) < FEWEST_STEPS:
+        steps = count_text(len(lateness.steps) + 1, "step")
+        return f"{steps} with collectives are too few to tell"
+    return ""
+
+
+def _by_number(summaries: Sequence[Summary], matched: Matched) -> int:
+    """Count the collectives that were matched by process group and sequence number."""
+    if not len(matched.group):
+        return 0
+    tables = [each.collectives for each in summaries]
+    first = matched.first[:-1]
+    begins = np.cumsum([0, *map(len, tables)])[matched.place[first]]
+    numbered = np.concatenate([(each.seq >= 0) & (each.group >= 0) for each in tables])
+    is_pair = np.concatenate([each.source >= 0 for each in tables])
+    return int(np.count_nonzero((numbered & ~is_pair)[begins + matched.row[first]]))

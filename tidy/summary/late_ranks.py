@@ -1,0 +1,224 @@
+"""`LateRanks`: ranks that the others wait for, why, and what that costs the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..account import Account
+from ..jobs import JobReplay, Lateness, Verdict, reason_of
+from ..jobs.table import Bools, Floats, Ints
+from ..trace import time_text
+from .summary import Summary
+
+MOST_ERROR = 0.05  # a replay that gives the recorded run back no better says nothing
+# What a replay without late ranks was off by in made jobs, as a share of the cost.
+_ERROR_OF_COST = 0.2
+_LEAST_SAVED = 0.01  # of the job: what is less nobody needs to be told of
+# A rank cannot cost more than the others wait for it; where the replay says so it is wrong.
+_MOST_OF_WAITING = 1.2
+# Kernels that start so soon after their launch found the device idle: the host is the limit.
+_AT_ONCE_NS = 100_000
+# Parts that are no reason: what others make it wait for, and what says nothing.
+_NO_REASON = ("transfer", "rank-wait", "device-wait", "gap", "recording", "unknown")
+_HOST = "its host launches them late"
+_WHY_NOT_OF_HOSTS = "hosts may be the limit, and what those of the others take is not recorded"
+_COMPUTE, _COPY = "compute", "copy"
+_MORE_WORK, _SAME_WORK, _SLOWER = 1.03, 1.01, 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class LateRanks:
+    """Ranks that stay late, or that are late now and then.
+
+    Attributes:
+        verdict: which of the two.
+        ranks: the ranks, ascending.
+        late_ns: the least and the most: of ranks that stay late what each is late by in its median
+            step, of others how late one is in such a step; None if it is not known.
+        steps: the numbers of the steps in which one of them is late, ascending.
+        latest: the rank that is late by most.
+        reason: why that one is late, from its account beside the others'; "" if that is not known.
+        saved_ns: what the job would save if they came as others do, at least and at most: of a step
+            if they stay late, else in all; None if it is not known.
+        why_not_saved: why that is not known; "" if it is.
+    """
+
+    verdict: Verdict
+    ranks: tuple[int, ...]
+    late_ns: tuple[int, int] | None
+    steps: tuple[int, ...]
+    latest: int
+    reason: str
+    saved_ns: tuple[int, int] | None
+    why_not_saved: str
+
+
+def late_ranks(
+    summaries: Sequence[Summary], replay: JobReplay, lateness: Lateness, *, are_all: bool
+) -> tuple[LateRanks, ...]:
+    """Gather the ranks that are late, those that stay so first.
+
+    Args:
+        summaries: of the ranks compared, by their places.
+        are_all: whether these are all ranks of the job.
+    """
+    found = []
+    for verdict in (Verdict.STAYS_LATE, Verdict.PASSES):
+        are = np.array([each == verdict for each in lateness.verdicts], bool)
+        if are.any() and not are.all():
+            found.append(_of(verdict, are, summaries, replay, lateness, are_all))
+    return tuple(each for each in found if each is not None)
+
+
+def _of(
+    verdict: Verdict,
+    are: Bools,
+    summaries: Sequence[Summary],
+    replay: JobReplay,
+    lateness: Lateness,
+    are_all: bool,
+) -> LateRanks | None:
+    places = np.flatnonzero(are)
+    steps = np.unique(np.concatenate([lateness.late_steps(each) for each in places.tolist()]))
+    mean_ns = np.nanmean(lateness.late_ns[places], axis=1)
+    by_ns = lateness.usual_ns[places]
+    if verdict == Verdict.PASSES:
+        by_ns = _late_in(steps, are, replay)
+        latest = int(places[mean_ns.argmax()])
+        own_ns = float(mean_ns.max())
+    else:
+        latest = int(places[by_ns.argmax()])
+        own_ns = float(by_ns.max())
+    if not len(by_ns):
+        return None
+    of_host = any(_is_of_its_host(summaries[place]) for place in places.tolist())
+    saved, why_not = _saved_ns(verdict, are, replay, are_all, of_host)
+    if saved is not None and saved[1] <= 0:
+        return None
+    return LateRanks(
+        verdict,
+        tuple(replay.matched.ranks[places].tolist()),
+        None if of_host else (round(float(by_ns.min())), round(float(by_ns.max()))),
+        tuple(steps.tolist()),
+        int(replay.matched.ranks[latest]),
+        _HOST if of_host else _reason(summaries, latest, own_ns, verdict),
+        saved,
+        why_not,
+    )
+
+
+def _saved_ns(
+    verdict: Verdict,
+    are: Bools,
+    replay: JobReplay,
+    are_all: bool,
+    of_host: bool,
+) -> tuple[tuple[int, int] | None, str]:
+    """Return what would be saved and "", or None and why it is not known; (0, 0) if too little."""
+    if not are_all:
+        return None, "not all ranks of the job are compared"
+    if not replay.knows_hidden:
+        return None, "what else ranks compute beside collectives is not recorded"
+    if abs(replay.error) > MOST_ERROR:
+        return None, f"a replay of the recorded job is off by {abs(replay.error):.0%}"
+    matched = replay.matched
+    length_ns, cost_ns = float(replay.end_ns.max()), replay.cost_ns(are)
+    if cost_ns < _LEAST_SAVED * length_ns:
+        return (0, 0), ""
+    exposed = np.minimum(np.maximum(matched.exposed_ns, 0), replay.waits.waiting_ns)
+    waited = np.bincount(matched.place, exposed, len(matched.ranks))[~are]
+    if of_host or cost_ns > _MOST_OF_WAITING * float(waited.min()):
+        return None, _WHY_NOT_OF_HOSTS
+    of = 1
+    if verdict == Verdict.STAYS_LATE:
+        of = max(len(np.unique(matched.step[matched.step >= 0])), 1)
+    off_ns = abs(replay.error) * length_ns
+    low_ns = (1 - _ERROR_OF_COST) * min(cost_ns, float(waited.min())) - off_ns
+    high_ns = (1 + _ERROR_OF_COST) * cost_ns + off_ns
+    return (round(max(low_ns, 0) / of), round(high_ns / of)), ""
+
+
+def _is_of_its_host(summary: Summary) -> bool:
+    """Tell whether the collectives of a late rank start as soon as its host launches them.
+
+    Then the others' hosts got ahead as their devices waited, and how long these take is unseen.
+    """
+    table = summary.collectives
+    return float(np.median(table.start_ns - table.launch_ns)) < _AT_ONCE_NS
+
+
+def _late_in(steps: Ints, are: Bools, replay: JobReplay) -> Floats:
+    """Return by how much one of some ranks comes late in each step, at the most; shape (s,)."""
+    matched = replay.matched
+    step = matched.step[matched.collective]
+    mine = are[matched.place] & replay.waits.is_known[matched.collective] & np.isin(step, steps)
+    late = np.zeros(len(steps))
+    np.maximum.at(late, np.searchsorted(steps, step[mine]), replay.waits.late_ns[mine])
+    return late
+
+
+def _reason(summaries: Sequence[Summary], place: int, late_ns: float, verdict: Verdict) -> str:
+    """Say on what a late rank spends its time: `its GPU computes for 1.24 ms longer`."""
+    found = reason_of(_parts(summaries), place, late_ns)
+    account = next(iter(summaries[place].accounts), None)
+    if found is None or account is None:
+        return ""
+    more = time_text(found.more_ns)
+    its = "in the mean of steps its" if verdict == Verdict.PASSES else "its"
+    if found.part == _COMPUTE:
+        return f"{its} {account.sort} computes for {more} longer{_work(summaries, place)}"
+    if found.part == _COPY:
+        return f"{its} {account.sort} copies for {more} longer"
+    sort, _, cause = found.part.partition(": ")
+    if sort == "idle":
+        return f"{its} {account.sort} idles for {more} longer: {cause}"
+    return f"{its} host takes {more} longer: {cause}"
+
+
+def _parts(summaries: Sequence[Summary]) -> Mapping[str, Floats]:
+    """Return what each rank spends on each part of a step in ns, the mean of its devices."""
+    parts = dict[str, Floats]()
+    for place, each in enumerate(summaries):
+        for account in each.accounts:
+            share = len(each.accounts) * max(account.window.step_count, 1)
+            for part in account.parts:
+                if part.cause in _NO_REASON:
+                    continue
+                name = part.part
+                if part.part not in (_COMPUTE, _COPY):
+                    name = f"{part.part}: {part.text}"
+                column = parts.setdefault(name, np.zeros(len(summaries)))
+                column[place] += part.time_ns / share
+    has_none = np.array([not each.accounts for each in summaries])
+    return {name: np.where(has_none, np.nan, column) for name, column in parts.items()}
+
+
+def _work(summaries: Sequence[Summary], place: int) -> str:
+    """Say whether a rank computes more than the others, or the same for longer; "" if unknown."""
+    flops, time_ns = np.array([_products(each.accounts) for each in summaries], float).T
+    others = np.delete(np.arange(len(summaries)), place)
+    if not (flops > 0).all():
+        return ""
+    more = flops[place] / float(np.median(flops[others]))
+    longer = time_ns[place] / float(np.median(time_ns[others]))
+    if more >= _MORE_WORK:
+        return f", with {more - 1:.0%} more operations in products"
+    if 1 / _SAME_WORK <= more <= _SAME_WORK and longer >= _SLOWER:
+        return f": the same products take {longer:.2f} times as long"
+    return ""
+
+
+def _products(accounts: Sequence[Account]) -> tuple[float, float]:
+    """Return operations and nanoseconds of products in a step; 0 where some are not counted."""
+    flops = time_ns = 0.0
+    for each in accounts:
+        known = each.efficiency
+        if known is None or known.uncounted_ns:
+            return 0.0, 0.0
+        steps = max(each.window.step_count, 1)
+        flops += sum(one.flops for one in known.products) / steps
+        time_ns += sum(one.time_ns for one in known.products) / steps
+    return flops, time_ns
