@@ -44,7 +44,7 @@ class ExposedCommunication(DevicePattern):
 
     code = "TDY901"
     needs = frozenset({Capability.DEVICE})
-    why_no_edit = "the trace of one rank does not tell what waits for others, or can be hidden"
+    why_no_edit = "how much of it waits for other ranks, or can be hidden, is not known"
     fix = "overlap it with the backward pass, send less (no_sync, bf16), balance the ranks"
     worth_a_word = word_share(LARGE_INFO, "communication")
     warning_from = warning_share(LARGE_WARNING)

@@ -114,7 +114,7 @@ class LateRank(Pattern):
             return _NO_COLLECTIVE
         if waits_for_devices(trace) is None:
             return NotChecked(
-                "the trace of one rank does not tell which one is late",
+                "this rank was checked without the others, and alone does not tell which is late",
                 "give the traces of all ranks of the job to tidy report together",
             )
         return None

@@ -37,7 +37,7 @@ def _validate(report: Any) -> None:
 
 def test_the_schema_is_complete() -> None:
     jsonschema.Draft202012Validator.check_schema(_SCHEMA)
-    assert len(list(_objects(_SCHEMA))) == 30
+    assert len(list(_objects(_SCHEMA))) == 37
     for found in _objects(_SCHEMA):
         assert found["additionalProperties"] is False
         assert sorted(found["required"]) == sorted(found["properties"])
@@ -131,6 +131,7 @@ def test_what_cannot_be_read_is_in_the_report(tmp_path: Path) -> None:
         ("summary", {}),
         ("traces", [{}]),
         ("unreadable", [{"path": "a"}]),
+        ("jobs", [{}]),
         ("recordings", [{}]),
         ("more", 1),
     ],
@@ -152,6 +153,7 @@ def test_the_schema_refuses_what_is_none(change: str, to: object) -> None:
         "unreadable": [],
         "traces": [],
         "gone": [],
+        "jobs": [],
         "recordings": [],
     }
     _validate(report)

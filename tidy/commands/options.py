@@ -116,7 +116,7 @@ report_options = together(
         " tracks; of one trace (.json or .json.gz).",
     ),
     flag_option("--quiet -q", "Print a line for each finding and nothing else."),
-    flag_option("--verbose -v", "Name each rule that does not apply, with the reason."),
+    flag_option("--verbose -v", "Name each rule that does not apply, and report each rank."),
     path_option(
         "--baseline",
         "Only what is new, or clearly costlier than in this file, counts: `tidy baseline` writes it"

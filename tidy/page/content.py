@@ -25,6 +25,7 @@ from ..report.account_text import (
     place_text,
     window_text,
 )
+from ..report.job_text import late_texts, unknown_texts
 from ..report.json_report import account_to_json, written_by
 from ..report.results import Results
 from ..report.sections import PlaceOnRanks, Section
@@ -108,6 +109,8 @@ def _job(section: Section, steps: Sequence[str]) -> dict[str, Any]:
 
 def _notes(section: Section) -> list[str]:
     notes = list(map(printable, wording.notes_of(section)))
+    if section.job is not None:
+        notes += map(printable, (*late_texts(section.job), *unknown_texts(section.job)))
     if any(place.finding.location is None for place in section.places) and not any(
         Capability.STACKS.value in run.recorded for run in section.runs
     ):

@@ -74,10 +74,25 @@ REMEDIES = {
 }
 
 
-def print_account(console: ReportConsole, account: Account, others: int = 0) -> None:
-    """Print where the window of one device went, and that there are accounts of others."""
+UNTOLD = "communication may be waiting for other ranks: their traces, given too, tell"
+
+
+def print_account(
+    console: ReportConsole,
+    account: Account,
+    others: int = 0,
+    where: str = "",
+    untold: str = UNTOLD,
+) -> None:
+    """Print where the window of one device went.
+
+    Args:
+        others: of how many further devices there are accounts.
+        where: which rank it is of, if there are several.
+        untold: what is said of communication that may be waiting.
+    """
     whose = "" if account.device is None else f"{account.sort}'s "
-    console.show(Text(f"Where the {whose}time goes: {window_text(account.window)}", "bold"))
+    console.show(Text(f"Where the {whose}time goes{where}: {window_text(account.window)}", "bold"))
     for said in left_out_texts(account):
         console.wrapped(printable(said), "dim", indent=2)
     steps = account.window.step_count
@@ -93,8 +108,8 @@ def print_account(console: ReportConsole, account: Account, others: int = 0) -> 
         time_ns, share = sum(p.time_ns for p in rest) / steps, sum(p.share for p in rest)
         words = count_text(len(rest), "smaller part")
         console.show(Text(f"    {share_text(share):>6} {time_text(time_ns):>8}  {words}"))
-    for said in _waiting_lines(account, steps):
-        console.show(Text(said, "dim"))
+    for said in _waiting_lines(account, steps, untold):
+        console.wrapped(said, "dim", indent=2)
     for part in account.parts:
         if part.cause in _EXPLAINED and part.share >= _WORTH_A_NOTE:
             console.wrapped(_EXPLAINED[part.cause], "dim", indent=2)
@@ -146,15 +161,15 @@ def place_text(place: Place, room: int) -> str:
     return location_text(place.location, room) if place.location else _short_name(place.name, room)
 
 
-def _waiting_lines(account: Account, steps: int) -> Iterator[str]:
+def _waiting_lines(account: Account, steps: int, untold: str) -> Iterator[str]:
     """Say what one rank's trace tells of how much of its communication is waiting."""
     for part in account.parts:
         if _may_wait(part) and part.share >= _WORTH_A_NOTE:
-            yield "  communication may be waiting for other ranks: their traces, given too, tell"
+            yield untold
             above_ns = dict(part.kinds).get(ABOVE_SHORTEST, 0)
             if above_ns >= _WORTH_A_NOTE * part.time_ns:
                 above = time_text(above_ns / steps)
-                yield f"  of it up to {above} is above the shortest of each collective"
+                yield f"of it up to {above} is above the shortest of each collective"
 
 
 def _may_wait(part: Part) -> bool:

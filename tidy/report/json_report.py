@@ -12,6 +12,7 @@ from ..check.checked_trace import CheckedTrace
 from ..finding import Severity
 from ..summary import FindingSummary, Summary, summary_of
 from .changes import changes_to_json
+from .job_json import job_to_json
 
 if TYPE_CHECKING:
     from .results import Results
@@ -54,6 +55,7 @@ def results_to_json(results: Results) -> dict[str, Any]:
             "script_status": results.script_status,
         },
         gone=list(results.gone),
+        jobs=[job_to_json(each.job) for each in results.sections if each.job is not None],
         recordings=changes_to_json(results.recordings),
     )
 

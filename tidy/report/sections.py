@@ -13,10 +13,13 @@ from ..check.checked_trace import CheckedTrace
 from ..check.summary import RunSummary
 from ..check.weigh import importance
 from ..finding import Crashed, NotApplicable, NotChecked, Severity
-from ..summary import Fidelity, FindingSummary, Summary, summary_of
+from ..jobs import ranks_text
+from ..summary import Fidelity, FindingSummary, Job, Summary, job_of, summary_of
 
 # An info of less than this part of the window is named in one line with others of its kind.
 SMALL_SHARE = 0.0005
+# What messages say of one rank alone, and of another in other numbers or another unit.
+NUMBER = re.compile(r"\d[\d.,]*( ?(ns|us|ms|s|B|[kKMGT]i?B)\b|%)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class PlaceOnRanks:
         cost_share: that as a part of the step, 0 to 1; None where no step is touched.
         ranks: the ranks that have the finding.
         rank: the one whose figures these are.
+        spread_ns: the least, the median and the most of what they cost of a step, over the ranks
+            that have the finding.
         alike: all of them, each with the number of its report within the section.
     """
 
@@ -39,6 +44,7 @@ class PlaceOnRanks:
     cost_share: float | None
     ranks: tuple[int, ...]
     rank: int
+    spread_ns: tuple[int, int, int]
     alike: tuple[tuple[int, FindingSummary], ...] = ()
 
     @property
@@ -68,9 +74,11 @@ class Section:
 
     Attributes:
         reports: one a trace, by rank.
+        note: what is to be said of it beside other jobs; "" for nothing.
     """
 
     reports: Sequence[Summary]
+    note: str = ""
 
     @cached_property
     def runs(self) -> list[RunSummary]:
@@ -83,9 +91,19 @@ class Section:
         return len(self.runs) if (self.runs[0].world_size or 1) > 1 else 0
 
     @property
+    def accounted(self) -> Summary | None:
+        """The first rank that has accounts; None if none has."""
+        return next((each for each in self.reports if each.accounts), None)
+
+    @property
     def accounts(self) -> tuple[Account, ...]:
         """The accounts of the first rank that has some, a device each."""
-        return next((each.accounts for each in self.reports if each.accounts), ())
+        return self.accounted.accounts if self.accounted else ()
+
+    @cached_property
+    def job(self) -> Job | None:
+        """How the ranks of the job compare; None of fewer than two."""
+        return job_of(self.reports) if self.rank_count > 1 else None
 
     @cached_property
     def places(self) -> list[PlaceOnRanks]:
@@ -138,7 +156,23 @@ def make_sections(reports: Iterable[CheckedTrace | Summary]) -> list[Section]:
     """One section a job, in order of the traces given."""
     summaries = list(map(summary_of, reports))
     jobs = jobs_of([each.run for each in summaries])
-    return [Section(sorted((summaries[number] for number in job), key=_rank)) for job in jobs]
+    sections = list[Section]()
+    for job in jobs:
+        made = Section(sorted((summaries[number] for number in job), key=_rank))
+        sections.append(replace(made, note=_again_text(made, sections)))
+    return sections
+
+
+def _again_text(section: Section, before: Iterable[Section]) -> str:
+    """Say of some ranks that a job before has, too, that they are not compared with its others."""
+    size, own = section.runs[0].world_size or 1, {_rank(each) for each in section.reports}
+    for each in before:
+        if size > 1 and size == each.runs[0].world_size and len(own) < len(each.reports):
+            ranks = [_rank(report) for report in each.reports]
+            if own <= set(ranks):
+                was = "was" if len(own) == 1 else "were"
+                return f"{ranks_text(own, ranks)} {was} given more than once: not compared here"
+    return ""
 
 
 def _rank(report: Summary) -> int:
@@ -146,30 +180,44 @@ def _rank(report: Summary) -> int:
 
 
 def _places(job: Sequence[Summary], *, accepted: bool) -> list[PlaceOnRanks]:
+    own = [
+        [p for p in _places_of(each, number) if (p.finding.acceptance is not None) == accepted]
+        for number, each in enumerate(job)
+    ]
+    # One finding may be a warning on some ranks and an info on others, where its cost is near the
+    # limit. If a rank has both, these are two.
+    apart = {key for places in own for key, n in Counter(map(_key, places)).items() if n > 1}
     shared: dict[Hashable, list[PlaceOnRanks]] = {}
-    for number, report in enumerate(job):
+    for places in own:
         seen = Counter[Hashable]()
-        own = (
-            p for p in _places_of(report, number) if (p.finding.acceptance is not None) == accepted
-        )
-        for place in sorted(own, key=lambda place: place.finding.message):
-            finding = place.finding
-            # Findings that ranks have in common are said of one location, with numbers of each.
-            said = re.sub(r"\d+", "#", finding.message)
-            key = (finding.code, finding.severity, finding.location, said)
+        for place in sorted(places, key=lambda place: place.finding.message):
+            key: Hashable = _key(place)
+            if key in apart:
+                key = key, place.finding.severity
             seen[key] += 1
             shared.setdefault((key, seen[key]), []).append(place)
-    places = [
-        replace(
-            max(same, key=lambda place: place.cost_ns),
-            count=sum(place.count for place in same),
-            ranks=tuple(rank for place in same for rank in place.ranks),
-            alike=tuple(each for place in same for each in place.alike),
-        )
-        for same in shared.values()
-    ]
     return sorted(
-        places, key=lambda place: importance(place.finding, place.finding.saving, place.cost_ns)
+        map(_on_ranks, shared.values()),
+        key=lambda place: importance(place.finding, place.finding.saving, place.cost_ns),
+    )
+
+
+def _key(place: PlaceOnRanks) -> Hashable:
+    """What ranks have in common that have the same finding: the message but for its numbers."""
+    finding = place.finding
+    return finding.code, finding.location, NUMBER.sub("#", finding.message)
+
+
+def _on_ranks(same: Sequence[PlaceOnRanks]) -> PlaceOnRanks:
+    """Make one of the same finding on several ranks: that of the costliest speaks for all."""
+    costs = sorted(place.cost_ns for place in same)
+    middle = (costs[(len(costs) - 1) // 2] + costs[len(costs) // 2]) // 2
+    return replace(
+        max(same, key=lambda place: (place.finding.severity, place.cost_ns)),
+        count=sum(place.count for place in same),
+        ranks=tuple(rank for place in same for rank in place.ranks),
+        spread_ns=(costs[0], middle, costs[-1]),
+        alike=tuple(each for place in same for each in place.alike),
     )
 
 
@@ -187,15 +235,17 @@ def _places_of(report: Summary, number: int) -> list[PlaceOnRanks]:
         groups.setdefault(key, []).append(finding)
     places = []
     for group in groups.values():
+        cost_ns = sum(finding.cost_ns for finding in group)
         shares = [f.cost_share for f in group if f.cost_share is not None]
         places.append(
             PlaceOnRanks(
                 max(group, key=lambda finding: finding.cost_ns),
                 sum(finding.count for finding in group),
-                sum(finding.cost_ns for finding in group),
+                cost_ns,
                 min(sum(shares), 1.0) if shares else None,
                 (_rank(report),),
                 _rank(report),
+                (cost_ns, cost_ns, cost_ns),
                 tuple((number, finding) for finding in group),
             )
         )

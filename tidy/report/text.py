@@ -17,6 +17,7 @@ from ..trace import Capability, count_text, printable
 from . import wording
 from .account_text import idle_text, print_account
 from .console import PIPE_WIDTH, ReportConsole, make_console
+from .job_text import print_job
 from .sections import SMALL_SHARE, PlaceOnRanks, Section, make_sections
 from .units import location_text
 
@@ -46,11 +47,15 @@ def print_report(
 ) -> None:
     """Print what was found, the `top` findings of each section (0 for all).
 
-    A verbose report names each rule that does not apply, with the reason.
+    A verbose report names each rule that does not apply, with the reason, and has a report of each
+    rank of a job behind that of the job.
     """
     sections = make_sections(reports)
     for section in sections:
         _print_section(console, section, top, verbose)
+        if verbose and section.rank_count > 1:
+            for each in section.reports:
+                _print_section(console, Section([each]), top, verbose)
     console.show(_summary_line(sections))
 
 
@@ -73,8 +78,11 @@ def _print_section(console: ReportConsole, section: Section, top: int, verbose: 
     for note in wording.notes_of(section):
         console.wrapped(f"note: {note}", "yellow")
     console.show()
-    if section.accounts:
-        print_account(console, section.accounts[0], len(section.accounts) - 1)
+    print_job(console, section)
+    if section.accounted:
+        first, *others = section.accounts
+        where, untold = wording.account_of(section, section.accounted)
+        print_account(console, first, len(others), where, untold)
     _print_after_all(console, section)
     worth_a_line = [place for place in section.places if not place.is_small]
     shown = worth_a_line[:top] if top > 0 else worth_a_line

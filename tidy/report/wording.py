@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..check.summary import RunSummary
 from ..finding import Crashed, Saving
+from ..jobs import ranks_text
 from ..summary import Fidelity, Summary
 from ..trace import count_text, printable, range_text, time_text
-from .sections import PlaceOnRanks, Section
+from .account_text import UNTOLD
+from .sections import NUMBER, PlaceOnRanks, Section
 from .units import ranges_text, share_text
 
 LOST_WORK = "device activity may be missing in the file: idle time and savings are upper bounds"
@@ -21,23 +23,28 @@ _WORTH_SAYING = 0.001
 _WORTH_A_WORD = 0.05  # of the window: communication that nothing hides
 # Two recordings of the same code differ by more (docs/savings.md): less is no promise.
 _TELLABLE = 0.01
+_ALL, _FEW = "all ranks", 4
 _EXACT = 0.01  # a replay that is off by no more needs no word
 
 
 def run_line(section: Section) -> str:
     """`A100, rank 0 of 8, 5 steps of 153 ms, GPU busy 61%; left out: ...; recorded: ...`.
 
+    Of several ranks it has the least and the most of them, and says of which rank the rest is.
     Where steps are left out it is `6 steps of which 5 count, 153 ms each, ...`. All figures are of
     a step of the window, in the mean; of the rest it says how much it is.
     """
-    run = section.runs[0]
-    parts = [printable(run.framework), _devices(run)] if run.framework else [_devices(run)]
+    run, several = section.runs[0], section.rank_count > 1
+    parts = [printable(run.framework)] if run.framework else []
+    parts.append(" and ".join(dict.fromkeys(map(_devices, section.runs))))
     ranks = [r.rank for r in section.runs if r.rank is not None]
     if ranks and run.world_size and run.world_size > 1:
         parts.append(f"{ranks_label(ranks)} of {run.world_size}")
     if run.unit != "step":
         parts.append("no steps marked")
-    if run.step_count and run.step_ns is not None:
+    if several and all(each.step_ns is not None for each in section.runs):
+        parts.append(_steps_on_ranks(section.runs))
+    elif run.step_count and run.step_ns is not None:
         count, length = count_text(run.step_count, run.unit), time_text(run.step_ns)
         unlike = _unlike_text(run)
         if run.counted < run.step_count:
@@ -48,15 +55,30 @@ def run_line(section: Section) -> str:
         parts.append(f"{time_text(run.window_ns)} of the run")
     busy = [r.busy_share for r in section.runs if r.busy_share is not None]
     if busy:
-        at_least = "at least " if run.busy_is_lower_bound else ""
+        at_least = "at least " if any(r.busy_is_lower_bound for r in section.runs) else ""
         said = f"{run.device_sort} busy {at_least}{_percents(busy)}"
         communicates = [r.communication_share for r in section.runs]
         if max(busy) * max(communicates) >= _WORTH_A_WORD:
             said += f" ({_percents(communicates)} of it communication)"
         parts.append(said)
+    left = _left_out(run)
+    whose = f" on rank {run.rank}" if several else ""
+    left_out = f"left out{whose}: {', '.join(left)}; " if left else ""
     recorded = ", ".join(run.recorded) or "names and times only"
-    left_out = f"left out: {', '.join(_left_out(run))}; " if _left_out(run) else ""
+    if len({each.recorded for each in section.runs}) > 1:
+        recorded += f"{whose}, and not the same on all"
     return f"{', '.join(parts)}; {left_out}recorded: {recorded}"
+
+
+def _steps_on_ranks(runs: Sequence[RunSummary]) -> str:
+    """Say how many steps ranks have, and how long they are: `5 steps of 153 to 161 ms`."""
+    counts, lengths = [run.counted for run in runs], [run.step_ns or 0 for run in runs]
+    low, high = min(counts), max(counts)
+    count = count_text(low, runs[0].unit) if low == high else f"{low:,} to {high:,} {runs[0].unit}s"
+    which = " that count" if any(run.counted < run.step_count for run in runs) else ""
+    longest = time_text(max(lengths))
+    length = range_text(min(lengths), max(lengths), max(lengths))
+    return f"{count}{which} of {length} {longest.rpartition(' ')[2]}"
 
 
 def _percents(shares: Sequence[float]) -> str:
@@ -95,15 +117,29 @@ def ranks_label(ranks: Sequence[int]) -> str:
 
 
 def notes_of(section: Section) -> list[str]:
-    """Return what is to be said of the recordings, each once, with the ranks that it is of."""
-    ranks: dict[str, list[int]] = {}
+    """Return what is to be said of the recordings, each once, with the ranks that it is of.
+
+    Of many ranks one speaks for those that have the same note with other numbers.
+    """
+    ranks: dict[str, dict[str, list[int]]] = {}
     for run in section.runs:
         lost = [LOST_WORK] if run.busy_is_lower_bound else []
         for note in (*run.warnings, *lost):
-            ranks.setdefault(note, []).append(run.rank or 0)
+            alike = NUMBER.sub("#", note) if section.rank_count > _FEW else note
+            ranks.setdefault(alike, {}).setdefault(note, []).append(run.rank or 0)
+    of_job = [section.note] if section.note else []
     if section.rank_count <= 1:
-        return list(ranks)
-    return [f"{ranks_label(whose)}: {note}" for note, whose in ranks.items()]
+        return of_job + [note for alike in ranks.values() for note in alike]
+    return of_job + [_note_text(notes) for notes in ranks.values()]
+
+
+def _note_text(ranks: Mapping[str, Sequence[int]]) -> str:
+    """Name the ranks of notes that differ in numbers alone, and give the first note."""
+    (note, first), *others = ranks.items()
+    if not others:
+        return f"{ranks_label(first)}: {note}"
+    whose = [rank for each in ranks.values() for rank in each]
+    return f"{ranks_label(whose)}: {note} (on rank {first[0]}; the others with other numbers)"
 
 
 def _devices(run: RunSummary) -> str:
@@ -116,13 +152,28 @@ def _devices(run: RunSummary) -> str:
 def message_of(section: Section, place: PlaceOnRanks) -> str:
     """Return what was seen, where the fix is made, whether it is costlier now, and its ranks."""
     said, known = place.finding.message, place.finding.known
+    if len({finding.message for _, finding in place.alike}) > 1 and len(place.ranks) > 1:
+        said = said if said.startswith("rank ") else f"on rank {place.rank}: {said}"
     if place.finding.fix_place is not None:
         said += f"; {place.finding.fix_place}"
     if known is not None and known.state == "updated":
         said += "; costlier than in the baseline"
         if known.cost_share is not None:
             said += f": it was {share_text(known.cost_share)} of the time that counts"
-    return f"{said} ({ranks_label(place.ranks)})" if section.rank_count > 1 else said
+    return f"{said} ({_ranks_of(section, place)})" if section.rank_count > 1 else said
+
+
+def _ranks_of(section: Section, place: PlaceOnRanks) -> str:
+    """Return `all but 7: 1.09 to 1.39 ms, median 1.20`, the costs where they are not alike."""
+    given = [run.rank or 0 for run in section.runs]
+    who = ranks_text(place.ranks, given)
+    if who == _ALL and len(given) < (section.runs[0].world_size or 0):
+        who = f"{_ALL} given" if len(given) > _FEW else ranks_label(given)
+    low, middle, high = place.spread_ns
+    if len(place.ranks) < 2 or high - low <= _TELLABLE * high:
+        return who
+    text = f"{who}: {range_text(low, high, high)} {time_text(high).rpartition(' ')[2]}"
+    return f"{text}, median {range_text(middle, middle, high)}" if len(place.ranks) > 2 else text
 
 
 def saving_text(saving: Saving) -> str:
@@ -150,7 +201,7 @@ def costs_of(section: Section, place: PlaceOnRanks) -> list[str]:
     if not place.finding.in_window:
         counting = "time that counts" if run.unit == "run" else f"{run.unit}s that count"
         return [_in_all(place.count), f"outside of the {counting}"]
-    count = _count_text(place, run)
+    count = _count_text(section, place)
     if not place.cost_ns:
         return [count]
     where = "GPU " if place.finding.on_device else ""
@@ -176,14 +227,28 @@ def _in_all(count: int) -> str:
     return f"x{count:,}" if count else "in all"
 
 
-def _count_text(place: PlaceOnRanks, run: RunSummary) -> str:
+def _count_text(section: Section, place: PlaceOnRanks) -> str:
     """Return the matches a step, the mean over ranks; or in all, if less than one a step."""
-    steps = run.counted * len(place.ranks)
+    run = section.runs[0]
+    ranks = set(place.ranks)
+    steps = sum(each.counted for each in section.runs if (each.rank or 0) in ranks)
     if not steps or place.count < steps:
         return _in_all(place.count)
     a_step = place.count / steps
     digits = 0 if a_step >= 10 or a_step == round(a_step) else 1
     return f"{a_step:,.{digits}f} a {run.unit}"
+
+
+def account_of(section: Section, report: Summary) -> tuple[str, str]:
+    """Return whose account it is, and what it says of communication that may be waiting."""
+    if section.rank_count <= 1:
+        return "", UNTOLD
+    world_size = report.run.world_size or 0
+    if section.rank_count < world_size:
+        few = "with the traces of all ranks it may be told which part is waiting for others"
+    else:
+        few = "which part of communication is waiting is not known: not matched with other ranks'"
+    return f" on rank {report.run.rank}", few
 
 
 def crashed_text(code: str, crash: Crashed) -> str:
