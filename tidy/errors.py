@@ -31,7 +31,7 @@ class TraceFormatError(TidyError):
 
 
 class UnreadableFile(TraceFormatError):
-    """The system does not let the file be read."""
+    """The system does not let the file be read, or what is in it is damaged or merged."""
 
 
 class PatternLoadError(TidyError):

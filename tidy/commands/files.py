@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,12 +15,13 @@ from typing import IO, TYPE_CHECKING
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading, say
 from ..readers import read_trace
-from ..trace import Trace
+from ..trace import Trace, count_text
 from .wrong_kind import has_summary, not_a_trace
 
 if TYPE_CHECKING:
     from ..summary import Summary
 
+_MOST_NAMED = 3
 _SUFFIXES = (".json", ".json.gz", ".json.zip", ".sqlite", ".nvprof")
 
 
@@ -31,14 +33,19 @@ class InputFiles:
         files: each file once, as (path, folder it was found in, or "" if it was given itself).
         asked: the paths of the files that were given themselves.
         unreadable: what was asked for and could not be read: the problem by path.
-        skipped: how many files of each folder are not traces.
+        skipped: the files of each folder that are not traces.
+        links: by folder, or path of what was asked for itself, the file that is read and further
+            links to it, or to others that are read.
+        lost_links: how many links of each folder lead nowhere.
         jobs: how many worker processes read files, or a large one; 1 for none.
     """
 
     files: list[tuple[str, str]] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
     unreadable: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    links: dict[str, list[str]] = field(default_factory=dict)
+    lost_links: dict[str, int] = field(default_factory=dict)
     jobs: int = 1
     _taken: list[tuple[str, str]] = field(default_factory=list)
 
@@ -85,7 +92,7 @@ class InputFiles:
         """
         folder = dict(self.files).get(path)
         if folder and path not in self.asked and is_foreign:
-            self.skipped[folder] = self.skipped.get(folder, 0) + 1
+            self.skipped.setdefault(folder, []).append(path)
         else:
             self.unreadable[name or path] = not_a_trace(path) or problem
 
@@ -96,11 +103,21 @@ class InputFiles:
 
     def say_what_is_missing(self) -> None:
         """Name on stderr what was left out or could not be read. Call it when all are read."""
-        for folder, count in self.skipped.items():
+        for path, (first, *others) in self.links.items():
+            if others == [path]:
+                say(f"{path}: the same file as {first}; left out")
+            else:
+                say(f"{path}: {count_text(len(others), 'link')} to what is read already left out")
+        for folder, count in self.lost_links.items():
+            say(f"{folder}: {count_text(count, 'link')} to traces that are not there")
+        for folder, others in self.skipped.items():
             if all(found_in != folder for _, found_in in self.files):
                 self.unreadable[folder] = "a folder without traces that tidy can read"
             else:
-                say(f"{folder}: {count:,} other JSON file(s) or databases left out, no traces")
+                names = [Path(each).name for each in others[:_MOST_NAMED]]
+                names += ["..."] * (len(others) > _MOST_NAMED)
+                what = f"{len(others):,} other JSON file(s) or databases left out, no traces"
+                say(f"{folder}: {what}: {', '.join(names)}")
         for path, problem in self.unreadable.items():
             say(f"{path}: {problem}")
 
@@ -110,6 +127,9 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
 
     Args:
         traces: files, folders, or "-" for standard input.
+        links: by folder, or path of what was asked for itself, the file that is read and further
+            links to it, or to others that are read.
+        lost_links: how many links of each folder lead nowhere.
         jobs: how many worker processes read files, or a large one; 1 or None for none.
     """
     inputs = InputFiles(jobs=jobs or 1)
@@ -123,10 +143,39 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
         likely = [path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES)]
         in_folder = sorted(path for path in likely if _is(path.is_file))
         files |= {str(path): given for path in in_folder}
+        lost = len([path for path in likely if path.is_symlink() and not _is(path.exists)])
+        if lost:
+            inputs.lost_links[given] = lost
         if not in_folder:
             inputs.unreadable[given] = "a folder without traces (no .json, .json.gz, .sqlite in it)"
-    inputs.files += files.items()
+    inputs.files += _each_once(files, inputs.links)
     return inputs
+
+
+def _each_once(files: dict[str, str], links: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Leave out further links to a file; those of a folder are noted, before them the first."""
+    first = dict[object, str]()
+    # What is no link names a file best, and what was asked for by its name better still.
+    for path in sorted(files, key=lambda each: (files[each] != "", _is(Path(each).is_symlink))):
+        first.setdefault(_identity(path), path)
+    kept = []
+    for path, folder in files.items():
+        known = first[_identity(path)]
+        if known == path:
+            kept.append((path, folder))
+        else:
+            links.setdefault(folder or path, [known]).append(path)
+    return kept
+
+
+def _identity(path: str) -> object:
+    """What two paths of one file have in common."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return path
+    is_known = found.st_ino and stat.S_ISREG(found.st_mode)
+    return (found.st_dev, found.st_ino) if is_known else path
 
 
 def check_output(output: str | None, option: str = "--output", sources: Iterable[str] = ()) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from io import BufferedReader
 from typing import IO
 
-from ..errors import TraceFormatError
+from ..errors import TraceFormatError, UnreadableFile
 from ..trace import Trace, TraceInfo, build_trace
 from .ahead import read_ahead, start_workers
 from .container import Progress, read_blocks
@@ -91,7 +91,7 @@ def read_chrome_trace(
     info = TraceInfo(path, header, said + warnings, accelerators=accelerators, is_thinned=is_cut)
     trace = build_trace(rows.raw, info)
     if ranks := merged_ranks(trace):
-        raise TraceFormatError(path, refusal_of(ranks))
+        raise UnreadableFile(path, refusal_of(ranks))
     return trace
 
 
@@ -106,7 +106,9 @@ def _text_nbytes(file: IO[bytes]) -> int:
 
 
 def _refusal(path: str, problem: str, warnings: list[str]) -> TraceFormatError:
-    return TraceFormatError(path, "; ".join([problem, *warnings, HOW_TO_RECORD]))
+    said = "; ".join([problem, *warnings, HOW_TO_RECORD])
+    # Of a damaged file nobody knows what it was.
+    return UnreadableFile(path, said) if warnings else TraceFormatError(path, said)
 
 
 def _without_events(head: bytes, start: bytes) -> str:
