@@ -39,9 +39,9 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 ## What differs from PyTorch
 
 - **Random numbers.** A seed gives the same numbers again, but not PyTorch's.
-- **Devices.** There is the CPU, and a modelled CUDA device where one is asked for (`tidy run --device
-  a100`, `TIDY_DEVICE`, `torch.cuda.configure`): [modelled-device.md](modelled-device.md). Without it
-  `.to("cuda")` and `.cuda()` raise a RuntimeError.
+- **Devices.** There is the CPU, and a modelled CUDA device where one is asked for (`tidy run
+  --device a100`, `TIDY_DEVICE`, `torch.cuda.configure`): see [modelled-device.md](modelled-device.md).
+  Without it `.to("cuda")` and `.cuda()` raise a RuntimeError.
 - **dtypes are numpy's**: `torch.float32` is `numpy.dtype("float32")`. numpy has no
   complex32: complex64 is in its place. `torch.amp` has bfloat16 where `ml_dtypes` is installed.
 - **Sparse tensors** are gradients of embeddings (`sparse=True`), or matrices in COO form, for
@@ -55,7 +55,8 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
   `acosh_` and `atanh_` have theirs.
 - **Errors** are of PyTorch's classes; their words are often others.
 - **Not supported**, with a NotImplementedError: `grid_sample` with `bicubic`, `interpolate` with
-  `antialias`, gradients of `_foreach_*` and of full-size `svd` and `qr`. Optimizers refuse `differentiable`, and on devices `capturable`.
+  `antialias`, gradients of `_foreach_*` and of full-size `svd` and `qr`. Optimizers refuse
+  `differentiable`, and on devices `capturable`.
 - **`torch.func`**: `vmap` calls the function for each element of the batch; random numbers in it
   are drawn for each. Beside it there are `grad`, `grad_and_value`, `jacrev`, `hessian` and
   `functional_call`, and no forward mode.

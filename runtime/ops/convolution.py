@@ -330,7 +330,6 @@ max_pool2d_with_indices(self, *how: any) -> (values, indices) = _max_pool(self, 
 max_pool2d_with_indices_backward(grad_output, indices, shape: any, *how: any)
     = _max_pool_back(grad_output, indices, shape, *how)
     grad_output: reshape(gather(flatten(grad, 2), 2, flatten(indices, 2)), indices_shape)
-[wide contiguous]
 avg_pool2d.nd(self, *how: any) = _avg_pool(self, *how)
     self: avg_pool2d_backward(grad, self_shape, *how) || _avg_pool_back(grad, self_shape, *how)
 [wide contiguous]

@@ -30,24 +30,15 @@ from . import (
     questions_trees,
     samples,
     samples_exact,
-    scripts_in_place,
-    scripts_of_functions,
-    scripts_of_graph_tools,
-    scripts_of_hooks,
-    scripts_of_modes,
     wrong_calls,
 )
+from .all_scripts import SCRIPTS
 from .answers import padded, plain, same
 from .raised import raised
 from .samples import SAMPLES, Sample
 from .samples_in_place import IN_PLACE
 from .samples_plain import PLAIN, names, seen
-from .scripts import SCRIPTS
 
-assert scripts_in_place, "adds to SCRIPTS"
-assert scripts_of_functions, "adds to SCRIPTS"
-assert scripts_of_graph_tools and scripts_of_hooks, "add to SCRIPTS"
-assert scripts_of_modes, "adds to SCRIPTS"
 Key = str
 
 
@@ -377,13 +368,8 @@ FOREACH_DTYPES = Group(
 )
 AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lowers, _exactly)
 
-TREES = Group(
-    "trees",
-    questions_trees.TREES,
-    questions_trees.tree,
-    _exactly,
-    frozenset(key for keys in questions_trees.DEVIATIONS.values() for key in keys),
-)
+_OTHER_TREES = frozenset(key for keys in questions_trees.DEVIATIONS.values() for key in keys)
+TREES = Group("trees", questions_trees.TREES, questions_trees.tree, _exactly, _OTHER_TREES)
 
 GROUPS = [
     ENGINE,
