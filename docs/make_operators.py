@@ -41,7 +41,8 @@ are as in PyTorch. `torch.add_callback` shows every operator as it runs.
 - **Random numbers.** A seed gives the same numbers again, but not PyTorch's.
 - **Devices.** There is the CPU, and a modelled CUDA device where one is asked for (`tidy run
   --device a100`, `TIDY_DEVICE`, `torch.cuda.configure`), of which
-  [modelled-device.md](modelled-device.md) tells. Without it `.to("cuda")` and `.cuda()` raise a RuntimeError.
+  [modelled-device.md](modelled-device.md) tells. Without it `.to("cuda")` and `.cuda()`
+  raise a RuntimeError.
 - **dtypes are numpy's**: `torch.float32` is `numpy.dtype("float32")`. numpy has no
   complex32: complex64 is in its place. `torch.amp` has bfloat16 where `ml_dtypes` is installed.
 - **Sparse tensors** are gradients of embeddings (`sparse=True`), or matrices in COO form, for
