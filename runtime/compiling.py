@@ -1,7 +1,8 @@
-"""torch.compile and torch.jit: what they are given runs as it is."""
+"""torch.compile, torch.compiler and torch.jit: what they are given runs as it is."""
 
 from __future__ import annotations
 
+import contextlib
 import typing
 import warnings
 from collections.abc import Callable
@@ -21,32 +22,28 @@ def _as_it_is(name: str) -> Callable[..., Any]:
     return call
 
 
-compile = _as_it_is("torch.compile")
-script = _as_it_is("torch.jit.script")
+compile, script = _as_it_is("torch.compile"), _as_it_is("torch.jit.script")
+freeze = optimize_for_inference = _as_it_is("torch.jit.freeze")
 
 
 def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
     return _as_it_is("torch.jit.trace")(func)
 
 
-def ignore(drop: Any = None, **_: Any) -> Any:
+def ignore(drop: Any = None, *args: Any, **_: Any) -> Any:
+    """The function; or a decorator, which gives it back."""
     return drop if callable(drop) else lambda one: one
 
 
 export = unused = script_method = script_if_tracing = interface = ignore
-is_scripting = is_tracing = lambda: False
+disable = allow_in_graph = assume_constant_result = ignore
+is_scripting = is_tracing = is_compiling = lambda: False
+is_dynamo_compiling = is_exporting = is_compiling
 Final = typing.Final
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
-
-
-def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
-    return _as_it_is("torch.jit.freeze")(mod)
-
-
-optimize_for_inference = freeze
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -56,6 +53,26 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def wait(future: Any) -> Any:
     return future
+
+
+def reset() -> None:
+    """There is nothing to forget."""
+
+
+cudagraph_mark_step_begin = reset
+
+
+class set_stance(contextlib.ContextDecorator):
+    """Taken: as a call, a context or a decorator."""
+
+    def __init__(self, stance: str = "default", **_: Any) -> None:
+        self.stance = stance
+
+    def __enter__(self) -> set_stance:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing was entered."""
 
 
 def save(*args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ _SAME = (
     (r"distributions\.(bernoulli|beta|categorical|dirichlet|distribution|gamma|independent|kl|laplace|"
      r"mixture_same_family|multivariate_normal|normal|uniform)",
      "distributions"),
-    (r"jit", "compiling"),
+    (r"(jit|compiler)", "compiling"),
     (r"utils\._pytree", "core.pytree"),
     (r"sparse", "ops.sparse"),
     (r"(random|functional|types|_tensor|tensor)", ""),
