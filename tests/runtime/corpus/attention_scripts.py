@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from ..training.models import TEXT
-from .common import dropout
+from .common import TEXT, dropout
 
 
 def rows_of_text(seed, batch, length):

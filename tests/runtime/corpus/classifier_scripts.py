@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..training.models import digits
-from .common import batches, blobs, dropout, floats, shapes
+from .common import batches, blobs, digits, dropout, floats, shapes
 
 
 def blitz_classifier(torch):

@@ -1,6 +1,16 @@
 """What many scripts of the corpus need: tensors of numpy's arrays, batches, losses of epochs."""
 
+from pathlib import Path
+
 import numpy as np
+
+TEXT = Path(__file__).with_name("text.txt")
+# Which strokes of a digital clock each digit has, and the pixels of each stroke: top, upper left,
+# upper right, middle, lower left, lower right, bottom.
+SEGMENTS = ["1110111", "0010010", "1011101", "1011011", "0111010"]
+SEGMENTS += ["1101011", "1101111", "1010010", "1111111", "1111011"]
+PIXELS = [(0, slice(1, 7)), (slice(0, 4), 1), (slice(0, 4), 6), (3, slice(1, 7))]
+PIXELS += [(slice(3, 8), 1), (slice(3, 8), 6), (7, slice(1, 7))]
 
 
 def floats(torch, array):
@@ -63,3 +73,23 @@ def shapes(stream, count, size=8):
         else:
             part[2], part[:, 2] = 1, 1
     return images + stream.normal(size=images.shape) * 0.1, which
+
+
+def moons(stream, count):
+    """Two half circles that reach into each other: points `(count, 2)` and which they belong to."""
+    which = np.arange(count) % 2
+    angle = stream.uniform(0, np.pi, count)
+    points = np.stack([np.cos(angle), np.sin(angle)], 1)
+    points[which == 1] = [1.0, 0.5] - points[which == 1]
+    return points + stream.normal(size=points.shape) * 0.1, which
+
+
+def digits(stream, count):
+    """Images `(count, 1, 8, 8)` of clock digits with noise, and which digits they are."""
+    which = stream.integers(0, 10, count)
+    images = np.zeros((count, 1, 8, 8))
+    for image, digit in zip(images, which, strict=True):
+        for lit, pixels in zip(SEGMENTS[digit], PIXELS, strict=True):
+            if lit == "1":
+                image[0][pixels] = 1.0
+    return images + stream.normal(size=images.shape) * 0.2, which

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..training.models import moons
-from .common import floats
+from .common import floats, moons
 
 
 def coupled_flow(torch):

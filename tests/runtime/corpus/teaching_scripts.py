@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..training.models import moons
-from .common import blobs, floats
+from .common import blobs, floats, moons
 
 
 def linear_regression_by_hand(torch):

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..training.models import TEXT
-from .common import floats
+from .common import TEXT, floats
 
 LETTERS = ".abcdefghijklmnopqrstuvwxyz"
 

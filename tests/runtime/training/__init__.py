@@ -1,1 +1,0 @@
-"""Trainings that both runtimes run."""
