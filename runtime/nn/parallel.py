@@ -8,11 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.faces import WHY, refusing
+from ..core.pytree import tree_map
+from ..engine.tensor import Tensor
 from .module import Module
 
 
 class DataParallel(Module):
-    """The module as it is: what PyTorch does too where there is one device, or none."""
+    """The module as it is, as in PyTorch where there is one device or none.
+
+    Inputs go to the device of the module's first parameter.
+    """
 
     def __init__(
         self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
@@ -21,7 +26,14 @@ class DataParallel(Module):
         self.module, self.dim = module, dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+        first = next(self.module.parameters(), None)
+        if first is None or not first.is_cuda:
+            return self.module(*inputs, **kwargs)
+
+        def placed(x: Any) -> Any:
+            return x.to(first.device) if isinstance(x, Tensor) else x
+
+        return self.module(*tree_map(placed, inputs), **tree_map(placed, kwargs))
 
 
 class DistributedDataParallel(Module):
