@@ -7,7 +7,7 @@ nothing, and any other function says why it is not here when it is called.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _DEVICE = "there is no such device"
@@ -30,6 +30,12 @@ _QUIET |= dict.fromkeys("device_count range_push range_pop range_start".split(),
 _CONTEXTS = ("range", "profile")
 
 
+@contextlib.contextmanager
+def _around(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """Nothing: as a context, or as a decorator."""
+    yield
+
+
 def face(name: str) -> Callable[[str], Any]:
     """The `__getattr__` of such a module.
 
@@ -41,7 +47,7 @@ def face(name: str) -> Callable[[str], Any]:
         if asked.startswith("_"):
             raise AttributeError(f"torch.{name} has no {asked!r}")
         if asked in _CONTEXTS and WHY[name] == _MARKS:
-            return lambda *args, **kwargs: contextlib.nullcontext()
+            return _around
         if asked.startswith("is_") or asked in _QUIET:
             return _does(_QUIET.get(asked, False))
         return refusing(f"torch.{name}.{asked}", WHY[name])

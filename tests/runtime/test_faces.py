@@ -59,6 +59,7 @@ def test_types_and_marks_of_devices():
     with rt.cuda.nvtx.range("forward"), rt.cuda.profiler.profile():
         rt.cuda.nvtx.range_push("inner")
         rt.cuda.nvtx.range_pop()
+    assert rt.cuda.nvtx.range("step")(lambda x: x * 2)(3) == 6
     rt.cuda.set_rng_state_all(rt.cuda.get_rng_state_all())
 
 
