@@ -157,7 +157,12 @@ _CASES = {
     ),
     "hook of a leaf": (
         "aten::neg",
-        "x.register_post_accumulate_grad_hook(\n    lambda p: -p.grad  #!\n)\nx.sum().backward()",
+        """
+        x.register_post_accumulate_grad_hook(
+            lambda p: (-p.grad, None)[1]  #!
+        )
+        x.sum().backward()
+        """,
     ),
     "hook of a node": (
         "aten::neg",

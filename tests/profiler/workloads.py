@@ -130,7 +130,7 @@ def hooks() -> None:
     model.register_full_backward_hook(lambda m, a, b: None)
     x.register_hook(lambda g: g * 2)
     weight = next(iter(model.parameters()))
-    weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
+    weight.register_post_accumulate_grad_hook(lambda p: (p.grad.mul_(0.5), None)[1])
     y = model(x)
     y.grad_fn.register_hook(lambda a, b: None)
     y.grad_fn.register_prehook(lambda b: (b[0] + 1,))
