@@ -27,7 +27,7 @@ complex64, complex128 = cfloat, cdouble = np.dtype("complex64"), np.dtype("compl
 
 for _kind in (float16, float32, float64, int8, int16, int32, int64, uint8, bool_, cfloat, cdouble):
     # Copies of a dtype, and what is read back, are the dtype itself, as those of PyTorch are.
-    copyreg.pickle(type(_kind), lambda dtype: (np.dtype, (dtype.str,)))  # type: ignore[arg-type]
+    copyreg.pickle(type(_kind), lambda dtype: (np.dtype, (dtype.str,)))
 
 SCALARS = frozenset(type(x) for x in (True, 1, 1.0, 1j))
 CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}

@@ -98,7 +98,8 @@ def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: float, keepdim: 
 
 
 def _std_back(grad: Tensor, std: Tensor, self: Tensor, *how: Any) -> Tensor:
-    return _var_back((grad / (std * 2)).masked_fill(aten.eq(std, 0), 0), self, *how)
+    scaled = aten.masked_fill(grad / (std * 2), aten.eq(std, 0), 0)
+    return _var_back(scaled, self, *how)
 
 
 def _std_of_back(grad: Tensor, self: Tensor, *how: Any) -> Tensor:

@@ -187,7 +187,7 @@ def _self_normal(x: Tensor, p: float, training: bool, apart: int) -> Tensor:
     if not training or not p:
         return x
     low = 1.7580993408473766
-    keep = (_channels_kept(x, p, apart) > 0).to(x.array.dtype)
+    keep = aten.gt(_channels_kept(x, p, apart), 0).to(x.array.dtype)
     scale = ((low * low * p + 1) * (1 - p)) ** -0.5 if p < 1 else 0.0
     return x * keep * scale + (keep - 1) * (low * scale) + low * scale * p
 
