@@ -120,3 +120,27 @@ def memory_of_tensors(torch):
 @script
 def complex_by_their_old_names(torch):
     return torch.cfloat is torch.complex64, torch.zeros(1, dtype=torch.cdouble).tolist()
+
+
+@script
+def names_of_nodes(torch):
+    x, y = leaf(torch, 1.0, 2.0).reshape(1, 2) * 1, leaf(torch, 3.0, 4.0) * 1
+    here = torch.zeros(1, 1, dtype=torch.int64)
+    made = [
+        *(x.sum(), x.sum(0), x.mean((0, 1)), x.mean(), x.prod(), x.prod(1), torch.sum(x, dim=1)),
+        *(x.max(), x.max(0)[0], x.min(), x.min(1)[0], x.median(), x.median(1)[0]),
+        *(
+            x**2,
+            x**y,
+            x % 2,
+            x % y,
+            x.clamp(0),
+            x.clamp(y),
+            x.clamp(0, 1),
+            x.squeeze(),
+            x.squeeze(0),
+        ),
+        *(x.lerp(y, 0.5), x.lerp(y, y), x.masked_fill(x > 0, 1.0), x.masked_fill(x > 0, y[0])),
+        *(x.scatter(0, here, 1.0), x.scatter(0, here, x), x.clone().pow_(2), x.clone().clamp_(0)),
+    ]
+    return [[type(one.grad_fn).__name__, one.grad_fn.name()] for one in made]

@@ -237,6 +237,11 @@ class _Function(Pieces):
             each = [f"{edge} if n{i} else NO_EDGE" for i, edge in enumerate(each)]
         return listed("()", each)
 
+    def kind(self) -> str:
+        """The class of the new node."""
+        first, test = self.op.title, self.op.is_second
+        return f"{first}.second if {test} else {first}" if test else first
+
     def metadata(self) -> str:
         """The shape and dtype of each output."""
         if self.several:

@@ -66,7 +66,10 @@ def node_class(op: Op) -> Any:
     if base.node_class is None:
         from .node_source import node_source  # not needed before an operator is called
 
-        base.node_class = _execute(node_source(base), base, "backward", {})[base.title]
+        made = _execute(node_source(base), base, "backward", {})[base.title]
+        if base.is_second:
+            made.second = type(f"{base.title[:-1]}1", (made,), {"__slots__": ()})
+        base.node_class = made
     return base.node_class
 
 

@@ -29,6 +29,7 @@ class OpNode(Node):
 
     __slots__ = ()
     tensors: tuple[str, ...] = ()  # the names of what is freed
+    second: Any = None  # the class for PyTorch's second overload
 
     def __getattr__(self, name: str) -> Any:
         """`_saved_other` and the like, as PyTorch shows them."""

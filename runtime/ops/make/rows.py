@@ -12,6 +12,12 @@ _MAKER = (
     "*, dtype: any = None, device: any = None, requires_grad: any = False, generator: any = None, "
     "pin_memory: any = False"
 )
+_SECOND = dict.fromkeys(("sum", "mean", "prod"), "dim is not None")
+_SECOND |= dict.fromkeys(("max_all", "min_all", "median_dim", "nanmedian_dim"), "True")
+_SECOND |= dict.fromkeys(("pow", "remainder"), "isinstance(other_t, Tensor)")
+_SECOND |= {"masked_fill": "isinstance(value_t, Tensor)", "squeeze": "isinstance(dim, int)"}
+_SECOND |= {"lerp": "isinstance(weight_t, Tensor)", "scatter_src": "not isinstance(src_t, Tensor)"}
+_SECOND |= {"clamp": "not (isinstance(min_t, Tensor) or isinstance(max_t, Tensor))"}
 
 
 class Param(NamedTuple):
@@ -122,6 +128,11 @@ class Op:
     def takes_any_number(self) -> bool:
         """Whether it has a parameter for all further arguments by position."""
         return any(p.star for p in self.params)
+
+    @property
+    def is_second(self) -> str:
+        """When a call is PyTorch's second overload, whose nodes end in 1; empty for never."""
+        return _SECOND.get(self.key.removesuffix("_") if self.in_place else self.key, "")
 
     @property
     def title(self) -> str:

@@ -148,7 +148,7 @@ except (ValueError, TypeError, OverflowError) as error:
     raise failed(NAME, error, {operands}) from None
 """
 NEW_NODE = """\
-node = new({title})
+node = new({kind})
 node.next_edges = {edges}
 node.input_metadata = {metadata}
 node.hooks = None
