@@ -136,8 +136,10 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         given = as_tuple(grad_outputs)
-        count = max((len(each) for each in given if each is not None), default=0)
-        check(count > 0, "is_grads_batched=True wants a batch of gradients", IndexError)
+        sizes = [each.array.shape[:1] for each in given if each is not None]
+        check(bool(sizes), "is_grads_batched=True wants a batch of gradients")
+        (count,) = sizes[0] or (0,)
+        check(count > 0, "the batch of gradients is empty", IndexError)
         how = (create_graph, True, allow_unused, False, materialize_grads)
         each_row = ([x if x is None else x[n] for x in given] for n in range(count))
         rows = [
@@ -151,6 +153,8 @@ def grad(
         if result[place] is None:
             check(allow_unused or materialize_grads, _UNUSED)
             if materialize_grads:
+                told = "materialize_grads cannot be used when the given input is a GradientEdge"
+                check(isinstance(leaf, Tensor), told)
                 result[place] = zeros = aten.zeros_like(leaf)
                 zeros.requires_grad = create_graph
     return tuple(result)
@@ -181,7 +185,8 @@ class Variable(metaclass=_IsTensor):
 
     _execution_engine = engine
 
-    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:  # noqa: ARG004
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:  # noqa: ARG004
+        data = aten.empty(0) if data is None else data
         wrong = f"Variable data has to be a tensor, but got {type(data).__name__}"
         check(isinstance(data, Tensor), wrong, TypeError)
         return aten.detach(data).requires_grad_(requires_grad)

@@ -110,6 +110,11 @@ def _floats(x: Any, lambd: float = 0) -> Any:
     return x
 
 
+def _not_zero(alpha: float) -> float:
+    check(alpha != 0, "ZeroDivisionError: alpha cannot be 0 for CELU", ValueError)
+    return alpha
+
+
 def _real(x: Any) -> Any:
     check(x.dtype.kind in "iufV", f"not implemented for {x.dtype}", ValueError)
     return x
@@ -178,7 +183,7 @@ elu(self, alpha: any = 1.0)
         || grad * _elu_slope(self, alpha)
 celu(self, alpha: any = 1.0)
     = np.where(_floats(self) > 0, self,
-    self.dtype.type(alpha) * np.expm1(np.minimum(self, 0) * (1 / alpha)))
+    self.dtype.type(alpha) * np.expm1(np.minimum(self, 0) * (1 / _not_zero(alpha))))
     self: where(self <= 0, grad * (self.clamp(max=0) / alpha).exp(), grad)
         || grad * _elu_slope(self, 1, 1 / alpha)
 threshold(self, threshold: any, value: any)

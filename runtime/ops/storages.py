@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.storage import owner_of
 from ..engine.tensor import Tensor
 from .make import function
 
 
 class UntypedStorage:
-    """Memory in elements of `itemsize` bytes; it is kept while this is."""
+    """Memory in bytes, or in elements of `dtype`; it is kept while this is."""
 
-    def __init__(self, tensor: Tensor, itemsize: int = 1) -> None:
-        self._owner, self.device, self._itemsize = owner_of(tensor.array), tensor.device, itemsize
+    def __init__(self, tensor: Tensor, dtype: Any = np.dtype("u1")) -> None:  # noqa: B008
+        self._owner, self.device, self._dtype = owner_of(tensor.array), tensor.device, dtype
 
     def data_ptr(self) -> int:
         """Return the address of the first byte, which tells one storage from another."""
@@ -29,14 +31,13 @@ class UntypedStorage:
         return int(self._owner.nbytes)
 
     def __len__(self) -> int:
-        return self.nbytes() // self._itemsize
+        return self.nbytes() // self._dtype.itemsize
 
     size = __len__
 
     def tolist(self) -> list[Any]:
         """Return its elements in the order that they lie in."""
-        flat = self._owner.ravel("K")
-        return list((flat.view("u1") if self._itemsize == 1 else flat).tolist())
+        return list(self._owner.ravel("K").view(self._dtype).tolist())
 
 
 @function("tensor")
@@ -48,4 +49,4 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 @function("tensor")
 def storage(self: Tensor) -> UntypedStorage:
     """The memory, in elements of the tensor."""
-    return UntypedStorage(self, self.array.itemsize)
+    return UntypedStorage(self, self.array.dtype)

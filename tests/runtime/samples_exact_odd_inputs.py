@@ -65,7 +65,8 @@ nn.LSTMCell(3, 4)(f, (torch.zeros(2, 4), torch.zeros(1, 4)))
 x.masked_fill(u, 2.0)
 x.clone().masked_fill_(u, 2.0)
 x.masked_fill(k, 2.0)
-x.untyped_storage().nbytes(), x[1].storage().size(), T.storage().tolist()[3] == T[0, 0, 3].item()
+F.celu(x, 0.0)
+b.storage().tolist(), x.untyped_storage().nbytes(), x[1].storage().size(), T.storage().tolist()[3] == T[0, 0, 3].item()
 x.imag
 torch.imag(f)
 c.imag, c.real, x.real

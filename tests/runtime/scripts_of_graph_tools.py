@@ -34,6 +34,9 @@ def gradients_of_edges(torch):
         found,
         x.grad.tolist(),
         error(lambda: edge_of(x.detach()), told),
+        error(
+            lambda: torch.autograd.grad(leaf(torch, 1.0).sum(), edge, materialize_grads=True), ""
+        ),
     )
 
 
@@ -48,6 +51,9 @@ def batches_of_gradients(torch):
         [g.tolist() for g in pair],
         grad(again.sum(), x)[0].tolist(),
         [unused[0].tolist(), unused[1]],
+        error(lambda: grad(x * 2, x, rows[:0], is_grads_batched=True), "")[0],
+        error(lambda: grad(x * 2, x, rows[0, 0], is_grads_batched=True), "")[0],
+        error(lambda: grad(x * 2, x, is_grads_batched=True), "")[0],
     )
 
 
