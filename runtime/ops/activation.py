@@ -159,8 +159,7 @@ def _above(grad: Any, result: Any, threshold: Any) -> Any:
 
     To multiply by the mask is far faster than to choose; what is not finite shows in the product.
     """
-    above = result <= threshold  # and the other way round, for NaN is on the far side
-    found = grad * np.logical_not(above, out=above)
+    found = grad * np.logical_not(result <= threshold)  # NaN is above
     flat = found.reshape(-1)
     if flat.dtype.char in "fd" and math.isfinite(np.dot(flat, flat)):
         return found

@@ -65,7 +65,7 @@ def _ours_of(op: Any) -> Any:
     place: Any = ours
     for part in op.name.split("."):
         place = getattr(place, part, None)
-    return getattr(ours.Tensor, op.name, None) if place is None else place
+    return place if callable(place) else getattr(ours.Tensor, op.name, None)  # a dtype is none
 
 
 def _call_of(op: Any) -> Any:

@@ -66,7 +66,9 @@ x.masked_fill(u, 2.0)
 x.clone().masked_fill_(u, 2.0)
 x.masked_fill(k, 2.0)
 F.celu(x, 0.0)
-b.storage().tolist(), x.untyped_storage().nbytes(), x[1].storage().size(), T.storage().tolist()[3] == T[0, 0, 3].item()
+F.relu(z), F.threshold(z, 1.0, 7.0), F.elu(z), F.celu(z), F.mish(z), z.tanh(), torch.atan2(z, z), torch.var_mean(z, correction=0)
+f.cfloat(), f.cdouble(), x.cfloat()
+x.untyped_storage().nbytes(), x[1].storage().size(), T.storage().tolist()[3] == T[0, 0, 3].item()
 x.imag
 torch.imag(f)
 c.imag, c.real, x.real

@@ -120,6 +120,7 @@ def memory_of_tensors(torch):
         [one.nbytes(), len(one), one.size(), one.device.type],
         [one.data_ptr() == other.data_ptr() == x.data_ptr(), other.nbytes()],
         [x[1].storage().size(), x.t().storage().tolist(), len(x.storage())],
+        (x > 2).storage().tolist(),
     )
 
 
