@@ -56,6 +56,7 @@ _TREES: dict[str, str | Callable[..., str]] = {
     f"{_FLASH}empty {_FLASH * 3}empty empty {_FLASH * 2}",
     "_scaled_dot_product_flash_attention_for_cpu_backward": f"{_FLASH * 6}{_ZEROS * 3}"
     f"empty empty empty {_FLASH * 3}",
+    "embedding_dense_backward": f"{_ZEROS}view",
     "max_pool2d_with_indices_backward": "zero_",
     "avg_pool2d_backward": "zero_",
     "mse_loss_backward": "zeros_like(empty_like(empty) zero_) mse_loss_backward",

@@ -13,7 +13,8 @@ import numpy as np
 from ..core.aten import aten
 from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
-from .make import declare, zeros_beside
+from .indexing import add_at
+from .make import composite, declare, zeros_beside
 
 Ints = tuple[int, ...]
 
@@ -28,16 +29,32 @@ def _rows(weight: Any, indices: Any) -> Any:
     return weight[indices]
 
 
-def _embedding_back(grad: Tensor, indices: Tensor, shape: Ints, skipped: int, sparse: bool) -> Any:
-    flat, rows = indices.reshape(-1), grad.reshape(-1, shape[1])
-    if sparse:
-        from .sparse import SparseTensor
+@composite()
+def embedding_backward(
+    grad: Tensor, indices: Tensor, count: int, skipped: int, by_freq: bool, sparse: bool
+) -> Any:
+    if not sparse:
+        return aten.embedding_dense_backward(grad, indices, count, skipped, by_freq)
+    from .sparse import SparseTensor
 
-        keep = flat.array != skipped
-        return SparseTensor(flat.array[None, keep], rows.array[keep], shape)
+    flat, width = indices.reshape(-1), grad.array.shape[-1]
+    keep = flat.array != skipped
+    rows = grad.reshape(-1, width).array[keep]
+    return SparseTensor(flat.array[None, keep], rows, (count, width))
+
+
+def _dense_gradient(grad: Any, indices: Any, count: int, skipped: int) -> Any:
+    flat, rows = indices.reshape(-1), grad.reshape(-1, grad.shape[-1])
     if skipped >= 0:
-        rows = rows.masked_fill((flat == skipped).unsqueeze(1), 0)
-    return zeros_beside(shape, grad).index_add(0, flat, rows)
+        flat, rows = flat[flat != skipped], rows[flat != skipped]
+    found = np.zeros((count, grad.shape[-1]), grad.dtype)
+    add_at(found, (flat,), rows)
+    return found
+
+
+def _rows_of_gradient(grad: Tensor, indices: Tensor, skipped: int) -> Tensor:
+    rows: Tensor = aten.embedding_rows(grad, indices, skipped, False)
+    return rows.masked_fill(indices.eq(skipped).unsqueeze(-1), 0) if skipped >= 0 else rows
 
 
 def _beside(array: Any, other: Tensor) -> Tensor:
@@ -132,7 +149,11 @@ _ROWS = r"""
 grad_scaled(self, factor) = self.copy() => grad * factor
 [contiguous]
 embedding.rows(weight, indices, padding_idx: int, sparse: bool) = _rows(weight, indices)
-    weight: _embedding_back(grad, indices, weight_shape, padding_idx, sparse)
+    weight: embedding_backward(grad, indices, weight_shape[0], padding_idx, False, sparse)
+[wide]
+embedding_dense_backward(grad_output, indices, num_weights: int, padding_idx: int,
+    scale_grad_by_freq: bool) = _dense_gradient(grad_output, indices, num_weights, padding_idx)
+    grad_output: _rows_of_gradient(grad, indices, padding_idx)
 [torch nn]
 embedding(input, weight, padding_idx = None, max_norm = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False)

@@ -39,13 +39,13 @@ def _put(
         raise ValueError(f"expected values of dtype {self.dtype}, not {values.dtype}")
     found = self.copy(order)
     if accumulate:
-        _add_at(found, place, values)
+        add_at(found, place, values)
     else:
         found[place] = values
     return found
 
 
-def _add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
+def add_at(target: Any, place: tuple[Any, ...], values: Any) -> None:
     """np.add.at; rows of a matrix go by sorting, which is faster."""
     if len(place) != 1 or target.ndim != 2 or place[0].dtype.kind == "b" or place[0].size < 64:
         np.add.at(target, place, values)
