@@ -105,7 +105,7 @@ def cnn() -> list[Row]:
             lambda t, size=size, optimizer=optimizer: models.cnn(t, size, optimizer),
             1.2,
         )
-    ]
+    ] + _against_torch("CNN with batch norm, 32 of 8 x 8, SGD", models.cnn_with_norms, 1.2)
 
 
 def transformer() -> list[Row]:
@@ -115,7 +115,7 @@ def transformer() -> list[Row]:
 
 def lstm() -> list[Row]:
     """Many small steps one after the other."""
-    return _against_torch("LSTM, 2 x 64, 32 x 16", models.lstm, 1.5)
+    return _against_torch("LSTM, 2 x 64, 32 x 16", models.lstm, 1.2)
 
 
 def _untrimmed(step: Step) -> Step:

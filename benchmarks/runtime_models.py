@@ -184,20 +184,21 @@ def mlp_hips(width: int, batch: int) -> Step:
     return step
 
 
-def cnn(torch: Torch, size: int, optimizer: str = "SGD") -> Step:
+def cnn_with_norms(torch: Torch) -> Step:
+    """The same with a batch norm behind each convolution, on images of 8 by 8."""
+    return cnn(torch, 8, norms=True)
+
+
+def cnn(torch: Torch, size: int, optimizer: str = "SGD", norms: bool = False) -> Step:
     """Two convolutions with pooling and a linear layer, on 32 images of `size` by `size`."""
     nn = torch.nn
     torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(32 * (size // 4) ** 2, 10),
-    )
+    layers: list[Any] = []
+    for inputs, outputs in ((1, 16), (16, 32)):
+        layers += [nn.Conv2d(inputs, outputs, 3, padding=1)]
+        layers += [nn.BatchNorm2d(outputs)] * norms
+        layers += [nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * (size // 4) ** 2, 10))
     made = getattr(torch.optim, optimizer)(model.parameters(), lr=RATE)
     x, y = _normal(32, 1, size, size), _labels(10, 32)
     return _trainer(torch, model, nn.functional.cross_entropy, made, x, y)

@@ -230,7 +230,12 @@ class AccumulateGrad(Node):
 
     def apply(self, grads: Grads) -> Grads:
         grad, grads[0] = grads[0], None
-        if grad is not None and active and not innermost:  # else it is unseen, or done by operators
+        # Else it is not seen, or done by operators.
+        if (
+            grad is not None
+            and active
+            and not (innermost or grad_mode._grad.get() or grad.is_sparse)
+        ):
             show("detach(:detach)" if self.variable._grad is None else "add_")
         self.add(grad)
         return []

@@ -21,7 +21,7 @@ from ..engine.backward import grad
 from ..engine.grad_mode import enable_grad, is_grad_enabled
 from ..engine.hooks import check
 from ..engine.node import NO_EDGE, SECOND_BACKWARD, Grads, Node
-from ..engine.saved_variable import SavedVariable
+from ..engine.saved_variable import SavedVariable, hooked
 from ..engine.tensor import Tensor, gradient_edge, wrap
 from ..observe.arrangement import active
 from ..observe.bookkeeping import around
@@ -65,8 +65,9 @@ class FusedNode(Node):
         operator, split = self.operator, len(self.input_metadata)
         arrays = operator.arrays(tensors[split : split + operator.count])
         given = operator.arrays(tensors[:split])
-        # What a device replays has other inputs than those that the work was made of.
-        work = operator.forward(*arrays, *self.rest)[1] if storages else self.work
+        work = self.work
+        if work is None or storages:  # what a device replays has other inputs than it was made of
+            work = operator.forward(*arrays, *self.rest)[1]
         wanted = self._wanted()
         found = operator.backward(work, arrays, given, wanted, *self.rest)
         return [
@@ -153,4 +154,5 @@ class FusedOperator:
             t if t is None or i in self.unsaved else SavedVariable(t) for i, t in enumerate(tensors)
         )
         node.output = SavedVariable(made[0], True) if self.guards_output else None
-        node.rest, node.work = rest, work
+        # Who packs saved tensors (checkpoints, say) does not want the work kept either.
+        node.rest, node.work = rest, None if hooked else work

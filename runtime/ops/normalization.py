@@ -16,7 +16,7 @@ from ..core.dtypes import finfo
 from ..engine.tensor import Tensor, bump_version, wrap
 from . import flash_attention
 from .fused_operator import FusedOperator
-from .make import composite, declare
+from .make import composite, declare, dimension
 from .norm_passes import (
     batch_norm,
     batch_norm_back,
@@ -122,6 +122,7 @@ def _batch_norm(
 ) -> Any:  # fmt: skip
     if not x.array.size:
         return _affine(x * 1, _channels(weight, x), _channels(bias, x))
+    dimension(1, x.array.ndim)
     if training and x.array.size == x.array.shape[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got {x.shape}")
     if not training and (mean is None or var is None):

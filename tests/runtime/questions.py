@@ -367,9 +367,7 @@ FOREACH_DTYPES = Group(
     "foreach_dtypes", questions_foreach.PAIRS, questions_foreach.promoted, _nearly(0, 0)
 )
 AUTOCAST = Group("autocast", questions_foreach.AUTOCAST, questions_foreach.lowers, _exactly)
-
-_OTHER_TREES = frozenset(key for keys in questions_trees.DEVIATIONS.values() for key in keys)
-TREES = Group("trees", questions_trees.TREES, questions_trees.tree, _exactly, _OTHER_TREES)
+TREES = Group("trees", questions_trees.TREES, questions_trees.of, _exactly, questions_trees.LISTED)
 
 GROUPS = [
     ENGINE,

@@ -51,7 +51,7 @@ TREES: dict[str, tuple[str, str]] = {
 TREES |= {f"{name}, step": (name, "step") for name in OPTIMIZERS}
 
 
-def tree(lib: Any, question: tuple[str, str]) -> list[str]:
+def of(lib: Any, question: tuple[str, str]) -> list[str]:
     """The names of the operators, each behind a dot for every one that it is in."""
     name, which = question
     lib.manual_seed(0)
@@ -131,3 +131,4 @@ DEVIATIONS = {
     "the gradient of the weight comes last": ["Linear without bias, backward"],
     "it looks at its operands without operators": ["mse_loss, forward", "cross_entropy, forward"],
 }
+LISTED = frozenset(key for keys in DEVIATIONS.values() for key in keys)

@@ -62,3 +62,28 @@ def test_gradients_of_gradients(name: str) -> None:
 
     assert torch.autograd.gradcheck(call, (x, weight, bias))
     assert torch.autograd.gradgradcheck(call, (x, weight, bias))
+
+
+def test_checkpoints_keep_no_work_of_fused_operators() -> None:
+    """What backward needs beside inputs is made again, with the same gradients."""
+    x = torch.tensor(np.random.default_rng(0).standard_normal((3, 4, 5))).requires_grad_()
+    plain = torch.autograd.grad((F.group_norm(x, 2) ** 3).sum(), x)[0]
+    packed: list[Any] = []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(tensor)
+        return tensor.detach().numpy()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, torch.from_numpy):
+        loss = (F.group_norm(x, 2) ** 3).sum()
+    node = loss.grad_fn
+    while node is not None and "GroupNorm" not in node.name():
+        node = node.next_functions[0][0]
+    assert node.work is None
+    assert packed
+    assert (torch.autograd.grad(loss, x)[0] == plain).all()
+
+
+def test_batch_norm_wants_two_dimensions() -> None:
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        F.batch_norm(torch.ones(3), torch.zeros(3), torch.ones(3))
