@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 
 from .matching import Matched
-from .stretches import medians
+from .stretches import dense, medians
 from .table import Bools, Floats, Ints
 
 # How far apart the ends of one collective may lie on different ranks, clocks set right.
@@ -102,7 +103,7 @@ def align(matched: Matched) -> Clocks:
     residual = _residuals(solution, since[members], weight, at, number, time, ranks)
     on_device = bool(matched.on_device.all())
     limit_ns = ENDS_TOGETHER_NS if on_device else ENDS_TOGETHER_ON_HOST_NS
-    sure = _uncertainty(residual, at, number, ranks, reference, limit_ns)
+    sure = _uncertainty(residual, at, _links(matched)[taken][number], ranks, reference, limit_ns)
     clocks = Clocks(offset_ns, drift, origin, sure, component, np.zeros(0))
     aligned = clocks.common_ns(place, matched.end_ns) - origin[reference][place]
     middle = np.repeat(medians(aligned, matched.first), matched.count)
@@ -111,11 +112,9 @@ def align(matched: Matched) -> Clocks:
 
 def _taken(matched: Matched) -> Bools:
     """Choose of each link, that is of the same ranks, collectives spread over the recording."""
-    peers = np.where(matched.source >= 0, (matched.source << 32) + matched.target, -1)
-    family = (matched.group + 1) * 2 + matched.all_wait
-    order = np.lexsort((matched.start_ns[matched.first[:-1]], peers, family))
-    fresh = np.ones(len(order), bool)
-    fresh[1:] = (np.diff(family[order]) != 0) | (np.diff(peers[order]) != 0)
+    link = _links(matched)
+    order = np.lexsort((matched.start_ns[matched.first[:-1]], link))
+    fresh = np.append(True, np.diff(link[order]) != 0)[: len(order)]
     begins = np.flatnonzero(fresh)
     count = np.diff(np.append(begins, len(order)))
     number = np.arange(len(order)) - np.repeat(begins, count)
@@ -124,6 +123,11 @@ def _taken(matched: Matched) -> Bools:
     result = np.empty(len(order), bool)
     result[order] = (number + 1) * most // size > number * most // size
     return result
+
+
+def _links(matched: Matched) -> Ints:
+    """Number what the same ranks exchange, apart by whether all wait; shape (c,)."""
+    return dense((matched.source, matched.target, matched.group, matched.all_wait))
 
 
 def _renumbered(collective: Ints) -> Ints:
@@ -237,7 +241,7 @@ def _conjugate_gradients(
 
 
 def _uncertainty(
-    residual: Floats, at: Ints, number: Ints, ranks: int, reference: Ints, limit_ns: float
+    residual: Floats, at: Ints, link: Ints, ranks: int, reference: Ints, limit_ns: float
 ) -> Floats:
     """Add up what is not known on the surest way from each rank to its reference; shape (r,).
 
@@ -256,16 +260,37 @@ def _uncertainty(
     spread = np.maximum(spread, _LEAST_NOISE_NS)
     # A time at the end of a recording has twice the error of one in its middle, by its drift.
     error = (2 * 1.25 * spread) ** 2 / np.maximum(np.diff(bounds), 1)
-    first = np.flatnonzero(np.append(True, np.diff(number) != 0))
-    found = np.where(has, np.inf, np.nan)
-    found[np.unique(reference[has])] = 0
-    while True:
-        through = np.minimum.reduceat((found + error)[at], first)[number]
-        new = found.copy()
-        np.minimum.at(new, at, through + error[at])
-        new[reference[has]] = 0
-        if np.array_equal(new, found, equal_nan=True):
-            break
-        found = new
+    found = _shortest(error, at, link, np.unique(reference[has]))
+    found[~has] = np.nan
     sure = np.isfinite(found) & (spread < limit_ns)
     return np.where(sure, 2 * np.sqrt(found) + 1_000, np.nan)
+
+
+def _shortest(error: Floats, at: Ints, link: Ints, sources: Ints) -> Floats:
+    """Return the least sum of errors on a way over links from a source to each rank; shape (r,).
+
+    Each link adds the error of the rank that the way comes from, and of that to which it goes.
+    """
+    ranks = len(error)
+    pairs = np.unique(link * ranks + at)
+    of_link, of_rank = np.divmod(pairs, ranks)
+    links = int(of_link.max(initial=-1)) + 1
+    # Nodes are the ranks, and after them the links.
+    tail = np.concatenate([of_rank, of_link + ranks])
+    head = np.concatenate([of_link + ranks, of_rank])[np.argsort(tail, kind="stable")].tolist()
+    bounds = np.append(0, np.cumsum(np.bincount(tail, minlength=ranks + links))).tolist()
+    weights = error.tolist()
+    found = [float("inf")] * (ranks + links)
+    heap = [(0.0, source) for source in sources.tolist()]
+    for _, source in heap:
+        found[source] = 0.0
+    while heap:
+        far, node = heappop(heap)
+        if far > found[node]:
+            continue
+        for other in head[bounds[node] : bounds[node + 1]]:
+            through = far + weights[node if node < ranks else other]
+            if through < found[other]:
+                found[other] = through
+                heappush(heap, (through, other))
+    return np.array(found[:ranks])
