@@ -29,6 +29,7 @@ from .truth import collectives, costs, transfers
 _WARM_UP = 1  # steps that are simulated and not recorded: after them ranks are as in a long run
 _HOUR_NS = 3_600_000_000_000
 _PRNG = 7_001
+_MOST_STRENGTH = 10_000
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class _Job:
             raise ValueError("a job has at least two ranks and one step")
         if options.rank is not None and not 0 <= options.rank < options.ranks:
             raise ValueError(f"no rank {options.rank} among {options.ranks}")
+        if options.strength is not None and not 0 < options.strength <= _MOST_STRENGTH:
+            raise ValueError(f"a strength is above 0 and at most {_MOST_STRENGTH}")
+        if options.node_size < 1 or options.microbatches < 0 or options.seed < 0:
+            raise ValueError("nodes, microbatches and seeds are no negative numbers")
         self.options, self.plant = options, PLANTS[options.plant]
         tensor = options.tensor_parallel
         if self.plant.name == "slow-link" and tensor == 1:
@@ -241,7 +246,10 @@ def _step(options: JobOptions, layout: Layout) -> Step:
 
 def _reduced(options: JobOptions, layout: Layout) -> Step:
     """Return the recorded step with the reduction of gradients, and of activations."""
-    step = read_step(options.source)
+    try:
+        step = read_step(options.source)
+    except (AttributeError, EOFError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{options.source} is no trace of Kineto: {error!r}") from None
     if not has_collectives(step):
         try:
             add_buckets(step, layout.tensor)
