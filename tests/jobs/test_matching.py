@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -172,3 +172,15 @@ def test_no_tables_and_no_rows() -> None:
     assert len(match([]).group) == 0
     empty = _pairs(0, [], [])
     assert len(match([empty, replace(empty, rank=1)]).group) == 0
+
+
+def test_a_rank_without_collectives_blinds_no_others() -> None:
+    tables = one_group(4, has_seq=False, has_group=False).tables()
+    columns = {
+        each.name: getattr(tables[2], each.name)[:0]
+        for each in fields(Collectives)
+        if isinstance(getattr(tables[2], each.name), np.ndarray)
+    }
+    matched = match([*tables[:2], replace(tables[2], **columns), tables[3]])
+    assert matched.unmatched == {}
+    assert set(matched.count.tolist()) == {3}

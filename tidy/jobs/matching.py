@@ -111,6 +111,12 @@ class Matched:
         """How many members each collective has; shape (c,)."""
         return np.diff(self.first)
 
+    def beside(self, place: int) -> Ints:
+        """Return the places of the other ranks that do the same work in some step."""
+        roles = self.role[self.place == place]
+        places: Ints = np.unique(self.place[np.isin(self.role, roles)])
+        return places[places != place]
+
     @property
     def all_wait(self) -> Bools:
         """Of each collective whether no member is done before all have arrived; shape (c,)."""
@@ -122,7 +128,8 @@ class Matched:
 def waited_ns(start_ns: Ints, end_ns: Ints, blocked_ns: Ints) -> Ints:
     """Return how long ranks waited at the end of their parts: all of a part if not known; (n,)."""
     took = np.maximum(end_ns - start_ns, 0)
-    return np.where(blocked_ns >= 0, np.minimum(blocked_ns, took), took)
+    waited: Ints = np.where(blocked_ns >= 0, np.minimum(blocked_ns, took), took)
+    return waited
 
 
 def match(tables: Sequence[Collectives]) -> Matched:
@@ -248,7 +255,8 @@ def _expected(groups: Sequence[ProcessGroup], group: Ints, place: Ints, ranks: I
     """Count how many of the given ranks each group has; the last entry is for an unknown group."""
     pairs = np.unique(group * max(len(ranks), 1) + place)
     found = np.bincount(pairs[pairs >= 0] // max(len(ranks), 1), minlength=len(groups))
-    result = np.append(found, len(ranks))
+    # A rank that recorded no collectives says nothing of those of the others.
+    result = np.append(found, len(np.unique(place[group < 0])))
     given = set(ranks.tolist())
     for number, each in enumerate(groups):
         if each.ranks:

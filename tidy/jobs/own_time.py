@@ -41,7 +41,7 @@ def own_time_of(matched: Matched, chain: Chain) -> OwnTime:
     steps, column = np.unique(matched.step[matched.collective], return_inverse=True)
     column = column.reshape(-1)
     cell = matched.place * len(steps) + column
-    last = np.full(ranks * len(steps), -1, np.int64)
+    last: Ints = np.full(ranks * len(steps), -1, np.int64)
     by_end = np.argsort(matched.end_ns, kind="stable")
     last[cell[by_end]] = by_end  # of several with one place the last one stays
     there = last >= 0

@@ -21,7 +21,7 @@ def medians(values: Ints | Floats, first: Ints) -> Floats:
     return middle
 
 
-def above_others(values: Ints, first: Ints) -> Floats:
+def above_others(values: Ints | Floats, first: Ints) -> Floats:
     """Return each value less the median of the others of its stretch; shape (m,).
 
     Args:
