@@ -1,11 +1,11 @@
 """Say how often a report names the right rank and cause in jobs made by `make_job.py`.
 
     python benchmarks/score_jobs.py build/jobs --make 22 --ranks 8
-    python benchmarks/score_jobs.py build/jobs
+    python benchmarks/score_jobs.py build/jobs --rule
 
-It reads TDY902 in what `tidy report --format json` says of each job. Another analysis is asked by
-`--command`, which is given the folder of a job and prints `{"ranks": [1], "cause": "slow-gpu"}`, or
-from Python by `score(jobs, judge)`.
+It asks `tidy.jobs`; with `--rule` it reads TDY902 in what `tidy report --format json` says of each
+job. Another analysis is asked by `--command`, which is given the folder of a job and prints
+`{"ranks": [1], "cause": "slow-gpu"}`, or from Python by `score(jobs, judge)`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from job_maker import PLANTS, JobOptions, make_job
+
+import tidy
+from tidy.errors import TidyError
+from tidy.jobs import (
+    Collectives,
+    LateCause,
+    RankWork,
+    align,
+    cause_of,
+    chain_of,
+    collectives_of,
+    lateness_of,
+    match,
+    rank_work,
+    replay_of,
+    slow_links,
+    waits_of,
+)
+from tidy.jobs import Verdict as LateVerdict
 
 LEAST_COST = 0.01  # of the job: what costs less nobody needs to be told of
 _NAMED = re.compile(r"waits for \w+ (\d+),")
@@ -30,10 +50,17 @@ _SETTLED = 0.5  # of the ranks' traces
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of a job: the ranks at fault, if any, and the name of the plant, if known."""
+    """What was said of a job.
+
+    Attributes:
+        ranks: those at fault, if any.
+        cause: the name of the plant, if known.
+        saving_ns: by how much the recording would be shorter without it, if known.
+    """
 
     ranks: frozenset[int]
     cause: str | None = None
+    saving_ns: float | None = None
 
 
 @dataclass
@@ -45,6 +72,7 @@ class Score:
         rank_right: of these the ones whose ranks were named, all and no others.
         cause_right: of these the ones whose cause was named too.
         slight: jobs left out, since the plant costs next to nothing in them.
+        savings: of those with the right ranks what was said to be saved, as a share of the truth.
         wrong: the folders where ranks were named wrongly, with what was named.
     """
 
@@ -52,16 +80,19 @@ class Score:
     rank_right: Counter[str] = field(default_factory=Counter)
     cause_right: Counter[str] = field(default_factory=Counter)
     slight: Counter[str] = field(default_factory=Counter)
+    savings: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     wrong: list[tuple[str, list[int]]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """A table by plant, and below it what was wrong."""
-        result = [f"{'plant':18} {'jobs':>5} {'rank':>5} {'cause':>5} {'slight':>6}"]
+        result = [f"{'plant':18} {'jobs':>5} {'rank':>5} {'cause':>5} {'slight':>6}  saving"]
         for name in PLANTS:
             if self.jobs[name] or self.slight[name]:
                 counts = self.jobs[name], self.rank_right[name], self.cause_right[name]
                 text = " ".join(f"{count:5}" for count in counts)
-                result.append(f"{name:18} {text} {self.slight[name]:6}")
+                shares = sorted(self.savings[name])
+                saving = f"  {shares[0]:.2f} to {shares[-1]:.2f}" if shares else ""
+                result.append(f"{name:18} {text} {self.slight[name]:6}{saving}")
         return result + [f"{folder}: named {ranks or 'nobody'}" for folder, ranks in self.wrong]
 
 
@@ -88,8 +119,10 @@ def score(jobs: Iterable[Path], judge: Callable[[Path], Verdict]) -> Score:
             result.wrong.append((folder.name, sorted(verdict.ranks)))
             continue
         result.rank_right[name] += 1
+        if verdict.saving_ns is not None and verdict.ranks:
+            result.savings[name].append(verdict.saving_ns / cost)
         cause = name if plant["is_cause"] else None
-        result.cause_right[name] += verdict.cause == cause
+        result.cause_right[name] += verdict.cause in (cause, _ALSO.get(name, cause))
     return result
 
 
@@ -111,6 +144,47 @@ def ask_report(folder: Path) -> Verdict:
     command = [sys.executable, "-m", "tidy", "report", "--format", "json", *traces]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return late_rank_verdict(json.loads(done.stdout))
+
+
+_PLANT_OF = {
+    LateCause.LOADER: "slow-loader",
+    LateCause.SLOWER_KERNELS: "slow-gpu",
+    LateCause.MORE_WORK: "more-work",
+    LateCause.OTHER_WORK: "other-path",
+    LateCause.HOST: "slow-host",
+    LateCause.STALLS: "slow-host",
+}
+# What stays and what passes have different names among the plants, and the same cause.
+_ALSO = {"gpu-throttle": "slow-gpu", "stall": "slow-host", "passing": "slow-host"}
+
+
+def ask_jobs(folder: Path) -> Verdict:
+    """Ask `tidy.jobs` about a job, from the tables and accounts of its ranks."""
+    tables, works = list[Collectives](), dict[int, RankWork]()
+    for path in sorted(folder.glob("rank-*.json.gz")):
+        try:
+            trace = tidy.load(path)
+        except TidyError:
+            continue
+        tables.append(collectives_of(trace))
+        report = tidy.check(trace, select="TDY901", savings="off")
+        if report.accounts:
+            works[tables[-1].rank] = rank_work(report.accounts[0], len(trace))
+    matched = match(tables)
+    waits, chain = waits_of(matched, align(matched)), chain_of(matched)
+    lateness = lateness_of(matched, waits, chain)
+    named = (LateVerdict.STAYS_LATE, LateVerdict.PASSES)
+    late = [place for place, each in enumerate(lateness.verdicts) if each in named]
+    if not late:
+        slow = [frozenset(each.ranks) for each in slow_links(matched, waits)]
+        return Verdict(slow[0], "slow-link") if slow else Verdict(frozenset())
+    ranks = frozenset(matched.ranks[late].tolist())
+    late_ns = float(np.nanmean(lateness.late_ns[late]))
+    beside = set(matched.ranks[matched.beside(late[0])].tolist()) - ranks
+    others = [works[rank] for rank in sorted(beside)]
+    cause = cause_of(works[min(ranks)], others, late_ns)
+    saving_ns = replay_of(matched, chain, waits).cost_ns(np.isin(matched.ranks, list(ranks)))
+    return Verdict(ranks, cause and _PLANT_OF[cause], saving_ns)
 
 
 def ask(command: str) -> Callable[[Path], Verdict]:
@@ -146,13 +220,18 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--command", help="asked instead of tidy report")
+    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="K")
+    parser.add_argument("--pipeline", type=int, default=1, metavar="K")
+    parser.add_argument("--rule", action="store_true", help="read TDY902 in reports")
+    parser.add_argument("--command", help="asked instead of tidy.jobs")
     options = parser.parse_args()
     if options.make:
-        sizes = {"ranks": options.ranks, "steps": options.steps}
+        names = "ranks", "steps", "tensor_parallel", "pipeline"
+        sizes = {name: getattr(options, name) for name in names}
         make_jobs(options.folder, options.make, options.seed, **sizes)
     jobs = sorted(path.parent for path in options.folder.glob("*/truth.json"))
-    judge = ask(options.command) if options.command else ask_report
+    judge = ask_report if options.rule else ask_jobs
+    judge = ask(options.command) if options.command else judge
     print("\n".join(score(jobs, judge).lines()))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from job_maker import JobOptions, make_job
-from score_jobs import Verdict, at_fault, late_rank_verdict, score
+from score_jobs import Verdict, ask_jobs, at_fault, late_rank_verdict, score
 
 from ..cli.command import tidy
 
@@ -65,3 +65,10 @@ def test_what_costs_nothing_is_left_out(tmp_path: Path) -> None:
 
 def test_the_late_rank_is_read_in_a_report(jobs: list[Path]) -> None:
     assert [_reported(folder).ranks for folder in jobs] == [set(), {2}, set(), set()]
+
+
+def test_ranks_and_causes_are_found_from_tables_and_accounts(jobs: list[Path]) -> None:
+    found = score(jobs, ask_jobs)
+    assert found.wrong == []
+    assert found.cause_right == {"none": 1, "drift": 1, "slow-gpu": 1, "small-collectives": 0}
+    assert found.savings["slow-gpu"] == [pytest.approx(0.9, abs=0.2)]

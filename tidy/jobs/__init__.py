@@ -16,12 +16,14 @@ replay.py     what a late rank costs the job
 links.py      groups and pairs with slow transfers
 parallelism.py   what groups are for
 bubbles.py    what stages of a pipeline wait for one another
-reasons.py    why a rank is late
+causes.py     why a rank is late, from accounts
+reasons.py    why a rank is late, from parts of any kind
 words.py      ranks in words, and findings of many ranks in one line
 heat_map.py   ranks against steps
 """
 
 from .bubbles import bubbles_ns
+from .causes import LateCause, RankWork, cause_of, rank_work
 from .chain import Chain, chain_of
 from .clocks import Clocks, align
 from .heat_map import HeatMap, heat_map
@@ -44,18 +46,21 @@ __all__ = [
     "GroupTime",
     "HeatMap",
     "JobReplay",
+    "LateCause",
     "LateReason",
     "Lateness",
     "Matched",
     "MemberWaits",
     "OnRanks",
     "ProcessGroup",
+    "RankWork",
     "SlowLink",
     "UnevenWork",
     "Verdict",
     "align",
     "bandwidth",
     "bubbles_ns",
+    "cause_of",
     "chain_of",
     "collectives_of",
     "excess_of",
@@ -65,6 +70,7 @@ __all__ = [
     "match",
     "merged",
     "parallelism_of",
+    "rank_work",
     "ranks_text",
     "reason_of",
     "replay_of",
