@@ -74,8 +74,14 @@ def rank_work(account: Account, event_count: int) -> RankWork:
     rates = account.efficiency
     flops = sum(each.flops for each in rates.products) if rates else 0
     nbytes = rates.elementwise_nbytes if rates else 0
-    times = (sums[kind] / steps for kind in ("loader", "stalls", "host", "device"))
-    return RankWork(*times, (flops / steps, nbytes / steps), event_count / steps)
+    return RankWork(
+        sums["loader"] / steps,
+        sums["stalls"] / steps,
+        sums["host"] / steps,
+        sums["device"] / steps,
+        (flops / steps, nbytes / steps),
+        event_count / steps,
+    )
 
 
 def cause_of(mine: RankWork, others: Sequence[RankWork], late_ns: float) -> LateCause | None:

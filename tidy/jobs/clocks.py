@@ -127,7 +127,7 @@ def _taken(matched: Matched) -> Bools:
 
 def _links(matched: Matched) -> Ints:
     """Number what the same ranks exchange, apart by whether all wait; shape (c,)."""
-    return dense((matched.source, matched.target, matched.group, matched.all_wait))
+    return dense((matched.source, matched.target, matched.group, matched.all_wait.astype(np.int64)))
 
 
 def _renumbered(collective: Ints) -> Ints:

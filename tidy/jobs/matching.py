@@ -99,7 +99,7 @@ class Matched:
     @property
     def waited_ns(self) -> Ints:
         """How long each member waited at the end of its part: all of it if not known; (m,)."""
-        return waited_ns(self.start_ns, self.end_ns, self.blocked_ns)
+        return _waited_ns(self.start_ns, self.end_ns, self.blocked_ns)
 
     @property
     def collective(self) -> Ints:
@@ -114,8 +114,9 @@ class Matched:
     def beside(self, place: int) -> Ints:
         """Return the places of the other ranks that do the same work in some step."""
         roles = self.role[self.place == place]
-        places: Ints = np.unique(self.place[np.isin(self.role, roles)])
-        return places[places != place]
+        places = np.unique(self.place[np.isin(self.role, roles)])
+        others: Ints = places[places != place]
+        return others
 
     @property
     def all_wait(self) -> Bools:
@@ -125,7 +126,7 @@ class Matched:
         return result
 
 
-def waited_ns(start_ns: Ints, end_ns: Ints, blocked_ns: Ints) -> Ints:
+def _waited_ns(start_ns: Ints, end_ns: Ints, blocked_ns: Ints) -> Ints:
     """Return how long ranks waited at the end of their parts: all of a part if not known; (n,)."""
     took = np.maximum(end_ns - start_ns, 0)
     waited: Ints = np.where(blocked_ns >= 0, np.minimum(blocked_ns, took), took)
@@ -215,7 +216,7 @@ def match(tables: Sequence[Collectives]) -> Matched:
         blocked_ns=columns["blocked_ns"][mine], role=role[mine], slot=slot[mine],
         others=OtherWaits(
             place[others], columns["end_ns"][others],
-            waited_ns(*(columns[name][others] for name in ("start_ns", "end_ns", "blocked_ns"))),
+            _waited_ns(*(columns[name][others] for name in ("start_ns", "end_ns", "blocked_ns"))),
         ),
     )  # fmt: skip
 
