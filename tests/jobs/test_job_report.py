@@ -61,7 +61,10 @@ def test_a_slow_link_is_named(tmp_path: Path) -> None:
     truth = make_job(tmp_path, JobOptions(ranks=8, steps=8, plant="slow-link", seed=4))
     (link,) = _job(tmp_path)["slow_links"]
     assert link["ranks"] == truth["plant"]["ranks"]
-    assert "slow link: " in " ".join(tidy("report", tmp_path).out.split())
+    said = " ".join(tidy("report", tmp_path).out.split())
+    first, second = link["ranks"]
+    assert f"slow link: nccl:all_reduce of ranks {first}, {second} takes" in said
+    assert "TENSOR_PARALLEL_GROUP (tensor parallel), 4 groups of 2 ranks: transfer 0.34 to" in said
 
 
 def test_lost_and_damaged_ranks_are_named_with_what_that_leaves_unknown(tmp_path: Path) -> None:

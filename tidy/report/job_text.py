@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -112,7 +113,7 @@ def _link_text(job: Job, link: SlowLink) -> str:
     operation = job.matched.operations[link.operation]
     others = "1 other" if link.others == 1 else f"{link.others:,} others"
     return printable(
-        f"slow link: {operation} of {ranks_text(link.ranks, [])} takes "
+        f"slow link: {operation} of {ranks_text(link.ranks, job.ranks)} takes "
         f"{time_text(link.transfer_ns)} once all are there, and {time_text(link.usual_ns)} in the "
         f"median of {others} as large ({rate_text(link.gbytes_per_s * 1e9, 'B')} against "
         f"{rate_text(link.usual_gbytes_per_s * 1e9, 'B')})"
@@ -120,34 +121,45 @@ def _link_text(job: Job, link: SlowLink) -> str:
 
 
 def _group_texts(job: Job) -> Iterator[str]:
-    """Say what a member takes in collectives, by kind of parallelism, or else by group."""
-    groups = job.groups
-    for each in groups[:_MOST_GROUPS]:
-        yield _group_text(job, each)
-    if groups[_MOST_GROUPS:]:
-        yield f"and {count_text(len(groups) - _MOST_GROUPS, 'more group')} (--format json)"
+    """Say what a member takes in collectives; groups of one description are said together."""
+    alike = dict[tuple[str, int, int], list[GroupTime]]()
+    for each in job.groups:
+        alike.setdefault((_group_name(job, each), each.operation, each.members), []).append(each)
+    said = list(alike.values())
+    for groups in said[:_MOST_GROUPS]:
+        yield _group_text(job, groups)
+    if said[_MOST_GROUPS:]:
+        yield f"and {count_text(len(said) - _MOST_GROUPS, 'more kind')} of them (--format json)"
 
 
-def group_name(job: Job, time: GroupTime) -> str:
-    """Return `group default_pg (data parallel)`, or "" if the group is not recorded."""
+def _group_name(job: Job, time: GroupTime) -> str:
+    """Return `default_pg (data parallel)`, or "" if the group is not recorded."""
     if time.group < 0:
         return ""
     group = job.matched.groups[time.group]
     kind = parallelism_of(group)
-    return f"group {group.description or group.name}{f' ({kind} parallel)' if kind else ''}"
+    return f"{group.description or group.name}{f' ({kind} parallel)' if kind else ''}"
 
 
-def _group_text(job: Job, time: GroupTime) -> str:
-    """Say what a member takes of it in a step, in the mean."""
-    steps = max(job.step_count, 1)
-    name = group_name(job, time)
-    said = job.matched.operations[time.operation] + (f" of {name}" if name else "")
-    said += f", {count_text(time.members, 'rank')}: transfer {time_text(time.transfer_ns / steps)}"
-    said += f", waiting {time_text(time.waiting_ns / steps)} a step"
-    if time.exposed_ns >= 0:
-        said += f", {time_text(time.exposed_ns / steps)} of both exposed"
-    if 2 * time.small > time.collectives:
-        said += f"; {time.small:,} of {time.collectives:,} take little more than their latency"
+def _group_text(job: Job, groups: Sequence[GroupTime]) -> str:
+    """Say what a member takes of it in a step, in the mean; of several groups least and most."""
+    steps, first = max(job.step_count, 1), groups[0]
+    name = _group_name(job, first)
+    said = job.matched.operations[first.operation] + (f" of {name}" if name else "")
+    several = f"{len(groups):,} groups of " if len(groups) > 1 else ""
+    said += f", {several}{count_text(first.members, 'rank')}: "
+    parts = {
+        "transfer": [each.transfer_ns / steps for each in groups],
+        "waiting": [each.waiting_ns / steps for each in groups],
+    }
+    said += ", ".join(f"{what} {_range(min(ns), max(ns))}" for what, ns in parts.items())
+    said += " a step"
+    exposed = [each.exposed_ns / steps for each in groups]
+    if min(exposed) >= 0:
+        said += f", {_range(min(exposed), max(exposed))} of both exposed"
+    small, count = sum(each.small for each in groups), sum(each.collectives for each in groups)
+    if 2 * small > count:
+        said += f"; {small:,} of {count:,} take little more than their latency"
     return printable(said)
 
 
@@ -183,12 +195,14 @@ def _outstanding(job: Job, made: HeatMap) -> tuple[HeatMap, int]:
     is_late = np.array([not named.isdisjoint(row) for row in made.ranks])
     is_late |= (values > job.ordinary_ns) & (values >= _FAINTEST * made.full_ns)
     rows = np.flatnonzero(is_late).tolist()
-    labels, ranks, hosts = (
-        tuple(each[row] for row in rows) for each in (made.labels, made.ranks, made.hosts)
+    shown = replace(
+        made,
+        labels=tuple(made.labels[row] for row in rows),
+        ranks=tuple(made.ranks[row] for row in rows),
+        hosts=tuple(made.hosts[row] for row in rows),
+        values_ns=made.values_ns[rows],
     )
-    left = sum(map(len, made.ranks)) - sum(map(len, ranks))
-    shown = HeatMap(labels, ranks, hosts, made.steps, made.values_ns[rows], made.full_ns)
-    return shown, left
+    return shown, sum(map(len, made.ranks)) - sum(map(len, shown.ranks))
 
 
 def text_map(job: Job, width: int) -> HeatMap | None:
