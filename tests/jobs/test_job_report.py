@@ -77,7 +77,7 @@ def test_lost_and_damaged_ranks_are_named_with_what_that_leaves_unknown(tmp_path
     missing = sorted([first, second, others[0]])
     assert result.code == 2
     assert f"rank-{others[0]:04d}.json.gz: " in result.err
-    said = f"not known: ranks {', '.join(map(str, missing))} of 8 are missing: whether others wait"
+    said = f"Ranks {', '.join(map(str, missing))} of 8 are missing: whether others wait"
     assert said in " ".join(result.out.split())
 
 

@@ -13,6 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+import tidy
 from tidy.finding import NotChecked, Severity
 from tidy.jobs import Collectives
 from tidy.page.content import page_content
@@ -157,8 +158,8 @@ def test_missing_ranks_and_ranks_without_collectives_are_named() -> None:
     nothing = _with(_first_steps(whole[5].collectives, 0), 8)
     summaries = [each for each in (*whole[:5], nothing, *whole[6:]) if each.run.rank != 3]
     said = _said(summaries)
-    assert "not known: rank 3 of 8 is missing: whether others wait for it is not known" in said
-    assert "no collectives are recorded of rank 5" in said
+    assert "Rank 3 of 8 is missing: whether others wait for it is not known" in said
+    assert "No collectives are recorded of rank 5: whether others wait for it is not known" in said
     assert "What that costs the job is not known: not all ranks of the job are compared" in said
     (job,) = _json(summaries)
     assert (job["missing_ranks"], job["given_ranks"]) == ([3], [0, 1, 2, 4, 5, 6, 7])
@@ -167,7 +168,7 @@ def test_missing_ranks_and_ranks_without_collectives_are_named() -> None:
 def test_a_job_without_collectives_still_has_a_report() -> None:
     summaries = [summarise(report(finding(), run=trace(rank=rank, of=6))) for rank in range(6)]
     said = _said(summaries)
-    assert "ranks are not compared: no collectives of two of them belong together" in said
+    assert "Ranks are not compared: no collectives of two of them belong together" in said
     assert "something that costs (all ranks)" in said
     assert _json(summaries)[0]["collectives"] == 0
 
@@ -186,7 +187,7 @@ def test_times_that_are_not_those_of_the_run_are_not_compared(
     summaries = _ranks(8, 2e6)
     summaries[3] = _changed_run(summaries[3], **change)
     said = _said(summaries)
-    assert f"not known: ranks are not compared: {why}" in said
+    assert f"Ranks are not compared: {why}" in said
     assert "Rank 1" not in said
     assert _json(summaries)[0]["ranks"] == []
 
@@ -202,7 +203,10 @@ def test_a_rank_that_no_job_has_is_not_compared(rank: int) -> None:
 def test_a_job_that_claims_very_many_ranks_is_no_trouble() -> None:
     for size in (1 << 30, 1 << 62):
         summaries = [_changed_run(each, world_size=size) for each in _ranks(5, 2e6)]
-        assert _said(summaries)
+        count = f"{size - 5:,} of {size:,} ranks are missing"
+        assert (count if size < 1 << 31 else "their numbers are those of no job") in _said(
+            summaries
+        )
         assert len(json.dumps(results_to_json(Results(summaries, [], Path(), {}, 0)))) < 1e6
 
 
@@ -300,7 +304,19 @@ def test_the_page_says_among_its_notes_who_is_late() -> None:
     (job,) = page_content(Results(whole, [], Path(), {}, 0))["jobs"]
     late, unknown = job["notes"][-2:]
     assert late.startswith("Rank 1 stays late, by ")
-    assert unknown.startswith("not known: rank 7 of 8 is missing")
+    assert unknown.startswith("Rank 7 of 8 is missing")
+
+
+def test_a_verbose_report_of_a_rank_does_not_ask_for_traces_that_are_given() -> None:
+    """The file of a rank lacks most collectives, so that these are not matched."""
+    folder = ROOT / "tests" / "data" / "packed" / "real"
+    files = [folder / f"hta__trace_filter__sampled_rank-{rank}.json.gz" for rank in (0, 1)]
+    made = [summarise(tidy.check(tidy.load(each))) for each in files]
+    for given, asks in ((made, False), (made[:1], True)):
+        file = io.StringIO()
+        print_report(make_console(file, 80), given, verbose=True)
+        assert ("their traces, given too, tell" in file.getvalue()) == asks
+        assert ("with the traces of all ranks it may be told" in file.getvalue()) != asks
 
 
 def test_a_rank_given_more_than_once_is_reported_alone_and_says_so() -> None:

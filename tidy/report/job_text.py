@@ -229,7 +229,7 @@ def _shows_blocks(console: ReportConsole) -> bool:
 def unknown_texts(job: Job) -> Iterator[str]:
     """Say what the comparison does not tell."""
     for each in job.unknown:
-        yield f"not known: {each}"
+        yield f"{each[0].upper()}{each[1:]}"
 
 
 def matched_text(job: Job) -> str:

@@ -75,10 +75,12 @@ class Section:
     Attributes:
         reports: one a trace, by rank.
         note: what is to be said of it beside other jobs; "" for nothing.
+        among: of one rank of several that were given, how many these are.
     """
 
     reports: Sequence[Summary]
     note: str = ""
+    among: int = 0
 
     @cached_property
     def runs(self) -> list[RunSummary]:

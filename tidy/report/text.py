@@ -55,7 +55,8 @@ def print_report(
         _print_section(console, section, top, verbose)
         if verbose and section.rank_count > 1:
             for each in section.reports:
-                _print_section(console, Section([each]), top, verbose)
+                alone = Section([each], among=section.rank_count)
+                _print_section(console, alone, top, verbose)
     console.show(_summary_line(sections))
 
 

@@ -241,10 +241,10 @@ def _count_text(section: Section, place: PlaceOnRanks) -> str:
 
 def account_of(section: Section, report: Summary) -> tuple[str, str]:
     """Return whose account it is, and what it says of communication that may be waiting."""
-    if section.rank_count <= 1:
+    given, world_size = max(section.rank_count, section.among), report.run.world_size or 0
+    if given <= 1:
         return "", UNTOLD
-    world_size = report.run.world_size or 0
-    if section.rank_count < world_size:
+    if given < world_size:
         few = "with the traces of all ranks it may be told which part is waiting for others"
     else:
         few = "which part of communication is waiting is not known: not matched with other ranks'"

@@ -147,7 +147,7 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     world_size = max((each.run.world_size or 0 for each in ordered), default=0)
     is_sane = world_size <= LARGEST_RANK and all(0 <= each < LARGEST_RANK for each in given)
     missing = _missing(given, world_size) if is_sane else ()
-    unknown = [_missing_text(missing, world_size)] if missing else []
+    unknown = [_missing_text(given, missing, world_size)] if missing else []
     compared = [each for each in ordered if is_sane and len(each.collectives)]
     why_not = "their numbers are those of no job" if not is_sane else _why_not_compared(ordered)
     if why_not:
@@ -156,7 +156,7 @@ def job_of(summaries: Sequence[Summary]) -> Job | None:
     elif 0 < len(compared) < len(ordered):
         silent = [each.run.rank or 0 for each in ordered if not len(each.collectives)]
         said = f"no collectives are recorded of {ranks_text(silent, given)}"
-        unknown.append(f"{said}: whether others wait there is not known")
+        unknown.append(f"{said}: {_unknown(len(silent))}")
     tables = [each.collectives for each in compared]
     matched = match(tables)
     with np.errstate(invalid="ignore", over="ignore"):  # of damaged files: times of no clock
@@ -188,13 +188,16 @@ def _missing(given: Sequence[int], world_size: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(min(world_size, most)) if rank not in some)
 
 
-def _missing_text(missing: Sequence[int], world_size: int) -> str:
-    named = ranks_text(missing, range(min(world_size, 1 << 17)))
-    verb = "is" if len(missing) == 1 else "are"
-    waited = "it" if len(missing) == 1 else "them"
-    return (
-        f"{named} of {world_size:,} {verb} missing: whether others wait for {waited} is not known"
-    )
+def _missing_text(given: Sequence[int], missing: Sequence[int], world_size: int) -> str:
+    of = f"of {world_size:,}"
+    if len(given) + len(missing) < world_size:  # not all are listed
+        return f"{world_size - len(given):,} {of} ranks are missing: {_unknown(2)}"
+    named, verb = ranks_text(missing, range(world_size)), "is" if len(missing) == 1 else "are"
+    return f"{named} {of} {verb} missing: {_unknown(len(missing))}"
+
+
+def _unknown(ranks: int) -> str:
+    return f"whether others wait for {'it' if ranks == 1 else 'them'} is not known"
 
 
 def _why_not_compared(summaries: Sequence[Summary]) -> str:
