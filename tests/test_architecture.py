@@ -34,7 +34,7 @@ _MAY_IMPORT = {
     "averages": {"trace", "numpy"},
     "finding": {"savings", "trace"},
     "cells": set[str](),
-    "readers": {"trace", "errors", "numpy", "msgspec"},
+    "readers": {"trace", "errors", "numpy", "msgspec", "fsspec"},  # the last an extra
     "profiler": {
         "_version",
         "averages",
@@ -129,6 +129,8 @@ _MAY_IMPORT = {
     },
     "reducing": {
         *"account api check errors finding jobs patterns readers summary trace numpy".split(),
+        "dask",  # an extra, as the next
+        "distributed",
     },
     "retiming": {
         "profiler",

@@ -184,8 +184,7 @@ def test_a_worker_that_dies_takes_one_rank_with_it(
     parent, read = os.getpid(), rank._judged if stage != "look_at" else rank._read
 
     def dies(file: Any, *more: Any) -> Any:
-        path = getattr(file, "path", file)
-        if path.endswith("rank-0002.json.gz") and os.getpid() != parent:
+        if file.path.endswith("rank-0002.json.gz") and os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
         return read(file, *more)
 
@@ -208,12 +207,13 @@ def test_what_goes_wrong_in_a_worker_is_one_line(
     _method(monkeypatch, "fork")
     parent, read = os.getpid(), rank._read
 
-    def fails(path: str) -> Any:
+    def fails(file: RankFile) -> Any:
+        path = file.path
         if path.endswith("loop.json") and os.getpid() != parent:
             raise KeyError("one\ntwo")
         if path.endswith("other.json.gz") and os.getpid() != parent:
             raise MemoryError
-        return read(path)
+        return read(file)
 
     monkeypatch.setattr(rank, "_read", fails)
     result = _report(job, "--jobs", "2")

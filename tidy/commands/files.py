@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 from ..errors import TraceFormatError, UnreadableFile, UsageError, reason_of
 from ..progress import reading, say
 from ..readers import read_trace
+from ..readers.urls import files_at, is_url
 from ..trace import Trace, count_text
 from .wrong_kind import has_summary, not_a_trace
 
@@ -136,6 +137,9 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
     files: dict[str, str] = {}
     for given in dict.fromkeys(traces):
         folder = Path(given)
+        if is_url(given):
+            _find_at(given, files, inputs)
+            continue
         if given == "-" or not _is(folder.is_dir):
             files.setdefault(given, "")
             inputs.asked.add(given)
@@ -150,6 +154,25 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
             inputs.unreadable[given] = "a folder without traces (no .json, .json.gz, .sqlite in it)"
     inputs.files += _each_once(files, inputs.links)
     return inputs
+
+
+def _find_at(url: str, files: dict[str, str], inputs: InputFiles) -> None:
+    """Add what an address of fsspec names."""
+    try:
+        found = files_at(url, _SUFFIXES)
+    except UnreadableFile as error:
+        inputs.unreadable[url] = error.problem
+        return
+    except OSError as error:
+        inputs.unreadable[url] = f"cannot be read: {reason_of(error)}"
+        return
+    if found is None:
+        files.setdefault(url, "")
+        inputs.asked.add(url)
+    elif not found:
+        inputs.unreadable[url] = "names no trace"
+    for each in found or ():
+        files.setdefault(each, url)
 
 
 def _each_once(files: dict[str, str], links: dict[str, list[str]]) -> list[tuple[str, str]]:

@@ -309,6 +309,14 @@ report_traces = together(
     ),
     _STEP,
     JOBS,
+    flag_option(
+        "--dask", "Have Dask read the traces, in processes that it starts here (docs/scaling.md)."
+    ),
+    path_option(
+        "--scheduler",
+        "The same on the workers of a cluster, by its scheduler's address.",
+        "ADDRESS",
+    ),
 )
 SUMMARIES = path_option(
     "--summaries",

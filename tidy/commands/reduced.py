@@ -7,9 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ..check.pipeline import CheckSettings
+from ..errors import UsageError
 from ..progress import ranks_read, say
+from ..readers.urls import is_url
 from ..readers.workers import best_method
 from ..reducing import RankSettings, is_few, reduce_files
+from ..reducing.dask_pool import DaskPool
 from ..reducing.folder import text_nbytes
 from ..reducing.pool import FilePool
 from ..summary import Summary
@@ -29,17 +32,21 @@ def read_reduced(
     than a summary has.
     """
     paths = [path for path, _ in inputs.files]
+    on_dask = options.dask or options.scheduler is not None
+    if _needs_traces(options) or not all(map(_is_file, paths)):
+        if on_dask:
+            problem = "what is asked for needs the traces here; docs/scaling.md says when"
+            raise UsageError(f"--{'dask' if options.dask else 'scheduler'}: {problem}")
+        return None
     count = min(inputs.jobs, len(paths))
     fewest = _FEWEST_NBYTES if best_method() == "fork" else _FEWEST_SPAWNED_NBYTES
     in_workers = count > 1 and text_nbytes(paths) >= fewest
-    if _needs_traces(options) or not all(map(_is_file, paths)):
-        return None
-    if not in_workers and is_few(paths):
+    if not on_dask and not in_workers and is_few(paths):
         return None
     settings = RankSettings(
         options.select,
         options.ignore,
-        options.patterns,
+        [str(Path(each).absolute()) if _is_file(each) else each for each in options.patterns],
         options.settings,
         tuple(checks.folders),
         checks.savings,
@@ -48,7 +55,11 @@ def read_reduced(
     )
     # Workers start before the bar does, whose thread a fork had better not see.
     with (
-        FilePool(count) if in_workers else nullcontext() as pool,
+        DaskPool(options.scheduler, options.jobs)
+        if on_dask
+        else FilePool(count)
+        if in_workers
+        else nullcontext() as pool,
         ranks_read(paths) as progress,
     ):
         reduced = reduce_files(paths, settings, pool, progress)
@@ -69,6 +80,6 @@ def _needs_traces(options: ReportOptions) -> bool:
 
 def _is_file(path: str) -> bool:
     try:
-        return path != "-" and Path(path).is_file()
+        return path != "-" and (is_url(path) or Path(path).is_file())
     except (OSError, ValueError):
         return False

@@ -60,6 +60,8 @@ class ReportOptions:
         perfetto: a file for the trace with findings in it; None for none.
         jobs: how many worker processes read traces, or a large one; 1 or None for none.
         summaries: a folder for a summary of each trace; None for none.
+        dask: whether Dask is to read the traces, in processes of its own.
+        scheduler: the address of a Dask cluster that is to read them; None for none.
         settings: the configuration that holds, for options of rules and ignored paths.
     """
 
@@ -88,6 +90,8 @@ class ReportOptions:
     perfetto: str | None = None
     jobs: int | None = None
     summaries: str | None = None
+    dask: bool = False
+    scheduler: str | None = None
     settings: Settings = field(default_factory=Settings)
 
     def rules(self) -> list[Pattern]:

@@ -13,6 +13,7 @@ from ..errors import TraceFormatError, UnreadableFile
 from ..trace import Trace
 from .chrome import read_chrome_trace
 from .container import Progress
+from .urls import is_url, open_url
 
 _SQLITE = b"SQLite format 3\0"
 _NSIGHT = (".nsys-rep", ".qdrep", ".qdstrm")
@@ -25,28 +26,31 @@ def read_trace(
     progress: Progress | None = None,
     jobs: int = 1,
     method: str | None = None,
+    name: str | None = None,
 ) -> Trace:
     """Read a trace of PyTorch's profiler: JSON, also in gzip, zip or tar; "-" is standard input.
 
     An SQLite file is read as a profile of nvprof or Nsight Systems.
 
     Args:
-        path: the file.
+        path: the file, or where fsspec finds it: `s3://bucket/trace.json.gz`.
         progress: called with the number of bytes read so far.
         jobs: how many worker processes read a file with much text; 1 for none. The trace is the
             same.
         method: how they are started, "fork" or "spawn"; None for what is quick and safe.
+        name: what messages and reports call it; None for its path.
 
     Raises:
         TraceFormatError: there is no such file, or it is not a trace.
     """
-    name = os.fspath(path)
+    place = os.fspath(path)
+    name = place if name is None else name
     try:
-        if name == "-":
+        if place == "-":
             if sys.stdin is None:
                 raise UnreadableFile("<stdin>", "cannot be read: it is closed")
             return _read(sys.stdin.buffer, "<stdin>", progress, jobs, method)
-        with _open(name) as file:
+        with open_file(place) as file:
             return _read(file, name, progress, jobs, method)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -97,8 +101,15 @@ def _read_database(file: IO[bytes], name: str, progress: Progress | None) -> Tra
         return read_sqlite(str(copy), name, progress)
 
 
-def _open(name: str) -> IO[bytes]:
+def open_file(path: str) -> IO[bytes]:
+    """Open a file, also one that fsspec finds.
+
+    Raises:
+        OSError: the system refuses it.
+    """
+    if is_url(path):
+        return open_url(path)
     try:
-        return Path(name).open("rb")
+        return Path(path).open("rb")
     except ValueError as error:  # a NUL in the name
         raise OSError(str(error)) from error

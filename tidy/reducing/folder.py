@@ -10,6 +10,7 @@ from typing import Any
 from ..account import jobs_of
 from ..check.overlap import SeenSteps, stretches_of
 from ..errors import UsageError
+from ..readers.urls import is_url, url_nbytes
 from ..summary import Summary, decode
 from .compared import compare
 from .late import with_late_ranks
@@ -65,6 +66,8 @@ _PLAIN = (".json", ".sqlite", ".nvprof")
 
 
 def _nbytes(path: str) -> int:
+    if is_url(path):
+        return url_nbytes(path)
     try:
         return Path(path).stat().st_size
     except (OSError, ValueError):
@@ -88,8 +91,13 @@ def reduce_files(
     Raises:
         UsageError: a trace has no such step as is asked for.
     """
-    work = _Work([RankFile(path) for path in paths], settings, pool or Here(), progress)
+    files = [RankFile(path, place=_place(path)) for path in paths]
+    work = _Work(files, settings, pool or Here(), progress)
     return work.of_few() if is_few(paths) else work.of_many()
+
+
+def _place(path: str) -> str:
+    return path if is_url(path) else str(Path(path).absolute())
 
 
 class _Work:
@@ -126,7 +134,7 @@ class _Work:
             if repeated is not None and repeated.is_all:
                 left_out.add(number)
             elif repeated is not None:
-                again[number] = RankFile(run.path, repeated)
+                again[number] = RankFile(run.path, repeated, _place(run.path))
         if again:
             made = self._call(reduce_rank, [*again.values()], {})
             for number, file in again.items():
@@ -152,7 +160,7 @@ class _Work:
             if repeated is None:
                 looks[file] = look
             elif not repeated.is_all:
-                looks[RankFile(file.path, repeated)] = look
+                looks[replace(file, repeated=repeated)] = look
         gone = [file for file in self._files if file.path not in {each.path for each in looks}]
         self._call(forget, [each for each in gone if each.path in self._worker], {})
         return looks

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from ..readers.workers import GONE, Worker, best_method, receive, send, without_interrupts
 
+_LONGEST = 300  # of what is said of an error
 _LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
 
 
@@ -160,8 +161,18 @@ def _apply(call: tuple[str, Callable[..., Any], tuple[Any, ...]]) -> Any:
     folder, function, arguments = call
     if str(Path.cwd()) != folder:
         os.chdir(folder)
+    return called(function, arguments)
+
+
+def called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What a function gives, or `LostCall` where it raises."""
     try:
         return function(*arguments)
     except Exception as error:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return LostCall(f"the process that read it failed: {text}")
+        return LostCall(f"the process that read it failed: {in_a_line(error)}")
+
+
+def in_a_line(error: BaseException) -> str:
+    """An error of any kind, on one line that is not long."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -10,7 +10,9 @@ because another process died, reads the file again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 
 from ..account import RankWaits
@@ -23,7 +25,8 @@ from ..errors import TraceFormatError, UnreadableFile
 from ..finding import Outcome
 from ..patterns.runner import run_patterns
 from ..readers import read_trace
-from ..summary import encode, origin_of, summarise
+from ..readers.urls import is_url, open_url, url_nbytes
+from ..summary import HEAD_NBYTES, Origin, encode, origin_of, summarise
 from ..trace import Location, Trace
 from .parcel import Parcel, unpack_outcomes
 
@@ -73,10 +76,12 @@ class RankFile:
     Attributes:
         path: the file, which is what reports call it.
         repeated: the steps that an earlier file holds too.
+        place: the path by which other processes find it; "" for the same.
     """
 
     path: str
     repeated: Repeated | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +162,13 @@ def reduce_rank(
         _kept.pop(file.path, None)
     if compared is not None and compared.waits is not None:
         report = replace(report, waits=compared.waits, everywhere=compared.everywhere)
-    return encode(summarise(report, origin_of(file.path)))
+    return encode(summarise(report, _origin(file)))
 
 
 def look_at(file: RankFile, settings: RankSettings) -> Look | Problem:
     """Read a file, run the rules, and keep the trace for what follows."""
     try:
-        read = _read(file.path)
+        read = _read(file)
         info = read.info
         may_be_compared = info.rank is not None and (info.world_size or 1) > 1
         parcel = Parcel.of(read) if may_be_compared else None
@@ -197,19 +202,30 @@ class _Failed(Exception):
         self.problem = problem
 
 
-def _read(path: str) -> Trace:
+def _read(file: RankFile) -> Trace:
     """Read a file.
 
     Raises:
         _Failed: it cannot be read.
     """
     try:
-        return read_trace(path)
+        return read_trace(file.place or file.path, name=file.path)
     except TraceFormatError as error:
         is_foreign = not isinstance(error, UnreadableFile)
         raise _Failed(Problem(error.problem, is_foreign)) from error
     except MemoryError as error:
         raise _Failed(Problem("cannot be read: not enough memory")) from error
+
+
+def _origin(file: RankFile) -> Origin:
+    place = file.place or file.path
+    if not is_url(place):
+        return origin_of(place)
+    with suppress(OSError, TraceFormatError), open_url(place) as opened:
+        head = opened.read(HEAD_NBYTES)
+        name = place.rpartition("/")[2]
+        return Origin(name, url_nbytes(place), sha256(head).hexdigest())
+    return Origin()
 
 
 def window_asked(trace: Trace, file: RankFile, settings: RankSettings) -> Trace:
@@ -231,7 +247,7 @@ def _judged(file: RankFile, settings: RankSettings, compared: Compared | None) -
     checks = settings.for_checks()
     kept = _kept.get(file.path)
     if kept is None or kept.file != file:
-        trace = window_asked(_read(file.path), file, settings)
+        trace = window_asked(_read(file), file, settings)
         kept = _Kept(file, trace, run_patterns(trace, checks.rules))
         if compared is not None:
             _kept[file.path] = kept

@@ -13,11 +13,12 @@ from ..savings import Fidelity
 from .codec import SUFFIX, decode, encode, is_summary
 from .job import Job, job_of
 from .late_ranks import LateRanks
-from .several import merged, origin_of
+from .several import HEAD_NBYTES, merged, origin_of
 from .summarise import summarise, summary_of
 from .summary import EventSummary, FindingSummary, Origin, ReplaySummary, Summary
 
 __all__ = [
+    "HEAD_NBYTES",
     "SUFFIX",
     "EventSummary",
     "Fidelity",

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..check.overlap import stretches_of
 from .summary import Origin, Summary
 
-_HEAD_NBYTES = 1 << 16
+HEAD_NBYTES = 1 << 16  # by which a trace is known again
 _MOST_NAMED = 4
 
 
@@ -20,7 +20,7 @@ def origin_of(path: str) -> Origin:
         if not file.is_file():
             return Origin()
         with file.open("rb") as opened:
-            head = opened.read(_HEAD_NBYTES)
+            head = opened.read(HEAD_NBYTES)
         return Origin(file.name, file.stat().st_size, hashlib.sha256(head).hexdigest())
     except (OSError, ValueError):  # the second of a NUL in the name
         return Origin()

@@ -1,0 +1,149 @@
+"""The report is the same where Dask reads the traces, and where fsspec finds them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_maker import JobOptions, make_job
+
+from ..cli.command import ROOT, tidy
+from ..environment import environment
+
+fsspec = pytest.importorskip("fsspec", reason="needs the extra dask")
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+pytestmark = [
+    pytest.mark.slow,
+    # Dask's own processes and sockets end when they do, and tornado's loops with them.
+    pytest.mark.filterwarnings("ignore"),
+]
+
+# Kills the process that reads rank 2: always, or once.
+_DEADLY = """
+import os, signal
+from pathlib import Path
+from tidy import Pattern
+
+class Deadly(Pattern):
+    \"\"\"Kills whoever reads it.\"\"\"
+    code, needs = "ABC123", frozenset()
+    fix = "none"
+
+    def find(self, trace):
+        once = Path(os.environ["TIDY_DEADLY"])
+        if "rank-0002" in trace.info.path and os.getpid() != int(os.environ["TIDY_ASKS"]):
+            if not once.name or not once.exists():
+                once.name and once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return []
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dask") / "runs"
+    make_job(folder, JobOptions(ranks=4, plant="slow-gpu", steps=4, seed=3, rank=1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a cluster of two workers, which are processes of their own."""
+    start = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+    cluster.close()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", start],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment() | {"PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    process.communicate()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_report_of_a_cluster_is_the_same(job: Path, scheduler: str, form: str) -> None:
+    expected = tidy("report", "runs", "--format", form, cwd=job.parent)
+    assert "TDY902" in expected.out
+    told = tidy("report", "runs", "--format", form, "--scheduler", scheduler, cwd=job.parent)
+    assert told == expected
+
+
+def test_addresses_are_read_where_the_worker_is(job: Path, scheduler: str) -> None:
+    expected = tidy("report", *sorted(job.glob("rank-*.gz")), "--format", "json").json()
+    for given in (f"file://{job}/rank-*.json.gz", f"file://{job}"):
+        told = tidy("report", given, "--format", "json", "--scheduler", scheduler).json()
+        for each in (*told["traces"], *expected["traces"]):
+            each["path"] = Path(each["path"]).name
+        assert told["traces"] == expected["traces"]
+
+
+def test_memory_is_read_here(job: Path) -> None:
+    memory: Any = fsspec.filesystem("memory")
+    for path in job.glob("rank-*.gz"):
+        memory.pipe(f"/runs/{path.name}", path.read_bytes())
+    paths = [
+        each["path"]
+        for each in tidy("report", "memory://runs/*.gz", "--format", "json").json()["traces"]
+    ]
+    assert paths == [f"memory:///runs/rank-000{number}.json.gz" for number in range(4)]
+    missing = tidy("report", "memory://runs/none.json")
+    assert missing.code == 2
+    assert missing.err.startswith("tidy: memory://runs/none.json: cannot be read: ")
+    nothing = tidy("report", "memory://runs/none*")
+    assert nothing.err == "tidy: memory://runs/none*: names no trace\n"
+
+
+def test_what_cannot_be_is_one_line(job: Path) -> None:
+    result = tidy("report", "nosuch://bucket/x.json")
+    assert result.code == 2
+    assert result.err.startswith("tidy: nosuch://bucket/x.json: cannot be read: ")
+    page = tidy("report", job, "--dask", "--format", "html")
+    assert page.err.startswith("tidy: --dask: what is asked for needs the traces here")
+    result = tidy("report", job, "--scheduler", "tcp://127.0.0.1:9")
+    assert result.code == 2
+    assert result.err.startswith("tidy: --scheduler tcp://127.0.0.1:9: cannot be reached")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals of POSIX")
+@pytest.mark.parametrize("is_once", [True, False])
+def test_a_worker_that_is_killed(job: Path, tmp_path: Path, is_once: bool) -> None:
+    """Once, another one does its work; always, the rank is missing, and said to be."""
+    rules = tmp_path / "deadly.py"
+    rules.write_text(_DEADLY, "utf-8")
+    changed = {
+        "TIDY_DEADLY": str(tmp_path / "once") if is_once else "",
+        "TIDY_ASKS": str(os.getpid()),
+    }
+    more = ["--patterns", str(rules), "--format", "json"]
+    expected = tidy("report", "runs", *more, cwd=job.parent, **changed)
+    result = tidy("report", "runs", *more, "--dask", "--jobs", "2", cwd=job.parent, **changed)
+    assert expected.code == 1
+    if is_once:
+        assert (tmp_path / "once").exists()
+        assert result == expected
+        return
+    assert result.code == 2
+    assert [Path(each["path"]).name for each in json.loads(result.out)["traces"]] == [
+        f"rank-000{number}.json.gz" for number in (0, 1, 3)
+    ]
+    (line,) = [line for line in result.err.splitlines() if "rank-0002" in line]
+    assert "KilledWorker" in line

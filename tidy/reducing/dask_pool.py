@@ -1,0 +1,109 @@
+"""The same calls on the workers of a Dask cluster, which may be other machines.
+
+Dask itself starts a call anew if its worker dies, on another one, and gives up after some deaths.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from ..errors import UsageError
+from .pool import Answer, FileCall, LostCall, Watch, called, in_a_line
+
+_PATIENCE_S = 30
+_MOST_DEATHS = 1  # of workers by one file, before it is given up
+
+
+class DaskPool:
+    """The workers of a cluster; use it as a context manager.
+
+    Args:
+        scheduler: its address; None to start a cluster of processes on this machine.
+        count: how many processes such a cluster has; None for one a processor.
+
+    Raises:
+        UsageError: Dask is not installed, or the scheduler cannot be reached.
+    """
+
+    def __init__(self, scheduler: str | None = None, count: int | None = None) -> None:
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            what = "--dask and --scheduler need Dask; run: pip install 'torchtidy[dask]'"
+            raise UsageError(what) from error
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # problems are our lines
+        self._cluster: Any = None
+        self._addresses: list[str] = []
+        if scheduler is None:
+            with dask.config.set({"distributed.scheduler.allowed-failures": _MOST_DEATHS}):
+                self._cluster = LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+        try:
+            self._client: Any = Client(
+                self._cluster or scheduler, timeout=_PATIENCE_S, set_as_default=False
+            )
+        except (OSError, ValueError) as error:
+            problem = f"cannot be reached: {in_a_line(error)}"
+            raise UsageError(f"--scheduler {scheduler}: {problem}") from error
+
+    def __enter__(self) -> DaskPool:
+        """Return this."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave the cluster, and end it if it was started here."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
+        """Have workers call the functions."""
+        from distributed import as_completed
+
+        number_of = {self._submit(call): number for number, call in enumerate(calls)}
+        watch([])
+        for future in as_completed(list(number_of), loop=self._client.loop):
+            number = number_of.pop(future)
+            answer, address = _result_of(future)
+            if address not in self._addresses:
+                self._addresses.append(address)
+            yield number, answer, self._addresses.index(address)
+            watch([])
+
+    def _submit(self, call: FileCall) -> Any:
+        where: dict[str, Any] = {}
+        if call.worker is not None and call.worker < len(self._addresses):
+            address = self._addresses[call.worker]
+            if address:
+                where = {"workers": [address], "allow_other_workers": True}
+        return self._client.submit(_apply, call.function, call.arguments, pure=False, **where)
+
+
+def _result_of(future: Any) -> tuple[Any, str]:
+    try:
+        packed, address = future.result()
+        return pickle.loads(packed), address  # noqa: S301 - what our own function gave
+    except Exception as error:  # KilledWorker, and what the cluster itself raises
+        return LostCall(f"the processes that read it failed: {in_a_line(error)}"), ""
+
+
+def _apply(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
+    """Call a function, and say where; it runs in a worker."""
+    from distributed import get_worker
+
+    # Dask's own way of packing has no place for columns beside a trace.
+    return pickle.dumps(called(function, arguments), 5), get_worker().address
