@@ -229,6 +229,36 @@ def _is_alive(pid: str) -> bool:
     return state not in "ZX"
 
 
+_FROM_STDIN = """
+import sys
+from tidy.readers import chrome, container, event_text, read_trace, workers
+chrome.LARGE_NBYTES, container.BLOCK_NBYTES, event_text.PIECE_NBYTES = 1, 9_000, 10_000
+done, finish = [], workers.Task.finish
+
+def finished(self, *results):
+    done.append(bool(results))
+    finish(self, *results)
+
+workers.Task.finish = finished
+read_trace(sys.argv[1], jobs=2, method="spawn")
+print(len(done) > 8 and all(done), __file__)
+"""
+
+
+def test_a_script_from_standard_input() -> None:
+    """A new Python has no file to import it from."""
+    done = subprocess.run(
+        [sys.executable, "-", EXAMPLE],
+        input=_FROM_STDIN,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=300,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("True <stdin>\n", "", 0)
+
+
 def test_two_threads_read_at_a_time() -> None:
     paths = [EXAMPLE, EXAMPLE.with_name("train_half.json.gz")]
     expected = [all_of(read_trace(path)) for path in paths]

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 A = TypeVar("A")
@@ -59,7 +60,8 @@ class Worker:
         foreign = [each.pipe for each in others] + [self.pipe] if is_fork else []
         self.process = context.Process(target=_work, args=(theirs, foreign, arrays), daemon=True)
         self.tasks: deque[Task[Any, Any]] = deque()
-        self.process.start()
+        with _main_module_that_is_there():
+            self.process.start()
         theirs.close()
 
     def lose(self) -> None:
@@ -200,6 +202,21 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _main_module_that_is_there() -> Iterator[None]:
+    """Keep a new Python from looking for the file of a script that came from standard input."""
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is None or getattr(main, "__spec__", None) is not None or Path(file).exists():
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = file
 
 
 def _work(pipe: Connection, foreign: list[Connection], arrays: list[Any]) -> None:
