@@ -303,3 +303,35 @@ def _is_over(pid: str) -> bool:
 
 def test_the_usual_method_is_one_of_both() -> None:
     assert best_method() in ("fork", "spawn")
+
+
+_COMPARES = '''
+from tidy import Pattern
+from tidy.patterns.base import Match
+
+class Odd(Pattern):
+    """Says of ranks what cannot be sent."""
+    code, needs, compares_ranks, fix = "ABC124", frozenset(), True, "none"
+
+    def find(self, trace):
+        return []
+
+    def find_on_ranks(self, traces):
+        return [[Match([], message=Said("it is odd"), location=None)] for trace in traces]
+
+class Said(str):
+    def __reduce__(self):
+        raise TypeError("no")
+'''
+
+
+@pytest.mark.usefixtures("_always")
+def test_a_rule_that_says_what_cannot_be_sent(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _method(monkeypatch, _METHODS[0])
+    (tmp_path / "odd.py").write_text(_COMPARES, "utf-8")
+    more = "--patterns", str(tmp_path / "odd.py"), "--format", "json"
+    expected = _report(job, *more)
+    assert "it is odd" in expected.out
+    assert _report(job, *more, "--jobs", "2") == expected

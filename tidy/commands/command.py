@@ -15,7 +15,8 @@ HEADINGS = {
     " shapes memory quickest all_threads",
     "Which rules, and what counts": "codes select ignore patterns name step fail_on savings"
     " warn_from baseline prune add_ignores fail_on_regression allow",
-    "The report": "form output top width jobs page_steps perfetto summaries quiet verbose",
+    "The report": "form output top width jobs dask scheduler page_steps perfetto summaries quiet"
+    " verbose",
     "Configuration": "config_file no_config",
 }
 _FEW = 8

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..progress import ranks_read, say
 from ..readers.urls import is_url
 from ..readers.workers import best_method
-from ..reducing import RankSettings, is_few, reduce_files
+from ..reducing import NotSent, RankSettings, is_few, reduce_files
 from ..reducing.dask_pool import DaskPool
 from ..reducing.folder import text_nbytes
 from ..reducing.pool import FilePool
@@ -28,11 +28,13 @@ def read_reduced(
 ) -> list[Summary] | None:
     """Return the summaries of all files; None where one process is to read the traces.
 
-    That is so where nothing is gained by workers and there are few, and where more is asked for
-    than a summary has.
+    That is so where nothing is gained by workers and there are few, where more is asked for than
+    a summary has, and where a rule of the user's own says what only this process understands.
     """
     paths = [path for path, _ in inputs.files]
     on_dask = options.dask or options.scheduler is not None
+    if not paths:
+        return None
     if _needs_traces(options) or not all(map(_is_file, paths)):
         if on_dask:
             problem = "what is asked for needs the traces here; docs/scaling.md says when"
@@ -53,18 +55,21 @@ def read_reduced(
         checks.warn_from,
         options.step,
     )
-    # Workers start before the bar does, whose thread a fork had better not see.
-    with (
-        DaskPool(options.scheduler, options.jobs)
-        if on_dask
-        else FilePool(count)
-        if in_workers
-        else nullcontext() as pool,
-        ranks_read(paths) as progress,
-    ):
-        reduced = reduce_files(paths, settings, pool, progress)
-    for path, problem in reduced.problems.items():
-        inputs.refuse(path, problem.text, is_foreign=problem.is_foreign)
+    try:
+        # Workers start before the bar does, whose thread a fork had better not see.
+        with (
+            DaskPool(options.scheduler, options.jobs)
+            if on_dask
+            else FilePool(count)
+            if in_workers
+            else nullcontext() as pool,
+            ranks_read(paths) as progress,
+        ):
+            reduced = reduce_files(paths, settings, pool, progress)
+    except NotSent:
+        return None
+    for path, why in reduced.problems.items():
+        inputs.refuse(path, why.text, is_foreign=why.is_foreign)
     inputs.take_read(reduced.read)
     for note in reduced.notes:
         say(note)

@@ -15,7 +15,11 @@ from .rank import Compared, Look, RankFile, RankSettings, window_asked
 def compare(
     looks: Mapping[RankFile, Look], settings: RankSettings, checks: CheckSettings
 ) -> dict[RankFile, Compared]:
-    """Compare the ranks of one job, whose traces are all in memory meanwhile."""
+    """Compare the ranks of one job, whose traces are all in memory meanwhile.
+
+    Raises:
+        NotSent: a rule says what only this process understands.
+    """
     traces = [_unpacked(file, look, settings) for file, look in looks.items()]
     told = run_on_ranks(traces, checks.rules)
     waits = waits_for_ranks(traces)

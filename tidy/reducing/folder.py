@@ -90,6 +90,7 @@ def reduce_files(
 
     Raises:
         UsageError: a trace has no such step as is asked for.
+        NotSent: a rule that compares ranks says what only one process understands.
     """
     files = [RankFile(path, place=_place(path)) for path in paths]
     work = _Work(files, settings, pool or Here(), progress)
@@ -175,7 +176,8 @@ class _Work:
         return {file: replace(each, everywhere=everywhere) for file, each in compared.items()}
 
     def _reduce(self, files: Sequence[RankFile], compared: Mapping[RankFile, Compared]) -> None:
-        """Add the summaries of all files."""
+        """Add the summaries of all files that nothing was wrong with."""
+        files = [file for file in files if file.path not in self._result.problems]
         made = self._call(
             reduce_rank, files, {file: (each,) for file, each in compared.items()}, is_last=True
         )

@@ -36,10 +36,21 @@ class Parcel:
         return unpacked
 
 
+class NotSent(Exception):
+    """What a rule says cannot be sent to another process."""
+
+
 def pack_outcomes(outcomes: Mapping[str, Outcome], trace: Trace) -> bytes:
-    """Pack what rules say of a trace, without the trace, which is there where it is unpacked."""
+    """Pack what rules say of a trace, without the trace, which is there where it is unpacked.
+
+    Raises:
+        NotSent: a rule's own value cannot be packed.
+    """
     file = BytesIO()
-    _Packer(file, trace).dump(dict(outcomes))
+    try:
+        _Packer(file, trace).dump(dict(outcomes))
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise NotSent from error
     return file.getvalue()
 
 

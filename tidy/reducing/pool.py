@@ -78,7 +78,7 @@ class FilePool:
     """
 
     def __init__(self, count: int, method: str | None = None) -> None:
-        self._context = multiprocessing.get_context(method or best_method())
+        self._method = method
         self._workers: dict[int, Worker] = {}
         self._next, self._folder = 0, Path.cwd()
         with suppress(OSError):
@@ -139,8 +139,10 @@ class FilePool:
                     break
 
     def _start(self) -> None:
+        # One that takes the place of another may start beside the thread of a progress bar.
+        context = multiprocessing.get_context(self._method or best_method())
         with without_interrupts():
-            self._workers[self._next] = Worker(self._context, [*self._workers.values()], [])
+            self._workers[self._next] = Worker(context, [*self._workers.values()], [])
         self._next += 1
 
     def _replace(self, worker: int) -> str:
