@@ -335,3 +335,18 @@ def test_a_rule_that_says_what_cannot_be_sent(
     expected = _report(job, *more)
     assert "it is odd" in expected.out
     assert _report(job, *more, "--jobs", "2") == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
+def test_idle_workers_that_died_are_replaced() -> None:
+    with pool.FilePool(2, "fork") as workers:
+        for each in [*workers._workers.values()]:
+            os.kill(each.process.pid, signal.SIGKILL)
+            each.process.join()
+        pids = {result for _, result, _ in workers.run([_ASKS_WHO] * 4, lambda _: None)}
+    # Where the pipe took the question before it was seen that nobody answers, it is lost.
+    assert os.getpid() not in pids
+    assert any(isinstance(each, int) for each in pids)
+
+
+_ASKS_WHO = pool.FileCall(os.getpid, ())

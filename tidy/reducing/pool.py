@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from ..readers.workers import GONE, Worker, best_method, receive, send, without_interrupts
 
 _LONGEST = 300  # of what is said of an error
+_MOST_TRIES = 3
 _LOOKS_EACH_S = 0.5  # at the clock, while nothing comes
 
 
@@ -63,7 +64,7 @@ class Here:
     """The process that asks, alone."""
 
     def run(self, calls: Sequence[FileCall], watch: Watch) -> Iterator[Answer]:
-        """FileCall one after the other."""
+        """Call one after the other."""
         for number, call in enumerate(calls):
             watch([number])
             yield number, call.function(*call.arguments), 0
@@ -104,8 +105,12 @@ class FilePool:
         """Have workers call the functions; without any worker left this process does it."""
         left = deque(enumerate(calls))
         under_way: dict[int, int] = {}
+        tries = 0
         while left or under_way:
             self._hand_out(left, under_way)
+            tries = 0 if under_way else tries + 1
+            if self._workers and 0 < tries < _MOST_TRIES:  # all had died, and others were started
+                continue
             if not under_way:
                 for number, call in left:
                     yield number, call.function(*call.arguments), -1
@@ -159,7 +164,7 @@ class FilePool:
 
 
 def _apply(call: tuple[str, Callable[..., Any], tuple[Any, ...]]) -> Any:
-    """FileCall a function in the folder in which this process would; it runs in a worker."""
+    """Call a function in the folder in which this process would; it runs in a worker."""
     folder, function, arguments = call
     if str(Path.cwd()) != folder:
         os.chdir(folder)
