@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tidy.run.child.worker_lines import LINES_FOLDER
 from tidy.run.child.worker_rounds import measure_rounds
 from tidy.run.worker_lines import read_worker_lines
 
+from ..environment import SOAK
 from .running import python, record, write_script
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="needs SIGPROF")
@@ -133,17 +135,23 @@ def _functions(framework: str, folder: Path, **form: Any) -> dict[str, dict[str,
 _COLLATES = ", collate_fn=data.collate"
 
 
-@pytest.mark.parametrize("framework", _FRAMEWORKS)
-@pytest.mark.parametrize(
-    ("source", "more"),
-    [
-        ("data.Numbers()", ""),
-        ("data.Stream()", ""),
-        ("data.Numbers()", ", multiprocessing_context='spawn'"),
-        ("data.Numbers()", ", persistent_workers=True"),
-    ],
-    ids=["fork", "stream", "spawn", "persistent"],
-)
+_LOOPS = {
+    "fork": ("data.Numbers()", ""),
+    "stream": ("data.Stream()", ""),
+    "spawn": ("data.Numbers()", ", multiprocessing_context='spawn'"),
+    "persistent": ("data.Numbers()", ", persistent_workers=True"),
+}
+
+
+def _loops() -> Iterator[Any]:
+    """PyTorch's workers are forked in the last, too: the first is on it for `make soak`."""
+    for name, loop in _LOOPS.items():
+        yield pytest.param("runtime", *loop, id=f"{name}-runtime")
+        if SOAK or name != "fork":
+            yield pytest.param("torch", *loop, marks=pytest.mark.oracle, id=f"{name}-torch")
+
+
+@pytest.mark.parametrize(("framework", "source", "more"), list(_loops()))
 def test_a_loop(framework: str, source: str, more: str, tmp_path: Path) -> None:
     """Its eight times 40,000 rounds a batch are counted until that is enough."""
     epochs = 2 if "persistent" in more else 1
