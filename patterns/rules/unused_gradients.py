@@ -162,10 +162,7 @@ class UnusedGradients(Pattern):
 
     def find(self, trace: Trace) -> Matches:
         severity = Severity.WARNING if _steps_alike(trace) else Severity.INFO
-        found = [
-            (each, _called_at(trace, each.nodes))
-            for each in gradients_in_vain(trace, self.fewest_gradients)
-        ]
+        found = _with_places(trace, list(gradients_in_vain(trace, self.fewest_gradients)))
         for same in places.parts(found, itemgetter(1), lambda each: _first(trace, each[0])):
             time, edit = _without(trace, [each for each, _ in same])
             if (trace.step_share(time) or 0.0) < self.worth_a_word:
@@ -181,6 +178,22 @@ class UnusedGradients(Pattern):
                 location=same[0][1],
                 fix_place=_made_at(trace),
             )
+
+
+def _with_places(trace: Trace, found: Sequence[InVain]) -> list[tuple[InVain, Location | None]]:
+    """Each with the place where its forward is called: that of most walks which are alike.
+
+    In a recording of a crowded machine a call may have another line now and then.
+    """
+    called = [_called_at(trace, each.nodes) for each in found]
+    alike: dict[tuple[int, Location | None], Counter[Location | None]] = {}
+    kinds = [(each.gradients, _own_place(trace, each.nodes)) for each in found]
+    for kind, place in zip(kinds, called, strict=True):
+        alike.setdefault(kind, Counter())[place] += 1
+    return [
+        (each, max(alike[kind], key=alike[kind].__getitem__))
+        for each, kind in zip(found, kinds, strict=True)
+    ]
 
 
 def _without(trace: Trace, found: Sequence[InVain]) -> tuple[Intervals, Edit]:
@@ -221,6 +234,12 @@ def _steps_alike(trace: Trace) -> bool:
 
 def _first(trace: Trace, found: InVain) -> Event:
     return trace.event(int(found.nodes[0]))
+
+
+def _own_place(trace: Trace, nodes: Rows) -> Location | None:
+    """Where the first of these was computed in the forward, as far as that is known."""
+    forward = (_forward_of(trace, row) for row in nodes.tolist())
+    return trace.location(next((row for row in forward if row is not None), int(nodes[0])))
 
 
 def _called_at(trace: Trace, nodes: Rows) -> Location | None:
