@@ -1,7 +1,4 @@
-"""Programs for modelled devices, with tidy.runtime; each configures what it runs on.
-
-traces/device_parallel has one more, of nn.DataParallel on two devices, which the runtime had then.
-"""
+"""Programs for modelled devices, with tidy.runtime; each configures what it runs on."""
 
 from __future__ import annotations
 
@@ -58,3 +55,4 @@ def device_graph() -> None:
 
 
 DEVICE_WORKLOADS = {work.__name__: work for work in (device_training, device_streams, device_graph)}
+# traces/device_parallel is of one more, of nn.DataParallel on two devices; the runtime had it then.
