@@ -54,5 +54,18 @@ def device_graph() -> None:
     cuda.synchronize()
 
 
+def device_parallel() -> None:
+    """A batch that is spread over two devices, and gradients that come back from both."""
+    cuda.configure("a100", 2)
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 4)).cuda()
+    model = nn.DataParallel(module)
+    for number in range(2):
+        with torch.record_function(f"ProfilerStep#{number}"):
+            model(torch.ones(64, 32).cuda()).sum().backward()
+    cuda.synchronize()
+
+
+# Not device_parallel: the runtime spreads no batch over devices any more. Its trace is older, and
+# the reports on that trace quote the lines above.
 DEVICE_WORKLOADS = {work.__name__: work for work in (device_training, device_streams, device_graph)}
-# traces/device_parallel is of one more, of nn.DataParallel on two devices; the runtime had it then.
