@@ -78,6 +78,8 @@ def register_multi_grad_hook(
         found[0] -= 1
         found[1][place] = grad
         if found[0] == 0:
+            if mode == "all":
+                del running[task]  # what comes now, of a root, begins anew
             fn(found[1] if mode == "all" else grad)
 
     return _Handles([t.register_hook(functools.partial(came, n)) for n, t in enumerate(tensors)])

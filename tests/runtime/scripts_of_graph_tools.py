@@ -68,6 +68,9 @@ def hooks_of_several_tensors(torch):
     handle.remove()
     (a * b * c).sum().backward()
     first.remove()
+    loss = (a * b).sum()  # the root is not counted
+    with register((loss, a), lambda grads: seen.append([g and g.item() for g in grads])):
+        loss.backward()
     (a * b * c).sum().backward()
     return seen, error(lambda: register((a,), print, mode="each"), "Expects mode to be one of")
 
