@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -71,6 +73,7 @@ def _buckets(
             source=nothing,
             target=nothing,
             exposed_ns=exposed[rank],
+            blocked_ns=exposed[rank],
             groups=(ProcessGroup("0", tuple(range(ranks)), ranks),),
             operations=("nccl:all_reduce",),
             world_size=ranks,
@@ -104,3 +107,10 @@ def test_nobody_is_late_where_all_compute_alike(ranks: int, transfer_ns: float, 
     matched = match(tables)
     waits = waits_of(matched, align(matched))
     assert set(lateness_of(matched, waits, chain_of(matched)).verdicts) == {Verdict.NOT_LATE}
+
+
+def test_without_the_column_of_waits_no_saving_is_known() -> None:
+    tables = [replace(each, blocked_ns=None) for each in _buckets(2, 1e5, late=1)[0]]
+    matched = match(tables)
+    waits = waits_of(matched, align(matched))
+    assert not replay_of(matched, chain_of(matched), waits).knows_hidden

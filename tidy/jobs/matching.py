@@ -70,6 +70,8 @@ class Matched:
         role: of the member's rank in its step: ranks that do the same work have the same.
         slot: of the member in its role: what corresponds to it on the other ranks has the same.
         others: when ranks waited for collectives that are not matched.
+        knows_waits: whether all tables have the column `blocked_ns`. If not, what is not hidden
+            stands for it, which is more.
     """
 
     ranks: Ints
@@ -95,6 +97,7 @@ class Matched:
     role: Ints
     slot: Ints
     others: OtherWaits
+    knows_waits: bool
 
     @property
     def waited_ns(self) -> Ints:
@@ -218,6 +221,7 @@ def match(tables: Sequence[Collectives]) -> Matched:
             place[others], columns["end_ns"][others],
             _waited_ns(*(columns[name][others] for name in ("start_ns", "end_ns", "blocked_ns"))),
         ),
+        knows_waits=all(each.blocked_ns is not None for each in tables),
     )  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def replay_of(matched: Matched, chain: Chain, waits: MemberWaits) -> JobReplay:
     lag = _lags(matched, chain, own, excess_of(matched, chain, waits.is_known))
     ready = _ready(matched, chain, own, lag)
     ends = _run(matched, chain, waits, waves, ready, chain.needs_ns.astype(float))
-    knows = bool((matched.blocked_ns >= 0).all())
+    knows = matched.knows_waits and bool((matched.blocked_ns >= 0).all())
     if not len(ends):
         return JobReplay(matched, chain, waits, own, waves, lag, ready, ends, 0.0, knows)
     first = matched.first[:-1]
