@@ -128,9 +128,6 @@ def find_files(traces: Sequence[str], jobs: int | None = None) -> InputFiles:
 
     Args:
         traces: files, folders, or "-" for standard input.
-        links: by folder, or path of what was asked for itself, the file that is read and further
-            links to it, or to others that are read.
-        lost_links: how many links of each folder lead nowhere.
         jobs: how many worker processes read files, or a large one; 1 or None for none.
     """
     inputs = InputFiles(jobs=jobs or 1)
