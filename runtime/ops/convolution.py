@@ -171,7 +171,8 @@ def _max_pool_back(grad: Any, indices: Any, shape: Ints, *how: Any) -> Any:
     """Each element's sum of the gradients of the windows in which it was the largest."""
     kernel, stride, _, dilation, _ = how
     planes, size = math.prod(shape[:2]), math.prod(shape[2:])
-    place = (indices.reshape(planes, -1) + np.arange(0, planes * size, size)[:, None]).reshape(-1)
+    within = indices.reshape(planes, math.prod(indices.shape[2:]))
+    place = (within + np.arange(planes)[:, None] * size).reshape(-1)
     if set(dilation) == {1} and all(s >= k for s, k in zip(stride, kernel, strict=True)):
         found = np.zeros(planes * size, grad.dtype)
         found[place] = grad.reshape(-1)  # no two windows meet

@@ -44,7 +44,7 @@ def embedding_backward(
 
 
 def _dense_gradient(grad: Any, indices: Any, count: int, skipped: int) -> Any:
-    flat, rows = indices.reshape(-1), grad.reshape(-1, grad.shape[-1])
+    flat, rows = indices.reshape(-1), grad.reshape(indices.size, grad.shape[-1])
     if skipped >= 0:
         flat, rows = flat[flat != skipped], rows[flat != skipped]
     found = np.zeros((count, grad.shape[-1]), grad.dtype)

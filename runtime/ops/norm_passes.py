@@ -111,7 +111,7 @@ def layer_norm_back(
     """The gradients of the input, weight and bias, those that are wanted."""
     (x, weight, _), (grad,), (mean, scale) = arrays, grads, work
     shape, width = x.shape[-dims:], math.prod(x.shape[-dims:])
-    rows, flat = x.reshape(-1, width), grad.reshape(-1, width)
+    rows, flat = (a.reshape(math.prod(x.shape[:-dims]), width) for a in (x, grad))
     hat = rows - mean
     hat *= scale
     d_x = d_weight = d_bias = None

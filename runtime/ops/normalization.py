@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.aten import aten
 from ..core.dtypes import finfo
+from ..engine.hooks import check
 from ..engine.tensor import Tensor, bump_version, wrap
 from . import flash_attention
 from .fused_operator import FusedOperator
@@ -122,8 +123,12 @@ def _batch_norm(
 ) -> Any:  # fmt: skip
     if not x.array.size:
         return _affine(x * 1, _channels(weight, x), _channels(bias, x))
-    dimension(1, x.array.ndim)
-    if training and x.array.size == x.array.shape[1]:
+    channels = x.array.shape[dimension(1, x.array.ndim)]
+    given = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
+    for name, t in given.items():
+        n = channels if t is None else t.array.size
+        check(n == channels, f"{name} should contain {channels} elements not {n}")
+    if training and x.array.size == channels:
         raise ValueError(f"Expected more than 1 value per channel when training, got {x.shape}")
     if not training and (mean is None or var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined in evaluation")
