@@ -171,22 +171,25 @@ class _CallOfGrad(NamedTuple):
 
 def _calls_of_grad(trace: Trace) -> Iterator[_CallOfGrad]:
     given = launches.by_start(trace, launches.tree_rows(trace, _GIVEN))
-    given = given[[len(trace.inputs.shapes(each)) > 0 for each in trace.inputs_id[given].tolist()]]
+    alike, which = np.unique(trace.inputs_id[given], return_inverse=True)
+    is_known = [len(trace.inputs.shapes(each)) > 0 for each in alike.tolist()]
+    given = given[np.array(is_known, bool)[which.ravel()]]
     ops = launches.by_start(trace, trace.rows_of_kind(EventKind.TorchOp))
     found = [walk for walk in walks.walks(trace) if len(walk.nodes)]
     found.sort(key=lambda walk: int(trace.start_ns[walk.nodes[0]]))
     roots = autograd.backward_ops(trace)
     roots = roots[np.isin(trace.parent[roots], [int(walk.nodes[0]) for walk in found])]
     op_of = dict(zip(trace.parent[roots].tolist(), roots.tolist(), strict=True))
-    ops_of = {
-        track: ops[trace.track_id[ops] == track] for track in set(trace.track_id[given].tolist())
+    starts_of = {
+        track: trace.start_ns[ops[trace.track_id[ops] == track]]
+        for track in np.unique(trace.track_id[given]).tolist()
     }
     ended_ns = 0
     for walk in found:
         start_ns, op = int(trace.start_ns[walk.nodes[0]]), op_of.get(int(walk.nodes[0]), -1)
         at = int(np.searchsorted(trace.start_ns[given], start_ns)) - 1
         is_own = at >= 0 and trace.start_ns[given[at]] >= ended_ns
-        is_own = is_own and not _is_changed(trace, ops_of, int(given[at]), start_ns)
+        is_own = is_own and not _is_changed(trace, starts_of, int(given[at]), start_ns)
         ended_ns = int(trace.end_ns[walk.nodes[-1]])
         if not is_own or op < 0 or walk.gradients or trace.sequence_nr[op] < 0:
             continue
@@ -199,13 +202,13 @@ def _calls_of_grad(trace: Trace) -> Iterator[_CallOfGrad]:
         yield _CallOfGrad(trace.event(int(given[at])), (step, *root), walk.nodes, time_ns)
 
 
-def _is_changed(trace: Trace, ops_of: Mapping[int, Rows], given: int, until_ns: int) -> bool:
-    """Tell whether anything is called between the ones and the walk: ones may become a mask.
+def _is_changed(trace: Trace, starts_of: Mapping[int, Rows], given: int, until_ns: int) -> bool:
+    """Tell whether an operator is called between the ones and the walk: ones may become a mask.
 
     Args:
-        ops_of: the operators by track, by start.
+        starts_of: when operators begin, ascending, by track.
     """
-    starts = trace.start_ns[ops_of[int(trace.track_id[given])]]
+    starts = starts_of[int(trace.track_id[given])]
     first, last = np.searchsorted(starts, (trace.end_ns[given], until_ns))
     return bool(last > first)
 
